@@ -1,0 +1,49 @@
+import type { StepOutcome } from "../domain/step.ts";
+
+/** Something that happened, for logs, metrics and alerts. It holds ids and counts, never content or a secret. */
+export type GatewayEvent =
+  | {
+      readonly type: "request.denied";
+      readonly at: number;
+      readonly organizationId: string;
+      readonly decisionId: string;
+      readonly code: string;
+    }
+  | {
+      readonly type: "step.opened";
+      readonly at: number;
+      readonly organizationId: string;
+      readonly stepId: string;
+      readonly sessionId: string;
+      readonly decisionId: string;
+      readonly model: string;
+    }
+  | {
+      readonly type: "attempt.failed";
+      readonly at: number;
+      readonly organizationId: string;
+      readonly stepId: string;
+      readonly attempt: number;
+      readonly reason: string;
+    }
+  | {
+      readonly type: "step.settled";
+      readonly at: number;
+      readonly organizationId: string;
+      readonly stepId: string;
+      readonly outcome: StepOutcome;
+      readonly totalTokens: number;
+      readonly costNanoUsd: number | null;
+      readonly durationMs: number;
+    }
+  | {
+      readonly type: "budget.exhausted";
+      readonly at: number;
+      readonly organizationId: string;
+      readonly budgetId: string;
+    }
+  /** Something failed that no caller is told of: a settlement given up, a lease not renewed. */
+  | { readonly type: "gateway.degraded"; readonly at: number; readonly what: string };
+
+/** Is told of every event, synchronously. What it throws is ignored. */
+export type Observer = (event: GatewayEvent) => void;

@@ -1,0 +1,27 @@
+/** An API key's record. Its secret is kept only as a SHA-256 digest and never appears here. */
+export interface ApiKey {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly userId: string;
+  readonly label: string;
+  /** `tg_` and at most four characters of the secret, to tell keys apart; empty for a key without a secret. */
+  readonly prefix: string;
+  readonly defaultDataClass: string;
+  /** The floor: no request of this key is treated as less sensitive. */
+  readonly minimumDataClass: string;
+  /** Model patterns the key is limited to; null for no limit. */
+  readonly models: readonly string[] | null;
+  /** Milliseconds since the epoch, as every time of a record; null for never. */
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+  /** Up to 60 seconds late. */
+  readonly lastUsedAt: number | null;
+}
+
+/** Whether a key may be used at a time. */
+export function keyIsLive(key: Pick<ApiKey, "expiresAt" | "revokedAt">, at: number): boolean {
+  return (
+    (key.revokedAt === null || at < key.revokedAt) && (key.expiresAt === null || at < key.expiresAt)
+  );
+}

@@ -1,0 +1,54 @@
+/** What a budget counts: nanodollars, tokens or requests. */
+export type BudgetUnit = "usd" | "tokens" | "requests";
+
+/** How long a budget's limit lasts, in UTC; a week starts on Monday and `total` never ends. */
+export type BudgetPeriod = "hour" | "day" | "week" | "month" | "total";
+
+/** `hard` refuses what would exceed the limit, `soft` records and warns. */
+export type BudgetMode = "hard" | "soft";
+
+/** Which requests a budget counts: all given selectors must match; `each` makes one counter per value. */
+export interface BudgetScope {
+  readonly organization?: string | readonly string[];
+  readonly user?: string | readonly string[];
+  readonly key?: string | readonly string[];
+  readonly gateway?: string | readonly string[];
+  readonly connection?: "platform" | "customer";
+  readonly model?: string | readonly string[];
+  readonly each?: "key" | "user" | "organization";
+}
+
+/** A budget, from the configuration or created at run time. */
+export interface Budget {
+  readonly id: string;
+  readonly scope: BudgetScope;
+  readonly unit: BudgetUnit;
+  /** Nanodollars, tokens or requests; 0 refuses everything. */
+  readonly limit: number;
+  readonly period: BudgetPeriod;
+  readonly mode: BudgetMode;
+}
+
+/** One counter of a budget: its value (of `each`, else empty) in one period. */
+export interface BudgetCounterKey {
+  readonly budgetId: string;
+  /** Empty, or the organization, user or key it counts for; a user is written with its organization. */
+  readonly subject: string;
+  /** Start of the period in milliseconds since the epoch; 0 for `total`. */
+  readonly periodStart: number;
+}
+
+/** Where a counter stands, in its budget's unit. */
+export interface BudgetCounter extends BudgetCounterKey {
+  readonly unit: BudgetUnit;
+  readonly settled: number;
+  readonly held: number;
+}
+
+/** An amount to hold on one counter, with the limit it is held against. */
+export interface Hold extends BudgetCounterKey {
+  readonly unit: BudgetUnit;
+  readonly mode: BudgetMode;
+  readonly limit: number;
+  readonly amount: number;
+}

@@ -1,0 +1,19 @@
+/** Who something belongs to: the organization, the user and the API key (section 5.2). */
+export interface Owner {
+  readonly organizationId: string;
+  readonly userId: string;
+  readonly keyId: string;
+}
+
+/** Whoever authentication found behind a request. */
+export interface Caller extends Owner {
+  readonly keyLabel: string;
+  /** Where the request comes from: `api` over HTTP, or what the host application names. */
+  readonly source: string;
+  readonly defaultDataClass: string;
+  readonly minimumDataClass: string;
+  /** Model patterns the key is limited to; null for no limit. */
+  readonly models: readonly string[] | null;
+  /** The organization's salt, under which its transcripts are hashed. */
+  readonly salt: Uint8Array;
+}

@@ -1,0 +1,47 @@
+import type { Json } from "../kernel/stable-json.ts";
+
+/** Why the model stopped. */
+export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
+
+/** Token counts as a provider reports them; a count it did not report is absent, and 0 is a count. */
+export interface UsageReport {
+  readonly promptTokens?: number;
+  readonly completionTokens?: number;
+  /** Part of the prompt tokens that the provider read from its cache. */
+  readonly cachedTokens?: number;
+  /** Part of the completion tokens that were reasoning. */
+  readonly reasoningTokens?: number;
+  /** What the provider says the call cost, in nanodollars. */
+  readonly costNanoUsd?: number;
+}
+
+/**
+ * What happens while a model answers. A provider yields these in order; every presentation (a stream, a plain body,
+ * Chat Completions, Responses) is made from them.
+ */
+export type CompletionEvent =
+  /** The request is about to leave: its host and the SHA-256 of its body in hex. First, once per call. */
+  | { readonly type: "request-sent"; readonly host: string; readonly bodySha256: string }
+  /** The provider began to answer, with its own id for the answer where it gives one. */
+  | {
+      readonly type: "answer-started";
+      readonly providerRequestId?: string;
+      readonly providerModel?: string;
+    }
+  | { readonly type: "text-delta"; readonly text: string }
+  | { readonly type: "reasoning-delta"; readonly text: string }
+  | { readonly type: "refusal-delta"; readonly text: string }
+  /** A tool call begins; `index` counts from 0 in order of appearance, and calls may overlap. */
+  | {
+      readonly type: "tool-call-started";
+      readonly index: number;
+      readonly id: string;
+      readonly name: string;
+    }
+  | { readonly type: "tool-call-delta"; readonly index: number; readonly arguments: string }
+  /** Log probabilities as the provider gave them, for the text around them. */
+  | { readonly type: "logprobs"; readonly logprobs: Json }
+  /** Usage so far; the last value of each field wins. */
+  | { readonly type: "usage"; readonly usage: UsageReport }
+  /** The model stopped. The answer is complete only when the provider's iteration then ends without an error. */
+  | { readonly type: "finish"; readonly reason: FinishReason };

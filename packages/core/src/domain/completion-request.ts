@@ -1,0 +1,52 @@
+import type { Json } from "../kernel/stable-json.ts";
+import type { Message } from "./message.ts";
+
+/** A function the model may call. */
+export interface FunctionTool {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments, kept as data. */
+  readonly parameters?: Json;
+  readonly strict?: boolean;
+}
+
+export type ToolChoice = "none" | "auto" | "required" | { readonly name: string };
+
+export type ResponseFormat =
+  | { readonly type: "text" }
+  | { readonly type: "json_object" }
+  | {
+      readonly type: "json_schema";
+      readonly name: string;
+      readonly description?: string;
+      readonly schema?: Json;
+      readonly strict?: boolean;
+    };
+
+/** What is asked of a model, whatever protocol it came in by: absent is absent, nothing is null. */
+export interface CompletionRequest {
+  readonly messages: readonly Message[];
+  readonly tools?: readonly FunctionTool[];
+  readonly toolChoice?: ToolChoice;
+  readonly parallelToolCalls?: boolean;
+  readonly responseFormat?: ResponseFormat;
+  readonly reasoningEffort?: string;
+  readonly verbosity?: string;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly frequencyPenalty?: number;
+  readonly presencePenalty?: number;
+  readonly seed?: number;
+  readonly logitBias?: Readonly<Record<string, number>>;
+  readonly logprobs?: boolean;
+  readonly topLogprobs?: number;
+  readonly stop?: string | readonly string[];
+  /** The most tokens the answer may have; a policy or a hard budget can lower it. */
+  readonly maxOutputTokens?: number;
+  readonly user?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly store?: boolean;
+  readonly promptCacheKey?: string;
+  readonly safetyIdentifier?: string;
+  readonly serviceTier?: string;
+}

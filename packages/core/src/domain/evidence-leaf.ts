@@ -1,0 +1,28 @@
+/** What a leaf attests. */
+export type LeafKind =
+  | "decision"
+  | "step.opened"
+  | "attempt.opened"
+  | "step.settled"
+  | "key.created"
+  | "key.updated"
+  | "key.rotated"
+  | "key.revoked"
+  | "budget.created"
+  | "budget.updated"
+  | "budget.removed"
+  | "response.deleted"
+  | "correction";
+
+/**
+ * One unsequenced record of the evidence log, written in the transaction of what it attests. `meta` is canonical JSON
+ * (sorted keys, integers only) and `hash` is SHA-256(0x00 ‖ meta), a leaf of an RFC 6962 tree.
+ */
+export interface EvidenceLeaf {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly kind: LeafKind;
+  readonly at: number;
+  readonly meta: string;
+  readonly hash: Uint8Array;
+}

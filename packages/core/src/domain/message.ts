@@ -1,0 +1,53 @@
+/** Text inside a message. */
+export interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+}
+
+/** A refusal inside an assistant message. */
+export interface RefusalPart {
+  readonly type: "refusal";
+  readonly refusal: string;
+}
+
+/** An image by URL or data URL; the gateway never fetches it. */
+export interface ImagePart {
+  readonly type: "image_url";
+  readonly image_url: { readonly url: string; readonly detail?: string };
+}
+
+/** One call of a function tool; `arguments` is the JSON text as the model wrote it. */
+export interface ToolCall {
+  readonly id: string;
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+export interface SystemMessage {
+  readonly role: "system" | "developer";
+  readonly content: string | readonly TextPart[];
+  readonly name?: string;
+}
+
+export interface UserMessage {
+  readonly role: "user";
+  readonly content: string | readonly (TextPart | ImagePart)[];
+  readonly name?: string;
+}
+
+export interface AssistantMessage {
+  readonly role: "assistant";
+  readonly content?: string | readonly (TextPart | RefusalPart)[] | null;
+  readonly refusal?: string | null;
+  readonly name?: string;
+  readonly tool_calls?: readonly ToolCall[];
+}
+
+export interface ToolMessage {
+  readonly role: "tool";
+  readonly tool_call_id: string;
+  readonly content: string | readonly TextPart[];
+}
+
+/** One message of a conversation, in the shape of the Chat Completions API: what every protocol is translated to. */
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;

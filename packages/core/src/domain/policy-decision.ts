@@ -1,0 +1,59 @@
+import type { ModelId } from "./model-id.ts";
+
+/** Who holds the account a gateway is reached with: the platform, or the caller's organization. */
+export type ConnectionOwnership = "platform" | "customer";
+
+/** What a policy decides on. */
+export interface PolicyFacts {
+  readonly organization: string;
+  readonly user: string;
+  readonly key: string;
+  readonly source: string;
+  /** The effective data class, and its place in the configured order, 0 first. */
+  readonly dataClass: string;
+  readonly dataClassRank: number;
+  readonly model: ModelId;
+  readonly connection: ConnectionOwnership;
+  /** The request's `store`, as it was sent; absent when it was not. */
+  readonly store?: boolean;
+  readonly tools: boolean;
+  readonly images: boolean;
+  readonly structuredOutput: boolean;
+  /** The upper estimate that budgets hold. */
+  readonly estimatedInputTokens: number;
+  readonly estimatedOutputTokens: number;
+  /** Null when no price is known. */
+  readonly estimatedCostNanoUsd: number | null;
+}
+
+/** What a permit asks of the gateway. */
+export interface Obligations {
+  /** Model ids to try in order when the first fails; each is decided and held anew. */
+  readonly fallbacks?: readonly string[];
+  /** Caps the answer, and is always sent upstream. */
+  readonly maxOutputTokens?: number;
+  /** `digest` keeps hashes and counts of the transcript instead of its text. */
+  readonly transcript?: "full" | "digest";
+  /** Demands an account of the organization's own. */
+  readonly connection?: "customer";
+}
+
+/** What a policy answers. */
+export interface Verdict {
+  readonly effect: "permit" | "deny";
+  /** Ids of the rules that determined the effect. */
+  readonly rules: readonly string[];
+  readonly reason?: string;
+  readonly obligations?: Obligations;
+}
+
+/** A recorded verdict. */
+export interface PolicyDecision extends Verdict {
+  readonly id: string;
+  readonly at: number;
+  readonly facts: PolicyFacts;
+  /** Hash of the rules or the version the policy names; tells which policy decided. */
+  readonly policyVersion: string;
+  /** The request's first decision, for the decision on a fallback. */
+  readonly firstDecisionId: string | null;
+}

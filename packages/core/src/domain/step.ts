@@ -1,0 +1,82 @@
+import type { ConnectionOwnership } from "./policy-decision.ts";
+import type { Price, PriceSource } from "./price.ts";
+import type { Usage, UsageBasis } from "./usage.ts";
+
+/** How a Step ended: the provider answered, it failed, the client left, or the Step's process died. */
+export type StepOutcome = "completed" | "failed" | "cancelled" | "interrupted";
+
+/** The endpoint a Step came in by. */
+export type Endpoint = "chat_completions" | "responses";
+
+/** One attempt as it starts: which model, over whose account, at what price, with what estimate. */
+export interface AttemptStart {
+  /** Counts from 1 within the Step. */
+  readonly number: number;
+  readonly decisionId: string;
+  readonly gateway: string;
+  readonly vendor: string;
+  readonly model: string;
+  readonly connection: ConnectionOwnership;
+  readonly price: Price | null;
+  readonly estimatedInputTokens: number;
+  /** The output cap the hold was computed with. */
+  readonly estimatedOutputTokens: number;
+  readonly startedAt: number;
+}
+
+/** How one attempt ended: its usage record and its generation billing record in one. */
+export interface AttemptEnd {
+  readonly outcome: StepOutcome;
+  readonly reason: string | null;
+  /** The upstream's host; null when nothing was sent. */
+  readonly host: string | null;
+  /** SHA-256 in hex of the body that was sent; null when nothing was sent. */
+  readonly bodySha256: string | null;
+  readonly providerRequestId: string | null;
+  readonly providerModel: string | null;
+  readonly usage: Usage;
+  readonly usageBasis: UsageBasis;
+  /** Null when no price is known; unknown is not zero. */
+  readonly costNanoUsd: number | null;
+  readonly priceSource: PriceSource;
+  /** Milliseconds. */
+  readonly durationMs: number;
+  readonly timeToFirstTokenMs: number | null;
+  readonly toolCalls: number;
+}
+
+/** One attempt of a Step; `end` is null while it is in flight. */
+export interface Attempt extends AttemptStart {
+  readonly end: AttemptEnd | null;
+}
+
+/** One POST inside a Turn, as it is read back. Its usage and cost are the sums over its attempts. */
+export interface Step {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly userId: string;
+  readonly keyId: string;
+  readonly keyLabel: string;
+  readonly source: string;
+  readonly endpoint: Endpoint;
+  readonly stream: boolean;
+  /** The model id as the caller wrote it. */
+  readonly requestedModel: string;
+  readonly dataClass: string;
+  /** The request's first decision, whose id the answer's header carries. */
+  readonly decisionId: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+  /** The count of assistant messages after the last user message in the POST (section 2.8). */
+  readonly stepNumber: number;
+  readonly openedAt: number;
+  /** Null while in flight, as is `outcome`. */
+  readonly settledAt: number | null;
+  readonly outcome: StepOutcome | null;
+  readonly reason: string | null;
+  readonly finishReason: string | null;
+  readonly attempts: readonly Attempt[];
+  /** Heads of the transcript chain in hex: the one the Step was sent on, and the one its reply would leave. */
+  readonly head: string;
+  readonly replyHead: string | null;
+}

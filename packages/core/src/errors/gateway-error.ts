@@ -1,0 +1,60 @@
+import { type ErrorCode, errorShapes } from "./codes.ts";
+
+/** What a GatewayError may carry beside its code and message. */
+export interface GatewayErrorDetails {
+  /** The request field at fault, as a path: `messages[0].content`. */
+  readonly param?: string;
+  /** The status on the wire where it is not the code's own: 503 and 504 of `upstream_error`. */
+  readonly status?: number;
+  /** A code of the provider's own, already sanitised, sent instead of the error's. */
+  readonly wireCode?: string;
+  /** Further response headers, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whether a retry can help, where it is not the code's own answer. */
+  readonly retry?: boolean;
+  readonly cause?: unknown;
+}
+
+/**
+ * The one error this library throws. `code` is from a closed union, `status` and `type` follow from it.
+ * The message is safe to show to the caller: it never holds a secret, a key or content.
+ */
+export class GatewayError extends Error {
+  override readonly name = "GatewayError";
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly type: string;
+  readonly param: string | null;
+  readonly wireCode: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
+    super(message, "cause" in details ? { cause: details.cause } : undefined);
+    const shape: { status: number; type: string; retry?: boolean } = errorShapes[code];
+    const retry = details.retry ?? shape.retry;
+    this.code = code;
+    this.status = details.status ?? shape.status;
+    this.type = shape.type;
+    this.param = details.param ?? null;
+    this.wireCode = details.wireCode ?? code;
+    this.headers = {
+      ...(retry === undefined ? {} : { "x-should-retry": String(retry) }),
+      ...details.headers,
+    };
+  }
+}
+
+/** The error body: all four keys are always present. */
+export function errorBody(error: GatewayError): string {
+  return JSON.stringify({
+    error: { message: error.message, type: error.type, param: error.param, code: error.wireCode },
+  });
+}
+
+/** Any thrown value as a GatewayError; what is not ours becomes `internal_error` and keeps its cause. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  return new GatewayError("internal_error", "The gateway failed to handle this request.", {
+    cause: thrown,
+  });
+}

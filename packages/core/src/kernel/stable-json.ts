@@ -1,0 +1,22 @@
+/** Any JSON value. */
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json };
+
+/** JSON with object keys in code unit order and no spaces, so that equal values have equal bytes (RFC 8785). */
+export function stableJson(value: Json): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (isArray(value)) return `[${value.map(stableJson).join(",")}]`;
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${stableJson(value[key] as Json)}`);
+  return `{${members.join(",")}}`;
+}
+
+function isArray(value: Json): value is readonly Json[] {
+  return Array.isArray(value);
+}

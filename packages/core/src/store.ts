@@ -1,0 +1,19 @@
+/** What a store implements, and the pure functions all stores share. */
+export type * from "./contracts/store.ts";
+export type { ApiKey } from "./domain/api-key.ts";
+export { keyIsLive } from "./domain/api-key.ts";
+export type * from "./domain/budget.ts";
+export type { Owner } from "./domain/caller.ts";
+export type * from "./domain/evidence-leaf.ts";
+export {
+  commitContent,
+  fillLeaf,
+  type LeafTemplate,
+  leafHash,
+  type StepAssignment,
+} from "./domain/leaf-template.ts";
+export type * from "./domain/policy-decision.ts";
+export type { Price, PriceSource } from "./domain/price.ts";
+export type * from "./domain/session.ts";
+export type * from "./domain/step.ts";
+export type { Usage, UsageBasis } from "./domain/usage.ts";
