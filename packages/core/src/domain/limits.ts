@@ -1,0 +1,68 @@
+/** Bounds on what one request and one answer may be. Sizes are bytes. */
+export interface Limits {
+  /** All request headers together. */
+  readonly headerBytes: number;
+  /** A request body without images, and with them. */
+  readonly bodyBytes: number;
+  readonly imageBodyBytes: number;
+  /** Nesting of the request body, and of JSON Schemas within it. */
+  readonly depth: number;
+  readonly schemaDepth: number;
+  /** A string outside message content. */
+  readonly stringBytes: number;
+  /** Members of one object. */
+  readonly keys: number;
+  readonly messages: number;
+  readonly tools: number;
+  /** The output cap of a model that states none, where a hard budget needs one. Tokens. */
+  readonly maxOutputTokens: number;
+  /** The estimate for one image. Tokens. */
+  readonly imageTokens: number;
+  /** One event of an upstream's stream, and all it answers. */
+  readonly upstreamEventBytes: number;
+  readonly upstreamBytes: number;
+}
+
+export const defaultLimits: Limits = {
+  headerBytes: 16_384,
+  bodyBytes: 4_194_304,
+  imageBodyBytes: 33_554_432,
+  depth: 64,
+  schemaDepth: 32,
+  stringBytes: 1_048_576,
+  keys: 256,
+  messages: 2_000,
+  tools: 128,
+  maxOutputTokens: 4_096,
+  imageTokens: 1_600,
+  upstreamEventBytes: 1_048_576,
+  upstreamBytes: 67_108_864,
+};
+
+/** Bounds on waiting. Milliseconds. */
+export interface Deadlines {
+  /** The whole answer, retries and fallbacks included. */
+  readonly total: number;
+  /** From sending a request upstream to the first event of its answer. */
+  readonly firstByte: number;
+  /** Between two events of an answer. */
+  readonly idle: number;
+  /** How long a stream's headers wait for the first event. */
+  readonly headers: number;
+  /** Between two comments that keep a silent stream open. */
+  readonly heartbeat: number;
+  /** How long a client may leave a stream unread. */
+  readonly writeStall: number;
+  /** How long an answer is read on after its client left, with `onDisconnect: "drain"`. */
+  readonly drain: number;
+}
+
+export const defaultDeadlines: Deadlines = {
+  total: 900_000,
+  firstByte: 120_000,
+  idle: 60_000,
+  headers: 15_000,
+  heartbeat: 15_000,
+  writeStall: 30_000,
+  drain: 30_000,
+};
