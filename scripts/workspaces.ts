@@ -1,0 +1,55 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+
+/** What the scripts and the house rules read of a package.json. */
+export interface Manifest {
+  readonly name: string;
+  readonly private?: boolean;
+  readonly type?: string;
+  readonly license?: string;
+  readonly description?: string;
+  readonly engines?: Readonly<Record<string, string>>;
+  readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly files?: readonly string[];
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+export interface Workspace {
+  /** The folder, from the root of the repository: `packages/core`. */
+  readonly directory: string;
+  readonly manifest: Manifest;
+}
+
+/** Every workspace that the root package.json names, in the order of its folder. */
+export function workspaces(root: string): readonly Workspace[] {
+  const { workspaces: patterns } = JSON.parse(readFileSync(`${root}/package.json`, "utf8")) as {
+    readonly workspaces: readonly string[];
+  };
+  return patterns
+    .flatMap((pattern) =>
+      pattern.endsWith("/*")
+        ? readdirSync(`${root}/${pattern.slice(0, -2)}`).map(
+            (name) => `${pattern.slice(0, -2)}/${name}`,
+          )
+        : [pattern],
+    )
+    .filter((directory) => existsSync(`${root}/${directory}/package.json`))
+    .sort()
+    .map((directory) => ({
+      directory,
+      manifest: JSON.parse(readFileSync(`${root}/${directory}/package.json`, "utf8")) as Manifest,
+    }));
+}
+
+/** The workspaces that go to the registry. */
+export const publishedPackages = (root: string): readonly Workspace[] =>
+  workspaces(root).filter(({ manifest }) => manifest.private !== true);
+
+/** The doors of a package: each `exports` entry that is code, with the file it opens. */
+export const doors = ({ directory, manifest }: Workspace): readonly string[] =>
+  Object.values(manifest.exports ?? {}).flatMap((entry) => {
+    const source = typeof entry === "string" ? undefined : entry["tollgate-source"];
+    return source === undefined ? [] : [`${directory}/${source.replace(/^\.\//, "")}`];
+  });
