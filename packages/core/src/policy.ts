@@ -1,1 +1,18 @@
-export {};
+/** Writing policies: rules or functions, from facts to a verdict. */
+export type { Policy } from "./contracts/policy.ts";
+export type { OneOrMany } from "./domain/pattern.ts";
+export type {
+  ConnectionOwnership,
+  Obligations,
+  PolicyFacts,
+  Verdict,
+} from "./domain/policy-decision.ts";
+export { combine } from "./policy/combine.ts";
+export { definePolicy, type FunctionPolicy, type RulePolicy } from "./policy/define-policy.ts";
+export {
+  forbid,
+  permit,
+  type Rule,
+  type RuleMatch,
+  type RuleOptions,
+} from "./policy/rules/rule.ts";

@@ -5,7 +5,9 @@ export interface Policy<Gateway extends string = string> {
   readonly contract: 1;
   /** Tells which policy decided: the version it was given, else a hash of its rules. */
   readonly version: string;
-  /** The gateways and model patterns its rules name; unknown gateways are refused at start. */
+  /** The gateways and data classes its rules name: unknown ones are refused at start. */
   readonly gateways: readonly Gateway[];
-  decide(facts: PolicyFacts): Verdict;
+  readonly dataClasses: readonly string[];
+  /** `dataClasses` is the configured order, the least sensitive first. */
+  decide(facts: PolicyFacts, dataClasses: readonly string[]): Verdict;
 }

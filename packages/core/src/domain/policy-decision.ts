@@ -1,5 +1,3 @@
-import type { ModelId } from "./model-id.ts";
-
 /** Who holds the account a gateway is reached with: the platform, or the caller's organization. */
 export type ConnectionOwnership = "platform" | "customer";
 
@@ -9,10 +7,12 @@ export interface PolicyFacts {
   readonly user: string;
   readonly key: string;
   readonly source: string;
-  /** The effective data class, and its place in the configured order, 0 first. */
+  /** The effective data class. */
   readonly dataClass: string;
-  readonly dataClassRank: number;
-  readonly model: ModelId;
+  /** The three parts of the resolved model id. */
+  readonly gateway: string;
+  readonly vendor: string;
+  readonly model: string;
   readonly connection: ConnectionOwnership;
   /** The request's `store`, as it was sent; absent when it was not. */
   readonly store?: boolean;

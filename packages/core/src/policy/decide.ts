@@ -1,0 +1,45 @@
+import type { Policy } from "../contracts/policy.ts";
+import { selectsModel } from "../domain/model-pattern.ts";
+import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
+
+/** The policy where none is configured: everything is permitted, and recorded as such. */
+export const permitAll: Policy<never> = {
+  contract: 1,
+  version: "none",
+  gateways: [],
+  dataClasses: [],
+  decide: () => ({ effect: "permit", rules: ["no-policy"] }),
+};
+
+/** The verdict on a request: the key's own models first, then the policy. A policy that throws denies. */
+export function decide(
+  policy: Policy,
+  facts: PolicyFacts,
+  {
+    models,
+    dataClasses,
+  }: { readonly models: readonly string[] | null; readonly dataClasses: readonly string[] },
+): Verdict {
+  if (!selectsModel(models, facts)) {
+    return { effect: "deny", rules: ["key-models"], reason: "The API key is not for this model." };
+  }
+  try {
+    const verdict = policy.decide(facts, dataClasses);
+    return isVerdict(verdict) ? verdict : failed;
+  } catch {
+    return failed;
+  }
+}
+
+const failed: Verdict = {
+  effect: "deny",
+  rules: ["policy-error"],
+  reason: "The policy failed to decide.",
+};
+
+/** A function policy written in JavaScript can answer anything; what is no verdict must not permit. */
+function isVerdict(verdict: Verdict): boolean {
+  return (
+    (verdict?.effect === "permit" || verdict?.effect === "deny") && Array.isArray(verdict.rules)
+  );
+}

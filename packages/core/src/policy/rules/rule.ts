@@ -1,0 +1,55 @@
+import type { OneOrMany } from "../../domain/pattern.ts";
+import type { ConnectionOwnership, Obligations } from "../../domain/policy-decision.ts";
+
+/** What a rule applies to: every given member must match, and a list matches any of its values. */
+export interface RuleMatch<Gateway extends string = string> {
+  readonly organization?: OneOrMany;
+  readonly user?: OneOrMany;
+  readonly key?: OneOrMany;
+  readonly gateway?: OneOrMany<Gateway>;
+  /** Model patterns such as `openai/openai/gpt-*`; `*` matches inside its part. */
+  readonly model?: OneOrMany;
+  readonly connection?: OneOrMany<ConnectionOwnership>;
+  readonly source?: OneOrMany;
+  /** Data classes from this one up, and up to this one; both inclusive. */
+  readonly from?: string;
+  readonly upTo?: string;
+  /** Whether the request uses tools, images or structured output. */
+  readonly tools?: boolean;
+  readonly images?: boolean;
+  readonly structuredOutput?: boolean;
+}
+
+/** Why a rule stands, and what its permit asks of the gateway. */
+export interface RuleOptions extends Obligations {
+  readonly reason?: string;
+}
+
+/** One rule of a policy: plain data that can be written as JSON. */
+export interface Rule<Gateway extends string = string> {
+  readonly effect: "permit" | "forbid";
+  readonly id: string;
+  readonly match: RuleMatch<Gateway>;
+  readonly options: RuleOptions;
+}
+
+/**
+ * A rule that permits what it matches. Without a match it permits everything that no rule forbids.
+ * `id` is recorded with every decision it determines.
+ */
+export function permit<const Gateway extends string = never>(
+  id: string,
+  match: RuleMatch<Gateway> = {},
+  options: RuleOptions = {},
+): Rule<Gateway> {
+  return { effect: "permit", id, match, options };
+}
+
+/** A rule that forbids what it matches, whatever else permits it. Its reason is told to the caller. */
+export function forbid<const Gateway extends string = never>(
+  id: string,
+  match: RuleMatch<Gateway> = {},
+  options: { readonly reason?: string } = {},
+): Rule<Gateway> {
+  return { effect: "forbid", id, match, options };
+}

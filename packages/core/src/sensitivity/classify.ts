@@ -1,0 +1,49 @@
+import type { Caller } from "../domain/caller.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+
+/** Data classes in order, the least sensitive first. */
+export const defaultDataClasses = [
+  "D0_PUBLIC",
+  "D1_INTERNAL",
+  "D2_CONFIDENTIAL",
+  "D3_RESTRICTED",
+] as const;
+
+/**
+ * The effective data class: the header's, else the key's default, never below what the request refers to (section 5.3).
+ * @throws GatewayError `invalid_data_class` or `data_class_below_floor`; a header is never silently raised.
+ */
+export function classify(
+  header: { readonly name: string; readonly value: string | null },
+  caller: Caller,
+  {
+    dataClasses,
+    referred,
+  }: { readonly dataClasses: readonly string[]; readonly referred: string | null },
+): string {
+  const rank = (dataClass: string): number => dataClasses.indexOf(dataClass);
+  const least = referred === null ? -1 : rank(referred);
+  if (header.value === null) {
+    return rank(caller.defaultDataClass) >= least
+      ? caller.defaultDataClass
+      : (referred ?? caller.defaultDataClass);
+  }
+  const asked = rank(header.value);
+  if (asked < 0) {
+    throw new GatewayError(
+      "invalid_data_class",
+      `The data class must be one of ${dataClasses.join(", ")}.`,
+      {
+        param: header.name,
+      },
+    );
+  }
+  if (asked < rank(caller.minimumDataClass))
+    throw belowFloor(header.name, `the key's minimum ${caller.minimumDataClass}`);
+  if (asked < least) throw belowFloor(header.name, `the class of the response it refers to`);
+  return header.value;
+}
+
+function belowFloor(param: string, floor: string): GatewayError {
+  return new GatewayError("data_class_below_floor", `The data class is below ${floor}.`, { param });
+}

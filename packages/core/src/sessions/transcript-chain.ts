@@ -1,0 +1,70 @@
+import type { Message } from "../domain/message.ts";
+import { sha256 } from "../kernel/digest.ts";
+import { canonicalMessage } from "./canonical-message.ts";
+
+/** A request's messages as the chain counts them: an assistant message repeated right after itself counts once. */
+export interface TranscriptChain {
+  /** h[1..n], 32 bytes each. */
+  readonly values: Buffer;
+  /** The messages as JSON texts, one per chain value. */
+  readonly messages: readonly string[];
+  /** Position from 1 of the last user message; 0 without one. */
+  readonly lastUserMessage: number;
+  /** The last message in canonical form, and whether it is an assistant's. */
+  readonly last: string;
+}
+
+const size = 32;
+
+/** h[0] = H(salt), h[i] = H(h[i-1] ‖ H(salt ‖ canonical message i)), SHA-256. */
+export function chainOf(messages: readonly Message[], salt: Uint8Array): TranscriptChain {
+  const values = Buffer.allocUnsafe(messages.length * size);
+  const texts: string[] = [];
+  let head: Uint8Array = sha256(salt);
+  let last = "";
+  let lastUserMessage = 0;
+  for (const message of messages) {
+    const canonical = canonicalMessage(message);
+    if (message.role === "assistant" && canonical === last) continue;
+    last = canonical;
+    head = nextHead(head, canonical, salt);
+    values.set(head, texts.length * size);
+    texts.push(JSON.stringify(message));
+    if (message.role === "user") lastUserMessage = texts.length;
+  }
+  return {
+    values: values.subarray(0, texts.length * size),
+    messages: texts,
+    lastUserMessage,
+    last,
+  };
+}
+
+/** The chain values a reply adds to a chain: none where it repeats the assistant message it would follow. */
+export function replyChain(
+  chain: TranscriptChain,
+  reply: readonly Message[],
+  salt: Uint8Array,
+): Buffer {
+  const values: Uint8Array[] = [];
+  let head: Uint8Array = headOf(chain);
+  let last = chain.last;
+  for (const message of reply) {
+    const canonical = canonicalMessage(message);
+    if (message.role === "assistant" && canonical === last) continue;
+    last = canonical;
+    head = nextHead(head, canonical, salt);
+    values.push(head);
+  }
+  return Buffer.concat(values);
+}
+
+/** The chain value of the whole request. */
+export function headOf(chain: TranscriptChain): Buffer {
+  return chain.values.subarray(chain.values.length - size);
+}
+
+function nextHead(head: Uint8Array, canonical: string, salt: Uint8Array): Buffer {
+  const message = sha256(Buffer.concat([salt, Buffer.from(canonical)]));
+  return sha256(Buffer.concat([head, message]));
+}
