@@ -4,6 +4,7 @@ export type { ApiKey } from "./domain/api-key.ts";
 export { keyIsLive } from "./domain/api-key.ts";
 export type * from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
+export { type CursorPlace, decodeCursor, encodeCursor } from "./domain/cursor.ts";
 export type * from "./domain/evidence-leaf.ts";
 export {
   commitContent,
@@ -12,8 +13,10 @@ export {
   leafHash,
   type StepAssignment,
 } from "./domain/leaf-template.ts";
+export { messagePrefix } from "./domain/message-prefix.ts";
 export type * from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
 export type * from "./domain/session.ts";
 export type * from "./domain/step.ts";
 export type { Usage, UsageBasis } from "./domain/usage.ts";
+export { GatewayError } from "./errors/gateway-error.ts";

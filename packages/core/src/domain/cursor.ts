@@ -1,0 +1,36 @@
+import { GatewayError } from "../errors/gateway-error.ts";
+
+/** Where a page ended: the number its list is sorted by, and what tells rows of the same number apart. */
+export interface CursorPlace {
+  readonly order: number;
+  readonly tie: string;
+}
+
+/** A place as an opaque string that names its list, so that a cursor of one list fits no other. */
+export function encodeCursor(list: string, place: CursorPlace): string {
+  return Buffer.from(JSON.stringify([list, place.order, place.tie])).toString("base64url");
+}
+
+/**
+ * The place a cursor of this list stands for.
+ * @throws GatewayError `invalid_argument` for a cursor that this list cannot have given.
+ */
+export function decodeCursor(list: string, cursor: string): CursorPlace {
+  const [name, order, tie] = parsed(cursor);
+  if (name === list && typeof order === "number" && typeof tie === "string") {
+    const place = { order, tie };
+    if (Number.isSafeInteger(order) && encodeCursor(list, place) === cursor) return place;
+  }
+  throw new GatewayError("invalid_argument", "The cursor is not one that this list gave.", {
+    param: "cursor",
+  });
+}
+
+function parsed(cursor: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
