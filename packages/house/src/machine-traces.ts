@@ -1,0 +1,14 @@
+const traces: readonly RegExp[] = [
+  /(?<![\w.:/-])\/(?:home|Users|root|work)\/[\w.-]+/,
+  /\bregistry\.(?:npmjs|yarnpkg)\.\w+/,
+  /\b(?:artifactory|verdaccio|nexus)\.[\w-]+\.\w+/,
+];
+
+/** Lines that name a folder of somebody's machine or the host of a registry. */
+export const machineTraces = (path: string, text: string): readonly string[] =>
+  text.split("\n").flatMap((line, index) =>
+    traces.flatMap((trace) => {
+      const found = trace.exec(line);
+      return found === null ? [] : [`${path}:${index + 1} names ${found[0]}`];
+    }),
+  );

@@ -1,0 +1,51 @@
+import { isBuiltin } from "node:module";
+import type { Manifest, Workspace } from "../../../scripts/workspaces.ts";
+import type { SourceFile } from "./source-file.ts";
+
+const nodeFloor = "^22.22.3 || >=24.15";
+const order = ["tollgate-source", "types", "default"];
+
+function exportProblems({ exports = {} }: Manifest): readonly string[] {
+  const problems = exports["."] === undefined ? ["has no door at ."] : [];
+  for (const [door, entry] of Object.entries(exports)) {
+    if (door === "./package.json") continue;
+    if (typeof entry === "string" || Object.keys(entry).join() !== order.join()) {
+      problems.push(`exports ${door} with other conditions than ${order.join(", ")}`);
+    }
+  }
+  return problems;
+}
+
+/** What is wrong with the package.json of a published package. */
+export function manifestProblems({ directory, manifest }: Workspace): readonly string[] {
+  const problems = [...exportProblems(manifest)];
+  if (manifest.license !== "MIT") problems.push("has no MIT license");
+  if (manifest.type !== "module") problems.push("is not a module");
+  if (!manifest.description) problems.push("has no description");
+  if (manifest.engines?.["node"] !== nodeFloor) problems.push(`does not ask for node ${nodeFloor}`);
+  if (!manifest.files?.includes("!src/**/*.test.ts")) problems.push("would publish its tests");
+  return problems.map((problem) => `${directory} ${problem}`);
+}
+
+const packageOf = (specifier: string): string =>
+  specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+
+/** Packages that a file imports and its package.json does not name, and imports that leave the package. */
+export function undeclaredImports(file: SourceFile, at: Workspace): readonly string[] {
+  const { dependencies, peerDependencies, name } = at.manifest;
+  const declared = new Set([name, ...Object.keys({ ...dependencies, ...peerDependencies })]);
+  return file.imports
+    .filter((specifier) => {
+      if (specifier.startsWith(".")) {
+        const target = new URL(specifier, `file:///${file.path}`).pathname;
+        return !target.startsWith(`/${at.directory}/`);
+      }
+      return !isBuiltin(specifier) && !declared.has(packageOf(specifier));
+    })
+    .map(
+      (specifier) => `${file.path} imports ${specifier}, which ${at.directory} does not declare`,
+    );
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { buildConfigurations } from "../../../scripts/references.ts";
+import { doors, type Manifest, type Workspace } from "../../../scripts/workspaces.ts";
+import { callsImported } from "../src/calls.ts";
+import { doorNames } from "../src/door-documentation.ts";
+import { manifestProblems, undeclaredImports } from "../src/manifest-rules.ts";
+import {
+  everyPublishedPackage,
+  everyWorkspace,
+  repositoryRoot,
+  shippedSources,
+  testSources,
+} from "../src/repository.ts";
+import { parseSource, readSource } from "../src/source-file.ts";
+
+const published = everyPublishedPackage();
+
+const exportsStore = (at: Workspace): boolean =>
+  doors(at)
+    .flatMap((door) =>
+      doorNames(readSource(repositoryRoot, door), (path) => readSource(repositoryRoot, path)),
+    )
+    .some((name) => /^[a-z]\w*Store$/.test(name));
+
+const stores = published.filter(
+  (at) => at.directory.startsWith("packages/store-") && exportsStore(at),
+);
+const providers = published.filter((at) => at.directory.startsWith("packages/provider-"));
+
+const suites = [
+  ["describeStoreContract", /^@tollgate\/testing\/store-contract$/],
+  ["describeProviderContract", /^@tollgate\/testing\/provider-contract$/],
+] as const;
+
+const runs = ({ directory }: Workspace, [suite, door]: (typeof suites)[number]): boolean =>
+  testSources(directory).some((file) => callsImported(file, suite, door));
+
+describe("every package", () => {
+  it.each(everyWorkspace().map((at) => [at.directory, at] as const))("%s has tests", (_, at) => {
+    const runners = testSources(at.directory).filter(
+      (file) =>
+        callsImported(file, "it", /^vitest$/) ||
+        callsImported(file, "test", /^vitest$/) ||
+        suites.some(([suite, door]) => callsImported(file, suite, door)),
+    );
+    expect(runners).not.toEqual([]);
+  });
+
+  it("says under which licence, on which node and through which doors it works", () => {
+    expect(published.flatMap(manifestProblems)).toEqual([]);
+  });
+
+  it("names what it imports, and imports nothing from inside another package", () => {
+    const problems = published.flatMap((at) =>
+      shippedSources(at.directory).flatMap((file) => undeclaredImports(file, at)),
+    );
+    expect(problems).toEqual([]);
+  });
+
+  it("is built in the order of its dependencies", () => {
+    for (const [path, expected] of buildConfigurations(repositoryRoot)) {
+      const actual: unknown = JSON.parse(readFileSync(`${repositoryRoot}/${path}`, "utf8"));
+      expect(actual, `${path}: run npm run sync:references`).toEqual(JSON.parse(expected));
+    }
+  });
+});
+
+describe("conformance suites", () => {
+  it("are run by every store", () => {
+    expect(stores.length).toBeGreaterThan(1);
+    for (const at of stores) {
+      expect(runs(at, suites[0]), at.directory).toBe(true);
+    }
+  });
+
+  it("are run by every provider", () => {
+    expect(providers.length).toBeGreaterThan(0);
+    for (const at of providers) {
+      expect(runs(at, suites[1]), at.directory).toBe(true);
+    }
+  });
+
+  it("count as run only when imported from the suite and called", () => {
+    const counts = (text: string) =>
+      callsImported(parseSource("a.test.ts", text), "describeStoreContract", /store-contract$/);
+    const suite = 'import { describeStoreContract } from "@tollgate/testing/store-contract";';
+    expect(counts(`${suite} describeStoreContract("memory", { open })`)).toBe(true);
+    expect(counts(`${suite} // describeStoreContract("memory", { open })`)).toBe(false);
+    expect(counts('describeStoreContract("memory", { open })')).toBe(false);
+  });
+});
+
+describe("core", () => {
+  it("depends on zod, eventsource-parser and uuid, and on nothing else", () => {
+    const core = published.find(({ manifest }) => manifest.name === "@tollgate/core");
+    expect(Object.keys(core?.manifest.dependencies ?? {}).sort()).toEqual([
+      "eventsource-parser",
+      "uuid",
+      "zod",
+    ]);
+    expect(core?.manifest.peerDependencies).toBeUndefined();
+  });
+});
+
+describe("the rules on a package.json", () => {
+  const good: Manifest = {
+    name: "@tollgate/sample",
+    type: "module",
+    license: "MIT",
+    description: "A sample",
+    engines: { node: "^22.22.3 || >=24.15" },
+    files: ["dist", "src", "!src/**/*.test.ts"],
+    exports: {
+      ".": { "tollgate-source": "./src/a.ts", types: "./dist/a.d.ts", default: "./dist/a.js" },
+    },
+    dependencies: { zod: "^4.6.7" },
+  };
+  const at = (manifest: Manifest): Workspace => ({ directory: "packages/sample", manifest });
+
+  it("are silent on a good one", () => {
+    expect(manifestProblems(at(good))).toEqual([]);
+  });
+
+  it.each<[string, Partial<Manifest>]>([
+    ["another licence", { license: "ISC" }],
+    ["another floor of node", { engines: { node: ">=18" } }],
+    ["CommonJS", { type: "commonjs" }],
+    ["no description", { description: "" }],
+    ["published tests", { files: ["src"] }],
+    ["no door", { exports: {} }],
+    ["a door without source", { exports: { ".": { types: "./a.d.ts", default: "./a.js" } } }],
+    ["a door that is a string", { exports: { ...good.exports, "./b": "./b.js" } }],
+  ])("name %s", (_, change) => {
+    expect(manifestProblems(at({ ...good, ...change }))).toHaveLength(1);
+  });
+
+  it.each(["undici", "@tollgate/core/store", "../../core/src/store.ts"])(
+    "name an import of %s that is not declared",
+    (specifier) => {
+      const file = parseSource("packages/sample/src/a.ts", `import type { A } from "${specifier}"`);
+      expect(undeclaredImports(file, at(good))).toHaveLength(1);
+    },
+  );
+
+  it("let declared packages, node and the package itself be imported", () => {
+    const text = 'import "zod"; import "node:fs"; import "./b.ts"; import "@tollgate/sample"';
+    expect(undeclaredImports(parseSource("packages/sample/src/a.ts", text), at(good))).toEqual([]);
+  });
+});

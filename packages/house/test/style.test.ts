@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { ambientAccess } from "../src/ambient-access.ts";
+import { moduleState } from "../src/module-state.ts";
+import {
+  everyPublishedPackage,
+  everyWorkspace,
+  shippedSources,
+  testSources,
+} from "../src/repository.ts";
+import { skippedTests } from "../src/skipped-tests.ts";
+import { parseSource, type Rule } from "../src/source-file.ts";
+import { unsafeTypes } from "../src/unsafe-types.ts";
+
+const shipped = everyPublishedPackage().flatMap(({ directory }) => shippedSources(directory));
+const tests = everyWorkspace().flatMap(({ directory }) => testSources(directory));
+
+const problemsOf = (rule: Rule, text: string, path = "packages/core/src/policy/rule.ts") =>
+  rule(parseSource(path, text));
+
+describe("time, chance, environment and console come in from outside", () => {
+  it("in every file that is shipped", () => {
+    expect(shipped.flatMap(ambientAccess)).toEqual([]);
+  });
+
+  it.each([
+    "const now = Date.now()",
+    "const now = Date['now']()",
+    "const { now } = { now: Date.now }",
+    "const today = new Date()",
+    "const dice = () => Math.random()",
+    "const key = process.env.KEY",
+    "const id = crypto.randomUUID()",
+    'import { randomUUID } from "node:crypto"',
+    "console.log(1)",
+    "const log = console.error",
+  ])("and not by %s", (text) => {
+    expect(problemsOf(ambientAccess, text)).toHaveLength(1);
+  });
+
+  it("except in the kernel of core and on the command line, and a date of a given time is fine", () => {
+    expect(problemsOf(ambientAccess, "Date.now()", "packages/core/src/kernel/clock.ts")).toEqual(
+      [],
+    );
+    expect(problemsOf(ambientAccess, "console.log(1)", "packages/cli/src/serve.ts")).toEqual([]);
+    expect(problemsOf(ambientAccess, "new Date(5).toISOString()")).toEqual([]);
+  });
+});
+
+describe("modules hold no state", () => {
+  it("in any file that is shipped", () => {
+    expect(shipped.flatMap(moduleState)).toEqual([]);
+  });
+
+  it.each([
+    "let count = 0",
+    "export let count = 0",
+    "var count = 0",
+    "const cache = new Map<string, string>()",
+    "export const seen = new WeakSet()",
+  ])("and not by %s", (text) => {
+    expect(problemsOf(moduleState, text)).toHaveLength(1);
+  });
+
+  it("while constants, and what a function keeps, are fine", () => {
+    const text = 'const names = new Set(["a"]); function f() { let n = 0; return n }';
+    expect(problemsOf(moduleState, text)).toEqual([]);
+  });
+});
+
+describe("types are not talked out of", () => {
+  it("in any file that is shipped", () => {
+    expect(shipped.flatMap(unsafeTypes)).toEqual([]);
+  });
+
+  it.each([
+    "let x: any",
+    "const f = (x: Record<string, any>) => x",
+    "const x = y as unknown as string",
+    "const x = y!.z",
+    "// @ts-expect-error\nconst x = 1",
+  ])("and not by %s", (text) => {
+    expect(problemsOf(unsafeTypes, text)).toHaveLength(1);
+  });
+
+  it("while unknown, as const and a word in a string are fine", () => {
+    expect(problemsOf(unsafeTypes, 'const x: unknown = ["any"] as const')).toEqual([]);
+  });
+});
+
+describe("no test is skipped", () => {
+  it("in any package", () => {
+    expect(tests.flatMap(skippedTests)).toEqual([]);
+  });
+
+  it.each(["it.skip('x', f)", "describe.only('x', f)", "test.todo('x')", "it.skipIf(a)('x', f)"])(
+    "and not by %s",
+    (text) => {
+      expect(problemsOf(skippedTests, text)).toHaveLength(1);
+    },
+  );
+});
