@@ -31,6 +31,7 @@ export interface Provider {
   close(): Promise<void>;
 }
 
+/** One call of a model: one attempt of a Step. */
 export interface ProviderCall {
   /** `<vendor>/<model>`, as it follows the gateway in the request's model id. */
   readonly model: string;

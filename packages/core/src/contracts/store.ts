@@ -100,6 +100,7 @@ export interface TranscriptIntent {
   readonly contentSalt: Uint8Array;
 }
 
+/** What `openStep` did: the Step stands on this Session and Turn, or nothing was written and this is why. */
 export type StepOpening =
   | {
       readonly opened: true;
@@ -109,6 +110,7 @@ export type StepOpening =
     }
   | { readonly opened: false; readonly refusal: OpeningRefusal };
 
+/** Why a Step was not opened. The gateway answers it; the store only says which it was. */
 export type OpeningRefusal =
   /** The key was revoked or expired at `at`, or is gone. */
   | { readonly code: "invalid_api_key" }
@@ -134,6 +136,7 @@ export interface AttemptIntent {
   readonly leaf: EvidenceLeaf;
 }
 
+/** What `openAttempt` did: the next attempt runs, or nothing was written. */
 export type AttemptOpening =
   | { readonly opened: true }
   /** The holds do not fit, nothing was written, and the running attempt's holds stay. */
@@ -148,6 +151,7 @@ export interface AttemptSettlement extends AttemptEnd {
   readonly charge: { readonly usd: number; readonly tokens: number };
 }
 
+/** How a Step ended, whatever its end: written at once, with its last attempt, its reply and its leaf. */
 export interface StepSettlement {
   readonly organizationId: string;
   readonly stepId: string;
@@ -162,6 +166,7 @@ export interface StepSettlement {
   readonly leaf: EvidenceLeaf;
 }
 
+/** What a model answered, with its commitment and its place in the transcript chain. */
 export interface StepReply {
   /** A JSON array of messages as UTF-8 bytes; null when only digests are kept. */
   readonly content: Uint8Array | null;
@@ -174,6 +179,7 @@ export interface StepReply {
   readonly chain: Uint8Array;
 }
 
+/** Whether this settlement was the one that counts. */
 export interface SettleResult {
   /** False when the Step had been settled before: nothing was written. */
   readonly settled: boolean;
@@ -181,12 +187,14 @@ export interface SettleResult {
   readonly outcome: StepOutcome;
 }
 
+/** A decision that let nothing happen: denied by policy, or stopped by a budget after it was permitted. */
 export interface Refusal {
   readonly owner: Owner;
   readonly decision: PolicyDecision;
   readonly leaf: EvidenceLeaf;
 }
 
+/** One beat of a process: how long its lease holds, in the gateway's time, and what it is still working on. */
 export interface LeaseRenewal {
   readonly processId: string;
   /** Counts up from 1. */
@@ -227,6 +235,7 @@ export interface KeySecret {
   readonly expiresAt: number | null;
 }
 
+/** API keys. Secrets come and go as SHA-256 digests of 32 bytes; the store never sees one. */
 export interface KeyRepository {
   /** Writes a key, its secret if it has one, the leaf, and the organization's salt unless it has one. */
   insert(entry: {
@@ -269,11 +278,13 @@ export interface KeyRepository {
   ): Promise<void>;
 }
 
+/** Which keys to list: those of an organization, or of one of its users. */
 export interface KeyQuery {
   readonly organizationId: Tenant;
   readonly userId?: string;
 }
 
+/** What may change about a key: its secret, its owner and its id never do. */
 export type KeyPatch = Partial<
   Pick<
     ApiKey,
@@ -281,6 +292,7 @@ export type KeyPatch = Partial<
   >
 >;
 
+/** Sessions and their transcripts, read by owner. Only `openStep` and `settleStep` write them. */
 export interface SessionRepository {
   get(organizationId: Tenant, id: string): Promise<Session | null>;
   /** Most recently updated first. */
@@ -293,6 +305,7 @@ export interface SessionRepository {
   ofTurn(owner: Owner, turnId: string): Promise<string | null>;
 }
 
+/** Which Sessions to list; every given field must match. */
 export interface SessionQuery {
   readonly organizationId: Tenant;
   readonly userId?: string;
@@ -300,6 +313,7 @@ export interface SessionQuery {
   readonly source?: string;
 }
 
+/** Steps, whatever their end, with every attempt. Only the verbs of the store write them. */
 export interface StepRepository {
   get(organizationId: Tenant, id: string): Promise<Step | null>;
   /** Newest first, by when they opened. */
@@ -329,12 +343,14 @@ export interface StepQuery {
   readonly to?: number;
 }
 
+/** Policy decisions, permits and denials alike. Only the verbs of the store write them. */
 export interface DecisionRepository {
   get(organizationId: Tenant, id: string): Promise<PolicyDecision | null>;
   /** Newest first. */
   list(query: DecisionQuery, paging: StorePaging): Promise<StorePage<PolicyDecision>>;
 }
 
+/** Which decisions to list, by the time they were made: at or after `from`, before `to`. */
 export interface DecisionQuery {
   readonly organizationId: Tenant;
   readonly userId?: readonly string[];
@@ -344,6 +360,7 @@ export interface DecisionQuery {
   readonly to?: number;
 }
 
+/** Budgets created at run time, and the counters of all budgets, declared ones too. */
 export interface BudgetRepository {
   /** Counts every change of the budgets below; `openStep` compares it. */
   version(): Promise<number>;
@@ -362,6 +379,7 @@ export interface BudgetRepository {
   ): Promise<StorePage<BudgetCounter>>;
 }
 
+/** The evidence leaves: one for each thing attested, written in the transaction that did it. */
 export interface EvidenceRepository {
   /** An organization's leaves in the order they were written. */
   list(

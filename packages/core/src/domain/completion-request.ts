@@ -10,8 +10,10 @@ export interface FunctionTool {
   readonly strict?: boolean;
 }
 
+/** Whether the model may, must or must not call a tool, or which one it must call. */
 export type ToolChoice = "none" | "auto" | "required" | { readonly name: string };
 
+/** The form of the answer: free text, any JSON object, or JSON that matches a schema. */
 export type ResponseFormat =
   | { readonly type: "text" }
   | { readonly type: "json_object" }

@@ -12,6 +12,8 @@ export interface Limits {
   readonly stringBytes: number;
   /** Members of one object. */
   readonly keys: number;
+  /** Values of the whole body: objects, arrays and what stands between commas. */
+  readonly values: number;
   readonly messages: number;
   readonly tools: number;
   /** The output cap of a model that states none, where a hard budget needs one. Tokens. */
@@ -31,6 +33,7 @@ export const defaultLimits: Limits = {
   schemaDepth: 32,
   stringBytes: 1_048_576,
   keys: 256,
+  values: 200_000,
   messages: 2_000,
   tools: 128,
   maxOutputTokens: 4_096,

@@ -23,18 +23,21 @@ export interface ToolCall {
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
+/** Instructions of the application, under either of the two names protocols have for the role. */
 export interface SystemMessage {
   readonly role: "system" | "developer";
   readonly content: string | readonly TextPart[];
   readonly name?: string;
 }
 
+/** What the user sent. A new one starts a new Turn. */
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextPart | ImagePart)[];
   readonly name?: string;
 }
 
+/** What the model answered. In a tool-call message, `content` of `""`, null and absent are the same message. */
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly content?: string | readonly (TextPart | RefusalPart)[] | null;
@@ -43,6 +46,7 @@ export interface AssistantMessage {
   readonly tool_calls?: readonly ToolCall[];
 }
 
+/** What a function tool returned for one call. */
 export interface ToolMessage {
   readonly role: "tool";
   readonly tool_call_id: string;

@@ -9,9 +9,22 @@ export interface Price {
   readonly output: number;
   /** Price of prompt tokens read from the provider's cache; absent means the price of input. */
   readonly cachedInput?: number;
+  /** Prices of the whole request instead, when its prompt is longer than a number of tokens. */
+  readonly longPrompt?: LongPromptPrice;
   readonly source: "custom" | "catalog";
   /** Names the catalog's release, where the price is from one. */
   readonly version?: string;
+}
+
+/** What a request costs whose prompt has more than `above` tokens. */
+export interface LongPromptPrice extends Rates {
+  readonly above: number;
+}
+
+interface Rates {
+  readonly input: number;
+  readonly output: number;
+  readonly cachedInput?: number;
 }
 
 const million = 1_000_000n;
@@ -23,17 +36,23 @@ const million = 1_000_000n;
 export function costOf(usage: Usage, price: Price): number {
   const cached = Math.min(usage.cachedTokens ?? 0, usage.promptTokens);
   const uncached = usage.promptTokens - cached;
+  const rates = ratesOf(usage, price);
   const exact =
-    uncached * price.input +
-    cached * (price.cachedInput ?? price.input) +
-    usage.completionTokens * price.output;
+    uncached * rates.input +
+    cached * (rates.cachedInput ?? rates.input) +
+    usage.completionTokens * rates.output;
   if (exact <= Number.MAX_SAFE_INTEGER) return Math.ceil(exact / 1_000_000);
   const wide =
-    BigInt(uncached) * BigInt(price.input) +
-    BigInt(cached) * BigInt(price.cachedInput ?? price.input) +
-    BigInt(usage.completionTokens) * BigInt(price.output);
+    BigInt(uncached) * BigInt(rates.input) +
+    BigInt(cached) * BigInt(rates.cachedInput ?? rates.input) +
+    BigInt(usage.completionTokens) * BigInt(rates.output);
   const nano = (wide + million - 1n) / million;
   if (nano > BigInt(Number.MAX_SAFE_INTEGER))
     throw new RangeError("cost is too large to count exactly");
   return Number(nano);
+}
+
+function ratesOf(usage: Usage, price: Price): Rates {
+  const long = price.longPrompt;
+  return long !== undefined && usage.promptTokens > long.above ? long : price;
 }
