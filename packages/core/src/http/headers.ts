@@ -1,0 +1,45 @@
+import { GatewayError } from "../errors/gateway-error.ts";
+
+const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i;
+
+/** The token of `authorization: Bearer …`; null when the header is missing, repeated or malformed. */
+export function bearerToken(headers: Headers): string | null {
+  return bearer.exec(headers.get("authorization") ?? "")?.[1] ?? null;
+}
+
+/**
+ * Refuses headers that are too large together, counted as they travel: name, colon, space, value, line end.
+ * @throws GatewayError `request_too_large`
+ */
+export function requireSmallHeaders(headers: Headers, headerBytes: number): void {
+  let bytes = 0;
+  for (const [name, value] of headers) bytes += name.length + value.length + 4;
+  if (bytes > headerBytes)
+    throw new GatewayError(
+      "request_too_large",
+      `The request's headers are larger than ${headerBytes} bytes.`,
+    );
+}
+
+const json =
+  /^application\/json(?:[ \t]*;[ \t]*([\w!#$%&'*+.^`|~-]+)=([\w!#$%&'*+.^`|~-]+|"[^"\\]*"))*[ \t]*;?$/i;
+const otherCharset = /;[ \t]*charset=(?!"?utf-?8"?[ \t]*(?:;|$))/i;
+
+/**
+ * Refuses a body that is not plain JSON in UTF-8, before reading it.
+ * @throws GatewayError `unsupported_media_type`
+ */
+export function requireJsonBody(headers: Headers): void {
+  const type = headers.get("content-type") ?? "";
+  if (!json.test(type) || otherCharset.test(type))
+    throw new GatewayError(
+      "unsupported_media_type",
+      "The request body must be JSON in UTF-8, sent with `content-type: application/json`.",
+    );
+  const encoding = headers.get("content-encoding");
+  if (encoding !== null && encoding.toLowerCase() !== "identity")
+    throw new GatewayError(
+      "unsupported_media_type",
+      "The request body must not be compressed: send it without `content-encoding`.",
+    );
+}

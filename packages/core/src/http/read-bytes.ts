@@ -1,0 +1,69 @@
+import { GatewayError } from "../errors/gateway-error.ts";
+
+/**
+ * Reads a request's body, at most `most` bytes of it. A body that announces its length is taken in one piece, since
+ * no HTTP server passes on more than was announced; any other is counted as it arrives.
+ * @throws GatewayError `request_too_large`, or `invalid_json` when the upload ended early
+ */
+export async function readBytes(request: Request, most: number): Promise<Buffer> {
+  if (request.bodyUsed)
+    throw new GatewayError("internal_error", "The request's body was read before it got here.");
+  const length = announcedLength(request.headers);
+  if (length !== null && length > most) throw tooLarge(most);
+  try {
+    const bytes =
+      length === null ? await readCounted(request, most) : await readWhole(request, most);
+    request.signal.throwIfAborted();
+    return bytes;
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    throw new GatewayError("invalid_json", "The request body ended before it was complete.", {
+      cause: error,
+    });
+  }
+}
+
+function announcedLength(headers: Headers): number | null {
+  const text = headers.get("content-length");
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+async function readWhole(request: Request, most: number): Promise<Buffer> {
+  const bytes = Buffer.from(await unlessAborted(request.signal, request.arrayBuffer()));
+  if (bytes.length > most) throw tooLarge(most);
+  return bytes;
+}
+
+async function readCounted(request: Request, most: number): Promise<Buffer> {
+  if (request.body === null) return Buffer.alloc(0);
+  const reader = request.body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for (;;) {
+      const { done, value } = await unlessAborted(request.signal, reader.read());
+      if (done) return Buffer.concat(chunks, length);
+      length += value.length;
+      if (length > most) throw tooLarge(most);
+      chunks.push(value);
+    }
+  } catch (error) {
+    // Whatever ended the reading, the sender is told to stop; how that goes does not matter.
+    reader.cancel(error).catch(() => {});
+    throw error;
+  }
+}
+
+/** The promise's value, or a rejection as soon as the signal aborts: an upload may stall after its client left. */
+function unlessAborted<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+function tooLarge(most: number): GatewayError {
+  return new GatewayError("request_too_large", `The request body is larger than ${most} bytes.`);
+}
