@@ -1,0 +1,34 @@
+import type { LapsedStep, LeaseRenewal } from "@tollgate/core/store";
+import type { State, StepRow } from "./state.ts";
+
+export function renewLease(state: State, lease: LeaseRenewal): void {
+  const { processId, renewal, until, steps } = lease;
+  // A renewal that was overtaken by a later one has nothing to say any more.
+  if ((state.leases.get(processId)?.renewal ?? 0) > renewal) return;
+  state.leases.set(processId, { renewal, until });
+  const progress = new Map(steps.map(({ stepId, outputTokens }) => [stepId, outputTokens]));
+  for (const row of state.openSteps) {
+    const outputTokens = progress.get(row.id);
+    if (row.process.id !== processId || outputTokens === undefined) continue;
+    row.outputTokens = outputTokens;
+    row.namedAt = renewal;
+  }
+}
+
+export function lapsedSteps(
+  state: State,
+  { at, limit }: { readonly at: number; readonly limit: number },
+): readonly LapsedStep[] {
+  const lapsed = [...state.openSteps].filter((row) => isLapsed(state, row, at)).slice(0, limit);
+  return lapsed.map(({ step, outputTokens }) => ({
+    step,
+    salt: Uint8Array.from(state.salts.get(step.organizationId) ?? []),
+    outputTokens,
+  }));
+}
+
+function isLapsed(state: State, row: StepRow, at: number): boolean {
+  const lease = state.leases.get(row.process.id);
+  if (!lease || lease.until <= at) return true;
+  return lease.renewal > row.process.renewal && row.namedAt !== lease.renewal;
+}

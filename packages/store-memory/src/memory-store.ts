@@ -1,0 +1,50 @@
+import type { EvidenceLeaf, Store } from "@tollgate/core/store";
+import { createBudgetRepository } from "./budget-repository.ts";
+import { createKeyRepository } from "./key-repository.ts";
+import { lapsedSteps, renewLease } from "./leases.ts";
+import { openAttempt } from "./open-attempt.ts";
+import { openStep } from "./open-step.ts";
+import { createSessionRepository } from "./session-repository.ts";
+import { settleStep } from "./settle-step.ts";
+import { createState } from "./state.ts";
+import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
+import { mapPage } from "./table.ts";
+
+/**
+ * Creates a store that keeps everything in this process's memory, for tests and trials. It implements the whole
+ * contract, atomic verbs included, but nothing outlives the process, no other process sees it, and it grows with
+ * every Step: it has no retention. Verbs reject with a `GatewayError`: `step_not_found` for a Step it does not have,
+ * `invalid_argument` for a cursor of another list, a chain that does not fit its messages or an id that is taken.
+ */
+export function memoryStore(): Store {
+  const state = createState();
+  return {
+    contract: 1,
+    async migrate() {},
+    async close() {},
+    // Each verb runs to its end without awaiting, which makes it atomic; `async` turns what it throws into a rejection.
+    openStep: async (intent) => openStep(state, intent),
+    openAttempt: async (intent) => openAttempt(state, intent),
+    settleStep: async (settlement) => settleStep(state, settlement),
+    async recordRefusal({ owner, decision, leaf }) {
+      if (state.decisions.insert({ ...owner, id: decision.id, decision }))
+        state.leaves.insert(leaf);
+    },
+    renewLease: async (renewal) => renewLease(state, renewal),
+    lapsedSteps: async (query) => lapsedSteps(state, query),
+    keys: createKeyRepository(state),
+    sessions: createSessionRepository(state),
+    steps: createStepRepository(state),
+    decisions: createDecisionRepository(state),
+    budgets: createBudgetRepository(state),
+    evidence: {
+      async list({ organizationId: tenant }, paging) {
+        const page = state.leaves.page({ direction: "oldest-first", tenant }, paging);
+        return mapPage(
+          page,
+          (leaf): EvidenceLeaf => ({ ...leaf, hash: Uint8Array.from(leaf.hash) }),
+        );
+      },
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import {
+  type Attempt,
+  type AttemptIntent,
+  type AttemptOpening,
+  type AttemptSettlement,
+  GatewayError,
+} from "@tollgate/core/store";
+import type { Charge } from "./counters.ts";
+import type { State, StepRow } from "./state.ts";
+
+export function openAttempt(state: State, intent: AttemptIntent): AttemptOpening {
+  const { organizationId, stepId, ended, attempt, holds, decision } = intent;
+  const row = stepRow(state, organizationId, stepId);
+  if (row.step.settledAt !== null) return { opened: false, hold: null };
+  if (row.step.attempts.some(({ number }) => number === attempt.number)) return { opened: true };
+  const attempts = [...endRunning(row, ended), { ...attempt, end: null }];
+  const spent = addCharge(row.carried, ended.charge);
+
+  const draft = state.counters.draft();
+  if (holds) {
+    draft.settle(row.holds, spent);
+    const hold = draft.take(holds);
+    if (hold) return { opened: false, hold };
+  }
+  draft.commit();
+  row.carried = holds ? { usd: 0, tokens: 0 } : spent;
+  row.holds = holds ?? row.holds;
+  row.step = { ...row.step, attempts };
+  const { userId, keyId } = row.step;
+  if (decision)
+    state.decisions.insert({ id: decision.id, organizationId, userId, keyId, decision });
+  state.leaves.insert(intent.leaf);
+  return { opened: true };
+}
+
+export function stepRow(state: State, organizationId: string, stepId: string): StepRow {
+  const row = state.steps.get(organizationId, stepId);
+  if (!row) throw new GatewayError("step_not_found", "There is no such Step.");
+  return row;
+}
+
+/** The Step's attempts with the running one ended. */
+export function endRunning(row: StepRow, settlement: AttemptSettlement): readonly Attempt[] {
+  const { number, charge: _, ...end } = settlement;
+  const running = row.step.attempts.at(-1);
+  if (running?.number !== number)
+    throw new GatewayError("invalid_argument", `Attempt ${number} is not the one that runs.`);
+  return [...row.step.attempts.slice(0, -1), { ...running, end }];
+}
+
+export function addCharge(a: Charge, b: Charge): Charge {
+  return { usd: a.usd + b.usd, tokens: a.tokens + b.tokens };
+}

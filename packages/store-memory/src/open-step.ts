@@ -1,0 +1,177 @@
+import {
+  commitContent,
+  fillLeaf,
+  GatewayError,
+  keyIsLive,
+  type OpeningRefusal,
+  type StepIntent,
+  type StepOpening,
+} from "@tollgate/core/store";
+import { type Assignment, assignSession } from "./assign-session.ts";
+import { type SessionRow, type State, type StepRow, touchSession } from "./state.ts";
+
+const chainValueBytes = 32;
+
+export function openStep(state: State, intent: StepIntent): StepOpening {
+  const { owner, transcript } = intent;
+  const known = state.steps.get(owner.organizationId, intent.stepId);
+  if (known) return openingOf(known);
+  if (transcript.chain.length !== transcript.messages.length * chainValueBytes)
+    throw new GatewayError("invalid_argument", "The chain needs 32 bytes for each message.");
+  if (!keyMayOpen(state, intent)) return refuse({ code: "invalid_api_key" });
+
+  const chain = Buffer.from(transcript.chain).toString("hex");
+  const assignment = assignSession(state, intent, chain);
+  if ("code" in assignment) return refuse(assignment);
+
+  if (intent.budgetsVersion !== state.budgetsVersion) return refuse({ code: "budgets_changed" });
+  const draft = state.counters.draft();
+  const hold = draft.take(intent.holds);
+  if (hold) return refuse({ code: "budget_exceeded", hold });
+
+  const row = write(state, intent, assignment, chain);
+  draft.commit();
+  return openingOf(row);
+}
+
+function refuse(refusal: OpeningRefusal): StepOpening {
+  return { opened: false, refusal };
+}
+
+function openingOf({ step, session, branched }: StepRow): StepOpening {
+  return {
+    opened: true,
+    sessionId: step.sessionId,
+    turnId: step.turnId,
+    branchedFromSessionId: branched ? (session.branchedFrom?.id ?? null) : null,
+  };
+}
+
+function keyMayOpen(state: State, { owner, at }: StepIntent): boolean {
+  const row = state.keys.get(owner.organizationId, owner.keyId);
+  return row !== null && row.key.userId === owner.userId && keyIsLive(row.key, at);
+}
+
+function write(state: State, intent: StepIntent, assignment: Assignment, chain: string): StepRow {
+  const { owner, transcript } = intent;
+  const common = lengthInCommon(assignment);
+  const session =
+    assignment.kind === "continue" ? assignment.session : createSession(state, intent, assignment);
+  const beginsTurn = assignment.kind !== "continue" || transcript.lastUserMessage > common;
+  const turnId = beginsTurn ? transcript.newTurnId : (transcript.turnId ?? session.latestTurnId);
+  if (beginsTurn) {
+    session.latestTurnId = turnId;
+    state.turns.insert({ ...owner, id: turnId, session });
+  }
+  const contentCommitment = appendMessages(session, intent, common, chain);
+  const row = createStep(state, intent, session, turnId, assignment.kind === "branch");
+  if (assignment.kind !== "continue") session.createdBy = row;
+  touchSession(state, session, intent.at);
+  state.steps.insert(row);
+  state.openSteps.add(row);
+  state.decisions.insert({ ...owner, id: intent.decision.id, decision: intent.decision });
+  state.leaves.insert(
+    fillLeaf(intent.leaf, {
+      sessionId: session.id,
+      turnId,
+      branchedFromSessionId: assignment.kind === "branch" ? assignment.origin.id : null,
+      commonLength: common,
+      contentCommitment,
+    }),
+  );
+  return row;
+}
+
+function lengthInCommon(assignment: Assignment): number {
+  if (assignment.kind === "continue") return assignment.session.length;
+  return assignment.kind === "branch" ? assignment.commonLength : 0;
+}
+
+function createSession(state: State, intent: StepIntent, assignment: Assignment): SessionRow {
+  const { owner, transcript, at } = intent;
+  const origin = assignment.kind === "branch" ? assignment.origin : null;
+  const session: SessionRow = {
+    ...owner,
+    id: transcript.newSessionId,
+    source: intent.source,
+    createdAt: at,
+    branchedFrom: origin,
+    commonLength: lengthInCommon(assignment),
+    branches: [],
+    parts: [],
+    createdBy: null,
+    chain: "",
+    length: 0,
+    latestTurnId: transcript.newTurnId,
+    updatedAt: at,
+    updated: 0,
+  };
+  if (!state.sessions.insert(session))
+    throw new GatewayError("invalid_argument", "The id for a new Session is taken.");
+  origin?.branches.push(session);
+  return session;
+}
+
+/** Appends what the Session does not have yet; returns the commitment to it, or null when nothing is new. */
+function appendMessages(
+  session: SessionRow,
+  intent: StepIntent,
+  common: number,
+  chain: string,
+): Uint8Array | null {
+  const { messages, keep, contentSalt } = intent.transcript;
+  const count = messages.length - common;
+  session.chain = chain;
+  session.length = messages.length;
+  if (count === 0) return null;
+  const bytes = Buffer.from(`[${messages.slice(common).join(",")}]`);
+  const content = keep === "full" ? bytes : null;
+  session.parts.push({ stepId: intent.stepId, kind: "request", from: common, count, content });
+  return commitContent(contentSalt, bytes);
+}
+
+function createStep(
+  state: State,
+  intent: StepIntent,
+  session: SessionRow,
+  turnId: string,
+  branched: boolean,
+): StepRow {
+  const { owner, stepId, attempt } = intent;
+  const key = state.keys.get(owner.organizationId, owner.keyId)?.key;
+  return {
+    id: stepId,
+    organizationId: owner.organizationId,
+    process: intent.process,
+    session,
+    branched,
+    length: session.length,
+    step: {
+      ...owner,
+      id: stepId,
+      keyLabel: key?.label ?? "",
+      source: intent.source,
+      endpoint: intent.endpoint,
+      stream: intent.stream,
+      requestedModel: intent.requestedModel,
+      dataClass: intent.dataClass,
+      decisionId: intent.decision.id,
+      sessionId: session.id,
+      turnId,
+      stepNumber: intent.stepNumber,
+      openedAt: intent.at,
+      settledAt: null,
+      outcome: null,
+      reason: null,
+      finishReason: null,
+      attempts: [{ ...attempt, end: null }],
+      head: session.chain.slice(-2 * chainValueBytes),
+      replyHead: null,
+    },
+    holds: intent.holds,
+    carried: { usd: 0, tokens: 0 },
+    outputTokens: null,
+    namedAt: 0,
+    reply: null,
+  };
+}

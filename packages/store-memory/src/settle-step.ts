@@ -1,0 +1,46 @@
+import type { SettleResult, StepReply, StepSettlement } from "@tollgate/core/store";
+import { addCharge, endRunning, stepRow } from "./open-attempt.ts";
+import { type State, type StepRow, touchSession } from "./state.ts";
+
+const chainValueBytes = 32;
+
+export function settleStep(state: State, settlement: StepSettlement): SettleResult {
+  const { organizationId, stepId, at, outcome, reason, finishReason } = settlement;
+  const row = stepRow(state, organizationId, stepId);
+  if (row.step.outcome !== null) return { settled: false, outcome: row.step.outcome };
+  const attempts = endRunning(row, settlement.attempt);
+  const reply = settlement.reply && copyOf(settlement.reply);
+  const chain = reply ? Buffer.from(reply.chain).toString("hex") : "";
+
+  const draft = state.counters.draft();
+  draft.settle(row.holds, addCharge(row.carried, settlement.attempt.charge));
+  draft.commit();
+  row.holds = [];
+  row.reply = reply;
+  if (reply && outcome === "completed") join(row, reply, chain);
+  const replyHead = chain === "" ? null : chain.slice(-2 * chainValueBytes);
+  row.step = { ...row.step, settledAt: at, outcome, reason, finishReason, attempts, replyHead };
+  touchSession(state, row.session, at);
+  state.openSteps.delete(row);
+  state.leaves.insert(settlement.leaf);
+  return { settled: true, outcome };
+}
+
+/** The reply becomes part of the Session unless something else took its place while it was under way. */
+function join({ id, session, step, length }: StepRow, reply: StepReply, chain: string): void {
+  const count = reply.chain.length / chainValueBytes;
+  if (count === 0 || session.length !== length || !session.chain.endsWith(step.head)) return;
+  const { content } = reply;
+  session.parts.push({ stepId: id, kind: "reply", from: length, count, content });
+  session.chain += chain;
+  session.length += count;
+}
+
+function copyOf(reply: StepReply): StepReply {
+  return {
+    content: reply.content && Uint8Array.from(reply.content),
+    contentSalt: Uint8Array.from(reply.contentSalt),
+    contentCommitment: Uint8Array.from(reply.contentCommitment),
+    chain: Uint8Array.from(reply.chain),
+  };
+}

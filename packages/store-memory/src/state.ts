@@ -1,0 +1,149 @@
+import type {
+  ApiKey,
+  Budget,
+  EvidenceLeaf,
+  Hold,
+  Owner,
+  PolicyDecision,
+  Step,
+  StepReply,
+  TranscriptPart,
+} from "@tollgate/core/store";
+import { type Counters, createCounters } from "./counters.ts";
+import { createTable, type Table } from "./table.ts";
+
+export interface KeyRow {
+  readonly id: string;
+  readonly organizationId: string;
+  key: ApiKey;
+  readonly secrets: SecretRow[];
+}
+
+export interface SecretRow {
+  readonly keyRow: KeyRow;
+  expiresAt: number | null;
+}
+
+export interface SessionRow extends Owner {
+  readonly id: string;
+  readonly source: string;
+  readonly createdAt: number;
+  readonly branchedFrom: SessionRow | null;
+  readonly commonLength: number;
+  /** Sessions that branched from this one. */
+  readonly branches: SessionRow[];
+  readonly parts: TranscriptPart[];
+  /** The Step that created it: an equal request does not match while that Step is in flight. */
+  createdBy: StepRow | null;
+  /** Chain values of the whole history in hex, one after the other, so that heads compare as text. */
+  chain: string;
+  length: number;
+  latestTurnId: string;
+  updatedAt: number;
+  /** The store's counter when it was last updated: unique, so that "most recently" has no ties. */
+  updated: number;
+}
+
+export interface TurnRow extends Owner {
+  readonly id: string;
+  readonly session: SessionRow;
+}
+
+export interface StepRow {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly process: { readonly id: string; readonly renewal: number };
+  readonly session: SessionRow;
+  readonly branched: boolean;
+  /** Messages in the history it was sent on. */
+  readonly length: number;
+  step: Step;
+  holds: readonly Hold[];
+  /** What ended attempts were charged while their holds were kept for the next attempt. */
+  carried: { readonly usd: number; readonly tokens: number };
+  outputTokens: number | null;
+  /** The latest renewal of its process's lease that named it. */
+  namedAt: number;
+  /** Kept even when it did not join the Session. */
+  reply: StepReply | null;
+}
+
+export interface DecisionRow extends Owner {
+  readonly id: string;
+  readonly decision: PolicyDecision;
+}
+
+export interface Lease {
+  readonly renewal: number;
+  readonly until: number;
+}
+
+/** Everything a memory store keeps. */
+export interface State {
+  readonly salts: Map<string, Uint8Array>;
+  readonly keys: Table<KeyRow>;
+  /** By the digest of the secret, in hex. */
+  readonly secrets: Map<string, SecretRow>;
+  readonly sessions: Table<SessionRow>;
+  /** The 100 most recently updated Sessions of each key and source, oldest first. */
+  readonly recentSessions: Map<string, SessionRow[]>;
+  readonly turns: Table<TurnRow>;
+  readonly steps: Table<StepRow>;
+  readonly openSteps: Set<StepRow>;
+  readonly decisions: Table<DecisionRow>;
+  readonly leaves: Table<EvidenceLeaf>;
+  readonly leases: Map<string, Lease>;
+  readonly budgets: Map<string, Budget>;
+  readonly counters: Counters;
+  budgetsVersion: number;
+  updates: number;
+}
+
+export function createState(): State {
+  return {
+    salts: new Map(),
+    keys: createTable("keys"),
+    secrets: new Map(),
+    sessions: createTable("sessions"),
+    recentSessions: new Map(),
+    turns: createTable("turns"),
+    steps: createTable("steps"),
+    openSteps: new Set(),
+    decisions: createTable("decisions"),
+    leaves: createTable("leaves"),
+    leases: new Map(),
+    budgets: new Map(),
+    counters: createCounters(),
+    budgetsVersion: 0,
+    updates: 0,
+  };
+}
+
+export function isOwnedBy(owner: Owner, row: Owner): boolean {
+  return (
+    row.organizationId === owner.organizationId &&
+    row.userId === owner.userId &&
+    row.keyId === owner.keyId
+  );
+}
+
+const candidates = 100;
+
+/** The Sessions a request without ids may continue, oldest first. */
+export function recentSessionsOf(state: State, owner: Owner, source: string): SessionRow[] {
+  const name = JSON.stringify([owner.organizationId, owner.userId, owner.keyId, source]);
+  const recent = state.recentSessions.get(name) ?? [];
+  state.recentSessions.set(name, recent);
+  return recent;
+}
+
+/** Makes a Session its key's most recently updated one. */
+export function touchSession(state: State, session: SessionRow, at: number): void {
+  session.updated = ++state.updates;
+  session.updatedAt = at;
+  const recent = recentSessionsOf(state, session, session.source);
+  const place = recent.indexOf(session);
+  if (place >= 0) recent.splice(place, 1);
+  recent.push(session);
+  if (recent.length > candidates) recent.shift();
+}

@@ -1,0 +1,84 @@
+import type {
+  DecisionQuery,
+  DecisionRepository,
+  Step,
+  StepQuery,
+  StepRepository,
+} from "@tollgate/core/store";
+import type { DecisionRow, State } from "./state.ts";
+import { mapPage } from "./table.ts";
+
+export function createStepRepository(state: State): StepRepository {
+  return {
+    get: async (organizationId, id) => state.steps.get(organizationId, id)?.step ?? null,
+    async list(query, paging) {
+      const page = state.steps.page(
+        {
+          direction: "newest-first",
+          tenant: query.organizationId,
+          matches: ({ step }) => stepIsAsked(step, query),
+        },
+        paging,
+      );
+      return mapPage(page, ({ step }) => step);
+    },
+  };
+}
+
+function stepIsAsked(step: Step, query: StepQuery): boolean {
+  const attempt = step.attempts.at(-1);
+  return (
+    isWithin(step.openedAt, query) &&
+    isOneOf(query.userId, step.userId) &&
+    isOneOf(query.keyId, step.keyId) &&
+    isOneOf(query.sessionId, step.sessionId) &&
+    isOneOf(query.turnId, step.turnId) &&
+    isOneOf(query.source, step.source) &&
+    isOneOf(query.endpoint, step.endpoint) &&
+    isOneOf(query.dataClass, step.dataClass) &&
+    isOneOf(query.decisionId, step.decisionId) &&
+    isOneOf(query.gateway, attempt?.gateway) &&
+    isOneOf(query.vendor, attempt?.vendor) &&
+    isOneOf(query.model, attempt?.model) &&
+    isOneOf(query.connection, attempt?.connection) &&
+    isOneOf(query.host, attempt?.end?.host) &&
+    isOneOf(query.outcome, step.outcome ?? "open")
+  );
+}
+
+export function createDecisionRepository(state: State): DecisionRepository {
+  return {
+    get: async (organizationId, id) => state.decisions.get(organizationId, id)?.decision ?? null,
+    async list(query, paging) {
+      const page = state.decisions.page(
+        {
+          direction: "newest-first",
+          tenant: query.organizationId,
+          matches: (row) => decisionIsAsked(row, query),
+        },
+        paging,
+      );
+      return mapPage(page, ({ decision }) => decision);
+    },
+  };
+}
+
+function decisionIsAsked({ userId, keyId, decision }: DecisionRow, query: DecisionQuery): boolean {
+  return (
+    isWithin(decision.at, query) &&
+    isOneOf(query.userId, userId) &&
+    isOneOf(query.keyId, keyId) &&
+    (query.effect === undefined || query.effect === decision.effect)
+  );
+}
+
+function isWithin(
+  at: number,
+  { from, to }: { readonly from?: number; readonly to?: number },
+): boolean {
+  return (from === undefined || at >= from) && (to === undefined || at < to);
+}
+
+function isOneOf(asked: readonly string[] | undefined, value: string | null | undefined): boolean {
+  return asked === undefined || (value != null && asked.includes(value));
+}
