@@ -1,0 +1,20 @@
+import { describe } from "vitest";
+import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
+import { stepTests } from "./store-contract/steps.ts";
+
+export type { OpenedStore } from "./store-contract/contract-test.ts";
+
+/**
+ * Declares the conformance suite that every store runs (peer: vitest). `open` gives a store that nothing was written
+ * to, each time it is called; the suite migrates and closes it. There is nothing to skip and no flag: a store passes
+ * all of it or is not one.
+ */
+export function describeStoreContract(
+  name: string,
+  { open }: { readonly open: () => Promise<OpenedStore> },
+): void {
+  const test = createContractTest(open);
+  describe(`${name}: the store contract`, () => {
+    describe("Steps", () => stepTests(test));
+  });
+}

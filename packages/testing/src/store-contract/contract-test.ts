@@ -1,0 +1,47 @@
+import type { Store } from "@tollgate/core/store";
+import { expect, it } from "vitest";
+import { createIntents, type Intents } from "./intents.ts";
+
+/** A store under test. The suite migrates and closes it. */
+export interface OpenedStore {
+  readonly store: Store;
+}
+
+/** What a test of the suite works on: a fresh store that has one live key, that of `intents`. */
+export interface ContractSubject {
+  readonly store: Store;
+  readonly intents: Intents;
+}
+
+/** Declares one test of the suite. */
+export type ContractTest = (
+  title: string,
+  run: (subject: ContractSubject) => Promise<void>,
+) => void;
+
+export function createContractTest(open: () => Promise<OpenedStore>): ContractTest {
+  return (title, run) => {
+    it(title, async () => {
+      const { store } = await open();
+      try {
+        await store.migrate();
+        const intents = createIntents();
+        await store.keys.insert(intents.key());
+        await run({ store, intents });
+      } finally {
+        await store.close();
+      }
+    });
+  };
+}
+
+type Opening = Awaited<ReturnType<Store["openStep"]>>;
+
+/** Opens a Step and fails the test if the store refuses. */
+export async function opened(
+  opening: Promise<Opening>,
+): Promise<Extract<Opening, { opened: true }>> {
+  const result = await opening;
+  if (!result.opened) expect.fail(`The Step was refused: ${JSON.stringify(result.refusal)}`);
+  return result;
+}

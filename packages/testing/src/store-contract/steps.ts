@@ -1,0 +1,215 @@
+import { commitContent, leafHash } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { assistant, chainOf, contentOf, hex, user } from "./chain.ts";
+import { type ContractTest, opened } from "./contract-test.ts";
+import { attemptSettlement } from "./intents.ts";
+
+const wholePage = { cursor: null, limit: 100 };
+const organizationId = "acme";
+
+/** A Step from opening to settlement: every field is read back, and every verb may be called again. */
+export function stepTests(test: ContractTest): void {
+  test("an opened Step reads back with every field", async ({ store, intents }) => {
+    const messages = [user("hello")];
+    const intent = intents.step(messages, { stream: true, stepNumber: 3, source: "app" });
+    const { sessionId, turnId } = await opened(store.openStep(intent));
+    expect(await store.steps.get(organizationId, intent.stepId)).toEqual({
+      ...intents.owner,
+      id: intent.stepId,
+      keyLabel: "label of key-1",
+      source: "app",
+      endpoint: "chat_completions",
+      stream: true,
+      requestedModel: "sim/vendor/echo",
+      dataClass: "D1_INTERNAL",
+      decisionId: intent.decision.id,
+      sessionId,
+      turnId,
+      stepNumber: 3,
+      openedAt: intent.at,
+      settledAt: null,
+      outcome: null,
+      reason: null,
+      finishReason: null,
+      attempts: [{ ...intent.attempt, end: null }],
+      head: hex(chainOf(intents.salt, messages).at(-1)),
+      replyHead: null,
+    });
+    expect(await store.decisions.get(organizationId, intent.decision.id)).toEqual(intent.decision);
+  });
+
+  test("a settled Step reads back with its end, its reply's head and its attempt", async ({
+    store,
+    intents,
+  }) => {
+    const messages = [user("hello")];
+    const reply = [assistant("hi"), assistant("there")];
+    const intent = intents.step(messages);
+    await opened(store.openStep(intent));
+    const settlement = intents.settlement(intent, { reply, reason: "noted" });
+    expect(await store.settleStep(settlement)).toEqual({ settled: true, outcome: "completed" });
+    const { number: _, charge: __, ...end } = settlement.attempt;
+    expect(await store.steps.get(organizationId, intent.stepId)).toMatchObject({
+      settledAt: settlement.at,
+      outcome: "completed",
+      reason: "noted",
+      finishReason: "stop",
+      attempts: [{ ...intent.attempt, end }],
+      replyHead: hex(chainOf(intents.salt, [...messages, ...reply]).at(-1)),
+    });
+  });
+
+  test("details that were not reported stay absent, and nulls stay null", async ({
+    store,
+    intents,
+  }) => {
+    const intent = intents.step([user("hello")], {
+      attempt: { ...intents.step([]).attempt, price: null },
+    });
+    await opened(store.openStep(intent));
+    const usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
+    const nothing = { host: null, bodySha256: null, providerRequestId: null, providerModel: null };
+    const unknown = {
+      costNanoUsd: null,
+      priceSource: "unknown",
+      timeToFirstTokenMs: null,
+    } as const;
+    await store.settleStep(
+      intents.settlement(intent, {
+        outcome: "failed",
+        finishReason: null,
+        attempt: { usage, ...nothing, ...unknown },
+      }),
+    );
+    const step = await store.steps.get(organizationId, intent.stepId);
+    expect(step?.attempts[0]?.price).toBeNull();
+    expect(step?.attempts[0]?.end).toMatchObject({ ...nothing, ...unknown });
+    expect(step?.attempts[0]?.end?.usage).toStrictEqual(usage);
+  });
+
+  test("a further attempt ends the one before and records its own decision", async ({
+    store,
+    intents,
+  }) => {
+    const intent = intents.step([user("hello")]);
+    await opened(store.openStep(intent));
+    const decision = intents.decision({ firstDecisionId: intent.decision.id });
+    const further = intents.attempt(intent, { decision });
+    expect(await store.openAttempt(further)).toEqual({ opened: true });
+    const { number: _, charge: __, ...end } = further.ended;
+    const step = await store.steps.get(organizationId, intent.stepId);
+    expect(step?.attempts).toEqual([
+      { ...intent.attempt, end },
+      { ...further.attempt, end: null },
+    ]);
+    expect(await store.decisions.get(organizationId, decision.id)).toEqual(decision);
+    await store.settleStep(intents.settlement(intent, { attempt: attemptSettlement(2) }));
+    expect(await store.openAttempt(intents.attempt(intent))).toEqual({ opened: false, hold: null });
+  });
+
+  test("a Step is settled once, whoever comes first", async ({ store, intents }) => {
+    const intent = intents.step([user("hello")]);
+    await opened(store.openStep(intent));
+    const outcomes = ["completed", "failed", "cancelled", "interrupted"] as const;
+    const results = await Promise.all(
+      outcomes.map((outcome) => store.settleStep(intents.settlement(intent, { outcome }))),
+    );
+    const won = results.filter(({ settled }) => settled);
+    expect(won).toHaveLength(1);
+    for (const { outcome } of results) expect(outcome).toBe(won[0]?.outcome);
+    const leaves = await store.evidence.list({ organizationId }, wholePage);
+    expect(leaves.data.filter(({ kind }) => kind === "step.settled")).toHaveLength(1);
+  });
+
+  test("every verb called again with the same ids changes nothing", async ({ store, intents }) => {
+    const intent = intents.step([user("hello")], { holds: [intents.hold()] });
+    const first = await store.openStep(intent);
+    expect(await store.openStep(intent)).toEqual(first);
+    const further = intents.attempt(intent, { holds: [intents.hold({ amount: 50 })] });
+    await store.openAttempt(further);
+    expect(await store.openAttempt(further)).toEqual({ opened: true });
+    const refusal = intents.refusal();
+    await store.recordRefusal(refusal);
+    await store.recordRefusal(refusal);
+    const counters = await store.budgets.counters({ budgetId: "budget" }, wholePage);
+    expect(counters.data).toMatchObject([{ settled: 60, held: 50 }]);
+    expect((await store.sessions.list({ organizationId }, wholePage)).data).toHaveLength(1);
+    expect((await store.steps.list({ organizationId }, wholePage)).data).toHaveLength(1);
+    expect((await store.decisions.list({ organizationId }, wholePage)).data).toHaveLength(2);
+    const leaves = await store.evidence.list({ organizationId }, wholePage);
+    expect(leaves.data.map(({ kind }) => kind)).toEqual([
+      "key.created",
+      "step.opened",
+      "attempt.opened",
+      "decision",
+    ]);
+  });
+
+  test("a refusal records its decision and its leaf, and nothing else", async ({
+    store,
+    intents,
+  }) => {
+    const refusal = intents.refusal();
+    await store.recordRefusal(refusal);
+    expect(await store.decisions.get(organizationId, refusal.decision.id)).toEqual(
+      refusal.decision,
+    );
+    const leaves = await store.evidence.list({ organizationId }, wholePage);
+    expect(leaves.data.at(-1)).toEqual({ ...refusal.leaf, hash: expect.anything() });
+    expect(hex(leaves.data.at(-1)?.hash)).toBe(hex(refusal.leaf.hash));
+    expect((await store.steps.list({ organizationId }, wholePage)).data).toEqual([]);
+    expect((await store.sessions.list({ organizationId }, wholePage)).data).toEqual([]);
+  });
+
+  test("the leaf of an opened Step attests its assignment", async ({ store, intents }) => {
+    const intent = intents.step([user("hello")]);
+    const { sessionId, turnId } = await opened(store.openStep(intent));
+    const leaves = await store.evidence.list({ organizationId }, wholePage);
+    const leaf = leaves.data.at(-1);
+    const commitment = commitContent(intent.transcript.contentSalt, contentOf([user("hello")]));
+    expect(leaf?.id).toBe(intent.leaf.id);
+    expect(leaf?.at).toBe(intent.leaf.at);
+    expect(leaf?.meta).toBe(
+      `{"assignment":{"branchedFromSessionId":null,"commonLength":0,"contentCommitment":"${hex(commitment)}","sessionId":"${sessionId}","turnId":"${turnId}"},"stepId":"${intent.stepId}"}`,
+    );
+    expect(hex(leaf?.hash)).toBe(hex(leafHash(leaf?.meta ?? "")));
+  });
+
+  test("the key is read anew: a key that is not live or not the owner's opens nothing", async ({
+    store,
+    intents,
+  }) => {
+    const refusal = { opened: false, refusal: { code: "invalid_api_key" } };
+    for (const owner of [{ keyId: "unknown" }, { userId: "other" }, { organizationId: "other" }])
+      expect(await store.openStep(intents.as(owner).step([user("x")]))).toEqual(refusal);
+    const at = intents.now();
+    const change = { organizationId, id: "key-1", leaf: intents.leaf("key.revoked") };
+    await store.keys.update({ ...change, patch: { revokedAt: at } });
+    await opened(store.openStep(intents.step([user("before")], { at: at - 1 })));
+    expect(await store.openStep(intents.step([user("at")], { at }))).toEqual(refusal);
+    await store.keys.update({ ...change, patch: { revokedAt: null, expiresAt: at } });
+    expect(await store.openStep(intents.step([user("expired")], { at }))).toEqual(refusal);
+    expect((await store.steps.list({ organizationId }, wholePage)).data).toHaveLength(1);
+  });
+
+  test("a Step that does not exist cannot be settled or tried again", async ({
+    store,
+    intents,
+  }) => {
+    const intent = intents.step([user("hello")]);
+    await expect(store.settleStep(intents.settlement(intent))).rejects.toMatchObject({
+      code: "step_not_found",
+    });
+    await expect(store.openAttempt(intents.attempt(intent))).rejects.toMatchObject({
+      code: "step_not_found",
+    });
+  });
+
+  test("an attempt that does not run cannot be ended", async ({ store, intents }) => {
+    const intent = intents.step([user("hello")]);
+    await opened(store.openStep(intent));
+    const settlement = intents.settlement(intent, { attempt: attemptSettlement(2) });
+    await expect(store.settleStep(settlement)).rejects.toMatchObject({ code: "invalid_argument" });
+    expect((await store.steps.get(organizationId, intent.stepId))?.settledAt).toBeNull();
+  });
+}
