@@ -1,4 +1,5 @@
-/** What a provider implements, and what it is given. */
+/** What a provider or a price book implements, and what it is given. */
+export type { PriceBook } from "./contracts/price-book.ts";
 export type {
   Delivery,
   ModelConfiguration,
@@ -9,4 +10,10 @@ export { ProviderError } from "./contracts/provider.ts";
 export type * from "./domain/completion-event.ts";
 export type * from "./domain/completion-request.ts";
 export type * from "./domain/message.ts";
+export type { ModelId } from "./domain/model-id.ts";
 export type { ConnectionOwnership } from "./domain/policy-decision.ts";
+export type { LongPromptPrice, Price } from "./domain/price.ts";
+/** What implementing one takes: time that can be set by hand, exact money, values of JSON. */
+export { type Clock, systemClock } from "./kernel/clock.ts";
+export { parseUsd } from "./kernel/nano-usd.ts";
+export type { Json } from "./kernel/stable-json.ts";

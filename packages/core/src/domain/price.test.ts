@@ -1,0 +1,57 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { costOf, type Price } from "./price.ts";
+
+const price: Price = {
+  input: 1_250_000_000,
+  output: 10_000_000_000,
+  cachedInput: 125_000_000,
+  longPrompt: { above: 200_000, input: 2_500_000_000, output: 15_000_000_000 },
+  source: "catalog",
+};
+
+function usage(promptTokens: number, completionTokens: number, cachedTokens?: number) {
+  const totalTokens = promptTokens + completionTokens;
+  return {
+    promptTokens,
+    completionTokens,
+    totalTokens,
+    ...(cachedTokens === undefined ? {} : { cachedTokens }),
+  };
+}
+
+describe("the cost of usage", () => {
+  it("is rounded up once, in nanodollars", () => {
+    expect(costOf(usage(1_000, 100), price)).toBe(1_250_000 + 1_000_000);
+    expect(costOf(usage(1, 0), { ...price, input: 1 })).toBe(1);
+    expect(costOf(usage(0, 0), price)).toBe(0);
+  });
+
+  it("takes cached tokens from the prompt, never beside it", () => {
+    expect(costOf(usage(1_000, 0, 400), price)).toBe(600 * 1_250 + 400 * 125);
+    expect(costOf(usage(1_000, 0, 4_000), price)).toBe(1_000 * 125);
+  });
+
+  it("takes the prices of a long prompt for the whole request, from the next token on", () => {
+    expect(costOf(usage(200_000, 10, 100), price)).toBe(199_900 * 1_250 + 100 * 125 + 100_000);
+    expect(costOf(usage(200_001, 10, 100), price)).toBe(200_001 * 2_500 + 150_000);
+  });
+
+  it("is the same on both sides of the largest exact product", () => {
+    const tokens = fc.integer({ min: 0, max: 20_000_000 });
+    const rate = fc.integer({ min: 0, max: 100_000_000_000 });
+    fc.assert(
+      fc.property(tokens, tokens, rate, rate, (prompt, completion, input, output) => {
+        const nano = BigInt(prompt) * BigInt(input) + BigInt(completion) * BigInt(output);
+        const flat: Price = { input, output, source: "custom" };
+        const cost = costOf(usage(prompt, completion), flat);
+        expect(BigInt(cost)).toBe((nano + 999_999n) / 1_000_000n);
+      }),
+    );
+  });
+
+  it("refuses to lose a nanodollar", () => {
+    const dear: Price = { input: Number.MAX_SAFE_INTEGER, output: 0, source: "custom" };
+    expect(() => costOf(usage(2_000_000, 0), dear)).toThrow(RangeError);
+  });
+});

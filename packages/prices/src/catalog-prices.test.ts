@@ -1,0 +1,131 @@
+import type { Price } from "@tollgate/core/provider";
+import { describe, expect, it } from "vitest";
+import { type CatalogPricesOptions, catalogPrices } from "./catalog-prices.ts";
+
+const noon = Date.UTC(2026, 8, 1, 12);
+
+function priceOf(id: string, at = noon, options: CatalogPricesOptions = {}): Price | null {
+  const [gateway = "", vendor = "", ...model] = id.split("/");
+  return catalogPrices(options).priceOf({ gateway, vendor, model: model.join("/") }, at);
+}
+
+/** Written by hand: nanodollars per million tokens of input, output and cached input. */
+const golden = [
+  ["openai/openai/gpt-5-mini", 250_000_000, 2_000_000_000, 25_000_000],
+  ["openai/openai/gpt-5-mini-2025-08-07", 250_000_000, 2_000_000_000, 25_000_000],
+  ["openrouter/openai/gpt-5-mini", 250_000_000, 2_000_000_000, 25_000_000],
+  ["azure/openai/gpt-4o-2024-08-06", 2_500_000_000, 10_000_000_000, 1_250_000_000],
+  ["groq/openai/gpt-oss-120b", 150_000_000, 600_000_000, 75_000_000],
+  ["house/anthropic/claude-opus-4-6", 5_000_000_000, 25_000_000_000, 500_000_000],
+] as const;
+
+describe("prices of known models", () => {
+  it.each(golden)("%s", (id, input, output, cachedInput) => {
+    expect(priceOf(id)).toEqual({
+      input,
+      output,
+      cachedInput,
+      source: "catalog",
+      version: "genai-prices@0.1.8",
+    });
+  });
+
+  it("gives the prices of a long prompt beside the ordinary ones", () => {
+    expect(priceOf("google/google/gemini-2.5-pro")).toEqual({
+      input: 1_250_000_000,
+      output: 10_000_000_000,
+      cachedInput: 125_000_000,
+      longPrompt: {
+        above: 200_000,
+        input: 2_500_000_000,
+        output: 15_000_000_000,
+        cachedInput: 250_000_000,
+      },
+      source: "catalog",
+      version: "genai-prices@0.1.8",
+    });
+  });
+
+  it("leaves out a price of cached input that the catalog does not give", () => {
+    expect(priceOf("openai/openai/gpt-4-turbo")).not.toHaveProperty("cachedInput");
+  });
+
+  it("prices a free variant at zero only where the catalog lists it", () => {
+    expect(priceOf("openrouter/deepseek/deepseek-r1:free")).toMatchObject({ input: 0, output: 0 });
+    expect(priceOf("openrouter/openai/gpt-5-mini:free")).toBeNull();
+    expect(priceOf("house/deepseek/deepseek-chat:free")).toBeNull();
+  });
+});
+
+describe("prices that change", () => {
+  it("takes the price of the day", () => {
+    const change = Date.UTC(2025, 5, 10);
+    expect(priceOf("openai/openai/o3", change - 1)).toMatchObject({ input: 10_000_000_000 });
+    expect(priceOf("openai/openai/o3", change)).toMatchObject({ input: 2_000_000_000 });
+  });
+
+  it("takes the price of the hour, to the minute", () => {
+    const book = catalogPrices();
+    const model = { gateway: "deepseek", vendor: "deepseek", model: "deepseek-chat" };
+    const dear = Date.UTC(2025, 6, 1, 0, 30);
+    const inputs = [dear - 60_000, dear - 1, dear, dear + 59_999, dear - 1].map(
+      (at) => book.priceOf(model, at)?.input,
+    );
+    expect(inputs).toEqual([135_000_000, 135_000_000, 270_000_000, 270_000_000, 135_000_000]);
+  });
+});
+
+describe("unknown is null, never zero", () => {
+  it.each([
+    ["a model nobody lists", "openai/openai/gpt-99"],
+    ["a vendor nobody lists", "house/acme/rocket"],
+    ["a variant with a price of its own", "openrouter/openai/gpt-5-mini:online"],
+    ["a model of one vendor under another", "openrouter/acme/gpt-4o"],
+    ["a charge per request", "perplexity/perplexity/sonar"],
+    ["images at another price", "openai/openai/gpt-image-1"],
+    ["an entry without prices", "google/google/gemma-4-31b-it"],
+    ["no price of output", "openai/openai/text-embedding-3-small"],
+    ["a price finer than a nanodollar", "huggingface_together/Qwen/Qwen3-VL-8B-Instruct"],
+    ["no name at all", "//"],
+  ])("%s", (_, id) => {
+    expect(priceOf(id)).toBeNull();
+  });
+});
+
+describe("whose list a gateway is charged by", () => {
+  it("is the named one", () => {
+    expect(priceOf("house/meta/llama-3.3-70b-versatile")).toBeNull();
+    const gateways = { house: "groq" };
+    expect(priceOf("house/meta/llama-3.3-70b-versatile", noon, { gateways })).toMatchObject({
+      input: 590_000_000,
+    });
+  });
+
+  it("is each vendor's own, where that is asked for", () => {
+    const gateways = { groq: "vendor" };
+    expect(priceOf("groq/openai/gpt-5-mini")).toBeNull();
+    expect(priceOf("groq/openai/gpt-5-mini", noon, { gateways })).toMatchObject({
+      input: 250_000_000,
+    });
+  });
+
+  it("is none where prices are not to be looked up", () => {
+    expect(priceOf("house/openai/gpt-5-mini", noon, { gateways: { house: null } })).toBeNull();
+  });
+
+  it("must exist", () => {
+    expect(() => catalogPrices({ gateways: { house: "nobody" } })).toThrow(
+      new RangeError('the price catalog has no list "nobody" (gateway "house")'),
+    );
+  });
+});
+
+describe("many models", () => {
+  it("remembers a bounded number of them and still answers rightly", () => {
+    const book = catalogPrices();
+    const known = { gateway: "openai", vendor: "openai", model: "gpt-5-mini" };
+    for (let i = 0; i < 2_500; i++)
+      expect(book.priceOf({ ...known, model: `unheard-of-${i}` }, noon)).toBeNull();
+    expect(book.priceOf(known, noon)?.input).toBe(250_000_000);
+  });
+});

@@ -1,0 +1,74 @@
+import { createRequire } from "node:module";
+import type { ModelId, Price, PriceBook } from "@tollgate/core/provider";
+import { catalogVersion } from "./catalog-version.ts";
+import { findEntry, listNamed } from "./find-entry.ts";
+import { readPrice } from "./read-price.ts";
+
+type Catalog = typeof import("@pydantic/genai-prices");
+
+/** How `catalogPrices` reads gateway names. */
+export interface CatalogPricesOptions {
+  /**
+   * Whose price list a gateway is charged by: a provider id of the catalog (`openai`, `azure`, `openrouter`, `groq`, …),
+   * or `"vendor"` for each vendor's own list, or null for a gateway whose prices are not to be looked up, such as one
+   * in your own house. A gateway that is not named here is recognised by its name; by default an unrecognised one is
+   * charged by its vendors' own lists.
+   */
+  readonly gateways?: Readonly<Record<string, string | null>>;
+}
+
+/** Models remembered at a time; a caller can name any number of them. */
+const remembered = 1_000;
+const minute = 60_000;
+
+/**
+ * Prices of known models from the catalog package `@pydantic/genai-prices`, as exact integers. Nothing is fetched: the
+ * prices are those of the installed release, which `Price.version` names.
+ *
+ * A model is looked up in the list of its gateway if the catalog knows that gateway, else in the list of its vendor;
+ * dated and aliased names are matched as the catalog matches them. A `:free` model is free only where the catalog
+ * lists it so. The price is the one that holds at the time asked for, to the minute (UTC), with the higher prices of
+ * long prompts in `longPrompt`.
+ *
+ * Unknown is null and never zero: a model the catalog does not list, one without a price of input and output tokens,
+ * one that also charges for what usage does not count (requests, citations, images at a price of their own), and a
+ * price finer than a nanodollar per million tokens. Writing to a provider's cache is priced as input.
+ *
+ * The catalog is loaded once, which takes some 20 ms: when the first price is asked for, or at once to check lists that
+ * `gateways` names.
+ * @throws RangeError when `gateways` names a list that the catalog does not have.
+ */
+export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
+  const gateways = new Map(Object.entries(options.gateways ?? {}));
+  const known = new Map<string, { readonly since: number; readonly price: Price | null }>();
+  const load = createRequire(import.meta.url);
+  let catalog: { readonly data: Catalog; readonly version: string } | undefined;
+
+  function open() {
+    catalog ??= { data: load("@pydantic/genai-prices"), version: catalogVersion(load) };
+    return catalog;
+  }
+
+  function lookUp(model: ModelId, at: number): Price | null {
+    const { data, version } = open();
+    const entry = findEntry(data, model, { at, list: gateways.get(model.gateway) });
+    return entry === null ? null : readPrice(entry, version);
+  }
+
+  for (const [gateway, list] of gateways)
+    if (list !== null && list !== "vendor" && listNamed(open().data, list) !== list)
+      throw new RangeError(`the price catalog has no list "${list}" (gateway "${gateway}")`);
+
+  return {
+    priceOf(model, at) {
+      const since = Math.floor(at / minute) * minute;
+      const id = JSON.stringify([model.gateway, model.vendor, model.model]);
+      const found = known.get(id);
+      if (found?.since === since) return found.price;
+      const price = lookUp(model, since);
+      if (known.size >= remembered) known.clear();
+      known.set(id, { since, price });
+      return price;
+    },
+  };
+}

@@ -1,0 +1,1 @@
+export { type CatalogPricesOptions, catalogPrices } from "./catalog-prices.ts";
