@@ -1,1 +1,6 @@
-export {};
+export type { AnswerHandler, FetchHandler, GatewayAnswer } from "./handler.ts";
+export { type NodeHandlerOptions, toNodeHandler } from "./node-handler.ts";
+export { send, sendAnswer } from "./send.ts";
+export { type RunningServer, type ServeOptions, serve } from "./serve.ts";
+export { defaultServerLimits, type ServerLimits } from "./server-limits.ts";
+export { type IncomingRequest, toRequest } from "./to-request.ts";

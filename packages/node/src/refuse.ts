@@ -1,0 +1,72 @@
+import type { ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+
+/** What the server itself refuses with, before or beside the gateway. */
+const refusals = {
+  internal_error: {
+    status: "500 Internal Server Error",
+    type: "server_error",
+    message: "The gateway failed to handle this request.",
+    headers: {},
+  },
+  overloaded: {
+    status: "503 Service Unavailable",
+    type: "server_error",
+    message: "The server is shutting down.",
+    headers: { "retry-after": "1", "x-should-retry": "true" },
+  },
+  invalid_request: {
+    status: "400 Bad Request",
+    type: "invalid_request_error",
+    message: "The bytes received are not an HTTP request.",
+    headers: { "x-should-retry": "false" },
+  },
+  headers_too_large: {
+    status: "431 Request Header Fields Too Large",
+    type: "invalid_request_error",
+    message: "The request headers are too large.",
+    headers: { "x-should-retry": "false" },
+  },
+  request_timeout: {
+    status: "408 Request Timeout",
+    type: "invalid_request_error",
+    message: "The request took too long to arrive.",
+    headers: {},
+  },
+} as const;
+
+type RefusalCode = keyof typeof refusals;
+
+/** Answers in the gateway's error shape and ends the connection. */
+export function refuse(outgoing: ServerResponse, code: RefusalCode): void {
+  const { status, headers } = refusals[code];
+  outgoing.writeHead(Number.parseInt(status, 10), { ...jsonHeaders, ...headers });
+  outgoing.end(body(code));
+}
+
+/** The same where the bytes on a connection could not be read as a request. */
+export function refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const code = refusalOf(error.code);
+  const { status, headers } = refusals[code];
+  const text = body(code);
+  const lines = Object.entries({
+    ...jsonHeaders,
+    ...headers,
+    "content-length": Buffer.byteLength(text),
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const destroy = (): void => void socket.destroy();
+  socket.end(`HTTP/1.1 ${status}\r\n${lines.join("")}\r\n${text}`, destroy);
+}
+
+const jsonHeaders = { "content-type": "application/json", connection: "close" } as const;
+
+function refusalOf(code: string | undefined): RefusalCode {
+  if (code === "HPE_HEADER_OVERFLOW") return "headers_too_large";
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_timeout" : "invalid_request";
+}
+
+function body(code: RefusalCode): string {
+  const { message, type } = refusals[code];
+  return JSON.stringify({ error: { message, type, param: null, code } });
+}

@@ -1,0 +1,138 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AnswerHandler, FetchHandler } from "./handler.ts";
+import { toNodeHandler } from "./node-handler.ts";
+import { refuse, refuseConnection } from "./refuse.ts";
+import { defaultServerLimits, type ServerLimits } from "./server-limits.ts";
+import type { IncomingRequest } from "./to-request.ts";
+
+export interface ServeOptions {
+  /** Default 8787; 0 takes a free one. */
+  readonly port?: number;
+  /** The address to listen on. Default `127.0.0.1`: only this machine. */
+  readonly host?: string;
+  readonly limits?: Partial<ServerLimits>;
+  /**
+   * Told to end the answers that still run when `close` has drained as long as it may: `() => gateway.close()` ends
+   * each with an error the client can read. What still runs `limits.cutOff` milliseconds later is cut.
+   */
+  readonly endAnswers?: () => Promise<unknown>;
+}
+
+export interface RunningServer {
+  /** Where it listens: `http://127.0.0.1:8787`. */
+  readonly url: string;
+  /** Stops listening, refuses further requests, lets open answers end within the limits. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves a gateway over HTTP, with every limit of `ServerLimits`; resolves when it listens.
+ * @throws the system's error when the address cannot be listened on (`EADDRINUSE`, `EACCES`, …).
+ */
+export async function serve(
+  gateway: FetchHandler | AnswerHandler,
+  options: ServeOptions = {},
+): Promise<RunningServer> {
+  const limits = { ...defaultServerLimits, ...options.limits };
+  const answers = trackAnswers();
+  const handle = toNodeHandler(gateway, limits);
+  const server = createLimitedServer(limits, (incoming, outgoing) => {
+    if (!answers.admit(outgoing)) return refuse(outgoing, "overloaded");
+    void handle(incoming, outgoing);
+  });
+  const { port = 8787, host = "127.0.0.1" } = options;
+  await listen(server, port, host);
+
+  const shutDown = async (): Promise<void> => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    answers.stopAdmitting();
+    if (!(await answers.emptied(limits.drain))) {
+      options.endAnswers?.().catch(() => {});
+      await answers.emptied(limits.cutOff);
+    }
+    server.closeAllConnections();
+    await closed;
+  };
+  let closing: Promise<void> | undefined;
+  return {
+    url: urlOf(server, host),
+    close: () => {
+      closing ??= shutDown();
+      return closing;
+    },
+  };
+}
+
+function createLimitedServer(
+  limits: ServerLimits,
+  onRequest: (incoming: IncomingRequest, outgoing: ServerResponse) => void,
+): Server {
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersTimeout,
+      requestTimeout: limits.requestTimeout,
+      keepAliveTimeout: limits.keepAlive,
+      connectionsCheckingInterval: Math.min(limits.headersTimeout, 5_000),
+    },
+    onRequest,
+  );
+  server.maxHeadersCount = limits.headerCount;
+  server.maxConnections = limits.connections;
+  server.on("clientError", refuseConnection);
+  return server;
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      // Later ones are connections that could not be accepted: those clients see them, the server goes on.
+      server.on("error", () => {});
+      resolve();
+    });
+  });
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
+/** Counts open answers, so that a shutdown can wait for them. */
+function trackAnswers() {
+  const open = new Set<ServerResponse>();
+  let admitting = true;
+  let whenEmpty = (): void => {};
+  return {
+    admit(outgoing: ServerResponse): boolean {
+      if (!admitting) return false;
+      open.add(outgoing);
+      outgoing.once("close", () => {
+        open.delete(outgoing);
+        if (open.size === 0) whenEmpty();
+      });
+      return true;
+    },
+    /** Refuses from now on; connections whose answer has not begun close after it. */
+    stopAdmitting(): void {
+      admitting = false;
+      for (const outgoing of open)
+        if (!outgoing.headersSent) outgoing.setHeader("connection", "close");
+    },
+    /** True once no answer is open, false after `limit` milliseconds. */
+    emptied(limit: number): Promise<boolean> {
+      if (open.size === 0) return Promise.resolve(true);
+      return new Promise((resolve) => {
+        const timer = setTimeout(() => resolve(false), limit);
+        whenEmpty = () => {
+          clearTimeout(timer);
+          resolve(true);
+        };
+      });
+    },
+  };
+}

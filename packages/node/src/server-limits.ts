@@ -1,0 +1,32 @@
+/** Bounds of the server on what comes over a connection. Sizes are bytes, times milliseconds. */
+export interface ServerLimits {
+  /** All request headers together; more is 431. */
+  readonly headerBytes: number;
+  /** Header lines of one request; what comes after is not read. */
+  readonly headerCount: number;
+  /** For a request's headers to arrive, and for the whole request; later is 408. */
+  readonly headersTimeout: number;
+  readonly requestTimeout: number;
+  /** How long an idle connection stays open. */
+  readonly keepAlive: number;
+  /** Open connections; what comes beyond is closed at once. */
+  readonly connections: number;
+  /** How long a client may leave an answer unread. */
+  readonly writeStall: number;
+  /** How long `close` lets open answers run on. */
+  readonly drain: number;
+  /** How long `close` then waits for answers that were told to end. */
+  readonly cutOff: number;
+}
+
+export const defaultServerLimits: ServerLimits = {
+  headerBytes: 16_384,
+  headerCount: 200,
+  headersTimeout: 15_000,
+  requestTimeout: 120_000,
+  keepAlive: 65_000,
+  connections: 4_096,
+  writeStall: 30_000,
+  drain: 30_000,
+  cutOff: 5_000,
+};

@@ -1,0 +1,93 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { send, toRequest } from "../src/index.ts";
+
+let server: Server | undefined;
+afterEach(() => server?.close());
+
+/** Serves what `prepare`, standing for a framework, leaves of each request, and answers what the gateway would see. */
+async function bridged(
+  prepare: (incoming: IncomingMessage) => Promise<object>,
+  init: RequestInit & { readonly path?: string },
+): Promise<Record<string, unknown>> {
+  server = createServer(async (incoming, outgoing) => {
+    const request = toRequest(Object.assign(incoming, await prepare(incoming)), outgoing);
+    const { pathname, search } = new URL(request.url);
+    const seen = {
+      target: pathname + search,
+      encoding: request.headers.get("content-encoding"),
+      length: request.headers.get("content-length"),
+      dataClass: request.headers.get("x-service-data-sensitivity"),
+      text: await request.text(),
+    };
+    await send(outgoing, Response.json(seen));
+  });
+  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const answer = await fetch(`http://127.0.0.1:${port}${init.path ?? "/"}`, init);
+  return (await answer.json()) as Record<string, unknown>;
+}
+
+async function drain(incoming: IncomingMessage): Promise<void> {
+  for await (const _ of incoming);
+}
+
+describe("the web request of a Node request", () => {
+  it("has the original URL where a mount prefix was taken off", async () => {
+    const seen = await bridged(
+      async (incoming) => {
+        const originalUrl = incoming.url;
+        incoming.url = "/v1/models";
+        return { originalUrl };
+      },
+      { path: "/ai/v1/models?limit=1" },
+    );
+    expect(seen).toMatchObject({ target: "/ai/v1/models?limit=1" });
+  });
+
+  it("streams the body from the socket where nobody read it", async () => {
+    const seen = await bridged(async () => ({}), { method: "POST", body: '{"a":"é"}' });
+    expect(seen).toMatchObject({ text: '{"a":"é"}', length: "10" });
+  });
+
+  it("takes the raw body before the parsed one", async () => {
+    const seen = await bridged(
+      async (incoming) => {
+        await drain(incoming);
+        return { rawBody: Buffer.from('{ "raw": 1 }'), body: { raw: 1 } };
+      },
+      { method: "POST", body: "ignored" },
+    );
+    expect(seen).toMatchObject({ text: '{ "raw": 1 }' });
+  });
+
+  it("writes a parsed body anew, without the encoding and length it came with", async () => {
+    const seen = await bridged(
+      async (incoming) => {
+        await drain(incoming);
+        return { body: { model: "a/b/c" } };
+      },
+      {
+        method: "POST",
+        body: gzipSync('{"model":"a/b/c"}'),
+        headers: { "content-encoding": "gzip", "content-type": "application/json" },
+      },
+    );
+    expect(seen).toMatchObject({ text: '{"model":"a/b/c"}', encoding: null });
+  });
+
+  it("ignores the empty body a parser leaves that did not run", async () => {
+    const seen = await bridged(async () => ({ body: {} }), { method: "POST", body: '{"a":1}' });
+    expect(seen).toMatchObject({ text: '{"a":1}' });
+  });
+
+  it("keeps a repeated header as one list, so that neither value is taken for the only one", async () => {
+    const headers = new Headers();
+    headers.append("x-service-data-sensitivity", "D2_CONFIDENTIAL");
+    headers.append("x-service-data-sensitivity", "D0_PUBLIC");
+    const seen = await bridged(async () => ({}), { method: "POST", body: "{}", headers });
+    expect(seen).toMatchObject({ dataClass: "D2_CONFIDENTIAL, D0_PUBLIC" });
+  });
+});
