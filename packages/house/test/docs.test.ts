@@ -1,0 +1,107 @@
+import { execFileSync } from "node:child_process";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Snippet, snippets } from "../src/markdown-snippets.ts";
+import { type PageFolder, pageFolder, type RunningGateway } from "../src/page-folder.ts";
+import { repositoryRoot } from "../src/repository.ts";
+
+const folder = mkdtempSync(`${repositoryRoot}/.snippets-`);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Page {
+  readonly path: string;
+  readonly snippets: readonly Snippet[];
+  readonly folder: PageFolder;
+}
+
+const pages: readonly Page[] = globSync(["README.md", "docs/**/*.md"], { cwd: repositoryRoot })
+  .sort()
+  .map((path) => ({
+    path,
+    snippets: snippets(readFileSync(`${repositoryRoot}/${path}`, "utf8")),
+    folder: pageFolder(repositoryRoot, `${folder}/${path.replace(/\W+/g, "-")}`),
+  }))
+  .filter((page) => page.snippets.length > 0);
+
+const ofLanguage = (page: Page, language: Snippet["language"]) =>
+  page.snippets.filter((snippet) => snippet.language === language);
+
+function compile(directory: string): string {
+  const options = { noEmit: true, moduleDetection: "force", rootDir: "../" };
+  const configuration = {
+    extends: "../tsconfig.json",
+    compilerOptions: options,
+    include: ["**/*.ts"],
+  };
+  writeFileSync(`${directory}/tsconfig.json`, JSON.stringify(configuration));
+  try {
+    return execFileSync("npx", ["tsc", "-p", directory], { cwd: repositoryRoot, encoding: "utf8" });
+  } catch (error) {
+    return error instanceof Error && "stdout" in error ? String(error.stdout) : String(error);
+  }
+}
+
+describe("the documentation", () => {
+  it("has snippets in the README and the quickstart", () => {
+    expect(pages.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(["README.md", "docs/quickstart.md"]),
+    );
+  });
+
+  it("compiles", { timeout: 60_000 }, () => {
+    for (const page of pages) {
+      for (const snippet of ofLanguage(page, "ts")) page.folder.write(snippet);
+    }
+    expect(compile(folder)).toBe("");
+  });
+});
+
+describe.each(pages)("$path", (page) => {
+  let gateway: RunningGateway | null = null;
+
+  beforeAll(async () => {
+    for (const snippet of ofLanguage(page, "ts")) page.folder.write(snippet);
+    const starts = ofLanguage(page, "sh").some(({ code }) => /\bnpm start\b/.test(code));
+    if (starts) gateway = await page.folder.start();
+  }, 30_000);
+  afterAll(() => gateway?.stop());
+
+  it.each(page.snippets)("runs as written, line $line", { timeout: 60_000 }, (snippet) => {
+    const printed =
+      snippet.language === "ts"
+        ? page.folder.runTypeScript(snippet)
+        : page.folder.runShell(snippet, gateway);
+    if (snippet.prints !== null) expect(printed.trim()).toBe(snippet.prints.trim());
+  });
+});
+
+describe("the snippet runner", () => {
+  const block = (info: string, code: string) => `\`\`\`${info}\n${code}\n\`\`\`\n`;
+
+  it("finds ts and sh blocks with their line, file and what they print", () => {
+    const page = `# Page\n${block("ts a.ts", "x")}\n${block("text", "7")}${block("json", "{}")}${block("sh", "ls")}`;
+    expect(snippets(page)).toEqual([
+      { language: "ts", file: "a.ts", code: "x", line: 2, prints: "7" },
+      { language: "sh", file: null, code: "ls", line: 12, prints: null },
+    ]);
+    expect(() => snippets("```ts\nx")).toThrow("line 1");
+  });
+
+  it("fails on code that does not compile, throws, or calls npm for something else", () => {
+    const scratch = mkdtempSync(`${repositoryRoot}/.snippets-`);
+    try {
+      const page = pageFolder(repositoryRoot, `${scratch}/page`);
+      const [wrong, throwing] = snippets(
+        block("ts", 'const x: number = "a"') + block("ts", 'throw new Error("no")'),
+      ) as [Snippet, Snippet];
+      page.write(wrong);
+      page.write(throwing);
+      expect(compile(scratch)).toContain("TS2322");
+      expect(() => page.runTypeScript(throwing)).toThrow("Error: no");
+      const [publish] = snippets(block("sh", "npm publish")) as [Snippet];
+      expect(() => page.runShell(publish, null)).toThrow("may not run");
+    } finally {
+      rmSync(scratch, { recursive: true, force: true });
+    }
+  }, 30_000);
+});
