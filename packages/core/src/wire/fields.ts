@@ -1,0 +1,133 @@
+import { GatewayError } from "../errors/gateway-error.ts";
+import { child, missing, type Read, unsupportedValue, wrongType } from "./read.ts";
+
+type Presence = "required" | "optional" | "ignored";
+
+/** One member of an object: whether it must be given, what it is called in the result, and how it is read. */
+interface Field<Value, Given extends Presence, Name extends string> {
+  readonly presence: Given;
+  /** The name in the result; empty where the member keeps its own. */
+  readonly name: Name;
+  readonly read: Read<Value>;
+}
+
+type Fields = Readonly<Record<string, Field<unknown, Presence, string>>>;
+
+/** The member's name in the result if it is given so, else nothing. */
+type NameOf<F, Key, Given extends Presence> =
+  F extends Field<unknown, Given, infer Name> ? (Name extends "" ? Key : Name) : never;
+type ValueOf<F> = F extends { readonly read: Read<infer Value> } ? Value : never;
+type Flat<T> = { [Key in keyof T]: T[Key] };
+
+/** What reading an object gives: its required and optional members, under their names in the result. */
+export type Values<F> = Flat<
+  {
+    readonly [Key in keyof F as NameOf<F[Key], Key, "required"> & string]: ValueOf<F[Key]>;
+  } & {
+    readonly [Key in keyof F as NameOf<F[Key], Key, "optional"> & string]?: Exclude<
+      ValueOf<F[Key]>,
+      undefined
+    >;
+  }
+>;
+
+/** A member that must be given; null is not given. */
+export function required<Value>(read: Read<Value>): Field<Value, "required", ""> {
+  return { presence: "required", name: "", read };
+}
+
+/** A member that may be absent or null, and is then absent from the result. */
+export function optional<Value>(read: Read<Value>): Field<Value, "optional", ""> {
+  return { presence: "optional", name: "", read };
+}
+
+/** A member that has another name in the result. */
+export function named<Value, Given extends Presence, const Name extends string>(
+  name: Name,
+  field: Field<Value, Given, string>,
+): Field<Value, Given, Name> {
+  return { ...field, name };
+}
+
+/** A member that may be given and has no effect. */
+export function ignored(read: Read<unknown> = (value) => value): Field<unknown, "ignored", ""> {
+  return { presence: "ignored", name: "", read };
+}
+
+/** A member that is known and refused, unless it is null. */
+export function unsupported(): Field<unknown, "ignored", ""> {
+  return ignored((_value, path) => {
+    throw new GatewayError("unsupported_parameter", `'${path}' is not supported.`, { param: path });
+  });
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Any JSON object, as it is. */
+export const anyObject: Read<JsonObject> = (value, path) => {
+  if (!isObject(value)) throw wrongType("an object", value, path);
+  return value;
+};
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Reads an object by its fields, in their order; other members are refused first, or passed over. */
+export function object<const F extends Fields>(
+  fields: F,
+  others: "refused" | "dropped" = "refused",
+): Read<Values<F>> {
+  const known = new Set(Object.keys(fields));
+  const entries = Object.entries(fields).map(([key, field]) => ({
+    ...field,
+    key,
+    name: field.name || key,
+  }));
+
+  return (value, path, limits) => {
+    const given = anyObject(value, path, limits);
+    if (others === "refused")
+      for (const key of Object.keys(given)) if (!known.has(key)) throw unknownMember(path, key);
+    const result: Record<string, unknown> = {};
+    for (const { key, name, presence, read } of entries) {
+      const member = given[key] ?? null;
+      if (member === null) {
+        if (presence === "required") throw missing(child(path, key));
+        continue;
+      }
+      const taken = read(member, child(path, key), limits);
+      if (presence !== "ignored" && taken !== undefined) result[name] = taken;
+    }
+    // The loop above made exactly the members that `Values` derives from the same fields.
+    return result as Values<F>;
+  };
+}
+
+function unknownMember(path: string, key: string): GatewayError {
+  const param = child(path, key);
+  return new GatewayError("unknown_parameter", `'${param}' is not a known parameter.`, { param });
+}
+
+/** Reads an object by the reader its `tag` member names; any other name is unsupported. */
+export function variants<const V extends Readonly<Record<string, Read<unknown>>>>(
+  tag: string,
+  readers: V,
+): Read<ValueOfReaders<V>> {
+  const table = new Map<string, Read<unknown>>(Object.entries(readers));
+  const names = [...table.keys()].join(", ");
+  return (value, path, limits) => {
+    const kind = anyObject(value, path, limits)[tag] ?? null;
+    const at = child(path, tag);
+    if (kind === null) throw missing(at);
+    if (typeof kind !== "string") throw wrongType("a string", kind, at);
+    const read = table.get(kind);
+    if (read === undefined) throw unsupportedValue(`is not supported; use ${names}`, at);
+    // One of the readers of `V`, and so one of their values.
+    return read(value, path, limits) as ValueOfReaders<V>;
+  };
+}
+
+type ValueOfReaders<V> = {
+  [Name in keyof V]: V[Name] extends Read<infer Value> ? Value : never;
+}[keyof V];

@@ -1,0 +1,50 @@
+import type { Limits } from "../domain/limits.ts";
+import { anyObject } from "./fields.ts";
+import { child, type Read, wrongType, wrongValue } from "./read.ts";
+
+/** How many items a list has, at least and at most. */
+interface Count {
+  readonly least?: number;
+  readonly most?: (limits: Limits) => number;
+}
+
+/** Reads every item of an array. */
+export function listOf<Item>(read: Read<Item>, count: Count = {}): Read<readonly Item[]> {
+  const least = count.least ?? 0;
+  return (value, path, limits) => {
+    if (!Array.isArray(value)) throw wrongType("an array", value, path);
+    const most = count.most?.(limits) ?? Number.POSITIVE_INFINITY;
+    if (value.length < least) throw wrongValue(`must have at least ${least} item`, path);
+    if (value.length > most) throw wrongValue(`must have at most ${most} items`, path);
+    return value.map((item: unknown, index) => read(item, `${path}[${index}]`, limits));
+  };
+}
+
+/** A string, or what `list` reads from an array. */
+export function textOr<List>(text: Read<string>, list: Read<List>): Read<string | List> {
+  return (value, path, limits) => {
+    if (typeof value === "string") return text(value, path, limits);
+    if (!Array.isArray(value)) throw wrongType("a string or an array", value, path);
+    return list(value, path, limits);
+  };
+}
+
+/** Reads every member of an object whose keys are the client's own. */
+export function mapOf<Value>(
+  read: Read<Value>,
+  bounds: { readonly most: number; readonly longestKey: number },
+): Read<Readonly<Record<string, Value>>> {
+  return (value, path, limits) => {
+    const entries = Object.entries(anyObject(value, path, limits));
+    if (entries.length > bounds.most)
+      throw wrongValue(`must have at most ${bounds.most} members`, path);
+    return Object.fromEntries(
+      entries.map(([key, member]) => {
+        const at = child(path, key);
+        if (key.length > bounds.longestKey)
+          throw wrongValue(`must have a name of at most ${bounds.longestKey} characters`, at);
+        return [key, read(member, at, limits)];
+      }),
+    );
+  };
+}

@@ -1,0 +1,42 @@
+import type { Limits } from "../domain/limits.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+
+/**
+ * Reads one value of a request body: gives a new, checked value or throws a GatewayError that names the path.
+ * A reader that gives `undefined` leaves its member out.
+ */
+export type Read<Value> = (value: unknown, path: string, limits: Limits) => Value;
+
+/** The path of a member; keys are the client's own, so long ones are cut. */
+export function child(path: string, key: string): string {
+  const name = key.length > 64 ? `${key.slice(0, 64).toWellFormed()}…` : key;
+  return path === "" ? name : `${path}.${name}`;
+}
+
+export function wrongType(expected: string, value: unknown, path: string): GatewayError {
+  const message = `'${path}' must be ${expected}, not ${typeName(value)}.`;
+  return new GatewayError("invalid_type", message, { param: path });
+}
+
+export function wrongValue(rule: string, path: string): GatewayError {
+  return new GatewayError("invalid_value", `'${path}' ${rule}.`, { param: path });
+}
+
+export function unsupportedValue(rule: string, path: string): GatewayError {
+  return new GatewayError("unsupported_value", `'${path}' ${rule}.`, { param: path });
+}
+
+export function missing(path: string): GatewayError {
+  return new GatewayError("missing_required_parameter", `'${path}' is required.`, { param: path });
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** Changes what another reader gives. */
+export function mapped<From, To>(read: Read<From>, change: (value: From) => To): Read<To> {
+  return (value, path, limits) => change(read(value, path, limits));
+}
