@@ -1,6 +1,10 @@
 import { describe } from "vitest";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
+import { namedSessionTests } from "./store-contract/named-sessions.ts";
+import { sessionPropertyTests } from "./store-contract/session-property.ts";
+import { sessionTests } from "./store-contract/sessions.ts";
 import { stepTests } from "./store-contract/steps.ts";
+import { transcriptTests } from "./store-contract/transcripts.ts";
 
 export type { OpenedStore } from "./store-contract/contract-test.ts";
 
@@ -16,5 +20,9 @@ export function describeStoreContract(
   const test = createContractTest(open);
   describe(`${name}: the store contract`, () => {
     describe("Steps", () => stepTests(test));
+    describe("Sessions by omitted ids", () => sessionTests(test));
+    describe("Sessions and Turns by named ids", () => namedSessionTests(test));
+    describe("Sessions against the reference", () => sessionPropertyTests(test));
+    describe("Transcripts", () => transcriptTests(test));
   });
 }

@@ -1,0 +1,51 @@
+import type { StepIntent, Store } from "@tollgate/core/store";
+import type { TestMessage } from "./chain.ts";
+import { opened } from "./contract-test.ts";
+import type { Intents, StepOverrides } from "./intents.ts";
+
+/** A Step that a conversation opened, and where the store put it. */
+export interface OpenedStep {
+  readonly intent: StepIntent;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly branchedFromSessionId: string | null;
+}
+
+/** Requests against one store in the name of one owner. */
+export interface Conversation {
+  /** Opens a Step and leaves it in flight. */
+  open(messages: readonly TestMessage[], named?: Named): Promise<OpenedStep>;
+  /** Opens a Step and completes it with a reply. */
+  exchange(
+    messages: readonly TestMessage[],
+    reply: readonly TestMessage[],
+    named?: Named,
+  ): Promise<OpenedStep>;
+}
+
+export interface Named {
+  readonly sessionId?: string;
+  readonly turnId?: string;
+  readonly alsoConsider?: string;
+  readonly source?: string;
+}
+
+export function createConversation(store: Store, intents: Intents): Conversation {
+  const open: Conversation["open"] = async (messages, named = {}) => {
+    const intent = intents.step(messages, overridesOf(named));
+    const { opened: _, ...assignment } = await opened(store.openStep(intent));
+    return { intent, ...assignment };
+  };
+  return {
+    open,
+    async exchange(messages, reply, named) {
+      const step = await open(messages, named);
+      await store.settleStep(intents.settlement(step.intent, { reply }));
+      return step;
+    },
+  };
+}
+
+export function overridesOf({ source, ...ids }: Named): StepOverrides {
+  return { ...(source === undefined ? {} : { source }), transcript: ids };
+}

@@ -1,0 +1,120 @@
+/** A Session as the reference keeps it: its whole history as texts. */
+interface ReferenceSession {
+  readonly id: string;
+  readonly messages: string[];
+  readonly branchedFrom: ReferenceSession | null;
+  readonly createdBy: string;
+  latestTurn: string;
+  updated: number;
+}
+
+export interface ReferenceRequest {
+  readonly stepId: string;
+  readonly sessionId: string | null;
+  readonly turnId: string | null;
+  readonly messages: readonly { readonly role: string; readonly json: string }[];
+  readonly newSessionId: string;
+  readonly newTurnId: string;
+}
+
+export interface ReferenceAssignment {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly branchedFromSessionId: string | null;
+}
+
+/**
+ * Section 3 of the specification read literally: whole histories compared message by message, no chain, no index.
+ * What a store does must equal it on every tree of messages.
+ */
+export interface SessionReference {
+  open(request: ReferenceRequest): ReferenceAssignment;
+  /** The reply joins the Session if its history is still what the Step was sent on. */
+  settle(stepId: string, reply: readonly string[] | null): void;
+  histories(): ReadonlyMap<string, readonly string[]>;
+}
+
+export function createSessionReference(): SessionReference {
+  const sessions = new Map<string, ReferenceSession>();
+  const turns = new Map<string, ReferenceSession>();
+  const open = new Map<string, { session: ReferenceSession; sentOn: readonly string[] }>();
+  let updates = 0;
+
+  const inFlightFirst = (session: ReferenceSession): boolean =>
+    open.get(session.createdBy)?.sentOn.length === session.messages.length;
+
+  const byOmittedIds = (texts: readonly string[]): ReferenceSession | null =>
+    best(
+      [...sessions.values()]
+        .sort((a, b) => b.updated - a.updated)
+        .slice(0, 100)
+        .filter((session) => isPrefix(session.messages, texts))
+        .filter((session) => session.messages.length < texts.length || !inFlightFirst(session)),
+    );
+
+  const byNamedSession = (named: ReferenceSession, texts: readonly string[]) => {
+    if (isPrefix(named.messages, texts)) return named;
+    return best(
+      [...sessions.values()].filter(
+        (session) => descendsFrom(session, named) && isPrefix(session.messages, texts),
+      ),
+    );
+  };
+
+  return {
+    open(request) {
+      const texts = request.messages.map(({ json }) => json);
+      const named = request.sessionId === null ? null : sessions.get(request.sessionId);
+      const ofTurn = request.turnId === null ? null : turns.get(request.turnId);
+      const turnMatches = ofTurn && isPrefix(ofTurn.messages, texts) ? ofTurn : null;
+      const found = named ? byNamedSession(named, texts) : (turnMatches ?? byOmittedIds(texts));
+      const session = found ?? {
+        id: request.newSessionId,
+        messages: [],
+        branchedFrom: named ?? null,
+        createdBy: request.stepId,
+        latestTurn: "",
+        updated: 0,
+      };
+      const fresh = request.messages.slice(found ? session.messages.length : 0);
+      const beginsTurn = !found || fresh.some(({ role }) => role === "user");
+      if (beginsTurn) session.latestTurn = request.newTurnId;
+      const turnId = beginsTurn ? request.newTurnId : (request.turnId ?? session.latestTurn);
+      if (beginsTurn) turns.set(turnId, session);
+      session.messages.push(...fresh.map(({ json }) => json));
+      session.updated = ++updates;
+      sessions.set(session.id, session);
+      open.set(request.stepId, { session, sentOn: texts });
+      const branchedFromSessionId = found ? null : (named?.id ?? null);
+      return { sessionId: session.id, turnId, branchedFromSessionId };
+    },
+    settle(stepId, reply) {
+      const step = open.get(stepId);
+      open.delete(stepId);
+      if (!step) return;
+      const { session, sentOn } = step;
+      session.updated = ++updates;
+      const unmoved =
+        session.messages.length === sentOn.length && isPrefix(session.messages, sentOn);
+      if (reply && unmoved) session.messages.push(...reply);
+    },
+    histories: () => new Map([...sessions].map(([id, { messages }]) => [id, messages])),
+  };
+}
+
+function isPrefix(history: readonly string[], texts: readonly string[]): boolean {
+  return history.length > 0 && history.every((text, at) => text === texts[at]);
+}
+
+function descendsFrom(session: ReferenceSession, ancestor: ReferenceSession): boolean {
+  for (let at = session.branchedFrom; at; at = at.branchedFrom) if (at === ancestor) return true;
+  return false;
+}
+
+/** The longest, of equals the most recently updated. */
+function best(sessions: readonly ReferenceSession[]): ReferenceSession | null {
+  const ranked = [...sessions].sort(
+    (a, b) => b.messages.length - a.messages.length || b.updated - a.updated,
+  );
+  return ranked[0] ?? null;
+}
