@@ -1,1 +1,5 @@
-export {};
+export {
+  type ScriptedUpstream,
+  scriptedUpstream,
+  type UpstreamExchange,
+} from "./faults/upstream.ts";

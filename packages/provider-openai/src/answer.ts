@@ -1,0 +1,129 @@
+import type { CompletionEvent, FinishReason, Json } from "@tollgate/core/provider";
+import { errorEvent, errorIn } from "./error-answer.ts";
+import { invalidAnswer, invalidEvent } from "./failures.ts";
+import { isList, isObject, type JsonObject, membersOf, textOf } from "./json.ts";
+import { createToolCalls } from "./tool-calls.ts";
+import { usageReport } from "./usage-report.ts";
+
+/** Turns the chunks of one answer into events. */
+export interface Answer {
+  /** Adds the events of one chunk. */
+  add(chunk: Json, into: CompletionEvent[]): void;
+  /** Whether the model has written anything yet. */
+  written(): boolean;
+  /** Whether the upstream said why it stopped. */
+  finished(): boolean;
+  /** Adds the `finish` event, or throws because the answer was cut before one. */
+  finish(into: CompletionEvent[]): void;
+}
+
+export interface AnswerOptions {
+  /** Tells this answer from others. */
+  readonly seed: string;
+  /** Never passed on, whatever an upstream says. */
+  readonly secret: string | null;
+}
+
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ["stop", "stop"],
+  ["length", "length"],
+  ["tool_calls", "tool_calls"],
+  ["content_filter", "content_filter"],
+  ["function_call", "tool_calls"],
+  ["eos", "stop"],
+  ["eos_token", "stop"],
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["max_tokens", "length"],
+  ["model_length", "length"],
+]);
+
+export function createAnswer({ seed, secret }: AnswerOptions): Answer {
+  const toolCalls = createToolCalls(seed);
+  let started = false;
+  let written = false;
+  let reason: FinishReason | null = null;
+
+  const addChoice = (choice: JsonObject, into: CompletionEvent[]): void => {
+    const { delta, logprobs, finish_reason } = choice;
+    const before = into.length;
+    const { reasoning_content, reasoning, content, refusal, tool_calls, function_call } =
+      membersOf(delta);
+    // Where both names are set they hold the same text.
+    addText("reasoning-delta", textOf(reasoning_content) ?? textOf(reasoning), into);
+    addText("text-delta", contentOf(content), into);
+    if (isObject(logprobs)) into.push({ type: "logprobs", logprobs });
+    addText("refusal-delta", textOf(refusal), into);
+    if (tool_calls) toolCalls.add(tool_calls, into);
+    if (isObject(function_call)) toolCalls.add([{ index: 0, function: function_call }], into);
+    if (into.length > before) written = true;
+    reason ??= finishReason(finish_reason);
+  };
+
+  return {
+    add(chunk, into) {
+      const error = errorIn(chunk);
+      if (error !== null) throw errorEvent(error, { answered: written, secret });
+      if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is no object.");
+      if (!started) into.push(answerStarted(chunk));
+      started = true;
+      const choice = firstChoice(chunk["choices"]);
+      if (choice) addChoice(choice, into);
+      const usage = usageReport(chunk["usage"]);
+      if (usage) into.push({ type: "usage", usage });
+    },
+    written: () => written,
+    finished: () => reason !== null,
+    finish(into) {
+      if (reason === null)
+        throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
+      toolCalls.finish();
+      into.push({ type: "finish", reason });
+    },
+  };
+}
+
+function answerStarted({ id, model }: JsonObject): CompletionEvent {
+  return {
+    type: "answer-started",
+    ...label("providerRequestId", id),
+    ...label("providerModel", model),
+  };
+}
+
+function label(name: "providerRequestId" | "providerModel", value: Json | undefined): object {
+  return typeof value === "string" && value !== "" && value.length <= 255 ? { [name]: value } : {};
+}
+
+/** One choice is asked for: the one at index 0, or the one without an index. */
+function firstChoice(choices: Json | undefined): JsonObject | undefined {
+  if (choices === undefined || choices === null) return undefined;
+  if (!isList(choices) || !choices.every(isObject))
+    throw invalidEvent("The provider sent choices that are none.");
+  return choices.find(({ index }) => index === 0 || index === undefined || index === null);
+}
+
+function contentOf(content: Json | undefined): string | null {
+  if (content === undefined || content === null || typeof content === "string")
+    return textOf(content);
+  throw invalidEvent("The provider sent content that is not text.");
+}
+
+function addText(
+  type: "text-delta" | "reasoning-delta" | "refusal-delta",
+  text: string | null,
+  into: CompletionEvent[],
+): void {
+  if (text !== null) into.push({ type, text });
+}
+
+/** An unknown reason is not taken for a good end. */
+function finishReason(value: Json | undefined): FinishReason | null {
+  if (value === undefined || value === null || value === "") return null;
+  const reason = typeof value === "string" ? finishReasons.get(value) : undefined;
+  if (reason) return reason;
+  throw invalidAnswer(
+    "unknown_finish_reason",
+    "The provider ended for a reason that is not known.",
+  );
+}

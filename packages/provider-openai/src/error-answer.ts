@@ -1,0 +1,60 @@
+import { type Json, ProviderError } from "@tollgate/core/provider";
+import { isObject, membersOf } from "./json.ts";
+
+// What a caller may see of an upstream's error is an identifier: its free text can hold keys and account names.
+const identifier = /^[a-z0-9_.[\]-]{1,64}$/;
+
+/** The failure an upstream's error object stands for: an HTTP error, or an error in place of an answer. */
+export function errorAnswer(
+  body: Json,
+  details: {
+    readonly status: number;
+    readonly retryAfterMs: number | null;
+    readonly secret: string | null;
+  },
+): ProviderError {
+  const { status, retryAfterMs, secret } = details;
+  const { error } = membersOf(body);
+  const { code, param } = membersOf(error);
+  return new ProviderError(`The provider answered with status ${status}.`, {
+    reason: `status_${status}`,
+    delivery: "answered",
+    status,
+    retryAfterMs,
+    code: plain(code, secret),
+    param: plain(param, secret),
+  });
+}
+
+/** The failure of an error that came as an event; what was already answered before it may have cost something. */
+export function errorEvent(
+  error: Json,
+  details: { readonly answered: boolean; readonly secret: string | null },
+): ProviderError {
+  const { code, param, status } = membersOf(error);
+  return new ProviderError("The provider reported an error instead of completing its answer.", {
+    reason: "upstream_error",
+    delivery: details.answered ? "unknown" : "answered",
+    status: details.answered ? 200 : (errorStatus(code) ?? errorStatus(status) ?? 200),
+    code: plain(code, details.secret),
+    param: plain(param, details.secret),
+  });
+}
+
+/** Whether this is an error object instead of an answer or a chunk. */
+export function errorIn(value: Json): Json | null {
+  if (!isObject(value)) return null;
+  const { error } = value;
+  return isObject(error) || (typeof error === "string" && error !== "") ? error : null;
+}
+
+function errorStatus(value: Json | undefined): number | null {
+  return typeof value === "number" && Number.isInteger(value) && value >= 400 && value <= 599
+    ? value
+    : null;
+}
+
+function plain(value: Json | undefined, secret: string | null): string | null {
+  if (typeof value !== "string" || !identifier.test(value)) return null;
+  return secret !== null && value.includes(secret) ? null : value;
+}

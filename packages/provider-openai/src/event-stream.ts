@@ -1,0 +1,73 @@
+import { TextDecoder } from "node:util";
+import type { CompletionEvent, Json } from "@tollgate/core/provider";
+import { createParser } from "eventsource-parser";
+import type { Answer } from "./answer.ts";
+import { errorEvent, errorIn } from "./error-answer.ts";
+import { invalidAnswer, invalidEvent } from "./failures.ts";
+
+/** Reads an answer from the bytes of a server-sent event stream. */
+export interface EventStream {
+  /** Adds the events of some bytes; those before a failure are there when it throws. */
+  feed(bytes: Uint8Array, into: CompletionEvent[]): void;
+  /** Whether `[DONE]` came: what follows it is not read. */
+  done(): boolean;
+}
+
+export function createEventStream(
+  answer: Answer,
+  { eventBytes, secret }: { readonly eventBytes: number; readonly secret: string | null },
+): EventStream {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let done = false;
+  let events: CompletionEvent[] = [];
+  const parser = createParser({
+    // Characters, so never less than bytes allow; the exact check is on the event.
+    maxBufferSize: eventBytes,
+    onError(error) {
+      if (error.type === "max-buffer-size-exceeded") throw eventTooLarge();
+    },
+    onEvent({ data, event }) {
+      if (done || data === "") return;
+      if (data.length * 3 > eventBytes && Buffer.byteLength(data) > eventBytes)
+        throw eventTooLarge();
+      if (data === "[DONE]") {
+        done = true;
+        return;
+      }
+      const chunk = parse(data);
+      if (event === "error")
+        throw errorEvent(errorIn(chunk) ?? chunk, { answered: answer.written(), secret });
+      answer.add(chunk, events);
+    },
+  });
+
+  return {
+    feed(bytes, into) {
+      if (done) return;
+      events = into;
+      parser.feed(decode(decoder, bytes));
+    },
+    done: () => done,
+  };
+}
+
+function decode(decoder: TextDecoder, bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes, { stream: true });
+  } catch {
+    throw invalidEvent("The provider sent bytes that are not UTF-8.");
+  }
+}
+
+function parse(data: string): Json {
+  try {
+    return JSON.parse(data);
+  } catch {
+    // What the parser complains of quotes the upstream's text.
+    throw invalidEvent("The provider sent an event that is not JSON.");
+  }
+}
+
+function eventTooLarge(): Error {
+  return invalidAnswer("event_too_large", "The provider sent an event larger than is accepted.");
+}

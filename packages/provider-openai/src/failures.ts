@@ -1,0 +1,65 @@
+import { ProviderError } from "@tollgate/core/provider";
+
+/** The upstream answered well and then broke its own protocol: what it did, and what it costs, is unknown. */
+export function invalidAnswer(reason: string, message: string, status = 200): ProviderError {
+  return new ProviderError(message, { reason, delivery: "unknown", status });
+}
+
+export function invalidEvent(message: string): ProviderError {
+  return invalidAnswer("invalid_event", message);
+}
+
+/** Nothing left. */
+export function notSent(reason: string, message: string, cause?: unknown): ProviderError {
+  return new ProviderError(message, {
+    reason,
+    delivery: "not-sent",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/**
+ * A failure below the protocol. `sent` says whether the request had a connection to leave on: only before that is it
+ * certain that nothing left. The cause names hosts and codes of the network, never anything an upstream wrote.
+ */
+export function transportFailure(
+  error: Error,
+  { sent, status }: { readonly sent: boolean; readonly status: number | null },
+): ProviderError {
+  const code = codeOf(error);
+  const reason = sent ? reasonAfterSending(code) : reasonBeforeSending(code);
+  return new ProviderError(
+    sent
+      ? "The connection to the provider broke before its answer was complete."
+      : "The provider could not be reached.",
+    {
+      reason,
+      delivery: sent ? "unknown" : "not-sent",
+      status,
+      timedOut: code.endsWith("_TIMEOUT") || code === "ETIMEDOUT",
+      cause: error,
+    },
+  );
+}
+
+function codeOf(error: Error): string {
+  return "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
+function reasonBeforeSending(code: string): string {
+  if (code === "ECONNREFUSED") return "connection_refused";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "dns_failed";
+  if (code === "UND_ERR_CONNECT_TIMEOUT" || code === "ETIMEDOUT") return "connect_timeout";
+  if (code === "UND_ERR_DESTROYED" || code === "UND_ERR_CLOSED") return "provider_closed";
+  return /CERT|TLS|SSL/.test(code) ? "tls_failed" : "connect_failed";
+}
+
+function reasonAfterSending(code: string): string {
+  if (code === "ECONNRESET" || code === "EPIPE") return "connection_reset";
+  if (code === "UND_ERR_SOCKET") return "connection_closed";
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return "headers_too_large";
+  if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT")
+    return "upstream_timeout";
+  if (code === "UND_ERR_DESTROYED") return "provider_closed";
+  return code.startsWith("HPE_") ? "invalid_http" : "connection_failed";
+}

@@ -1,0 +1,132 @@
+import {
+  type Clock,
+  type CompletionEvent,
+  type Json,
+  ProviderError,
+} from "@tollgate/core/provider";
+import { type Answer, createAnswer } from "./answer.ts";
+import { errorAnswer } from "./error-answer.ts";
+import { createEventStream } from "./event-stream.ts";
+import type { AnswerHead, Exchange } from "./exchange.ts";
+import { invalidAnswer } from "./failures.ts";
+import { readPlainAnswer } from "./plain-answer.ts";
+import { retryAfterMs } from "./retry-after.ts";
+
+export interface ReadOptions {
+  /** Tells this answer from others. */
+  readonly seed: string;
+  /** The credential that was sent. */
+  readonly secret: string | null;
+  readonly eventBytes: number;
+  readonly clock: Clock;
+}
+
+// How long usage is awaited after the model stopped, and the body of an error after its status.
+const patienceMs = 2_000;
+const mostErrorBytes = 65_536;
+
+/** Reads an upstream's answer as events, one item per read, by what its content type says it is. */
+export async function* readAnswer(
+  exchange: Exchange,
+  options: ReadOptions,
+): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+  const head = await exchange.head;
+  if (head.status !== 200) throw await statusFailure(exchange, head, options);
+  const { "content-type": type, "content-encoding": encoding } = head.headers;
+  // None was asked for, and a few bytes of it can stand for gigabytes.
+  if (encoding !== undefined && encoding !== "identity")
+    throw invalidAnswer("unexpected_encoding", "The provider's answer is compressed.");
+  const answer = createAnswer(options);
+  const mediaType = typeof type === "string" ? type.split(";", 1)[0]?.trim().toLowerCase() : "";
+  if (mediaType === "text/event-stream") yield* readStream(exchange, answer, options);
+  else if (mediaType === "application/json") yield await readWhole(exchange, answer);
+  else throw invalidAnswer("unexpected_content_type", "The provider's answer is no completion.");
+}
+
+async function* readStream(
+  exchange: Exchange,
+  answer: Answer,
+  { eventBytes, secret, clock }: ReadOptions,
+): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+  const stream = createEventStream(answer, { eventBytes, secret });
+  let cancelPatience: (() => void) | null = null;
+  try {
+    while (!stream.done()) {
+      const chunks = await exchange.read();
+      if (chunks === null) break;
+      const events: CompletionEvent[] = [];
+      const failure = attempt(() => {
+        for (const chunk of chunks) stream.feed(chunk, events);
+      });
+      if (events.length > 0) yield events;
+      if (failure) throw failure.thrown;
+      if (answer.finished()) cancelPatience ??= clock.after(patienceMs, exchange.stop);
+    }
+  } finally {
+    cancelPatience?.();
+  }
+  const last: CompletionEvent[] = [];
+  answer.finish(last);
+  yield last;
+}
+
+/** What came before a failure is still part of the answer, so the failure waits until it is handed on. */
+function attempt(run: () => void): { readonly thrown: unknown } | null {
+  try {
+    run();
+    return null;
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+async function readWhole(exchange: Exchange, answer: Answer): Promise<readonly CompletionEvent[]> {
+  const chunks: Uint8Array[] = [];
+  for (let read = await exchange.read(); read !== null; read = await exchange.read())
+    chunks.push(...read);
+  const events: CompletionEvent[] = [];
+  readPlainAnswer(chunks, answer, events);
+  return events;
+}
+
+async function statusFailure(
+  exchange: Exchange,
+  { status, headers }: AnswerHead,
+  { clock, secret }: ReadOptions,
+): Promise<ProviderError> {
+  if (status >= 300 && status < 400)
+    return new ProviderError("The provider answered with a redirect, which is not followed.", {
+      reason: "redirect_refused",
+      delivery: "answered",
+      status,
+    });
+  if (status < 300)
+    return invalidAnswer(
+      `status_${status}`,
+      `The provider answered with status ${status}.`,
+      status,
+    );
+  const body = await errorBody(exchange, clock);
+  return errorAnswer(body, { status, secret, retryAfterMs: retryAfterMs(headers, clock.now()) });
+}
+
+/** The body of an error, as far as it comes soon, is short and is JSON. */
+async function errorBody(exchange: Exchange, clock: Clock): Promise<Json> {
+  const cancelPatience = clock.after(patienceMs, exchange.stop);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for (let read = await exchange.read(); read !== null; read = await exchange.read()) {
+      chunks.push(...read);
+      bytes += read.reduce((sum, chunk) => sum + chunk.length, 0);
+      if (bytes > mostErrorBytes) return null;
+    }
+    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch (error) {
+    // A broken body takes nothing from the status; only the caller's own abort goes on.
+    if (error instanceof ProviderError || error instanceof SyntaxError) return null;
+    throw error;
+  } finally {
+    cancelPatience();
+  }
+}

@@ -1,0 +1,105 @@
+import { hash } from "node:crypto";
+import type { CompletionEvent, Json } from "@tollgate/core/provider";
+import { invalidEvent } from "./failures.ts";
+import { isObject, itemsOf, membersOf, textOf } from "./json.ts";
+
+interface Call {
+  readonly index: number;
+  /** The upstream's own id, the generated one once the call has begun without, or null. */
+  id: string | null;
+  ownId: boolean;
+  name: string | null;
+  /** All arguments so far; what came before the name is held back in `held`. */
+  arguments: string;
+  held: string;
+}
+
+/** Puts tool calls together from the fragments that the many dialects send. */
+export interface ToolCalls {
+  add(fragments: Json | undefined, into: CompletionEvent[]): void;
+  /** Checks, at the end, that every call got a name. */
+  finish(): void;
+}
+
+/** `seed` tells this answer from others: ids made for calls that come without are derived from it. */
+export function createToolCalls(seed: string): ToolCalls {
+  const calls: Call[] = [];
+  // An upstream's index can stand for two calls, one after the other: the last one counts.
+  const byIndex = new Map<number, Call>();
+
+  const open = (id: string | null): Call => {
+    const { length: index } = calls;
+    const call = { index, id, ownId: id !== null, name: null, arguments: "", held: "" };
+    calls.push(call);
+    return call;
+  };
+  const withIndex = (index: number, id: string | null, name: string | null): Call => {
+    const known = byIndex.get(index);
+    if (known && !(id !== null && name !== null && known.ownId && known.id !== id)) return known;
+    const call = open(id);
+    byIndex.set(index, call);
+    return call;
+  };
+  const withoutIndex = (position: number | null, id: string | null, name: string | null): Call => {
+    const known = id === null ? undefined : calls.find((call) => call.id === id);
+    if (known) return known;
+    const last = position === null ? calls.at(-1) : calls[position];
+    if (!last) return open(id);
+    const continues = id === null || (!last.ownId && name === null);
+    const renamed = position === null && name !== null && last.name !== null && name !== last.name;
+    return continues && !renamed ? last : open(id);
+  };
+
+  return {
+    add(fragments, into) {
+      const list = itemsOf(fragments);
+      list.forEach((fragment, place) => {
+        if (!isObject(fragment)) throw invalidEvent("The provider sent a tool call that is none.");
+        const { index, id: anyId, function: called } = fragment;
+        const { name: anyName, arguments: part } = membersOf(called);
+        const [id, name] = [textOf(anyId), textOf(anyName)];
+        const call =
+          typeof index === "number" && Number.isSafeInteger(index) && index >= 0
+            ? withIndex(index, id, name)
+            : withoutIndex(list.length > 1 ? place : null, id, name);
+        if (id !== null && call.id === null) Object.assign(call, { id, ownId: true });
+        append(call, name, argumentsOf(part), seed, into);
+      });
+    },
+    finish() {
+      if (calls.some((call) => call.name === null))
+        throw invalidEvent("The provider sent a tool call without a name.");
+    },
+  };
+}
+
+function append(
+  call: Call,
+  name: string | null,
+  part: string,
+  seed: string,
+  into: CompletionEvent[],
+): void {
+  // Some upstreams repeat the whole call at its end; complete JSON cannot go on, so an equal part is that repetition.
+  const repeated = part === call.arguments && part.startsWith("{") && part.endsWith("}");
+  const fresh = repeated ? "" : part;
+  call.arguments += fresh;
+  if (call.name === null && name === null) {
+    call.held += fresh;
+    return;
+  }
+  if (call.name === null && name !== null) {
+    call.name = name;
+    call.id ??= `call_${hash("sha256", `${seed}:${call.index}`).slice(0, 24)}`;
+    into.push({ type: "tool-call-started", index: call.index, id: call.id, name });
+  }
+  const written = call.held + fresh;
+  call.held = "";
+  if (written !== "") into.push({ type: "tool-call-delta", index: call.index, arguments: written });
+}
+
+/** Arguments are the text the model wrote; some upstreams send them as the object it stands for. */
+function argumentsOf(part: Json | undefined): string {
+  if (typeof part === "string") return part;
+  return isObject(part) ? JSON.stringify(part) : "";
+}

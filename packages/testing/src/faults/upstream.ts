@@ -1,0 +1,103 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+
+/** A request as it arrived, byte for byte, and the raw connection to answer it on. */
+export interface UpstreamExchange {
+  /** The request line and the headers, as text. */
+  readonly head: string;
+  readonly body: string;
+  /** Sends bytes as they are. Resolves when they are handed to the system, so that they can leave on their own. */
+  send(bytes: string | Uint8Array): Promise<void>;
+  /** Ends with FIN. */
+  end(): void;
+  /** Ends with RST. */
+  reset(): void;
+  /** Resolves when the connection is closed, whoever closes it. */
+  readonly closed: Promise<void>;
+}
+
+/** An upstream made of bytes. */
+export interface ScriptedUpstream {
+  /** `http://127.0.0.1:port`. */
+  readonly url: string;
+  /** Every request that arrived, in order. */
+  readonly requests: readonly UpstreamExchange[];
+  /** How many connections are open, and how many were ever made. */
+  readonly connections: { readonly open: number; readonly made: number };
+  close(): Promise<void>;
+}
+
+/**
+ * Starts an upstream on a free port of this machine that answers each request by a script: bytes, waits on whatever
+ * barrier the test holds, and an end by FIN or RST. A script that returns leaves the connection open for the next request.
+ */
+export async function scriptedUpstream(
+  script: (exchange: UpstreamExchange, number: number) => Promise<void> | void,
+): Promise<ScriptedUpstream> {
+  const requests: UpstreamExchange[] = [];
+  const sockets = new Set<Socket>();
+  const connections = { open: 0, made: 0 };
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    connections.open += 1;
+    connections.made += 1;
+    socket.on("error", () => {});
+    const closed = once(socket, "close").then(() => {
+      sockets.delete(socket);
+      connections.open -= 1;
+    });
+    readRequests(socket, ({ head, body }) => {
+      const exchange = { head, body, closed, ...answering(socket) };
+      requests.push(exchange);
+      // A script whose connection is gone has nothing left to say.
+      Promise.resolve(script(exchange, requests.length)).catch((error) => socket.destroy(error));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("there is no port");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    requests,
+    connections,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function answering(socket: Socket): Pick<UpstreamExchange, "send" | "end" | "reset"> {
+  return {
+    send: (bytes) =>
+      new Promise((resolve) => {
+        // One turn later the receiver has read them: what follows is another read.
+        if (socket.destroyed) resolve();
+        else socket.write(bytes, () => setImmediate(resolve));
+      }),
+    end: () => void socket.end(),
+    reset: () => void socket.resetAndDestroy(),
+  };
+}
+
+/** Calls `onRequest` for every request whose `content-length` bytes of body have arrived. */
+function readRequests(
+  socket: Socket,
+  onRequest: (request: { readonly head: string; readonly body: string }) => void,
+): void {
+  let received = Buffer.alloc(0);
+  socket.on("data", (bytes) => {
+    received = Buffer.concat([received, bytes]);
+    for (;;) {
+      const end = received.indexOf("\r\n\r\n");
+      if (end === -1) return;
+      const head = received.subarray(0, end).toString("latin1");
+      const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
+      if (received.length < end + 4 + length) return;
+      const body = received.subarray(end + 4, end + 4 + length).toString("utf8");
+      received = received.subarray(end + 4 + length);
+      onRequest({ head, body });
+    }
+  });
+}
