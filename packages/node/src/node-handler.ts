@@ -5,6 +5,7 @@ import { send, sendAnswer } from "./send.ts";
 import { defaultServerLimits } from "./server-limits.ts";
 import { type IncomingRequest, toRequest } from "./to-request.ts";
 
+/** Bounds of the bridge itself; a gateway's own limits are configured on the gateway. */
 export interface NodeHandlerOptions {
   /** How long a client may leave an answer unread, in milliseconds; it is cut off then. Default 30,000. */
   readonly writeStall?: number;

@@ -5,6 +5,7 @@ import { refuse, refuseConnection } from "./refuse.ts";
 import { defaultServerLimits, type ServerLimits } from "./server-limits.ts";
 import type { IncomingRequest } from "./to-request.ts";
 
+/** Where to listen, and the bounds of the server. */
 export interface ServeOptions {
   /** Default 8787; 0 takes a free one. */
   readonly port?: number;
@@ -18,6 +19,7 @@ export interface ServeOptions {
   readonly endAnswers?: () => Promise<unknown>;
 }
 
+/** A server that listens. */
 export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:8787`. */
   readonly url: string;

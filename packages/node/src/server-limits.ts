@@ -19,6 +19,7 @@ export interface ServerLimits {
   readonly cutOff: number;
 }
 
+/** What applies where `limits` does not say otherwise. */
 export const defaultServerLimits: ServerLimits = {
   headerBytes: 16_384,
   headerCount: 200,

@@ -1,0 +1,117 @@
+import type {
+  CompletionRequest,
+  FinishReason,
+  FunctionTool,
+  Message,
+  UsageReport,
+} from "@tollgate/core/provider";
+import { jsonSample } from "./json-sample.ts";
+
+/** What the built-in model answers: text, or the arguments of a tool call, word by word. */
+export interface SimAnswer {
+  readonly words: readonly string[];
+  readonly toolCall: { readonly id: string; readonly name: string } | null;
+  readonly finishReason: FinishReason;
+}
+
+/** Words of the user's message that are said back. */
+const summaryWords = 60;
+
+/** The answer to a request: it follows from the request alone. */
+export function simAnswer(request: CompletionRequest): SimAnswer {
+  const said = lastUserText(request.messages);
+  const tool = toolToCall(request, said);
+  const full = words(
+    tool ? JSON.stringify(jsonSample(tool.parameters, said)) : answerText(request, said),
+  );
+  const most = request.maxOutputTokens ?? full.length;
+  return {
+    words: full.slice(0, most),
+    toolCall: tool && { id: `call_sim_${request.messages.length}`, name: tool.name },
+    finishReason: full.length > most ? "length" : tool ? "tool_calls" : "stop",
+  };
+}
+
+/** Words are the tokens of this model. */
+export function usageOf(request: CompletionRequest, answer: SimAnswer): UsageReport {
+  const prompt = request.messages.map((message) => words(textOf(message)).length + 3);
+  return {
+    promptTokens: prompt.reduce((sum, count) => sum + count, 0),
+    completionTokens: answer.words.length + (answer.toolCall ? 1 : 0),
+  };
+}
+
+function answerText(request: CompletionRequest, said: string): string {
+  const { responseFormat, stop = [] } = request;
+  if (responseFormat?.type === "json_schema")
+    return JSON.stringify(jsonSample(responseFormat.schema, said));
+  if (responseFormat?.type === "json_object") return JSON.stringify({ echo: summaryOf(said) });
+  return [stop].flat().reduce(cutAt, spokenAnswer(request.messages, said));
+}
+
+function spokenAnswer(messages: readonly Message[], said: string): string {
+  const results = toolResults(messages);
+  if (results.length > 0) return `The tool answered: ${summaryOf(results.join(" "))}`;
+  return said === "" ? "You have not said anything yet." : `You said: ${summaryOf(said)}`;
+}
+
+/** The tool to call now: the one demanded, or one the user mentions, unless its result is there already. */
+function toolToCall(request: CompletionRequest, said: string): FunctionTool | null {
+  const { tools = [], toolChoice = "auto", messages } = request;
+  if (typeof toolChoice === "object")
+    return tools.find((tool) => tool.name === toolChoice.name) ?? null;
+  if (toolChoice === "none" || (toolChoice === "auto" && toolResults(messages).length > 0))
+    return null;
+  const mentioned = tools.find((tool) => mentions(said, tool.name));
+  return mentioned ?? (toolChoice === "required" ? (tools[0] ?? null) : null);
+}
+
+const commonVerbs = new Set(["get", "set", "list", "find", "fetch", "look", "make", "tool"]);
+
+/** Whether a text holds a tool's name, or one of the telling words in it: `get_weather` is meant by "weather". */
+function mentions(text: string, name: string): boolean {
+  const spoken = new Set(text.toLowerCase().match(/[\p{L}\p{N}_-]+/gu));
+  const parts = name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  const telling = parts.split(/[\s_-]+/).filter((part) => part.length > 2);
+  return (
+    spoken.has(name.toLowerCase()) ||
+    telling.some((part) => spoken.has(part) && !commonVerbs.has(part))
+  );
+}
+
+/** What tools have answered since the last message of the user or the model. */
+function toolResults(messages: readonly Message[]): readonly string[] {
+  const from = messages.findLastIndex((message) => message.role !== "tool") + 1;
+  return messages.slice(from).map(textOf);
+}
+
+function lastUserText(messages: readonly Message[]): string {
+  const last = messages.findLast((message) => message.role === "user");
+  return last ? textOf(last) : "";
+}
+
+function textOf({ content }: Message): string {
+  if (typeof content === "string") return content;
+  const parts = (content ?? []).map((part) => {
+    if (part.type === "text") return part.text;
+    return part.type === "refusal" ? part.refusal : "[image]";
+  });
+  return parts.join(" ");
+}
+
+function summaryOf(text: string): string {
+  const all = words(text.trim());
+  return all.length <= summaryWords
+    ? all.join("")
+    : `${all.slice(0, summaryWords).join("").trimEnd()} …`;
+}
+
+function cutAt(text: string, stop: string): string {
+  const at = text.indexOf(stop);
+  return at < 0 ? text : text.slice(0, at);
+}
+
+/** The words of a text, each with the space before it; joined they are the text. */
+function words(text: string): readonly string[] {
+  return text.match(/\s*\S+|\s+$/gu) ?? [];
+}

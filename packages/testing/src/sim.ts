@@ -1,0 +1,82 @@
+import { hash } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import {
+  type CompletionEvent,
+  type ModelConfiguration,
+  type Provider,
+  type ProviderCall,
+  ProviderError,
+} from "@tollgate/core/provider";
+import { type SimAnswer, simAnswer, usageOf } from "./sim-answer.ts";
+
+/** How the built-in model behaves. */
+export interface SimOptions {
+  /** Milliseconds between two words of a streamed answer. Default: none, and no timer is used. */
+  readonly pace?: number;
+}
+
+const models: Readonly<Record<string, ModelConfiguration>> = {
+  "tollgate/echo": { input: "0.10", cachedInput: "0.01", output: "0.40", maxOutputTokens: 4_096 },
+};
+
+/**
+ * A model that needs no account: `tollgate/echo`. Equal requests get equal answers. It says the last user message
+ * back, calls an offered tool whose name the user mentions (or that `tool_choice` demands) and then answers from its
+ * result, and fills a JSON Schema where one is given. Tokens are words. Any other model is a 404.
+ */
+export function simProvider(options: SimOptions = {}): Provider {
+  const pace = options.pace ?? 0;
+  const problems = Number.isSafeInteger(pace) && pace >= 0 ? [] : ["`pace` must be milliseconds."];
+  return {
+    contract: 1,
+    connection: "platform",
+    models,
+    problems,
+    complete: (call) => complete(call, pace),
+    async close() {},
+  };
+}
+
+async function* complete(
+  call: ProviderCall,
+  pace: number,
+): AsyncGenerator<readonly CompletionEvent[]> {
+  const { request, signal } = call;
+  const body = JSON.stringify({ model: call.model, stream: call.stream, ...request });
+  yield [{ type: "request-sent", host: "sim", bodySha256: hash("sha256", body) }];
+  if (!(call.model in models)) throw unknownModel(call.model);
+
+  const answer = simAnswer(request);
+  const started: CompletionEvent = { type: "answer-started", providerModel: call.model };
+  const events = [started, ...contentEvents(answer)];
+  const last: readonly CompletionEvent[] = [
+    { type: "usage", usage: usageOf(request, answer) },
+    { type: "finish", reason: answer.finishReason },
+  ];
+  if (!call.stream) {
+    if (!signal.aborted) yield [...events, ...last];
+    return;
+  }
+  for (const event of events) {
+    if (pace > 0) await wait(pace, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    yield [event];
+  }
+  yield last;
+}
+
+function contentEvents({ words, toolCall }: SimAnswer): readonly CompletionEvent[] {
+  if (toolCall === null) return words.map((text) => ({ type: "text-delta", text }));
+  return [
+    { type: "tool-call-started", index: 0, ...toolCall },
+    ...words.map((part) => ({ type: "tool-call-delta" as const, index: 0, arguments: part })),
+  ];
+}
+
+function unknownModel(model: string): ProviderError {
+  return new ProviderError(`The sim gateway has no model ${JSON.stringify(model)}.`, {
+    reason: "status_404",
+    delivery: "answered",
+    status: 404,
+  });
+}
