@@ -5,7 +5,7 @@ export type Json =
   | number
   | string
   | readonly Json[]
-  | { readonly [key: string]: Json };
+  | { readonly [key: string]: Json | undefined };
 
 /** JSON with object keys in code unit order and no spaces, so that equal values have equal bytes (RFC 8785). */
 export function stableJson(value: Json): string {
@@ -13,7 +13,10 @@ export function stableJson(value: Json): string {
   if (isArray(value)) return `[${value.map(stableJson).join(",")}]`;
   const members = Object.keys(value)
     .sort()
-    .map((key) => `${JSON.stringify(key)}:${stableJson(value[key] as Json)}`);
+    .flatMap((key) => {
+      const member = value[key];
+      return member === undefined ? [] : `${JSON.stringify(key)}:${stableJson(member)}`;
+    });
   return `{${members.join(",")}}`;
 }
 

@@ -1,0 +1,87 @@
+import type { AttemptSettlement } from "../contracts/store.ts";
+import type { UsageReport } from "../domain/completion-event.ts";
+import { tokensOfBytes } from "../domain/estimate.ts";
+import { costOf, type PriceSource } from "../domain/price.ts";
+import type { AttemptEnd, AttemptStart } from "../domain/step.ts";
+import { noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
+
+/** What was seen of an attempt until it ended. */
+export interface Observed {
+  readonly host: string | null;
+  readonly bodySha256: string | null;
+  readonly providerRequestId: string | null;
+  readonly providerModel: string | null;
+  readonly usage: UsageReport;
+  readonly outputBytes: number;
+  readonly toolCalls: number;
+  readonly durationMs: number;
+  readonly timeToFirstTokenMs: number | null;
+  /** True when no byte was sent or the provider answered an error status: nothing was used. */
+  readonly nothingUsed: boolean;
+}
+
+/**
+ * The one usage record of an attempt. Nothing used: no tokens, cost 0. Otherwise what the provider reported, completed
+ * by estimates where it did not, and the provider's own cost before one computed from the price at admission.
+ */
+export function meterAttempt(
+  start: AttemptStart,
+  ended: Pick<AttemptEnd, "outcome" | "reason">,
+  observed: Observed,
+): AttemptSettlement {
+  const { usage, basis } = observed.nothingUsed
+    ? { usage: noUsage, basis: "reported" as const }
+    : usageOf(start, observed);
+  const cost = observed.nothingUsed
+    ? { costNanoUsd: 0, priceSource: start.price?.source ?? ("unknown" as const) }
+    : costOfAttempt(start, observed.usage, usage);
+  return {
+    number: start.number,
+    outcome: ended.outcome,
+    reason: ended.reason,
+    host: observed.host,
+    bodySha256: observed.bodySha256,
+    providerRequestId: observed.providerRequestId,
+    providerModel: observed.providerModel,
+    usage,
+    usageBasis: basis,
+    ...cost,
+    durationMs: Math.round(observed.durationMs),
+    timeToFirstTokenMs:
+      observed.timeToFirstTokenMs === null ? null : Math.round(observed.timeToFirstTokenMs),
+    toolCalls: observed.toolCalls,
+    charge: { usd: cost.costNanoUsd ?? 0, tokens: usage.totalTokens },
+  };
+}
+
+function usageOf(
+  start: AttemptStart,
+  { usage: reported, outputBytes }: Observed,
+): { usage: Usage; basis: UsageBasis } {
+  const promptTokens = reported.promptTokens ?? start.estimatedInputTokens;
+  const completionTokens = reported.completionTokens ?? tokensOfBytes(outputBytes);
+  const whole = reported.promptTokens !== undefined && reported.completionTokens !== undefined;
+  return {
+    usage: {
+      promptTokens,
+      completionTokens,
+      totalTokens: promptTokens + completionTokens,
+      ...(reported.cachedTokens === undefined ? {} : { cachedTokens: reported.cachedTokens }),
+      ...(reported.reasoningTokens === undefined
+        ? {}
+        : { reasoningTokens: reported.reasoningTokens }),
+    },
+    basis: whole ? "reported" : "estimated",
+  };
+}
+
+function costOfAttempt(
+  { price }: AttemptStart,
+  reported: UsageReport,
+  usage: Usage,
+): { readonly costNanoUsd: number | null; readonly priceSource: PriceSource } {
+  if (reported.costNanoUsd !== undefined)
+    return { costNanoUsd: reported.costNanoUsd, priceSource: "provider" };
+  if (price === null) return { costNanoUsd: null, priceSource: "unknown" };
+  return { costNanoUsd: costOf(usage, price), priceSource: price.source };
+}

@@ -1,0 +1,19 @@
+import { GatewayError } from "../errors/gateway-error.ts";
+
+/** Waits for the store; whatever it fails with, the record could not be written and the request cannot go on. */
+export async function durable<Result>(writing: Promise<Result>): Promise<Result> {
+  try {
+    return await writing;
+  } catch (cause) {
+    if (cause instanceof GatewayError) throw cause;
+    throw evidenceUnavailable(cause);
+  }
+}
+
+export function evidenceUnavailable(cause: unknown): GatewayError {
+  return new GatewayError(
+    "evidence_unavailable",
+    "The record of this request cannot be written, so it was not completed.",
+    { cause },
+  );
+}

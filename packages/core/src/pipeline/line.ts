@@ -1,0 +1,41 @@
+import type { RetryRules } from "../attempts/retry.ts";
+import type { BudgetBook } from "../budgets/book.ts";
+import type { GatewayEvent } from "../contracts/observer.ts";
+import type { Policy } from "../contracts/policy.ts";
+import type { PriceBook } from "../contracts/price-book.ts";
+import type { Provider } from "../contracts/provider.ts";
+import type { Store } from "../contracts/store.ts";
+import type { Deadlines, Limits } from "../domain/limits.ts";
+import type { ModelId } from "../domain/model-id.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { IdSource } from "../kernel/ids.ts";
+import type { Slots } from "../limits/slots.ts";
+import type { OpenSteps } from "./open-steps.ts";
+
+/** Everything the governed path stands on; one per gateway. */
+export interface Line {
+  readonly store: Store;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly policy: Policy;
+  readonly budgets: BudgetBook;
+  readonly prices: PriceBook;
+  /** The most tokens a model can answer with, where it is configured. */
+  readonly maxOutputTokensOf: (model: ModelId) => number | null;
+  readonly dataClasses: readonly string[];
+  readonly headerNames: HeaderNames;
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+  readonly retry: RetryRules;
+  readonly onDisconnect: "abort" | "drain";
+  /** Answers read on after their client left. */
+  readonly drains: Slots;
+  readonly openSteps: OpenSteps;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly notify: (event: GatewayEvent) => void;
+}
+
+export interface HeaderNames {
+  readonly dataSensitivity: string;
+  readonly policyDecisionId: string;
+}

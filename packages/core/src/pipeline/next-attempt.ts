@@ -1,0 +1,147 @@
+import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
+import { ProviderError } from "../contracts/provider.ts";
+import type { AttemptIntent } from "../contracts/store.ts";
+import type { Hold } from "../domain/budget.ts";
+import type { PolicyDecision } from "../domain/policy-decision.ts";
+import { attemptLeaf } from "../evidence/leaves.ts";
+import { sleep } from "../kernel/clock.ts";
+import { routeOf } from "../routing/route.ts";
+import { type Candidate, decideOn, planAttempt, refusalOf } from "./candidate.ts";
+import { durable, evidenceUnavailable } from "./durable.ts";
+import type { Line } from "./line.ts";
+import { recordRefusal } from "./refuse.ts";
+import {
+  type ClientClosed,
+  counterOf,
+  type Run,
+  type RunningAttempt,
+  startAttempt,
+} from "./run.ts";
+import { meterRunning } from "./settle.ts";
+
+/**
+ * The attempt to make after one failed: the same model again, then the policy's fallbacks, each decided and held anew.
+ * @throws the failure itself when there is nothing left to try, or the client has seen a part of the answer.
+ */
+export async function nextAttempt(
+  line: Line,
+  run: Run,
+  failure: ClientClosed | ProviderError,
+): Promise<RunningAttempt> {
+  if (
+    !(failure instanceof ProviderError) ||
+    run.stopReason !== null ||
+    run.attempt.firstTokenAt !== null
+  )
+    throw failure;
+  line.notify({
+    type: "attempt.failed",
+    at: line.clock.now(),
+    organizationId: run.opened.owner.organizationId,
+    stepId: run.opened.answer.stepId,
+    attempt: run.attempt.candidate.attempt.number,
+    reason: failure.reason,
+  });
+  const candidate = (await sameAgain(line, run, failure)) ?? (await fallback(line, run, failure));
+  if (candidate === null) throw failure;
+  const attempt = startAttempt(candidate, line.clock.monotonic());
+  if (run.stopReason !== null) attempt.controller.abort(run.stopReason);
+  return attempt;
+}
+
+async function sameAgain(line: Line, run: Run, failure: ProviderError): Promise<Candidate | null> {
+  const retry = run.retries;
+  if (!mayRetry(failure, line.retry) || retry >= line.retry.most) return null;
+  const spread = (line.ids.bytes(1)[0] ?? 0) / 255;
+  const wait = retryWait(failure, line.retry, { retry, spread });
+  if (wait === null) return null;
+  await sleep(line.clock, wait, run.attempt.controller.signal);
+  run.retries++;
+  const { candidate } = run.attempt;
+  const again: Candidate = {
+    ...candidate,
+    attempt: {
+      ...candidate.attempt,
+      number: candidate.attempt.number + 1,
+      startedAt: line.clock.now(),
+    },
+  };
+  return (await open(line, run, { candidate: again, failure, decision: null, holds: null }))
+    ? again
+    : null;
+}
+
+async function fallback(line: Line, run: Run, failure: ProviderError): Promise<Candidate | null> {
+  if (!mayFallBack(failure, line.retry)) return null;
+  for (let model = run.fallbacks.shift(); model !== undefined; model = run.fallbacks.shift()) {
+    const candidate = await permittedFallback(line, run, model);
+    if (candidate === null) continue;
+    const { decision } = candidate.decided;
+    if (await open(line, run, { candidate, failure, decision, holds: newHolds(run, candidate) })) {
+      run.retries = 0;
+      return candidate;
+    }
+    await recordRefusal(line, run.call.caller, decision);
+  }
+  return null;
+}
+
+/** A fallback that is denied or cannot be priced is recorded and skipped. */
+async function permittedFallback(line: Line, run: Run, model: string): Promise<Candidate | null> {
+  const { dataClass, decision: first } = run.opened.candidate.decided;
+  const decided = decideOn(line, run.call, {
+    route: routeOf(model, line.providers),
+    dataClass,
+    first,
+  });
+  const number = run.attempt.candidate.attempt.number + 1;
+  const candidate =
+    refusalOf(decided) === null && decided.route.connection === "platform"
+      ? await planAttempt(line, run.call, { decided, number })
+      : null;
+  if (candidate === null) await recordRefusal(line, run.call.caller, decided.decision);
+  return candidate;
+}
+
+/** A request counts once per counter, whatever number of attempts it takes. */
+function newHolds(run: Run, candidate: Candidate): readonly Hold[] {
+  return candidate.holds.filter(
+    (hold) => hold.unit !== "requests" || !run.countedRequests.has(counterOf(hold)),
+  );
+}
+
+async function open(
+  line: Line,
+  run: Run,
+  {
+    candidate,
+    failure,
+    decision,
+    holds,
+  }: {
+    readonly candidate: Candidate;
+    readonly failure: ProviderError;
+    readonly decision: PolicyDecision | null;
+    readonly holds: readonly Hold[] | null;
+  },
+): Promise<boolean> {
+  const intent: Omit<AttemptIntent, "leaf"> = {
+    organizationId: run.opened.owner.organizationId,
+    stepId: run.opened.answer.stepId,
+    at: line.clock.now(),
+    ended: meterRunning(line, run, { outcome: "failed", reason: failure.reason }, failure),
+    decision,
+    attempt: candidate.attempt,
+    holds,
+  };
+  const result = await durable(
+    line.store.openAttempt({ ...intent, leaf: attemptLeaf(line.ids.uuid(), intent) }),
+  );
+  if (result.opened) {
+    for (const hold of holds ?? []) run.countedRequests.add(counterOf(hold));
+    return true;
+  }
+  if (result.hold === null)
+    throw evidenceUnavailable(new Error("the Step was settled by recovery"));
+  return false;
+}

@@ -1,0 +1,149 @@
+import type { OpeningRefusal, StepIntent } from "../contracts/store.ts";
+import type { Owner } from "../domain/caller.ts";
+import { formatModelId } from "../domain/model-id.ts";
+import type { GatewayError } from "../errors/gateway-error.ts";
+import { openedLeaf } from "../evidence/leaves.ts";
+import { invalidApiKey } from "../identity/authenticate.ts";
+import { stepNumberOf } from "../sessions/step-number.ts";
+import type { TranscriptChain } from "../sessions/transcript-chain.ts";
+import { type Candidate, planAttempt } from "./candidate.ts";
+import { durable, evidenceUnavailable } from "./durable.ts";
+import type { GovernedAnswer, GovernedCall } from "./governed-call.ts";
+import type { Line } from "./line.ts";
+import { notOwned } from "./named-ids.ts";
+import { budgetExceeded, priceUnknown, refuse } from "./refuse.ts";
+
+/** A Step that is durable: the provider may be asked. */
+export interface OpenedStep {
+  readonly candidate: Candidate;
+  readonly chain: TranscriptChain;
+  readonly owner: Owner;
+  readonly answer: Omit<GovernedAnswer, "events" | "abandon">;
+}
+
+interface Opening {
+  readonly candidate: Candidate;
+  readonly chain: TranscriptChain;
+}
+
+const mostRecomputations = 5;
+
+/** Opens the Step; where budgets changed since its holds were computed, computes them anew, a bounded number of times. */
+export async function openStep(
+  line: Line,
+  call: GovernedCall,
+  opening: Opening,
+): Promise<OpenedStep> {
+  let current = opening;
+  for (let round = 0; round <= mostRecomputations; round++) {
+    const intent = intentOf(line, call, current);
+    line.openSteps.add(intent.stepId, () => 0);
+    const result = await durable(line.store.openStep(intent)).catch((error: unknown) => {
+      line.openSteps.remove(intent.stepId);
+      throw error;
+    });
+    if (result.opened) return openedStep(line, current, { intent, ...result });
+    line.openSteps.remove(intent.stepId);
+    if (result.refusal.code !== "budgets_changed")
+      throw await refusalOf(line, call, current, result.refusal);
+    current = { chain: current.chain, candidate: await recomputed(line, call, current) };
+  }
+  throw evidenceUnavailable(new Error("budgets kept changing"));
+}
+
+function openedStep(
+  line: Line,
+  { candidate, chain }: Opening,
+  {
+    intent,
+    sessionId,
+    turnId,
+  }: { readonly intent: StepIntent; readonly sessionId: string; readonly turnId: string },
+): OpenedStep {
+  const { stepId, owner, at, decision } = intent;
+  line.notify({
+    type: "step.opened",
+    at,
+    organizationId: owner.organizationId,
+    stepId,
+    sessionId,
+    decisionId: decision.id,
+    model: formatModelId(candidate.attempt),
+  });
+  const { dataClass } = candidate.decided;
+  const answer = { stepId, sessionId, turnId, decisionId: decision.id, dataClass, openedAt: at };
+  return { candidate, chain, owner, answer };
+}
+
+function intentOf(line: Line, call: GovernedCall, { candidate, chain }: Opening): StepIntent {
+  const { organizationId, userId, keyId, source } = call.caller;
+  const { ids } = line;
+  const { decision } = candidate.decided;
+  const intent: Omit<StepIntent, "leaf"> = {
+    stepId: ids.uuid(),
+    process: { id: line.openSteps.processId, renewal: line.openSteps.renewal() },
+    at: candidate.attempt.startedAt,
+    owner: { organizationId, userId, keyId },
+    source,
+    endpoint: call.endpoint,
+    stream: call.stream,
+    requestedModel: call.model,
+    dataClass: candidate.decided.dataClass,
+    stepNumber: stepNumberOf(call.request.messages),
+    transcript: {
+      sessionId: call.sessionId,
+      turnId: call.turnId,
+      alsoConsider: null,
+      newSessionId: ids.uuid(),
+      newTurnId: ids.uuid(),
+      chain: chain.values,
+      messages: chain.messages,
+      lastUserMessage: chain.lastUserMessage,
+      keep: decision.obligations?.transcript ?? "full",
+      contentSalt: ids.bytes(32),
+    },
+    decision,
+    attempt: candidate.attempt,
+    holds: candidate.holds,
+    budgetsVersion: candidate.budgetsVersion,
+  };
+  return { ...intent, leaf: openedLeaf(ids.uuid(), intent) };
+}
+
+async function refusalOf(
+  line: Line,
+  call: GovernedCall,
+  { candidate }: Opening,
+  refusal: Exclude<OpeningRefusal, { code: "budgets_changed" }>,
+): Promise<GatewayError> {
+  switch (refusal.code) {
+    case "invalid_api_key":
+      return invalidApiKey();
+    case "session_not_found":
+    case "turn_not_found":
+      return notOwned(refusal.code);
+    case "budget_exceeded": {
+      const { budgets } = await durable(line.budgets.current());
+      const { organizationId } = call.caller;
+      const { budgetId } = refusal.hold;
+      const now = line.clock.now();
+      line.notify({ type: "budget.exhausted", at: now, organizationId, budgetId });
+      return refuse(line, call.caller, {
+        decision: candidate.decided.decision,
+        error: budgetExceeded(refusal.hold, budgets, now),
+      });
+    }
+  }
+}
+
+async function recomputed(
+  line: Line,
+  call: GovernedCall,
+  { candidate }: Opening,
+): Promise<Candidate> {
+  await durable(line.budgets.reload());
+  const { decided } = candidate;
+  const planned = await planAttempt(line, call, { decided, number: 1 });
+  if (planned) return planned;
+  throw await refuse(line, call.caller, { decision: decided.decision, error: priceUnknown() });
+}

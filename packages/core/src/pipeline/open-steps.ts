@@ -1,0 +1,48 @@
+/** The Steps this process means to settle, for its lease and for a graceful end. */
+export interface OpenSteps {
+  readonly processId: string;
+  /** How often the lease was renewed; a Step names it, so that one the lease no longer names is known to be given up. */
+  renewal(): number;
+  /** Counts a renewal that is about to be made, and what it names. */
+  nextRenewal(): { readonly renewal: number; readonly steps: readonly StepProgress[] };
+  add(stepId: string, outputTokens: () => number): void;
+  remove(stepId: string): void;
+  /** Resolves when no Step is open. */
+  idle(): Promise<void>;
+  readonly size: () => number;
+}
+
+export interface StepProgress {
+  readonly stepId: string;
+  readonly outputTokens: number;
+}
+
+export function createOpenSteps(processId: string): OpenSteps {
+  const open = new Map<string, () => number>();
+  let renewals = 0;
+  let waiting: (() => void)[] = [];
+  return {
+    processId,
+    renewal: () => renewals,
+    nextRenewal() {
+      renewals++;
+      const steps = [...open].map(([stepId, outputTokens]) => ({
+        stepId,
+        outputTokens: outputTokens(),
+      }));
+      return { renewal: renewals, steps };
+    },
+    add: (stepId, outputTokens) => {
+      open.set(stepId, outputTokens);
+    },
+    remove(stepId) {
+      open.delete(stepId);
+      if (open.size > 0) return;
+      for (const resolve of waiting) resolve();
+      waiting = [];
+    },
+    idle: () =>
+      open.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
+    size: () => open.size,
+  };
+}

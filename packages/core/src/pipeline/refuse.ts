@@ -1,0 +1,67 @@
+import { periodEnd } from "../budgets/period.ts";
+import type { Budget, Hold } from "../domain/budget.ts";
+import type { Caller } from "../domain/caller.ts";
+import type { PolicyDecision } from "../domain/policy-decision.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import { refusalLeaf } from "../evidence/leaves.ts";
+import { durable } from "./durable.ts";
+import type { Line } from "./line.ts";
+
+/** Records a decision that lets nothing happen. Denied is evidence too. */
+export async function recordRefusal(
+  line: Line,
+  caller: Caller,
+  decision: PolicyDecision,
+): Promise<void> {
+  const { organizationId, userId, keyId } = caller;
+  const refusal = { owner: { organizationId, userId, keyId }, decision };
+  await durable(
+    line.store.recordRefusal({ ...refusal, leaf: refusalLeaf(line.ids.uuid(), refusal) }),
+  );
+}
+
+/** Records the refusal, tells the observers, and gives the error to throw. */
+export async function refuse(
+  line: Line,
+  caller: Caller,
+  { decision, error }: { readonly decision: PolicyDecision; readonly error: GatewayError },
+): Promise<GatewayError> {
+  await recordRefusal(line, caller, decision);
+  const { organizationId } = caller;
+  line.notify({
+    type: "request.denied",
+    at: decision.at,
+    organizationId,
+    decisionId: decision.id,
+    code: error.code,
+  });
+  return error;
+}
+
+export function policyDenied(decision: PolicyDecision): GatewayError {
+  const rules = decision.rules.length === 0 ? "" : ` by rule ${decision.rules.join(", ")}`;
+  return new GatewayError(
+    "policy_denied",
+    `The policy denied this request${rules}. ${decision.reason ?? ""}`.trim(),
+  );
+}
+
+export function priceUnknown(): GatewayError {
+  return new GatewayError(
+    "price_unknown",
+    "A budget in US dollars applies and this model has no price, so its cost cannot be held.",
+    { param: "model" },
+  );
+}
+
+/** Names the budget and when its period ends, nothing else. */
+export function budgetExceeded(hold: Hold, budgets: readonly Budget[], now: number): GatewayError {
+  const period = budgets.find((budget) => budget.id === hold.budgetId)?.period ?? "total";
+  const end = periodEnd(period, hold.periodStart);
+  const until =
+    end === null ? "It does not reset." : `It resets at ${new Date(end).toISOString()}.`;
+  return new GatewayError("budget_exceeded", `The budget ${hold.budgetId} is exhausted. ${until}`, {
+    headers:
+      end === null ? {} : { "retry-after": String(Math.max(1, Math.ceil((end - now) / 1_000))) },
+  });
+}

@@ -1,0 +1,127 @@
+import { ProviderError } from "../contracts/provider.ts";
+import type { Hold } from "../domain/budget.ts";
+import { type CompletionFold, createFold } from "../domain/completion.ts";
+import type { CompletionEvent } from "../domain/completion-event.ts";
+import type { Candidate } from "./candidate.ts";
+import type { GovernedCall } from "./governed-call.ts";
+import type { OpenedStep } from "./open-step.ts";
+
+/** One attempt in flight, and what was seen of it. */
+export interface RunningAttempt {
+  readonly candidate: Candidate;
+  readonly fold: CompletionFold;
+  readonly controller: AbortController;
+  readonly startedAt: number;
+  host: string | null;
+  bodySha256: string | null;
+  providerRequestId: string | null;
+  providerModel: string | null;
+  toolCalls: number;
+  /** Monotonic; null until the model said something. */
+  firstTokenAt: number | null;
+}
+
+/** A Step while it runs: its attempts one after the other, until it is stopped or ends. */
+export interface Run {
+  readonly call: GovernedCall;
+  readonly opened: OpenedStep;
+  readonly startedAt: number;
+  attempt: RunningAttempt;
+  /** Why everything must stop: the client left, or the deadline passed. */
+  stopReason: ClientClosed | ProviderError | null;
+  /** Nobody reads the answer any more. */
+  isAbandoned: boolean;
+  /** Retries of the current model so far. */
+  retries: number;
+  /** Models still to try, in order. */
+  readonly fallbacks: string[];
+  /** Counters on which this request has counted already. */
+  readonly countedRequests: Set<string>;
+  /** True once its settlement began: from then on its outcome is fixed. */
+  isEnding: boolean;
+}
+
+/** The client left before its answer was complete. */
+export class ClientClosed extends Error {
+  override readonly name = "ClientClosed";
+}
+
+export function createRun(call: GovernedCall, opened: OpenedStep, startedAt: number): Run {
+  const attempt = startAttempt(opened.candidate, startedAt);
+  const { decided, holds } = opened.candidate;
+  return {
+    call,
+    opened,
+    startedAt,
+    attempt,
+    stopReason: null,
+    isAbandoned: false,
+    retries: 0,
+    fallbacks: [...(decided.decision.obligations?.fallbacks ?? [])],
+    countedRequests: new Set(holds.map(counterOf)),
+    isEnding: false,
+  };
+}
+
+export function startAttempt(candidate: Candidate, startedAt: number): RunningAttempt {
+  return {
+    candidate,
+    fold: createFold(),
+    controller: new AbortController(),
+    startedAt,
+    host: null,
+    bodySha256: null,
+    providerRequestId: null,
+    providerModel: null,
+    toolCalls: 0,
+    firstTokenAt: null,
+  };
+}
+
+/** One counter of one budget, as a key. */
+export function counterOf({ budgetId, subject, periodStart }: Hold): string {
+  return JSON.stringify([budgetId, subject, periodStart]);
+}
+
+/** Stops the run; the first reason stands. */
+export function stopRun(run: Run, reason: ClientClosed | ProviderError): void {
+  if (run.stopReason !== null || run.isEnding) return;
+  run.stopReason = reason;
+  run.attempt.controller.abort(reason);
+}
+
+/** Notes an event; true when it is for the client to see now. */
+export function observe(attempt: RunningAttempt, event: CompletionEvent, now: number): boolean {
+  switch (event.type) {
+    case "request-sent":
+      attempt.host = event.host;
+      attempt.bodySha256 = event.bodySha256;
+      return false;
+    case "answer-started":
+      attempt.providerRequestId = event.providerRequestId ?? null;
+      attempt.providerModel = event.providerModel ?? null;
+      return false;
+    case "usage":
+    case "finish":
+      attempt.fold.add(event);
+      return false;
+    case "tool-call-started":
+      attempt.toolCalls++;
+  }
+  attempt.fold.add(event);
+  attempt.firstTokenAt ??= now;
+  return true;
+}
+
+/** Whatever ended an attempt, as the reason it counts for. */
+export function failureOf(run: Run, thrown: unknown): ClientClosed | ProviderError {
+  if (run.stopReason !== null) return run.stopReason;
+  const reason: unknown = run.attempt.controller.signal.reason;
+  if (reason instanceof ProviderError) return reason;
+  if (thrown instanceof ProviderError) return thrown;
+  return new ProviderError("The provider failed.", {
+    reason: "provider_fault",
+    delivery: run.attempt.host === null ? "not-sent" : "unknown",
+    cause: thrown,
+  });
+}

@@ -1,0 +1,162 @@
+import { ProviderError } from "../contracts/provider.ts";
+import type { AttemptSettlement, StepReply, StepSettlement } from "../contracts/store.ts";
+import { replyMessage } from "../domain/completion.ts";
+import { commitContent } from "../domain/leaf-template.ts";
+import type { StepOutcome } from "../domain/step.ts";
+import { settledLeaf } from "../evidence/leaves.ts";
+import { meterAttempt } from "../evidence/meter.ts";
+import { sleep } from "../kernel/clock.ts";
+import { replyChain } from "../sessions/transcript-chain.ts";
+import { evidenceUnavailable } from "./durable.ts";
+import type { SettledAnswer } from "./governed-call.ts";
+import type { Line } from "./line.ts";
+import type { ClientClosed, Run } from "./run.ts";
+
+/** Settles a completed Step; only what this returns may be shown as complete. */
+export async function settleCompleted(line: Line, run: Run): Promise<SettledAnswer> {
+  const completion = run.attempt.fold.completion();
+  const attempt = meterRunning(line, run, {
+    outcome: "completed",
+    reason: run.isAbandoned ? "client_closed" : null,
+  });
+  await settle(line, run, attempt);
+  return { completion, usage: attempt.usage };
+}
+
+/** Settles a Step that did not complete. Where that fails, it is left to recovery and the observers are told. */
+export async function settleEnded(
+  line: Line,
+  run: Run,
+  failure: ClientClosed | ProviderError,
+): Promise<void> {
+  const ended =
+    failure instanceof ProviderError
+      ? { outcome: "failed" as const, reason: failure.reason }
+      : { outcome: "cancelled" as const, reason: "client_closed" };
+  try {
+    await settle(line, run, meterRunning(line, run, ended, failure));
+  } catch {
+    line.notify({ type: "gateway.degraded", at: line.clock.now(), what: "settlement" });
+  }
+}
+
+/** The usage record of the running attempt, as it ends. */
+export function meterRunning(
+  line: Line,
+  run: Run,
+  ended: { readonly outcome: StepOutcome; readonly reason: string | null },
+  failure: ClientClosed | ProviderError | null = null,
+): AttemptSettlement {
+  const { attempt } = run;
+  const {
+    host,
+    bodySha256,
+    providerRequestId,
+    providerModel,
+    toolCalls,
+    firstTokenAt,
+    startedAt,
+    fold,
+  } = attempt;
+  return meterAttempt(attempt.candidate.attempt, ended, {
+    host,
+    bodySha256,
+    providerRequestId,
+    providerModel,
+    usage: fold.completion().usage,
+    outputBytes: fold.outputBytes(),
+    toolCalls,
+    durationMs: line.clock.monotonic() - startedAt,
+    timeToFirstTokenMs: firstTokenAt === null ? null : firstTokenAt - startedAt,
+    nothingUsed:
+      host === null ||
+      (failure instanceof ProviderError && wasRefused(failure, fold.outputBytes())),
+  });
+}
+
+/** The provider answered an error status, or was never reached. */
+function wasRefused({ delivery, status }: ProviderError, outputBytes: number): boolean {
+  return (
+    delivery === "not-sent" ||
+    (delivery === "answered" && status !== null && status >= 400 && outputBytes === 0)
+  );
+}
+
+async function settle(line: Line, run: Run, attempt: AttemptSettlement): Promise<void> {
+  run.isEnding = true;
+  const settlement = settlementOf(line, run, attempt);
+  try {
+    const { settled } = await settleSurely(line, settlement);
+    if (!settled) throw new Error("the Step was settled by recovery");
+  } catch (cause) {
+    throw evidenceUnavailable(cause);
+  } finally {
+    line.openSteps.remove(settlement.stepId);
+  }
+  line.notify({
+    type: "step.settled",
+    at: settlement.at,
+    organizationId: settlement.organizationId,
+    stepId: settlement.stepId,
+    outcome: settlement.outcome,
+    totalTokens: attempt.usage.totalTokens,
+    costNanoUsd: attempt.costNanoUsd,
+    durationMs: Math.round(line.clock.monotonic() - run.startedAt),
+  });
+}
+
+const waits = [50, 200, 800, 2_000];
+
+/** Settling is idempotent, so an unknown outcome is simply settled again, a bounded number of times. */
+async function settleSurely(
+  line: Line,
+  settlement: StepSettlement,
+): Promise<{ readonly settled: boolean }> {
+  let unsure = false;
+  for (const wait of waits) {
+    try {
+      const result = await line.store.settleStep(settlement);
+      return { settled: result.settled || (unsure && result.outcome === settlement.outcome) };
+    } catch {
+      unsure = true;
+      await sleep(line.clock, wait);
+    }
+  }
+  const result = await line.store.settleStep(settlement);
+  return { settled: result.settled || result.outcome === settlement.outcome };
+}
+
+function settlementOf(line: Line, run: Run, attempt: AttemptSettlement): StepSettlement {
+  const { opened } = run;
+  const settlement: Omit<StepSettlement, "leaf"> = {
+    organizationId: opened.owner.organizationId,
+    stepId: opened.answer.stepId,
+    at: line.clock.now(),
+    outcome: attempt.outcome,
+    reason: attempt.reason,
+    finishReason: run.attempt.fold.completion().finishReason,
+    attempt,
+    reply: replyOf(line, run, attempt.outcome === "completed"),
+  };
+  return { ...settlement, leaf: settledLeaf(line.ids.uuid(), settlement) };
+}
+
+/** The reply as the client will send it back; partial text stays on its Step and never joins the Session. */
+function replyOf(line: Line, run: Run, isComplete: boolean): StepReply | null {
+  const completion = run.attempt.fold.completion();
+  const isEmpty =
+    completion.text === null && completion.refusal === null && completion.toolCalls.length === 0;
+  if (isEmpty && !isComplete) return null;
+  const message = replyMessage(completion);
+  const content = Buffer.from(JSON.stringify([message]));
+  const contentSalt = line.ids.bytes(32);
+  const keep = run.opened.candidate.decided.decision.obligations?.transcript ?? "full";
+  return {
+    content: keep === "full" ? content : null,
+    contentSalt,
+    contentCommitment: commitContent(contentSalt, content),
+    chain: isComplete
+      ? replyChain(run.opened.chain, [message], run.call.caller.salt)
+      : new Uint8Array(),
+  };
+}

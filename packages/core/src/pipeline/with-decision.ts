@@ -1,0 +1,35 @@
+import { GatewayError, toGatewayError } from "../errors/gateway-error.ts";
+import type { HeaderNames } from "./line.ts";
+
+/** What every answer says that got as far as a decision. */
+export interface DecisionMark {
+  readonly dataClass: string;
+  readonly decisionId: string;
+}
+
+/** The two response headers of section 5.3. */
+export function decisionHeaders(
+  names: HeaderNames,
+  mark: DecisionMark,
+): Readonly<Record<string, string>> {
+  return {
+    [names.dataSensitivity.toLowerCase()]: mark.dataClass,
+    [names.policyDecisionId.toLowerCase()]: mark.decisionId,
+  };
+}
+
+/** The same error with the two headers, for denials and failures after the decision. */
+export function withDecision(
+  thrown: unknown,
+  names: HeaderNames,
+  mark: DecisionMark,
+): GatewayError {
+  const error = toGatewayError(thrown);
+  return new GatewayError(error.code, error.message, {
+    status: error.status,
+    wireCode: error.wireCode,
+    ...(error.param === null ? {} : { param: error.param }),
+    headers: { ...error.headers, ...decisionHeaders(names, mark) },
+    cause: error.cause ?? thrown,
+  });
+}
