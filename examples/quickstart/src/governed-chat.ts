@@ -1,0 +1,26 @@
+import { createGateway } from "@tollgate/core";
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { memoryStore } from "@tollgate/store-memory";
+import { simProvider } from "@tollgate/testing";
+
+/** A gateway inside this process: a policy, a Budget, a store in memory and a provider that needs no account. */
+export const createGovernedChat = () =>
+  createGateway({
+    store: memoryStore(),
+    providers: { sim: simProvider() },
+    policy: definePolicy({
+      rules: [
+        permit("up-to-internal", { gateway: "sim", upTo: "D1_INTERNAL" }),
+        forbid("no-previews", { model: "*/*/*-preview" }),
+      ],
+    }),
+    budgets: [
+      {
+        id: "two-a-day",
+        scope: { each: "key" },
+        limit: { requests: 2 },
+        period: "day",
+        mode: "hard",
+      },
+    ],
+  });

@@ -1,0 +1,32 @@
+import { openaiCompatible } from "@tollgate/provider-openai";
+import { sqliteStore } from "@tollgate/store-sqlite";
+
+/** The model every client asks for: one dollar per million tokens in, two out. */
+export const model = "mock/openai/mini";
+
+/** The user whose keys may open one Step a day. */
+export const limitedUser = "limited";
+
+/** A gateway in front of one upstream, on a SQLite file. */
+export const gatewayOptions = (place: {
+  readonly upstream: string;
+  readonly database: string;
+}) => ({
+  store: sqliteStore({ filename: place.database }),
+  providers: {
+    mock: openaiCompatible({
+      baseURL: `${place.upstream}/v1`,
+      apiKey: null,
+      models: { "openai/mini": { input: "1", output: "2", maxOutputTokens: 1_000 } },
+    }),
+  },
+  budgets: [
+    {
+      id: "limited-day",
+      scope: { user: limitedUser },
+      limit: { requests: 1 },
+      period: "day" as const,
+      mode: "hard" as const,
+    },
+  ],
+});

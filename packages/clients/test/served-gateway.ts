@@ -1,0 +1,136 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { createGateway } from "@tollgate/core";
+import { serve } from "@tollgate/node";
+import { z } from "zod";
+import { gatewayOptions } from "./gateway-options.ts";
+
+const organization = "acme";
+const longestStartMs = 30_000;
+
+const activityPage = z.object({
+  data: z.array(
+    z.looseObject({
+      gateway: z.string(),
+      vendor: z.string(),
+      model: z.string(),
+      promptTokens: z.number(),
+      completionTokens: z.number(),
+      totalTokens: z.number(),
+      costNanoUsd: z.number(),
+      durationMs: z.number(),
+      toolCalls: z.number(),
+      keyLabel: z.string(),
+      source: z.string(),
+      sessionId: z.string(),
+      turnId: z.string(),
+      stepNumber: z.number(),
+    }),
+  ),
+});
+
+/** One row of activity, as a program reads it. */
+export type ActivityRow = z.infer<typeof activityPage>["data"][number];
+
+/** A gateway that listens, with a database of its own. */
+export interface ServedGateway {
+  readonly baseURL: string;
+  /** A new key of this user: its secret. */
+  createKey(key: { readonly user: string; readonly label: string }): Promise<string>;
+  /** The activity of one user, newest first. */
+  activity(user: string): Promise<readonly ActivityRow[]>;
+  stop(): Promise<void>;
+}
+
+export type StartGateway = (upstream: string) => Promise<ServedGateway>;
+
+const temporaryFolder = () => mkdtemp(join(tmpdir(), "tollgate-clients-"));
+const remove = (folder: string) => rm(folder, { recursive: true, force: true });
+
+/** The gateway in this process, on a port of its own. */
+export const serveInProcess: StartGateway = async (upstream) => {
+  const folder = await temporaryFolder();
+  const gateway = createGateway(
+    gatewayOptions({ upstream, database: join(folder, "tollgate.db") }),
+  );
+  const server = await serve(gateway, { port: 0 });
+  return {
+    baseURL: `${server.url}/v1`,
+    async createKey({ user, label }) {
+      const { secret } = await gateway.keys.create({
+        organizationId: organization,
+        userId: user,
+        label,
+      });
+      return secret;
+    },
+    async activity(user) {
+      const page = await gateway.activity.list({ organizationId: organization, user });
+      return activityPage.parse(page).data;
+    },
+    async stop() {
+      await server.close();
+      await gateway.close();
+      await remove(folder);
+    },
+  };
+};
+
+const run = promisify(execFile);
+const binary = fileURLToPath(new URL("../../cli/bin/tollgate.js", import.meta.url));
+const configuration = fileURLToPath(new URL("./tollgate.config.ts", import.meta.url));
+const words = ["--conditions=tollgate-source", binary];
+
+async function listeningUrl(output: NodeJS.ReadableStream): Promise<string> {
+  for await (const line of createInterface({ input: output })) {
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
+    if (url !== undefined) return url;
+  }
+  throw new Error("serve ended before it printed where it listens");
+}
+
+/** The gateway as `tollgate serve` in a process of its own; everything else goes through the command line, too. */
+export const serveByCommand: StartGateway = async (upstream) => {
+  const folder = await temporaryFolder();
+  const environment = {
+    ...process.env,
+    TEST_UPSTREAM: upstream,
+    TEST_DATABASE: join(folder, "tollgate.db"),
+  };
+  const options = { cwd: folder, env: environment };
+  const tollgate = async (...more: readonly string[]): Promise<unknown> => {
+    const line = [...words, ...more, "--config", configuration, "--json"];
+    return JSON.parse((await run("node", line, options)).stdout);
+  };
+  const child = spawn("node", [...words, "serve", "--port", "0", "--config", configuration], {
+    ...options,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const expired = setTimeout(() => child.kill("SIGKILL"), longestStartMs);
+  const url = await listeningUrl(child.stdout);
+  clearTimeout(expired);
+  child.stdout.resume();
+  return {
+    baseURL: `${url}/v1`,
+    async createKey({ user, label }) {
+      const who = ["--organization", organization, "--user", user, "--label", label];
+      return z.object({ secret: z.string() }).parse(await tollgate("keys", "create", ...who))
+        .secret;
+    },
+    async activity(user) {
+      const who = ["--organization", organization, "--user", user];
+      return activityPage.parse(await tollgate("activity", "list", ...who)).data;
+    },
+    async stop() {
+      child.kill("SIGTERM");
+      if (child.exitCode === null) await once(child, "exit");
+      await remove(folder);
+    },
+  };
+};
