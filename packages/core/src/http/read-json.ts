@@ -1,7 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { Limits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { guardJson, type JsonFaultKind } from "../kernel/json-guard.ts";
+import { guardJson } from "../kernel/json-guard.ts";
+import type { JsonFaultKind } from "../kernel/json-rules.ts";
 import { requireJsonBody } from "./headers.ts";
 import { readBytes } from "./read-bytes.ts";
 

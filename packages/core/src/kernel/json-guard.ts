@@ -1,138 +1,56 @@
-/** What a JSON text may be. Members named in `freeForm` hold data of the client's own, such as a JSON Schema. */
-export interface JsonRules {
-  /** Nesting of objects and arrays. */
-  readonly depth: number;
-  /** Nesting inside a free-form member, counted from that member. */
-  readonly freeFormDepth: number;
-  readonly freeForm: ReadonlySet<string>;
-  /** Members of one object. */
-  readonly keys: number;
-  /** Commas and brackets of the whole text: what it costs to parse, beside its length. */
-  readonly values: number;
-}
-
-export type JsonFaultKind =
-  | "depth"
-  | "keys"
-  | "values"
-  | "duplicate-key"
-  | "forbidden-key"
-  | "number"
-  | "surrogate";
-
-/** The first fault of a text; `path` is where it stands, or empty at the top. */
-export interface JsonFault {
-  readonly kind: JsonFaultKind;
-  readonly path: string;
-}
-
-/** An object or array that is open at this point of the text. */
-interface Level {
-  readonly isObject: boolean;
-  readonly isFreeForm: boolean;
-  /** The deepest level that may be opened inside. */
-  readonly deepest: number;
-  /** Keys so far; a set once there are many. */
-  readonly keys: string[];
-  set: Set<string> | null;
-  expectsKey: boolean;
-  key: string;
-  index: number;
-}
+import { jsonLevels } from "./json-levels.ts";
+import type { JsonFault, JsonFaultKind, JsonRules } from "./json-rules.ts";
+import { jsonStrings } from "./json-strings.ts";
 
 const quote = 0x22;
+const plus = 0x2b;
 const comma = 0x2c;
 const minus = 0x2d;
+const dot = 0x2e;
 const zero = 0x30;
 const nine = 0x39;
+const bigE = 0x45;
+const smallE = 0x65;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-const forbidden = new Set(["__proto__", "constructor", "prototype"]);
-/** Numbers of fewer characters are exact: `1e307` is finite, and so are 4 digits of exponent out of reach. */
-const shortNumber = 5;
-const fewKeys = 12;
-const longestName = 64;
-
 /**
- * Looks for what `JSON.parse` would let through and what should not get that far: one pass over the text, before it
- * is parsed. Says nothing of malformed JSON, which is `JSON.parse`'s to refuse.
+ * Looks in one pass for what `JSON.parse` lets through although it costs too much or has no one meaning: deep nesting,
+ * repeated keys, keys that touch prototypes, numbers that lose digits, halves of surrogate pairs. Malformed JSON is
+ * `JSON.parse`'s to refuse, whatever is said of it here.
  */
 export function guardJson(text: string, rules: JsonRules): JsonFault | null {
   if (!text.isWellFormed()) return { kind: "surrogate", path: "" };
-  const strings = createStringReader(text);
-  const levels: Level[] = [];
-  let level: Level | null = null;
-  let values = 0;
-  let kind: JsonFaultKind | null = null;
+  const strings = jsonStrings(text);
+  const levels = jsonLevels(rules);
 
-  for (let at = 0; at < text.length && kind === null; at++) {
+  for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
+    let kind: JsonFaultKind | null = null;
     if (code === quote) {
-      const end = strings.endOf(at);
-      if (strings.hasEscape() || level?.expectsKey) {
-        const literal = text.slice(at, end + 1);
-        const value = strings.hasEscape() ? unescaped(literal) : literal.slice(1, -1);
-        if (!value.isWellFormed()) kind = "surrogate";
-        else if (level?.expectsKey) kind = enterKey(level, value, rules);
-      }
-      at = end;
+      at = strings.take(at);
+      if (strings.isIllFormed()) kind = "surrogate";
+      else if (levels.expectsKey()) kind = levels.key(strings.value());
     } else if (code === comma) {
-      if (++values > rules.values) kind = "values";
-      else if (level !== null) advance(level);
+      kind = levels.comma();
     } else if (code === openBrace || code === openBracket) {
-      if (++values > rules.values) kind = "values";
-      else if (levels.length >= (level?.deepest ?? rules.depth)) kind = "depth";
-      else {
-        level = opened(level, levels.length, code === openBrace, rules);
-        levels.push(level);
-      }
+      kind = levels.open(code === openBrace);
     } else if (code === closeBrace || code === closeBracket) {
-      levels.pop();
-      level = levels.at(-1) ?? null;
-    } else if (code === minus || (code >= zero && code <= nine)) {
+      levels.close();
+    } else if (code === minus || isDigit(code)) {
       const end = numberEnd(text, at);
       if (!isExact(text, at, end)) kind = "number";
       at = end - 1;
     }
+    if (kind !== null) return { kind, path: levels.path() };
   }
-  return kind === null ? null : { kind, path: pathOf(levels) };
-}
-
-/** What a comma means: a key follows, or the next element. */
-function advance(level: Level): void {
-  if (level.isObject) level.expectsKey = true;
-  else level.index += 1;
-}
-
-function opened(parent: Level | null, depth: number, isObject: boolean, rules: JsonRules): Level {
-  const inherits = parent?.isFreeForm ?? false;
-  const begins = !inherits && parent?.isObject === true && rules.freeForm.has(parent.key);
-  const deepest = parent?.deepest ?? rules.depth;
-  return {
-    isObject,
-    isFreeForm: inherits || begins,
-    deepest: begins ? depth + rules.freeFormDepth : deepest,
-    keys: [],
-    set: null,
-    expectsKey: isObject,
-    key: "",
-    index: 0,
-  };
-}
-
-/** Takes note of a key; says what is wrong with it. */
-function enterKey(level: Level, key: string, rules: JsonRules): JsonFaultKind | null {
-  level.expectsKey = false;
-  level.key = key;
-  if (!level.isFreeForm && forbidden.has(key)) return "forbidden-key";
-  if (level.set === null && level.keys.length === fewKeys) level.set = new Set(level.keys);
-  if (level.set?.has(key) ?? level.keys.includes(key)) return "duplicate-key";
-  level.set?.add(key);
-  if (level.keys.push(key) > rules.keys) return "keys";
   return null;
+}
+
+function isDigit(code: number): boolean {
+  return code >= zero && code <= nine;
 }
 
 function numberEnd(text: string, start: number): number {
@@ -141,69 +59,16 @@ function numberEnd(text: string, start: number): number {
   return at;
 }
 
-/** Digits, `+ - .`, `e` and `E`. */
 function isNumeric(code: number): boolean {
-  if (code >= zero && code <= nine) return true;
-  return code === 0x2b || code === minus || code === 0x2e || code === 0x65 || code === 0x45;
+  if (isDigit(code)) return true;
+  return code === dot || code === minus || code === plus || code === smallE || code === bigE;
 }
 
 /** Whether a number survives being read: an integer keeps its digits, and no number becomes infinite. */
 function isExact(text: string, start: number, end: number): boolean {
-  if (end - start < shortNumber) return true;
+  // No number this short is too large: 9e99.
+  if (end - start < 5) return true;
   const token = text.slice(start, end);
   const value = Number(token);
   return /^-?\d+$/.test(token) ? Number.isSafeInteger(value) : Number.isFinite(value);
-}
-
-interface StringReader {
-  /** The position of the quote that closes the string opened at `start`. */
-  endOf(start: number): number;
-  /** Whether the string last read holds an escape. */
-  hasEscape(): boolean;
-}
-
-/** Reads strings by looking ahead for the next backslash once, so that plain strings cost one search for their end. */
-function createStringReader(text: string): StringReader {
-  let backslash = -1;
-  let sawEscape = false;
-  return {
-    endOf(start) {
-      let end = next(text, '"', start + 1);
-      if (backslash <= start) backslash = next(text, "\\", start + 1);
-      sawEscape = backslash < end;
-      while (backslash < end) {
-        // Hop over the escaped character: it may be the quote that looked like the end.
-        const after = backslash + 2;
-        if (after > end) end = next(text, '"', after);
-        backslash = next(text, "\\", after);
-      }
-      return end;
-    },
-    hasEscape: () => sawEscape,
-  };
-}
-
-/** The value of a string with escapes; as it is written when it is malformed. */
-function unescaped(literal: string): string {
-  try {
-    return String(JSON.parse(literal));
-  } catch {
-    return literal;
-  }
-}
-
-function next(text: string, sought: string, from: number): number {
-  const found = text.indexOf(sought, from);
-  return found < 0 ? text.length : found;
-}
-
-/** `messages[0].content`: the keys and indexes of the open levels, long keys cut short. */
-function pathOf(levels: readonly Level[]): string {
-  let path = "";
-  for (const level of levels) {
-    if (!level.isObject) path += `[${level.index}]`;
-    else if (level.key !== "")
-      path += (path === "" ? "" : ".") + level.key.slice(0, longestName).toWellFormed();
-  }
-  return path;
 }

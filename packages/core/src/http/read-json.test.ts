@@ -1,0 +1,219 @@
+import { describe, expect, it } from "vitest";
+import { defaultLimits } from "../domain/limits.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import { readJson } from "./read-json.ts";
+
+const limits = { ...defaultLimits, bodyBytes: 1_000, imageBodyBytes: 5_000 };
+
+interface Body {
+  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream | null;
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
+}
+
+function post({ body = "{}", headers = {}, signal }: Body): Request {
+  return new Request("http://gateway/v1/chat/completions", {
+    method: "POST",
+    body,
+    headers: { "content-type": "application/json", ...headers },
+    duplex: "half",
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+async function refusal(request: Request): Promise<{ code: string; param: string | null }> {
+  const error = await readJson(request, limits).catch((thrown: unknown) => thrown);
+  if (!(error instanceof GatewayError)) throw new Error("the body was accepted", { cause: error });
+  return { code: error.code, param: error.param };
+}
+
+function stream(...chunks: readonly string[]): ReadableStream<Uint8Array> {
+  return ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));
+}
+
+describe("readJson: content type and encoding", () => {
+  it.each([
+    "application/json",
+    "APPLICATION/JSON",
+    "application/json; charset=utf-8",
+    'application/json;charset="UTF-8"',
+    "application/json ; profile=x ; charset=utf8",
+    "application/json;",
+  ])("accepts %j", async (type) => {
+    const request = post({ body: '{"a":1}', headers: { "content-type": type } });
+    expect(await readJson(request, limits)).toEqual({ a: 1 });
+  });
+
+  it.each([
+    "application/json\ta",
+    "application/json a",
+    "application/jsonx",
+    "application/json, application/json",
+    "application/json; charset=latin1",
+    "application/json; charset=utf-16",
+    "text/plain",
+    "text/json",
+    "multipart/form-data; boundary=application/json",
+  ])("refuses %j", async (type) => {
+    const request = post({ headers: { "content-type": type } });
+    expect(await refusal(request)).toEqual({ code: "unsupported_media_type", param: null });
+  });
+
+  it("refuses a missing content type", async () => {
+    const request = post({});
+    request.headers.delete("content-type");
+    expect(await refusal(request)).toMatchObject({ code: "unsupported_media_type" });
+  });
+
+  it.each(["gzip", "br", "deflate", "zstd", "gzip, identity"])("refuses %j", async (encoding) => {
+    const request = post({ headers: { "content-encoding": encoding } });
+    expect(await refusal(request)).toMatchObject({ code: "unsupported_media_type" });
+  });
+
+  it("accepts content-encoding identity", async () => {
+    expect(await readJson(post({ headers: { "content-encoding": "Identity" } }), limits)).toEqual(
+      {},
+    );
+  });
+});
+
+describe("readJson: size", () => {
+  const fill = (bytes: number): string => JSON.stringify({ a: "x".repeat(bytes - 8) });
+  const image = (bytes: number): string => `data:image\\/png;base64,${"A".repeat(bytes)}`;
+
+  it("takes a body of exactly the limit, announced or not", async () => {
+    await readJson(post({ body: fill(1_000) }), limits);
+    await readJson(post({ body: fill(1_000), headers: { "content-length": "1000" } }), limits);
+    expect(await refusal(post({ body: fill(1_001) }))).toMatchObject({ code: "request_too_large" });
+  });
+
+  it("refuses an announced size before reading anything", async () => {
+    let pulled = false;
+    const body = new ReadableStream(
+      {
+        pull: () => {
+          pulled = true;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const request = post({ body, headers: { "content-length": "5001" } });
+    expect(await refusal(request)).toMatchObject({ code: "request_too_large" });
+    expect(pulled).toBe(false);
+  });
+
+  it("counts what arrives, and stops an endless upload", async () => {
+    let cancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(600).fill(0x20)),
+      cancel: () => {
+        cancelled = true;
+      },
+    });
+    expect(await refusal(post({ body }))).toMatchObject({ code: "request_too_large" });
+    expect(cancelled).toBe(true);
+  });
+
+  it("counts a body whose announced length was wrong", async () => {
+    const request = post({ body: fill(5_001), headers: { "content-length": "10" } });
+    expect(await refusal(request)).toMatchObject({ code: "request_too_large" });
+  });
+
+  it("lets only image data exceed the limit of a plain body", async () => {
+    const withImage = `{"a":"${image(3_000)}","b":"${"x".repeat(900)}"}`;
+    expect(await readJson(post({ body: withImage }), limits)).toHaveProperty("b");
+    const tooMuchText = `{"a":"${image(1_000)}","b":"${"x".repeat(1_100)}"}`;
+    expect(await refusal(post({ body: tooMuchText }))).toMatchObject({ code: "request_too_large" });
+    const tooMuchImage = `{"a":"${image(5_000)}"}`;
+    expect(await refusal(post({ body: tooMuchImage }))).toMatchObject({
+      code: "request_too_large",
+    });
+  });
+});
+
+describe("readJson: content", () => {
+  it.each([
+    ["empty", ""],
+    ["malformed", '{"a":'],
+    ["with a trailing comma", '{"a":1,}'],
+    ["two values", "{}{}"],
+    ["an array", "[]"],
+    ["null", "null"],
+    ["a string", '"text"'],
+    ["a number", "1"],
+    ["white space", "  "],
+    ["invalid UTF-8", new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+    ["an overlong form", new Uint8Array([0x7b, 0x22, 0xc0, 0xaf, 0x22, 0x3a, 0x31, 0x7d])],
+    [
+      "an encoded surrogate",
+      new Uint8Array([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]),
+    ],
+  ])("refuses a body that is %s", async (_name, body) => {
+    expect(await refusal(post({ body }))).toEqual({ code: "invalid_json", param: null });
+  });
+
+  it("refuses no body at all", async () => {
+    expect(await refusal(post({ body: null }))).toEqual({ code: "invalid_json", param: null });
+  });
+
+  it("names the place of what it refuses", async () => {
+    const cases = [
+      ['{"a":{"b":1,"b":2}}', "a.b"],
+      ['{"a":[{"__proto__":1}]}', "a[0].__proto__"],
+      ['{"seed":9007199254740993}', "seed"],
+      ['{"a":["\\ud800"]}', "a[0]"],
+    ] as const;
+    for (const [body, param] of cases)
+      expect(await refusal(post({ body }))).toEqual({ code: "invalid_json", param });
+  });
+
+  it("does not quote the body in its message", async () => {
+    const secret = "hunter2";
+    const error = await readJson(post({ body: `{"a": ${secret}}` }), limits).catch(String);
+    expect(error).not.toContain(secret);
+    expect(error).toContain("not valid JSON");
+  });
+
+  it("leaves Object.prototype as it was", async () => {
+    const before = Object.getOwnPropertyNames(Object.prototype);
+    const body = '{"parameters":{"__proto__":{"isAdmin":true}}}';
+    expect(await readJson(post({ body }), limits)).not.toHaveProperty("isAdmin");
+    expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
+  });
+
+  it("reads a body that arrives in pieces, cut inside a character", async () => {
+    const bytes = new TextEncoder().encode('{"a":"é😀"}');
+    for (let cut = 1; cut < bytes.length; cut++) {
+      const body = ReadableStream.from([bytes.slice(0, cut), bytes.slice(cut)]);
+      expect(await readJson(post({ body }), limits)).toEqual({ a: "é😀" });
+    }
+  });
+});
+
+describe("readJson: uploads that end early", () => {
+  it("refuses a body whose stream fails", async () => {
+    const body = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
+    expect(await refusal(post({ body }))).toEqual({ code: "invalid_json", param: null });
+  });
+
+  it("stops waiting when the request aborts, however the body is read", async () => {
+    for (const headers of [{}, { "content-length": "10" }]) {
+      const client = new AbortController();
+      const body = new ReadableStream<Uint8Array>();
+      const request = post({ body, headers: { ...headers }, signal: client.signal });
+      const refused = refusal(request);
+      client.abort();
+      expect(await refused).toEqual({ code: "invalid_json", param: null });
+    }
+  });
+
+  it("tells the host that it read the body first", async () => {
+    const request = post({});
+    await request.text();
+    expect(await refusal(request)).toMatchObject({ code: "internal_error" });
+  });
+
+  it("reads a stream of chunks to its end", async () => {
+    expect(await readJson(post({ body: stream('{"a"', ":", "1}") }), limits)).toEqual({ a: 1 });
+  });
+});

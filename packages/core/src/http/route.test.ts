@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { routeOf } from "./route.ts";
+
+describe("routeOf", () => {
+  it.each([
+    ["http://host/v1/chat/completions", "chat/completions"],
+    ["https://host:8080/mounted/here/v1/chat/completions?x=/v1/y#z", "chat/completions"],
+    ["/v1/models", "models"],
+    ["http://host/v1/models/sim/acme/echo", "models/sim/acme/echo"],
+    ["http://host/v1/models/sim%2Facme%2Fecho", "models/sim%2Facme%2Fecho"],
+    ["http://host/v1/v1/models", "models"],
+    ["http://host/v1/chat%2fcompletions", "chat%2fcompletions"],
+    ["http://host/v1/CHAT/completions", "CHAT/completions"],
+  ])("of %j is %j", (url, route) => {
+    expect(routeOf(url)).toBe(route);
+  });
+
+  it.each([
+    "http://host/",
+    "http://host",
+    "http://host/v1",
+    "http://host/v1/",
+    "http://host/V1/models",
+    "http://host/v2/models",
+    "http://host/?/v1/models",
+    "http://host/v1/models/",
+    "http://host//v1/models",
+    "http://host/v1//models",
+    "http://host/v1/models;x=1",
+    "http://host/v1/x/../models",
+    "http://host/v1/./models",
+    "http://host/v1/models/..",
+    "http://host/v1\\models",
+    "http://host/%2fv1%2fmodels",
+    "http://v1/models",
+    "",
+  ])("of %j is none", (url) => {
+    expect(routeOf(url)).toBeNull();
+  });
+});

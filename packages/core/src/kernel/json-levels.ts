@@ -1,0 +1,96 @@
+import type { JsonFaultKind, JsonRules } from "./json-rules.ts";
+
+/** The objects and arrays that are open at one point of a JSON text, and what may come next in them. */
+export interface JsonLevels {
+  open(isObject: boolean): JsonFaultKind | null;
+  close(): void;
+  comma(): JsonFaultKind | null;
+  /** Whether a string that comes now is a key. */
+  expectsKey(): boolean;
+  key(key: string): JsonFaultKind | null;
+  /** `messages[0].content`: the keys and indexes of the open levels, long keys cut short. */
+  path(): string;
+}
+
+interface Level {
+  readonly isObject: boolean;
+  readonly isFreeForm: boolean;
+  /** How many levels may be open when one opens inside. */
+  readonly deepest: number;
+  readonly keys: string[];
+  /** The same keys, once there are many. */
+  keySet: Set<string> | null;
+  expectsKey: boolean;
+  key: string;
+  index: number;
+}
+
+const forbidden = new Set(["__proto__", "constructor", "prototype"]);
+const fewKeys = 12;
+const longestName = 64;
+
+export function jsonLevels(rules: JsonRules): JsonLevels {
+  const levels: Level[] = [];
+  let level: Level | null = null;
+  let values = 0;
+
+  return {
+    open(isObject) {
+      if (++values > rules.values) return "values";
+      if (levels.length >= (level?.deepest ?? rules.depth)) return "depth";
+      level = within(level, levels.length, isObject, rules);
+      levels.push(level);
+      return null;
+    },
+    close() {
+      levels.pop();
+      level = levels.at(-1) ?? null;
+    },
+    comma() {
+      if (++values > rules.values) return "values";
+      if (level?.isObject) level.expectsKey = true;
+      else if (level !== null) level.index += 1;
+      return null;
+    },
+    expectsKey: () => level?.expectsKey ?? false,
+    key: (key) => (level === null ? null : enter(level, key, rules)),
+    path: () => pathOf(levels),
+  };
+}
+
+/** A level inside another. A free-form member allows its own depth, and any name, from here down. */
+function within(parent: Level | null, depth: number, isObject: boolean, rules: JsonRules): Level {
+  const continues = parent?.isFreeForm ?? false;
+  const begins = !continues && parent?.isObject === true && rules.freeForm.has(parent.key);
+  return {
+    isObject,
+    isFreeForm: continues || begins,
+    deepest: begins ? depth + rules.freeFormDepth : (parent?.deepest ?? rules.depth),
+    keys: [],
+    keySet: null,
+    expectsKey: isObject,
+    key: "",
+    index: 0,
+  };
+}
+
+/** Takes note of a key, and says what is wrong with it. */
+function enter(level: Level, key: string, rules: JsonRules): JsonFaultKind | null {
+  level.expectsKey = false;
+  level.key = key;
+  if (!level.isFreeForm && forbidden.has(key)) return "forbidden-key";
+  if (level.keySet === null && level.keys.length === fewKeys) level.keySet = new Set(level.keys);
+  if (level.keySet?.has(key) ?? level.keys.includes(key)) return "duplicate-key";
+  level.keySet?.add(key);
+  return level.keys.push(key) > rules.keys ? "keys" : null;
+}
+
+function pathOf(levels: readonly Level[]): string {
+  let path = "";
+  for (const { isObject, key, index } of levels) {
+    if (!isObject) path += `[${index}]`;
+    else if (key !== "")
+      path += (path === "" ? "" : ".") + key.slice(0, longestName).toWellFormed();
+  }
+  return path;
+}
