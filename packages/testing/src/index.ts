@@ -3,3 +3,4 @@ export {
   scriptedUpstream,
   type UpstreamExchange,
 } from "./faults/upstream.ts";
+export { type SimOptions, simProvider } from "./sim.ts";
