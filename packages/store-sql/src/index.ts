@@ -1,1 +1,45 @@
-export {};
+/** What the SQL stores share: schema, statements, rows, filters and pages. For stores; an application needs none of it. */
+export { type Conditions, createConditions } from "./conditions.ts";
+export type { SqlDialect, SqlValue } from "./dialect.ts";
+export { lists } from "./lists.ts";
+export { budgetFromRow, budgetToRow, counterFromRow } from "./rows/budget-row.ts";
+export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
+export { keyColumns, keyFromRow, keyToRow } from "./rows/key-row.ts";
+export { leafFromRow, leafToRow } from "./rows/leaf-row.ts";
+export { type RowReader, readRow } from "./rows/row-reader.ts";
+export {
+  type SessionRecord,
+  sessionColumns,
+  sessionFromRow,
+  sessionRecordFromRow,
+} from "./rows/session-row.ts";
+export {
+  attemptEndJson,
+  attemptToRow,
+  outcomeOf,
+  type StepPlace,
+  stepFromRow,
+  stepReadColumns,
+  stepToRow,
+} from "./rows/step-row.ts";
+export { schemaSteps, schemaVersion } from "./schema.ts";
+export {
+  type Condition,
+  type PagedList,
+  type PageStatement,
+  pageOf,
+  selectPage,
+} from "./select-page.ts";
+export {
+  type CompiledStatement,
+  compileStatement,
+  insertInto,
+  orderParameters,
+  type SqlParameters,
+} from "./statement.ts";
+export { administration } from "./statements/administration.ts";
+export { holding } from "./statements/holding.ts";
+export { leasing } from "./statements/leasing.ts";
+export { opening } from "./statements/opening.ts";
+export { reading, selectById } from "./statements/reading.ts";
+export { settling } from "./statements/settling.ts";

@@ -1,0 +1,93 @@
+import type {
+  DecisionQuery,
+  KeyQuery,
+  SessionQuery,
+  StepQuery,
+  Tenant,
+} from "@tollgate/core/store";
+import type { SqlDialect, SqlValue } from "./dialect.ts";
+import type { Condition } from "./select-page.ts";
+
+/** Filters as conditions: constant text, every value a parameter. */
+export interface Conditions {
+  ofKeys(query: KeyQuery): readonly Condition[];
+  ofSessions(query: SessionQuery): readonly Condition[];
+  ofSteps(query: StepQuery): readonly Condition[];
+  ofDecisions(query: DecisionQuery): readonly Condition[];
+  ofCounters(query: {
+    readonly budgetId: string;
+    readonly subject?: string;
+    readonly periodStart?: number;
+  }): readonly Condition[];
+}
+
+export function createConditions(dialect: SqlDialect): Conditions {
+  const anyOf = (column: string, values: readonly string[] | undefined): readonly Condition[] =>
+    values === undefined
+      ? []
+      : [
+          {
+            text: dialect.isOneOf(column, `:${column}`),
+            parameters: { [column]: dialect.list(values) },
+          },
+        ];
+  return {
+    ofKeys: ({ organizationId, userId }) => [...tenant(organizationId), ...is("user_id", userId)],
+    ofSessions: (query) => [
+      ...tenant(query.organizationId),
+      ...is("user_id", query.userId),
+      ...is("key_id", query.keyId),
+      ...is("source", query.source),
+    ],
+    ofSteps: (query) => [
+      ...tenant(query.organizationId),
+      ...anyOf("user_id", query.userId),
+      ...anyOf("key_id", query.keyId),
+      ...anyOf("session_id", query.sessionId),
+      ...anyOf("turn_id", query.turnId),
+      ...anyOf("source", query.source),
+      ...anyOf("endpoint", query.endpoint),
+      ...anyOf("data_class", query.dataClass),
+      ...anyOf("decision_id", query.decisionId),
+      ...anyOf("gateway", query.gateway),
+      ...anyOf("vendor", query.vendor),
+      ...anyOf("model", query.model),
+      ...anyOf("connection", query.connection),
+      ...anyOf("host", query.host),
+      ...anyOf("outcome", query.outcome),
+      ...within("opened_at", query),
+    ],
+    ofDecisions: (query) => [
+      ...tenant(query.organizationId),
+      ...anyOf("user_id", query.userId),
+      ...anyOf("key_id", query.keyId),
+      ...is("effect", query.effect),
+      ...within("at", query),
+    ],
+    ofCounters: ({ budgetId, subject, periodStart }) => [
+      ...is("budget_id", budgetId),
+      ...is("subject", subject),
+      ...is("period_start", periodStart),
+    ],
+  };
+}
+
+function tenant(organizationId: Tenant): readonly Condition[] {
+  return is("organization_id", organizationId ?? undefined);
+}
+
+function is(column: string, value: SqlValue | undefined): readonly Condition[] {
+  return value === undefined
+    ? []
+    : [{ text: `${column} = :${column}`, parameters: { [column]: value } }];
+}
+
+function within(
+  column: string,
+  { from, to }: { readonly from?: number; readonly to?: number },
+): readonly Condition[] {
+  return [
+    ...(from === undefined ? [] : [{ text: `${column} >= :from`, parameters: { from } }]),
+    ...(to === undefined ? [] : [{ text: `${column} < :to`, parameters: { to } }]),
+  ];
+}

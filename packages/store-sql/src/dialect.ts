@@ -1,0 +1,17 @@
+/** A value as both SQL clients take and give it; bytes may come back as any view. */
+export type SqlValue = string | number | Uint8Array | null;
+
+/** What differs between the databases, in one small object. */
+export interface SqlDialect {
+  /** The placeholder of the parameter at a position, from 1. */
+  placeholder(position: number): string;
+  /** Column types. */
+  readonly integer: string;
+  readonly bytes: string;
+  /** What follows the columns of a table that is found by its primary key alone. */
+  readonly keyedTable: string;
+  /** A condition: the column equals one of the values of a list parameter. */
+  isOneOf(column: string, parameter: string): string;
+  /** The value of a list parameter. */
+  list(values: readonly string[]): SqlValue;
+}

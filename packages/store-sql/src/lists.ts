@@ -1,0 +1,60 @@
+import { decisionColumns } from "./rows/decision-row.ts";
+import { keyColumns } from "./rows/key-row.ts";
+import { leafColumns } from "./rows/leaf-row.ts";
+import { sessionColumns } from "./rows/session-row.ts";
+import { stepReadColumns } from "./rows/step-row.ts";
+import type { PagedList } from "./select-page.ts";
+
+const newestFirst = {
+  direction: "DESC",
+  tie: { column: "sequence", direction: "DESC", type: "integer" },
+} as const;
+
+/** Every list of the store, with the order its pages follow. */
+export const lists = {
+  keys: {
+    name: "keys",
+    table: "api_keys",
+    columns: keyColumns,
+    order: "created_at",
+    ...newestFirst,
+  },
+  sessions: {
+    name: "sessions",
+    table: "sessions",
+    columns: sessionColumns,
+    order: "updated",
+    direction: "DESC",
+    tie: null,
+  },
+  steps: {
+    name: "steps",
+    table: "steps",
+    columns: stepReadColumns,
+    order: "opened_at",
+    ...newestFirst,
+  },
+  decisions: {
+    name: "decisions",
+    table: "decisions",
+    columns: decisionColumns,
+    order: "at",
+    ...newestFirst,
+  },
+  counters: {
+    name: "counters",
+    table: "budget_counters",
+    columns: ["budget_id", "subject", "period_start", "unit", "settled", "held"],
+    order: "period_start",
+    direction: "DESC",
+    tie: { column: "subject", direction: "ASC", type: "text" },
+  },
+  leaves: {
+    name: "leaves",
+    table: "leaves",
+    columns: leafColumns,
+    order: "sequence",
+    direction: "ASC",
+    tie: null,
+  },
+} as const satisfies Record<string, PagedList>;

@@ -1,0 +1,66 @@
+import type {
+  Budget,
+  BudgetCounter,
+  BudgetMode,
+  BudgetPeriod,
+  BudgetUnit,
+} from "@tollgate/core/store";
+import type { SqlParameters } from "../statement.ts";
+import { readRow } from "./row-reader.ts";
+
+export const budgetColumns = [
+  "id",
+  "scope",
+  "unit",
+  "amount",
+  "period",
+  "mode",
+  "sequence",
+] as const;
+
+export function budgetToRow(budget: Budget, sequence: number): SqlParameters {
+  return {
+    id: budget.id,
+    scope: JSON.stringify(budget.scope),
+    unit: budget.unit,
+    amount: budget.limit,
+    period: budget.period,
+    mode: budget.mode,
+    sequence,
+  };
+}
+
+export function budgetFromRow(row: unknown): Budget {
+  const read = readRow(row);
+  return {
+    id: read.text("id"),
+    scope: read.json("scope"),
+    unit: one(read.text("unit"), units),
+    limit: read.integer("amount"),
+    period: one(read.text("period"), periods),
+    mode: one(read.text("mode"), modes),
+  };
+}
+
+export function counterFromRow(row: unknown): BudgetCounter {
+  const read = readRow(row);
+  return {
+    budgetId: read.text("budget_id"),
+    subject: read.text("subject"),
+    periodStart: read.integer("period_start"),
+    unit: one(read.text("unit"), units),
+    settled: read.integer("settled"),
+    held: read.integer("held"),
+  };
+}
+
+const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
+const periods: readonly BudgetPeriod[] = ["hour", "day", "week", "month", "total"];
+const modes: readonly BudgetMode[] = ["hard", "soft"];
+
+function one<Value extends string>(text: string, values: readonly Value[]): Value {
+  const found = values.find((value) => value === text);
+  if (found === undefined)
+    throw new TypeError(`a budget column holds none of ${values.join(", ")}`);
+  return found;
+}

@@ -1,0 +1,50 @@
+import type { Owner, PolicyDecision, Verdict } from "@tollgate/core/store";
+import type { SqlParameters } from "../statement.ts";
+import { readRow } from "./row-reader.ts";
+
+export const decisionColumns = [
+  "organization_id",
+  "id",
+  "user_id",
+  "key_id",
+  "effect",
+  "at",
+  "verdict",
+  "facts",
+  "policy_version",
+  "first_decision_id",
+  "sequence",
+] as const;
+
+export function decisionToRow(
+  owner: Owner,
+  decision: PolicyDecision,
+  sequence: number,
+): SqlParameters {
+  const { id, at, facts, policyVersion, firstDecisionId, ...verdict } = decision;
+  return {
+    organization_id: owner.organizationId,
+    id,
+    user_id: owner.userId,
+    key_id: owner.keyId,
+    effect: decision.effect,
+    at,
+    verdict: JSON.stringify(verdict),
+    facts: JSON.stringify(facts),
+    policy_version: policyVersion,
+    first_decision_id: firstDecisionId,
+    sequence,
+  };
+}
+
+export function decisionFromRow(row: unknown): PolicyDecision {
+  const read = readRow(row);
+  return {
+    ...read.json<Verdict>("verdict"),
+    id: read.text("id"),
+    at: read.integer("at"),
+    facts: read.json("facts"),
+    policyVersion: read.text("policy_version"),
+    firstDecisionId: read.textOrNull("first_decision_id"),
+  };
+}

@@ -1,0 +1,55 @@
+import type { ApiKey } from "@tollgate/core/store";
+import type { SqlParameters } from "../statement.ts";
+import { readRow } from "./row-reader.ts";
+
+export const keyColumns = [
+  "organization_id",
+  "id",
+  "user_id",
+  "label",
+  "prefix",
+  "default_data_class",
+  "minimum_data_class",
+  "models",
+  "created_at",
+  "expires_at",
+  "revoked_at",
+  "last_used_at",
+  "sequence",
+] as const;
+
+export function keyToRow(key: ApiKey, sequence: number): SqlParameters {
+  return {
+    organization_id: key.organizationId,
+    id: key.id,
+    user_id: key.userId,
+    label: key.label,
+    prefix: key.prefix,
+    default_data_class: key.defaultDataClass,
+    minimum_data_class: key.minimumDataClass,
+    models: key.models && JSON.stringify(key.models),
+    created_at: key.createdAt,
+    expires_at: key.expiresAt,
+    revoked_at: key.revokedAt,
+    last_used_at: key.lastUsedAt,
+    sequence,
+  };
+}
+
+export function keyFromRow(row: unknown): ApiKey {
+  const read = readRow(row);
+  return {
+    id: read.text("id"),
+    organizationId: read.text("organization_id"),
+    userId: read.text("user_id"),
+    label: read.text("label"),
+    prefix: read.text("prefix"),
+    defaultDataClass: read.text("default_data_class"),
+    minimumDataClass: read.text("minimum_data_class"),
+    models: read.jsonOrNull("models"),
+    createdAt: read.integer("created_at"),
+    expiresAt: read.integerOrNull("expires_at"),
+    revokedAt: read.integerOrNull("revoked_at"),
+    lastUsedAt: read.integerOrNull("last_used_at"),
+  };
+}

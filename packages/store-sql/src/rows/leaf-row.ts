@@ -1,0 +1,62 @@
+import type { EvidenceLeaf, LeafKind } from "@tollgate/core/store";
+import type { SqlParameters } from "../statement.ts";
+import { readRow } from "./row-reader.ts";
+
+export const leafColumns = [
+  "organization_id",
+  "sequence",
+  "id",
+  "kind",
+  "at",
+  "meta",
+  "hash",
+] as const;
+
+export function leafToRow(leaf: EvidenceLeaf, sequence: number): SqlParameters {
+  return {
+    organization_id: leaf.organizationId,
+    sequence,
+    id: leaf.id,
+    kind: leaf.kind,
+    at: leaf.at,
+    meta: leaf.meta,
+    hash: leaf.hash,
+  };
+}
+
+export function leafFromRow(row: unknown): EvidenceLeaf {
+  const read = readRow(row);
+  return {
+    id: read.text("id"),
+    organizationId: read.text("organization_id"),
+    kind: kindOf(read.text("kind")),
+    at: read.integer("at"),
+    meta: read.text("meta"),
+    hash: read.bytes("hash"),
+  };
+}
+
+const kinds: Readonly<Record<LeafKind, true>> = {
+  decision: true,
+  "step.opened": true,
+  "attempt.opened": true,
+  "step.settled": true,
+  "key.created": true,
+  "key.updated": true,
+  "key.rotated": true,
+  "key.revoked": true,
+  "budget.created": true,
+  "budget.updated": true,
+  "budget.removed": true,
+  "response.deleted": true,
+  correction: true,
+};
+
+function kindOf(text: string): LeafKind {
+  if (isKind(text)) return text;
+  throw new TypeError("column kind does not hold a kind of leaf");
+}
+
+function isKind(text: string): text is LeafKind {
+  return Object.hasOwn(kinds, text);
+}

@@ -1,0 +1,100 @@
+import {
+  decodeCursor,
+  encodeCursor,
+  GatewayError,
+  type StorePage,
+  type StorePaging,
+} from "@tollgate/core/store";
+import { readRow } from "./rows/row-reader.ts";
+import type { SqlParameters } from "./statement.ts";
+
+/** A condition of constant text and the parameters it names. */
+export interface Condition {
+  readonly text: string;
+  readonly parameters: SqlParameters;
+}
+
+/** A list in one fixed order, read page by page behind the last row seen. */
+export interface PagedList {
+  /** Names the list in its cursors. */
+  readonly name: string;
+  readonly table: string;
+  readonly columns: readonly string[];
+  /** The column it is sorted by, a whole number. */
+  readonly order: string;
+  readonly direction: "ASC" | "DESC";
+  /** What tells rows of the same order apart; null where the order alone does. */
+  readonly tie: {
+    readonly column: string;
+    readonly direction: "ASC" | "DESC";
+    readonly type: "integer" | "text";
+  } | null;
+}
+
+export interface PageStatement {
+  readonly text: string;
+  readonly parameters: SqlParameters;
+}
+
+/** One row more than the page holds is asked for: it tells whether another page follows. */
+export function selectPage(
+  list: PagedList,
+  conditions: readonly Condition[],
+  paging: StorePaging,
+): PageStatement {
+  const { order, direction, tie } = list;
+  const all = paging.cursor === null ? conditions : [...conditions, behind(list, paging.cursor)];
+  const columns = new Set([...list.columns, order, ...(tie ? [tie.column] : [])]);
+  const where = all.length === 0 ? "" : ` WHERE ${all.map(({ text }) => text).join(" AND ")}`;
+  const sorted = [`${order} ${direction}`, ...(tie ? [`${tie.column} ${tie.direction}`] : [])];
+  return {
+    text: `SELECT ${[...columns].join(", ")} FROM ${list.table}${where}
+      ORDER BY ${sorted.join(", ")} LIMIT :page_limit`,
+    parameters: Object.assign(
+      { page_limit: paging.limit + 1 },
+      ...all.map((one) => one.parameters),
+    ),
+  };
+}
+
+function behind(list: PagedList, cursor: string): Condition {
+  const place = decodeCursor(list.name, cursor);
+  const { order, tie } = list;
+  const beyond = list.direction === "ASC" ? ">" : "<";
+  if (!tie)
+    return { text: `${order} ${beyond} :page_order`, parameters: { page_order: place.order } };
+  const tied = tie.type === "text" ? place.tie : tieNumber(place.tie);
+  // The first comparison alone lets the index begin at the place.
+  return {
+    text: `${order} ${beyond}= :page_order AND (${order} ${beyond} :page_order
+      OR ${tie.column} ${tie.direction === "ASC" ? ">" : "<"} :page_tie)`,
+    parameters: { page_order: place.order, page_tie: tied },
+  };
+}
+
+function tieNumber(tie: string): number {
+  const number = Number(tie);
+  if (Number.isSafeInteger(number) && String(number) === tie) return number;
+  throw new GatewayError("invalid_argument", "The cursor is not one that this list gave.", {
+    param: "cursor",
+  });
+}
+
+/** The page that the statement's rows make. */
+export function pageOf<Record>(
+  list: PagedList,
+  rows: readonly unknown[],
+  limit: number,
+  fromRow: (row: unknown) => Record,
+): StorePage<Record> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const nextCursor = last === undefined || rows.length <= limit ? null : cursorAt(list, last);
+  return { data: shown.map(fromRow), nextCursor };
+}
+
+function cursorAt({ name, order, tie }: PagedList, row: unknown): string {
+  const read = readRow(row);
+  const tied = tie && (tie.type === "text" ? read.text(tie.column) : read.integer(tie.column));
+  return encodeCursor(name, { order: read.integer(order), tie: String(tied ?? "") });
+}

@@ -1,0 +1,35 @@
+import type { SqlDialect, SqlValue } from "./dialect.ts";
+
+/** Parameters by name; what a statement does not name is left aside. */
+export type SqlParameters = Readonly<Record<string, SqlValue>>;
+
+/** A statement a database can prepare, and the names of its parameters in order. */
+export interface CompiledStatement {
+  readonly text: string;
+  readonly names: readonly string[];
+}
+
+/** Turns `:name` into the dialect's placeholders. Text is always a constant of the source, never input. */
+export function compileStatement(text: string, dialect: SqlDialect): CompiledStatement {
+  const names: string[] = [];
+  const compiled = text.replace(/:([a-z_]+)/g, (_, name: string) => {
+    names.push(name);
+    return dialect.placeholder(names.length);
+  });
+  return { text: compiled, names };
+}
+
+/** The values of a statement's parameters in its order; a missing one is a mistake in the code. */
+export function orderParameters(names: readonly string[], parameters: SqlParameters): SqlValue[] {
+  return names.map((name) => {
+    const value = parameters[name];
+    if (value === undefined) throw new TypeError(`statement parameter ${name} is missing`);
+    return value;
+  });
+}
+
+/** An INSERT of all given columns, each from the parameter of its name. */
+export function insertInto(table: string, columns: readonly string[]): string {
+  const values = columns.map((column) => `:${column}`);
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${values.join(", ")})`;
+}

@@ -1,0 +1,34 @@
+import { budgetColumns } from "../rows/budget-row.ts";
+import { keyColumns } from "../rows/key-row.ts";
+import { insertInto } from "../statement.ts";
+
+/** Keys, secrets, budgets and the store's own counters. */
+export const administration = {
+  readState: "SELECT sequence, budgets_version FROM store_state WHERE id = 1",
+  writeState: `UPDATE store_state SET sequence = :sequence, budgets_version = :budgets_version
+    WHERE id = 1`,
+  insertOrganization: `${insertInto("organizations", ["id", "salt"])} ON CONFLICT DO NOTHING`,
+  insertKey: `${insertInto("api_keys", keyColumns)} ON CONFLICT DO NOTHING`,
+  updateKey: `UPDATE api_keys SET label = :label, prefix = :prefix,
+      default_data_class = :default_data_class, minimum_data_class = :minimum_data_class,
+      models = :models, expires_at = :expires_at, revoked_at = :revoked_at
+    WHERE organization_id = :organization_id AND id = :id`,
+  touchKey: `UPDATE api_keys SET last_used_at = :at
+    WHERE organization_id = :organization_id AND id = :id
+      AND (last_used_at IS NULL OR last_used_at < :at)`,
+  secretHolder: "SELECT organization_id, key_id FROM key_secrets WHERE digest = :digest",
+  insertSecret: insertInto("key_secrets", ["digest", "organization_id", "key_id", "expires_at"]),
+  endSecrets: `UPDATE key_secrets SET expires_at = :at
+    WHERE organization_id = :organization_id AND key_id = :id
+      AND (expires_at IS NULL OR expires_at > :at)`,
+  keyByDigest: `SELECT ${keyColumns.map((column) => `k.${column}`).join(", ")}, o.salt
+    FROM key_secrets d JOIN api_keys k
+      ON k.organization_id = d.organization_id AND k.id = d.key_id
+    JOIN organizations o ON o.id = d.organization_id
+    WHERE d.digest = :digest AND (d.expires_at IS NULL OR d.expires_at > :at)`,
+  budgets: `SELECT ${budgetColumns.join(", ")} FROM budgets ORDER BY sequence`,
+  insertBudget: `${insertInto("budgets", budgetColumns)} ON CONFLICT DO NOTHING`,
+  updateBudget: `UPDATE budgets SET scope = :scope, unit = :unit, amount = :amount,
+      period = :period, mode = :mode WHERE id = :id`,
+  removeBudget: "DELETE FROM budgets WHERE id = :id",
+} as const;

@@ -1,0 +1,19 @@
+import { stepReadColumns } from "../rows/step-row.ts";
+
+/** Processes' leases, and the Steps that no process will settle. */
+export const leasing = {
+  /** A renewal that a later one overtook has nothing to say any more. */
+  renew: `INSERT INTO processes (id, renewal, lapses_at)
+    VALUES (:process_id, :renewal, :lapses_at)
+    ON CONFLICT (id) DO UPDATE SET renewal = excluded.renewal, lapses_at = excluded.lapses_at
+    WHERE processes.renewal <= excluded.renewal`,
+  progress: `UPDATE open_steps SET renewal = :renewal, output_tokens = :output_tokens
+    WHERE process_id = :process_id AND step_id = :step_id`,
+  lapsed: `SELECT ${stepReadColumns.map((column) => `t.${column}`).join(", ")},
+      o.output_tokens, g.salt
+    FROM open_steps o LEFT JOIN processes p ON p.id = o.process_id
+      JOIN steps t ON t.organization_id = o.organization_id AND t.id = o.step_id
+      LEFT JOIN organizations g ON g.id = o.organization_id
+    WHERE p.id IS NULL OR p.lapses_at <= :at OR p.renewal > o.renewal
+    ORDER BY t.sequence LIMIT :limit`,
+} as const;

@@ -1,0 +1,28 @@
+import { sessionColumns } from "../rows/session-row.ts";
+
+/** One row by its id: of an organization, or of whichever has it. */
+export function selectById(
+  table: string,
+  columns: readonly string[],
+  acrossOrganizations: boolean,
+) {
+  const selected = columns.map((column) => `r.${column}`).join(", ");
+  // Every key begins with the organization, so asking each of them in turn reads few rows and no whole table.
+  return acrossOrganizations
+    ? `SELECT ${selected} FROM organizations o JOIN ${table} r
+        ON r.organization_id = o.id AND r.id = :id LIMIT 1`
+    : `SELECT ${selected} FROM ${table} r
+        WHERE r.organization_id = :organization_id AND r.id = :id`;
+}
+
+/** Sessions' lineage and transcripts, and who owns them. */
+export const reading = {
+  session: `SELECT ${sessionColumns.join(", ")} FROM sessions
+    WHERE organization_id = :organization_id AND id = :id`,
+  parts: `SELECT step_id, kind, position, count, chain, content FROM transcript_parts
+    WHERE organization_id = :organization_id AND session_id = :session_id
+      AND position >= 0 AND position < :end ORDER BY position`,
+  chains: `SELECT position, count, chain FROM transcript_parts
+    WHERE organization_id = :organization_id AND session_id = :session_id
+      AND position >= 0 AND position < :end ORDER BY position`,
+} as const;
