@@ -1,0 +1,49 @@
+import { eventsPerStream, marker, textEvents } from "./scenarios.ts";
+
+const created = 1_760_000_000;
+const usage = { prompt_tokens: 260, completion_tokens: 190, total_tokens: 450 };
+
+/** A plain answer of about 1 KB. */
+export function plainAnswer(): Buffer {
+  const content = `${marker} and all the king's men `.repeat(14);
+  const body = JSON.stringify({
+    id: "chatcmpl-bench",
+    object: "chat.completion",
+    created,
+    model: "openai/plain",
+    choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
+    usage,
+  });
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+}
+
+/** The events of a streamed answer, each as one chunk of the transfer encoding. */
+export function streamedAnswer(): readonly Buffer[] {
+  const texts = Array.from({ length: textEvents }, () => event({ content: ` ${marker}` }));
+  const events = [
+    event({ role: "assistant", content: "" }),
+    ...texts,
+    event({}, "stop"),
+    chunk({ choices: [], usage }),
+    "data: [DONE]\n\n",
+  ];
+  if (events.length !== eventsPerStream) throw new Error(`${events.length} events`);
+  return events.map((text) => Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n`));
+}
+
+export const streamHead = Buffer.from(
+  "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+);
+export const streamEnd = Buffer.from("0\r\n\r\n");
+
+function event(delta: object, finish: string | null = null): string {
+  const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
+  return chunk({ choices, usage: null });
+}
+
+function chunk(fields: object): string {
+  const head = { id: "chatcmpl-bench", object: "chat.completion.chunk", created };
+  return `data: ${JSON.stringify({ ...head, model: "openai/streamed", ...fields })}\n\n`;
+}

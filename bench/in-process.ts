@@ -1,0 +1,24 @@
+/** How long a governed call takes without any network: `gateway.fetch`, a scripted provider, the memory store. */
+import { createTestGateway } from "@tollgate/testing";
+
+const calls = 10_000;
+const warmUp = 3_000;
+
+const { gateway, provider, chat } = await createTestGateway();
+const times: number[] = [];
+for (let call = 0; call < warmUp + calls; call += 1) {
+  provider.reply("All the king's horses and all the king's men.");
+  const request = chat({ messages: [{ role: "user", content: `Question ${call}?` }] });
+  const started = performance.now();
+  const answer = await gateway.fetch(request);
+  await answer.text();
+  if (call >= warmUp) times.push((performance.now() - started) * 1_000);
+  if (answer.status !== 200) throw new Error(`answer ${answer.status}`);
+}
+await gateway.close();
+times.sort((a, b) => a - b);
+process.send?.({
+  "p50 µs": times[Math.floor(calls * 0.5)],
+  "p99 µs": times[Math.floor(calls * 0.99)],
+});
+process.disconnect();

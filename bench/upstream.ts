@@ -1,0 +1,80 @@
+/**
+ * The fake upstream: a process that answers every POST with bytes prepared before, over plain sockets, so that it is
+ * never the bottleneck. It counts the answers it ended by the first part of the path, which names who asked.
+ */
+import { createServer, type Socket } from "node:net";
+import { plainAnswer, streamEnd, streamedAnswer, streamHead } from "./answers.ts";
+import { millisecondsPerEvent } from "./scenarios.ts";
+
+const plain = plainAnswer();
+const events = streamedAnswer();
+const counts = new Map<string, number>();
+
+const server = createServer({ noDelay: true }, (socket) => {
+  let pending: Buffer = Buffer.alloc(0);
+  socket.on("data", (bytes) => {
+    pending = pending.length === 0 ? bytes : Buffer.concat([pending, bytes]);
+    pending = answerWhatIsComplete(socket, pending);
+  });
+  socket.on("error", () => socket.destroy());
+});
+
+function answerWhatIsComplete(socket: Socket, bytes: Buffer): Buffer {
+  let rest = bytes;
+  while (true) {
+    const headEnd = rest.indexOf("\r\n\r\n");
+    if (headEnd < 0) return rest;
+    const head = rest.toString("latin1", 0, headEnd);
+    const length = /^content-length: *(\d+)/im.exec(head)?.[1];
+    const path = /^POST \/([^/]+)\//.exec(head)?.[1];
+    if (length === undefined || path === undefined) {
+      socket.end("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+      return Buffer.alloc(0);
+    }
+    const end = headEnd + 4 + Number(length);
+    if (rest.length < end) return rest;
+    answer(socket, path, rest.subarray(headEnd + 4, end));
+    rest = rest.subarray(end);
+  }
+}
+
+function answer(socket: Socket, path: string, body: Buffer): void {
+  if (body.includes('openai/paced"')) pace(socket, () => count(path));
+  else {
+    if (body.includes('openai/burst"')) burst(socket);
+    else socket.write(plain);
+    count(path);
+  }
+}
+
+/** Every event is a write of its own, as providers do it; none waits for another. */
+function burst(socket: Socket): void {
+  socket.write(streamHead);
+  for (const event of events) socket.write(event);
+  socket.write(streamEnd);
+}
+
+function pace(socket: Socket, ended: () => void): void {
+  socket.write(streamHead);
+  let next = 0;
+  const timer = setInterval(send, millisecondsPerEvent);
+  send();
+
+  function send(): void {
+    const event = events[next];
+    next += 1;
+    if (event !== undefined) socket.write(event);
+    if (next < events.length && !socket.destroyed) return;
+    clearInterval(timer);
+    socket.write(streamEnd);
+    ended();
+  }
+}
+
+function count(path: string): void {
+  counts.set(path, (counts.get(path) ?? 0) + 1);
+}
+
+process.on("message", () => process.send?.(Object.fromEntries(counts)));
+process.on("disconnect", () => process.exit(0));
+server.listen(0, "127.0.0.1", () => process.send?.(server.address()));
