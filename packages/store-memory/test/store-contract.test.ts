@@ -1,4 +1,15 @@
-import { describeStoreContract } from "@tollgate/testing/store-contract";
+import {
+  describeSharedStoreContract,
+  describeStoreContract,
+} from "@tollgate/testing/store-contract";
 import { memoryStore } from "../src/index.ts";
 
 describeStoreContract("memoryStore", { open: async () => ({ store: memoryStore() }) });
+
+// In one process a memory store is shared by handing it on.
+describeSharedStoreContract("memoryStore handed on", {
+  open: async () => {
+    const store = memoryStore();
+    return { store, another: async () => store };
+  },
+});

@@ -1,12 +1,22 @@
 import { describe } from "vitest";
+import { budgetPropertyTests } from "./store-contract/budget-property.ts";
+import { budgetRecordTests } from "./store-contract/budget-records.ts";
+import { budgetTests } from "./store-contract/budgets.ts";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
+import { keyTests } from "./store-contract/keys.ts";
+import { leaseTests } from "./store-contract/leases.ts";
 import { namedSessionTests } from "./store-contract/named-sessions.ts";
+import { pagingTests } from "./store-contract/paging.ts";
+import { queryTests } from "./store-contract/queries.ts";
 import { sessionPropertyTests } from "./store-contract/session-property.ts";
 import { sessionTests } from "./store-contract/sessions.ts";
+import { type OpenedSharedStore, sharedStoreTests } from "./store-contract/shared-stores.ts";
 import { stepTests } from "./store-contract/steps.ts";
+import { tenancyTests } from "./store-contract/tenancy.ts";
 import { transcriptTests } from "./store-contract/transcripts.ts";
 
 export type { OpenedStore } from "./store-contract/contract-test.ts";
+export type { OpenedSharedStore } from "./store-contract/shared-stores.ts";
 
 /**
  * Declares the conformance suite that every store runs (peer: vitest). `open` gives a store that nothing was written
@@ -24,5 +34,25 @@ export function describeStoreContract(
     describe("Sessions and Turns by named ids", () => namedSessionTests(test));
     describe("Sessions against the reference", () => sessionPropertyTests(test));
     describe("Transcripts", () => transcriptTests(test));
+    describe("Holds", () => budgetTests(test));
+    describe("Holds under random interleavings", () => budgetPropertyTests(test));
+    describe("Budgets", () => budgetRecordTests(test));
+    describe("Keys", () => keyTests(test));
+    describe("Leases", () => leaseTests(test));
+    describe("Queries", () => queryTests(test));
+    describe("Pages", () => pagingTests(test));
+    describe("Organizations", () => tenancyTests(test));
   });
+}
+
+/**
+ * Declares what a store must also keep when its data outlives it or several processes share it (peer: vitest). `open`
+ * gives a store that nothing was written to, and `another` further stores on its data; the suite migrates the first
+ * and closes all. A store that runs this runs `describeStoreContract` as well.
+ */
+export function describeSharedStoreContract(
+  name: string,
+  { open }: { readonly open: () => Promise<OpenedSharedStore> },
+): void {
+  describe(`${name}: the contract of shared stores`, () => sharedStoreTests(open));
 }

@@ -1,0 +1,90 @@
+import type { Budget } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { countersOf } from "./budgets.ts";
+import { user } from "./chain.ts";
+import { type ContractTest, opened } from "./contract-test.ts";
+
+const budget: Budget = {
+  id: "team",
+  scope: {
+    organization: "acme",
+    user: ["ada", "bob"],
+    gateway: "sim",
+    connection: "customer",
+    model: ["sim/*/*"],
+    each: "user",
+  },
+  unit: "usd",
+  limit: 9_007_199_254_740_991,
+  period: "month",
+  mode: "hard",
+};
+
+/** Budgets created at run time, and the version that tells that they changed. */
+export function budgetRecordTests(test: ContractTest): void {
+  test("a budget is created once, replaced and removed, and reads back whole", async ({
+    store,
+    intents,
+  }) => {
+    expect(await store.budgets.insert(budget, intents.leaf("budget.created"))).toBe(true);
+    expect(await store.budgets.insert(budget, intents.leaf("budget.created"))).toBe(false);
+    expect(await store.budgets.list()).toEqual([budget]);
+    const changed: Budget = { ...budget, scope: { key: "key-1" }, limit: 0, mode: "soft" };
+    expect(await store.budgets.update(changed, intents.leaf("budget.updated"))).toBe(true);
+    expect(await store.budgets.list()).toEqual([changed]);
+    expect(await store.budgets.remove("team", intents.leaf("budget.removed"))).toBe(true);
+    expect(await store.budgets.list()).toEqual([]);
+    const leaves = await store.evidence.list(
+      { organizationId: "acme" },
+      { cursor: null, limit: 9 },
+    );
+    expect(leaves.data.map(({ kind }) => kind)).toEqual([
+      "key.created",
+      "budget.created",
+      "budget.updated",
+      "budget.removed",
+    ]);
+  });
+
+  test("a budget that does not exist is neither changed nor removed", async ({
+    store,
+    intents,
+  }) => {
+    const version = await store.budgets.version();
+    expect(await store.budgets.update(budget, intents.leaf("budget.updated"))).toBe(false);
+    expect(await store.budgets.remove("team", intents.leaf("budget.removed"))).toBe(false);
+    expect(await store.budgets.version()).toBe(version);
+    expect(await store.budgets.list()).toEqual([]);
+  });
+
+  test("holds computed from budgets that changed since are refused", async ({ store, intents }) => {
+    const changes = [
+      () => store.budgets.insert(budget, intents.leaf("budget.created")),
+      () => store.budgets.update(budget, intents.leaf("budget.updated")),
+      () => store.budgets.remove("team", intents.leaf("budget.removed")),
+    ];
+    for (const change of changes) {
+      const budgetsVersion = await store.budgets.version();
+      await opened(store.openStep(intents.step([user("a")], { budgetsVersion })));
+      await change();
+      expect(await store.openStep(intents.step([user("b")], { budgetsVersion }))).toEqual({
+        opened: false,
+        refusal: { code: "budgets_changed" },
+      });
+      expect(await store.budgets.version()).toBeGreaterThan(budgetsVersion);
+    }
+  });
+
+  test("a budget's counters outlive its changes and its removal", async ({ store, intents }) => {
+    await store.budgets.insert(budget, intents.leaf("budget.created"));
+    const budgetsVersion = await store.budgets.version();
+    const holds = [intents.hold({ budgetId: "team" })];
+    const step = intents.step([user("a")], { holds, budgetsVersion });
+    await opened(store.openStep(step));
+    await store.budgets.update({ ...budget, limit: 1 }, intents.leaf("budget.updated"));
+    expect(await countersOf(store, "team")).toMatchObject([{ settled: 0, held: 100 }]);
+    await store.budgets.remove("team", intents.leaf("budget.removed"));
+    await store.settleStep(intents.settlement(step));
+    expect(await countersOf(store, "team")).toMatchObject([{ settled: 60, held: 0 }]);
+  });
+}

@@ -1,0 +1,186 @@
+import type { BudgetCounter, StepOutcome, Store } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { user } from "./chain.ts";
+import { type ContractTest, opened } from "./contract-test.ts";
+import { attemptSettlement } from "./intents.ts";
+
+const organizationId = "acme";
+
+/** Holds and counters: what fits, what is charged, and that nothing stays held. */
+export function budgetTests(test: ContractTest): void {
+  test("a hard hold fits up to the limit and not beyond", async ({ store, intents }) => {
+    for (const amount of [600, 400])
+      await opened(store.openStep(intents.step([], { holds: [intents.hold({ amount })] })));
+    const hold = intents.hold({ amount: 1 });
+    const refused = await store.openStep(intents.step([], { holds: [hold] }));
+    expect(refused).toEqual({ opened: false, refusal: { code: "budget_exceeded", hold } });
+    expect(await countersOf(store, "budget")).toEqual([counter({ held: 1_000 })]);
+  });
+
+  test("a limit of 0 refuses everything, even what costs nothing", async ({ store, intents }) => {
+    const hold = intents.hold({ limit: 0, amount: 0 });
+    const refused = await store.openStep(intents.step([user("a")], { holds: [hold] }));
+    expect(refused).toEqual({ opened: false, refusal: { code: "budget_exceeded", hold } });
+    const exhausted = intents.hold({ amount: 1_000 });
+    await opened(store.openStep(intents.step([user("b")], { holds: [exhausted] })));
+    const free = intents.hold({ amount: 0 });
+    await opened(store.openStep(intents.step([user("c")], { holds: [free] })));
+  });
+
+  test("what is refused at a limit is refused at every lower one", async ({ store, intents }) => {
+    await opened(store.openStep(intents.step([], { holds: [intents.hold({ amount: 700 })] })));
+    for (const limit of [999, 800, 300, 1, 0]) {
+      const holds = [intents.hold({ amount: 300, limit })];
+      expect((await store.openStep(intents.step([], { holds }))).opened).toBe(false);
+    }
+    await opened(store.openStep(intents.step([], { holds: [intents.hold({ amount: 300 })] })));
+  });
+
+  test("a soft hold never refuses and counts the same", async ({ store, intents }) => {
+    const hold = intents.hold({ mode: "soft", limit: 0, amount: 5_000 });
+    const step = intents.step([user("a")], { holds: [hold] });
+    await opened(store.openStep(step));
+    expect(await countersOf(store, "budget")).toEqual([counter({ held: 5_000 })]);
+    await store.settleStep(intents.settlement(step));
+    expect(await countersOf(store, "budget")).toEqual([counter({ settled: 60 })]);
+  });
+
+  test("holds are taken all or none, and a refusal names the first that does not fit", async ({
+    store,
+    intents,
+  }) => {
+    const tight = intents.hold({ budgetId: "b", limit: 99 });
+    const holds = [
+      intents.hold({ budgetId: "a" }),
+      tight,
+      intents.hold({ budgetId: "c", limit: 0 }),
+    ];
+    const step = intents.step([user("a")], { holds });
+    expect(await store.openStep(step)).toEqual({
+      opened: false,
+      refusal: { code: "budget_exceeded", hold: tight },
+    });
+    for (const { budgetId } of holds) expect(await countersOf(store, budgetId)).toEqual([]);
+    expect(await store.steps.get(organizationId, step.stepId)).toBeNull();
+    expect(await store.decisions.get(organizationId, step.decision.id)).toBeNull();
+    const leaves = await store.evidence.list({ organizationId }, { cursor: null, limit: 9 });
+    expect(leaves.data).toHaveLength(1);
+  });
+
+  test("each unit is charged in its own measure: a request counts as it was held", async ({
+    store,
+    intents,
+  }) => {
+    const holds = (["requests", "tokens", "usd"] as const).map((unit) =>
+      intents.hold({ budgetId: unit, unit, amount: unit === "requests" ? 1 : 100 }),
+    );
+    const step = intents.step([user("a")], { holds });
+    await opened(store.openStep(step));
+    const attempt = { charge: { usd: 250, tokens: 7 } };
+    await store.settleStep(intents.settlement(step, { outcome: "failed", attempt }));
+    for (const [unit, settled] of Object.entries({ requests: 1, tokens: 7, usd: 250 }))
+      expect(await countersOf(store, unit)).toMatchObject([{ unit, settled, held: 0 }]);
+  });
+
+  for (const outcome of ["completed", "failed", "cancelled", "interrupted"] satisfies StepOutcome[])
+    test(`nothing stays held of a Step that ended ${outcome}`, async ({ store, intents }) => {
+      const step = intents.step([user("a")], { holds: [intents.hold()] });
+      await opened(store.openStep(step));
+      await store.settleStep(intents.settlement(step, { outcome }));
+      await store.settleStep(intents.settlement(step, { outcome: "interrupted" }));
+      expect(await countersOf(store, "budget")).toEqual([counter({ settled: 60 })]);
+    });
+
+  test("a hold belongs to its subject and to the period it was admitted in", async ({
+    store,
+    intents,
+  }) => {
+    const places = [
+      { subject: "ada", periodStart: 1_000 },
+      { subject: "ada", periodStart: 2_000 },
+      { subject: "bob", periodStart: 2_000 },
+    ];
+    const steps = places.map((place) => intents.step([], { holds: [intents.hold(place)] }));
+    for (const step of steps) await opened(store.openStep(step));
+    for (const step of steps.slice(0, 1)) await store.settleStep(intents.settlement(step));
+    expect(await countersOf(store, "budget")).toEqual([
+      counter({ ...places[1], held: 100 }),
+      counter({ ...places[2], held: 100 }),
+      counter({ ...places[0], settled: 60 }),
+    ]);
+    const page = { cursor: null, limit: 9 };
+    const bob = { budgetId: "budget", subject: "bob" };
+    expect((await store.budgets.counters(bob, page)).data).toHaveLength(1);
+    const later = { budgetId: "budget", periodStart: 2_000 };
+    expect((await store.budgets.counters(later, page)).data).toHaveLength(2);
+  });
+
+  test("an attempt's holds become its charge before the next one's are taken", async ({
+    store,
+    intents,
+  }) => {
+    const step = intents.step([user("a")], { holds: [intents.hold({ amount: 900 })] });
+    await opened(store.openStep(step));
+    const holds = [intents.hold({ amount: 940 }), intents.hold({ budgetId: "other" })];
+    expect(await store.openAttempt(intents.attempt(step, { holds }))).toEqual({ opened: true });
+    expect(await countersOf(store, "budget")).toEqual([counter({ settled: 60, held: 940 })]);
+    await store.settleStep(intents.settlement(step, { attempt: attemptSettlement(2) }));
+    expect(await countersOf(store, "budget")).toEqual([counter({ settled: 120 })]);
+    expect(await countersOf(store, "other")).toMatchObject([{ settled: 60, held: 0 }]);
+  });
+
+  test("an attempt whose holds do not fit changes nothing", async ({ store, intents }) => {
+    const step = intents.step([user("a")], { holds: [intents.hold({ amount: 900 })] });
+    await opened(store.openStep(step));
+    const before = await store.steps.get(organizationId, step.stepId);
+    const tight = intents.hold({ amount: 941 });
+    const decision = intents.decision();
+    const holds = [intents.hold({ budgetId: "a" }), tight];
+    const further = intents.attempt(step, { holds, decision });
+    expect(await store.openAttempt(further)).toEqual({ opened: false, hold: tight });
+    expect(await countersOf(store, "budget")).toEqual([counter({ held: 900 })]);
+    expect(await countersOf(store, "a")).toEqual([]);
+    expect(await store.steps.get(organizationId, step.stepId)).toEqual(before);
+    expect(await store.decisions.get(organizationId, decision.id)).toBeNull();
+  });
+
+  test("holds kept for the next attempt are charged with what both attempts cost", async ({
+    store,
+    intents,
+  }) => {
+    const requests = intents.hold({ budgetId: "requests", unit: "requests", amount: 1 });
+    const step = intents.step([user("a")], { holds: [intents.hold({ amount: 900 }), requests] });
+    await opened(store.openStep(step));
+    await store.openAttempt(intents.attempt(step));
+    const [running] = await countersOf(store, "budget");
+    expect((running?.settled ?? 0) + (running?.held ?? 0)).toBeLessThanOrEqual(1_000);
+    await store.settleStep(intents.settlement(step, { attempt: attemptSettlement(2) }));
+    expect(await countersOf(store, "budget")).toEqual([counter({ settled: 120 })]);
+    expect(await countersOf(store, "requests")).toMatchObject([{ settled: 1, held: 0 }]);
+  });
+
+  test("of 200 Steps at once exactly those open that the budget fits", async ({
+    store,
+    intents,
+  }) => {
+    const holds = [intents.hold({ limit: 50, amount: 1, unit: "requests" })];
+    const steps = Array.from({ length: 200 }, (_, at) => intents.step([user(`${at}`)], { holds }));
+    const openings = await Promise.all(steps.map((step) => store.openStep(step)));
+    expect(openings.filter((opening) => opening.opened)).toHaveLength(50);
+    const running = steps.filter((_, at) => openings[at]?.opened);
+    await Promise.all(running.map((step) => store.settleStep(intents.settlement(step))));
+    expect(await countersOf(store, "budget")).toMatchObject([{ settled: 50, held: 0 }]);
+  });
+}
+
+export async function countersOf(
+  store: Store,
+  budgetId: string,
+): Promise<readonly BudgetCounter[]> {
+  return (await store.budgets.counters({ budgetId }, { cursor: null, limit: 100 })).data;
+}
+
+function counter(overrides: Partial<BudgetCounter>): BudgetCounter {
+  const place = { budgetId: "budget", subject: "", periodStart: 0 };
+  return { ...place, unit: "usd", settled: 0, held: 0, ...overrides };
+}

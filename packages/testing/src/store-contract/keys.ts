@@ -1,0 +1,143 @@
+import { expect } from "vitest";
+import { hex, sha256 } from "./chain.ts";
+import type { ContractTest } from "./contract-test.ts";
+
+const organizationId = "acme";
+const digest = sha256("secret");
+
+/** API keys: found by digest, changed, rotated with an overlap, and touched. */
+export function keyTests(test: ContractTest): void {
+  test("a key reads back whole, with and without limits", async ({ store, intents }) => {
+    const limited = intents.as({ keyId: "key-2" }).key({
+      models: ["sim/*/*", "other/v/m"],
+      expiresAt: intents.now(),
+      revokedAt: intents.now(),
+      lastUsedAt: intents.now(),
+    });
+    await store.keys.insert(limited);
+    const plain = intents.as({ keyId: "key-3" }).key({ prefix: "", models: [] });
+    await store.keys.insert(plain);
+    for (const { key } of [limited, plain])
+      expect(await store.keys.get(organizationId, key.id)).toEqual(key);
+  });
+
+  test("a key is found by its secret's digest, live or not, with the organization's salt", async ({
+    store,
+    intents,
+  }) => {
+    const entry = intents.as({ keyId: "key-2" }).key({ revokedAt: 1 }, digest);
+    // The organization has a salt already, from its first key: this one is not taken.
+    await store.keys.insert({ ...entry, salt: sha256("another") });
+    const found = await store.keys.findByDigest(digest, intents.now());
+    expect(found?.key).toEqual(entry.key);
+    expect(hex(found?.salt)).toBe(hex(intents.salt));
+    expect(await store.keys.findByDigest(sha256("guess"), intents.now())).toBeNull();
+    expect(await store.keys.findByDigest(new Uint8Array(), intents.now())).toBeNull();
+  });
+
+  test("a secret never changes hands", async ({ store, intents }) => {
+    await store.keys.insert(intents.as({ keyId: "key-2" }).key({}, digest));
+    const thief = intents.as({ keyId: "key-3" }).key({}, digest);
+    await expect(store.keys.insert(thief)).rejects.toThrow();
+    expect(await store.keys.get(organizationId, "key-3")).toBeNull();
+    const found = await store.keys.findByDigest(digest, intents.now());
+    expect(found?.key.id).toBe("key-2");
+  });
+
+  test("inserting a key again changes nothing", async ({ store, intents }) => {
+    const entry = intents.as({ keyId: "key-2" }).key({}, digest);
+    await Promise.all([store.keys.insert(entry), store.keys.insert(entry)]);
+    const page = await store.keys.list({ organizationId }, { cursor: null, limit: 9 });
+    expect(page.data.map(({ id }) => id)).toEqual(["key-2", "key-1"]);
+    const leaves = await store.evidence.list({ organizationId }, { cursor: null, limit: 9 });
+    expect(leaves.data).toHaveLength(2);
+  });
+
+  test("an update changes what is given and nothing else", async ({ store, intents }) => {
+    const before = await store.keys.get(organizationId, "key-1");
+    const patch = {
+      label: "renamed \u{1f511}",
+      defaultDataClass: "D2_CONFIDENTIAL",
+      minimumDataClass: "D1_INTERNAL",
+      models: ["sim/*/*"],
+      expiresAt: intents.now(),
+      revokedAt: intents.now(),
+    };
+    const change = { organizationId, id: "key-1", leaf: intents.leaf("key.updated") };
+    const changed = await store.keys.update({ ...change, patch });
+    expect(changed).toEqual({ ...before, ...patch });
+    const cleared = { models: null, expiresAt: null, revokedAt: null };
+    const leaf = intents.leaf("key.updated");
+    await store.keys.update({ ...change, patch: cleared, leaf });
+    expect(await store.keys.get(organizationId, "key-1")).toEqual({
+      ...before,
+      ...patch,
+      ...cleared,
+    });
+    const leaves = await store.evidence.list({ organizationId }, { cursor: null, limit: 9 });
+    expect(leaves.data.slice(1).map(({ id }) => id)).toEqual([change.leaf.id, leaf.id]);
+  });
+
+  test("a rotated key's old secrets end after the overlap, and no later than they would have", async ({
+    store,
+    intents,
+  }) => {
+    const secrets = [digest, sha256("second"), sha256("third")] as const;
+    await store.keys.insert(intents.as({ keyId: "key-2" }).key({}, secrets[0]));
+    const rotate = (next: Uint8Array, oldSecretsEnd: number): Promise<boolean> =>
+      store.keys.rotate({
+        organizationId,
+        id: "key-2",
+        digest: next,
+        prefix: "tg_next",
+        oldSecretsEnd,
+        leaf: intents.leaf("key.rotated"),
+      });
+    const working = async (at: number): Promise<readonly boolean[]> => {
+      const found = secrets.map((secret) => store.keys.findByDigest(secret, at));
+      return (await Promise.all(found)).map((entry) => entry?.key.id === "key-2");
+    };
+    expect(await rotate(secrets[1], 5_000)).toBe(true);
+    expect(await working(4_999)).toEqual([true, true, false]);
+    expect(await working(5_000)).toEqual([false, true, false]);
+    expect(await rotate(secrets[2], 9_000)).toBe(true);
+    expect(await rotate(secrets[2], 9_000)).toBe(true);
+    expect(await working(5_000)).toEqual([false, true, true]);
+    expect(await working(9_000)).toEqual([false, false, true]);
+    expect((await store.keys.get(organizationId, "key-2"))?.prefix).toBe("tg_next");
+  });
+
+  test("a key that does not exist, or is another organization's, is not changed", async ({
+    store,
+    intents,
+  }) => {
+    const before = await store.keys.get(organizationId, "key-1");
+    const foreign = [
+      { organizationId, id: "key-9" },
+      { organizationId: "globex", id: "key-1" },
+    ];
+    for (const place of foreign) {
+      const leaf = intents.leaf("key.updated");
+      expect(await store.keys.update({ ...place, patch: { label: "x" }, leaf })).toBeNull();
+      const secret = { digest, prefix: "tg_x", oldSecretsEnd: 0, leaf };
+      expect(await store.keys.rotate({ ...place, ...secret })).toBe(false);
+      await store.keys.touch([{ organizationId: place.organizationId, keyId: place.id, at: 9 }]);
+    }
+    expect(await store.keys.get(organizationId, "key-1")).toEqual(before);
+    expect(await store.keys.findByDigest(digest, 0)).toBeNull();
+    const leaves = await store.evidence.list({ organizationId }, { cursor: null, limit: 9 });
+    expect(leaves.data).toHaveLength(1);
+  });
+
+  test("a key's last use never moves back", async ({ store }) => {
+    const touch = (...times: number[]): Promise<void> =>
+      store.keys.touch(times.map((at) => ({ organizationId, keyId: "key-1", at })));
+    const lastUse = async () => (await store.keys.get(organizationId, "key-1"))?.lastUsedAt;
+    await touch();
+    expect(await lastUse()).toBeNull();
+    await touch(5_000, 7_000, 6_000);
+    expect(await lastUse()).toBe(7_000);
+    await touch(1_000);
+    expect(await lastUse()).toBe(7_000);
+  });
+}

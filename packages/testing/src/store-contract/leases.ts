@@ -1,0 +1,110 @@
+import type { LapsedStep, StepIntent, Store } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { countersOf } from "./budgets.ts";
+import { hex, user } from "./chain.ts";
+import { type ContractTest, opened } from "./contract-test.ts";
+import type { Intents } from "./intents.ts";
+
+const lease = { processId: "process-1", at: 0, until: 1_000, steps: [] };
+
+/** Steps whose process will not settle them any more. */
+export function leaseTests(test: ContractTest): void {
+  test("a Step without a lease, or whose lease lapsed, is found; one with a lease is not", async ({
+    store,
+    intents,
+  }) => {
+    const step = await openOne(store, intents);
+    expect(await lapsedIds(store, 0)).toEqual([step.stepId]);
+    await store.renewLease({ ...lease, renewal: 1 });
+    expect(await lapsedIds(store, 999)).toEqual([]);
+    expect(await lapsedIds(store, 1_000)).toEqual([step.stepId]);
+    await store.renewLease({ ...lease, renewal: 2, until: 2_000, steps: [named(step, 1)] });
+    expect(await lapsedIds(store, 1_000)).toEqual([]);
+  });
+
+  test("a Step that its process does not name any more is found while the process lives", async ({
+    store,
+    intents,
+  }) => {
+    await store.renewLease({ ...lease, renewal: 1 });
+    const [kept, dropped] = [await openOne(store, intents), await openOne(store, intents)];
+    // Both opened after the first renewal, which could not name them.
+    expect(await lapsedIds(store, 1)).toEqual([]);
+    await store.renewLease({ ...lease, renewal: 2, steps: [named(kept, 0), named(dropped, 0)] });
+    expect(await lapsedIds(store, 1)).toEqual([]);
+    await store.renewLease({ ...lease, renewal: 3, steps: [named(kept, 0)] });
+    expect(await lapsedIds(store, 1)).toEqual([dropped.stepId]);
+  });
+
+  test("a Step is found with all that recovery needs", async ({ store, intents }) => {
+    const other = intents.as({ organizationId: "globex" });
+    await store.keys.insert(other.key());
+    const seen = await openOne(store, intents);
+    const unseen = await openOne(store, other);
+    const steps = [named(seen, 42), { stepId: intents.id(), outputTokens: 1 }];
+    await store.renewLease({ ...lease, renewal: 2, until: 10, steps });
+    const found = await store.lapsedSteps({ at: 10, limit: 9 });
+    expect(found.map(readable)).toEqual([
+      {
+        step: await store.steps.get("acme", seen.stepId),
+        salt: hex(intents.salt),
+        outputTokens: 42,
+      },
+      {
+        step: await store.steps.get("globex", unseen.stepId),
+        salt: hex(other.salt),
+        outputTokens: null,
+      },
+    ]);
+    expect(await store.lapsedSteps({ at: 10, limit: 1 })).toHaveLength(1);
+  });
+
+  test("a renewal that a later one overtook changes nothing", async ({ store, intents }) => {
+    const step = await openOne(store, intents);
+    await store.renewLease({ ...lease, renewal: 3, until: 3_000, steps: [named(step, 30)] });
+    await store.renewLease({ ...lease, renewal: 2, until: 2_000, steps: [] });
+    expect(await lapsedIds(store, 2_500)).toEqual([]);
+    const [found] = await store.lapsedSteps({ at: 3_000, limit: 1 });
+    expect(found?.outputTokens).toBe(30);
+  });
+
+  test("one process's lease does not keep another's Steps", async ({ store, intents }) => {
+    const step = await openOne(store, intents);
+    await store.renewLease({ ...lease, processId: "process-2", renewal: 1 });
+    expect(await lapsedIds(store, 1)).toEqual([step.stepId]);
+  });
+
+  test("settled Steps are never found, and of many recoveries one settles", async ({
+    store,
+    intents,
+  }) => {
+    const step = await openOne(store, intents);
+    const settlements = Array.from({ length: 5 }, () =>
+      store.settleStep(intents.settlement(step, { outcome: "interrupted" })),
+    );
+    const results = await Promise.all(settlements);
+    expect(results.filter(({ settled }) => settled)).toHaveLength(1);
+    expect(await lapsedIds(store, 0)).toEqual([]);
+    expect(await countersOf(store, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
+    await store.renewLease({ ...lease, renewal: 1, steps: [named(step, 1)] });
+    expect(await lapsedIds(store, 9_000)).toEqual([]);
+  });
+}
+
+async function openOne(store: Store, intents: Intents): Promise<StepIntent> {
+  const step = intents.step([user("a")], { holds: [intents.hold()] });
+  await opened(store.openStep(step));
+  return step;
+}
+
+function named({ stepId }: StepIntent, outputTokens: number) {
+  return { stepId, outputTokens };
+}
+
+async function lapsedIds(store: Store, at: number): Promise<readonly string[]> {
+  return (await store.lapsedSteps({ at, limit: 100 })).map(({ step }) => step.id);
+}
+
+function readable({ step, salt, outputTokens }: LapsedStep) {
+  return { step, salt: hex(salt), outputTokens };
+}

@@ -1,0 +1,149 @@
+import type { Store, StorePage, StorePaging } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { user } from "./chain.ts";
+import { type ContractSubject, type ContractTest, opened } from "./contract-test.ts";
+
+/** A list of the store: how to read a page of it, and how to add a row to it. */
+interface List {
+  readonly name: string;
+  /** Newest first, or for evidence in the order of writing. */
+  readonly newestFirst: boolean;
+  page(store: Store, paging: StorePaging): Promise<StorePage<unknown>>;
+  add(subject: ContractSubject, at: number): Promise<unknown>;
+}
+
+const tenant = { organizationId: "acme" };
+
+const openOne = async ({ store, intents }: ContractSubject, at: number): Promise<void> => {
+  const holds = [intents.hold({ budgetId: "paged", mode: "soft", periodStart: at })];
+  await opened(store.openStep(intents.step([user(`${at}`)], { holds })));
+};
+
+const lists: readonly List[] = [
+  {
+    name: "keys",
+    newestFirst: true,
+    page: (store, paging) => store.keys.list(tenant, paging),
+    add: ({ store, intents }, at) => store.keys.insert(intents.as({ keyId: `added-${at}` }).key()),
+  },
+  {
+    name: "Sessions",
+    newestFirst: true,
+    page: (store, paging) => store.sessions.list(tenant, paging),
+    add: openOne,
+  },
+  {
+    name: "Steps",
+    newestFirst: true,
+    page: (store, paging) => store.steps.list(tenant, paging),
+    add: openOne,
+  },
+  {
+    name: "decisions",
+    newestFirst: true,
+    page: (store, paging) => store.decisions.list(tenant, paging),
+    add: ({ store, intents }) => store.recordRefusal(intents.refusal()),
+  },
+  {
+    name: "counters",
+    newestFirst: true,
+    page: (store, paging) => store.budgets.counters({ budgetId: "paged" }, paging),
+    add: openOne,
+  },
+  {
+    name: "evidence",
+    newestFirst: false,
+    page: (store, paging) => store.evidence.list(tenant, paging),
+    add: ({ store, intents }) => store.recordRefusal(intents.refusal()),
+  },
+];
+
+/** Pages of every list: nothing twice, nothing missing, whatever is written in between. */
+export function pagingTests(test: ContractTest): void {
+  for (const list of lists) {
+    test(`pages of ${list.name} join to the whole list, whatever their size`, async (subject) => {
+      for (let at = 1; at <= 7; at++) await list.add(subject, at);
+      const whole = (await list.page(subject.store, { cursor: null, limit: 100 })).data;
+      expect(whole.length).toBeGreaterThanOrEqual(7);
+      for (const limit of [1, 2, 3, whole.length, whole.length + 1])
+        expect(await readAll(list, subject.store, limit)).toEqual(whole);
+      const exact = await list.page(subject.store, { cursor: null, limit: whole.length });
+      expect(exact.nextCursor).toBeNull();
+    });
+
+    test(`pages of ${list.name} are stable while rows are inserted`, async (subject) => {
+      for (let at = 1; at <= 7; at++) await list.add(subject, at);
+      const before = (await list.page(subject.store, { cursor: null, limit: 100 })).data;
+      let next = 8;
+      const read = await readAll(list, subject.store, 2, () => list.add(subject, next++));
+      expect(read.slice(0, before.length)).toEqual(before);
+      if (list.newestFirst) expect(read).toHaveLength(before.length);
+    });
+
+    test(`${list.name} refuse a cursor that they did not give`, async (subject) => {
+      for (let at = 1; at <= 2; at++) await openOne(subject, at);
+      for (const cursor of await foreignCursors(list, subject.store))
+        await expect(list.page(subject.store, { cursor, limit: 2 })).rejects.toMatchObject({
+          code: "invalid_argument",
+        });
+    });
+  }
+
+  test("an empty list is one empty page", async ({ store }) => {
+    const empty = { data: [], nextCursor: null };
+    const paging = { cursor: null, limit: 5 };
+    expect(await store.steps.list(tenant, paging)).toEqual(empty);
+    expect(await store.evidence.list({ organizationId: "nobody" }, paging)).toEqual(empty);
+    expect(await store.budgets.counters({ budgetId: "none" }, paging)).toEqual(empty);
+  });
+}
+
+async function readAll(
+  list: List,
+  store: Store,
+  limit: number,
+  between: () => Promise<unknown> = async () => {},
+): Promise<readonly unknown[]> {
+  const rows: unknown[] = [];
+  let cursor: string | null = null;
+  // More pages than rows would mean a list that does not end.
+  for (let pages = 0; pages < 30; pages++) {
+    const page: StorePage<unknown> = await list.page(store, { cursor, limit });
+    expect(page.data.length).toBeLessThanOrEqual(limit);
+    rows.push(...page.data);
+    cursor = page.nextCursor;
+    if (cursor === null || rows.length > 20) break;
+    await between();
+  }
+  return rows;
+}
+
+/** Texts that are no cursor, and a cursor of each other list. */
+async function foreignCursors(list: List, store: Store): Promise<readonly string[]> {
+  const garbage = [
+    "",
+    "0",
+    "1",
+    "null",
+    "[]",
+    "W10",
+    "%00",
+    "\u0000",
+    "\u{1f600}",
+    "a".repeat(9_999),
+  ];
+  const encoded = [[], ["x"], ["x", 1, ""], [null], { list: "x" }, "' OR 1=1 --"].map((value) =>
+    Buffer.from(JSON.stringify(value)).toString("base64url"),
+  );
+  const own = await firstCursor(list, store);
+  const others = lists.filter(({ name }) => name !== list.name);
+  const foreign = await Promise.all(others.map((other) => firstCursor(other, store)));
+  const broken = own.flatMap((cursor) => [`${cursor}x`, cursor.slice(0, -2), `${cursor}=`]);
+  return [...garbage, ...encoded, ...broken, ...foreign.flat()];
+}
+
+/** The cursor after a list's first row; none for a list of one row. */
+async function firstCursor(list: List, store: Store): Promise<readonly string[]> {
+  const { nextCursor } = await list.page(store, { cursor: null, limit: 1 });
+  return nextCursor === null ? [] : [nextCursor];
+}

@@ -1,0 +1,113 @@
+import type { DecisionQuery, SessionQuery, StepQuery } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { assistant, user } from "./chain.ts";
+import { type ContractTest, opened } from "./contract-test.ts";
+import { createConversation } from "./conversation.ts";
+
+const tenant = { organizationId: "acme" };
+const paging = { cursor: null, limit: 100 };
+
+/** What a list shows for a query. */
+export function queryTests(test: ContractTest): void {
+  test("Steps are found by each of their fields", async ({ store, intents }) => {
+    const bob = intents.as({ userId: "bob", keyId: "key-2" });
+    await store.keys.insert(bob.key());
+    const plain = intents.step([user("a")]);
+    const other = bob.step([user("b")], {
+      source: "app",
+      endpoint: "responses",
+      dataClass: "D2_CONFIDENTIAL",
+    });
+    const model = { gateway: "g", vendor: "v", model: "m/x", connection: "customer" } as const;
+    const step = { ...other, attempt: { ...other.attempt, ...model } };
+    const first = await opened(store.openStep(plain));
+    const second = await opened(store.openStep(step));
+    await store.settleStep(bob.settlement(step, { outcome: "failed", attempt: { host: "h" } }));
+    const found = async (query: Omit<StepQuery, "organizationId">): Promise<readonly string[]> =>
+      (await store.steps.list({ ...tenant, ...query }, paging)).data.map(({ id }) => id);
+
+    const queries: readonly Omit<StepQuery, "organizationId">[] = [
+      { userId: ["bob"] },
+      { keyId: ["key-2", "key-9"] },
+      { sessionId: [second.sessionId] },
+      { turnId: [second.turnId] },
+      { source: ["app"] },
+      { endpoint: ["responses"] },
+      { dataClass: ["D2_CONFIDENTIAL"] },
+      { decisionId: [step.decision.id] },
+      { gateway: ["g"] },
+      { vendor: ["v"] },
+      { model: ["m/x"] },
+      { connection: ["customer"] },
+      { host: ["h"] },
+      { outcome: ["failed"] },
+      { from: step.at },
+      { userId: ["bob"], source: ["app"], outcome: ["failed", "open"] },
+    ];
+    for (const query of queries) expect(await found(query)).toEqual([step.stepId]);
+    expect(await found({ outcome: ["open"] })).toEqual([plain.stepId]);
+    expect(await found({ to: step.at })).toEqual([plain.stepId]);
+    expect(await found({ sessionId: [first.sessionId], userId: ["bob"] })).toEqual([]);
+    expect(await found({ userId: [] })).toEqual([]);
+    expect(await found({})).toEqual([step.stepId, plain.stepId]);
+  });
+
+  test("Steps are found by their last attempt", async ({ store, intents }) => {
+    const step = intents.step([user("a")]);
+    await opened(store.openStep(step));
+    const attempt = { ...step.attempt, number: 2, model: "fallback" };
+    await store.openAttempt(intents.attempt(step, { attempt }));
+    const found = async (model: string): Promise<number> =>
+      (await store.steps.list({ ...tenant, model: [model] }, paging)).data.length;
+    expect([await found("echo"), await found("fallback")]).toEqual([0, 1]);
+  });
+
+  test("decisions are found by effect, owner and time", async ({ store, intents }) => {
+    const step = intents.step([user("a")]);
+    await opened(store.openStep(step));
+    const refusal = intents.as({ userId: "bob", keyId: "key-2" }).refusal();
+    await store.recordRefusal(refusal);
+    const found = async (
+      query: Omit<DecisionQuery, "organizationId">,
+    ): Promise<readonly string[]> =>
+      (await store.decisions.list({ ...tenant, ...query }, paging)).data.map(({ id }) => id);
+    const { at, id } = refusal.decision;
+    for (const query of [
+      { effect: "deny" },
+      { userId: ["bob"] },
+      { keyId: ["key-2"] },
+      { from: at },
+    ] as const)
+      expect(await found(query)).toEqual([id]);
+    for (const query of [{ effect: "permit" }, { userId: ["ada"] }, { to: at }] as const)
+      expect(await found(query)).toEqual([step.decision.id]);
+    expect(await found({})).toEqual([id, step.decision.id]);
+  });
+
+  test("Sessions are found by owner and source, the most recently updated first", async ({
+    store,
+    intents,
+  }) => {
+    const bob = intents.as({ userId: "bob", keyId: "key-2" });
+    await store.keys.insert(bob.key());
+    const mine = createConversation(store, intents);
+    const first = await mine.open([user("a")]);
+    const second = await mine.open([user("b")]);
+    const third = await createConversation(store, bob).open([user("c")], { source: "app" });
+    const found = async (query: Omit<SessionQuery, "organizationId">): Promise<readonly string[]> =>
+      (await store.sessions.list({ ...tenant, ...query }, paging)).data.map(({ id }) => id);
+    expect(await found({})).toEqual([third, second, first].map(({ sessionId }) => sessionId));
+    for (const query of [{ userId: "bob" }, { keyId: "key-2" }, { source: "app" }])
+      expect(await found(query)).toEqual([third.sessionId]);
+    await store.settleStep(intents.settlement(first.intent, { reply: [assistant("x")] }));
+    expect(await found({ source: "api" })).toEqual([first.sessionId, second.sessionId]);
+    const session = await store.sessions.get("acme", first.sessionId);
+    expect(session?.updatedAt).toBeGreaterThan(first.intent.at);
+  });
+
+  test("keys are found by user", async ({ store, intents }) => {
+    await store.keys.insert(intents.as({ userId: "bob", keyId: "key-2" }).key());
+    const found = await store.keys.list({ ...tenant, userId: "bob" }, paging);
+    expect(found.data.map(({ id }) => id)).toEqual(["key-2"]);
+  });
+}

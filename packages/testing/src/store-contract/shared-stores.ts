@@ -1,0 +1,166 @@
+import type { Store } from "@tollgate/core/store";
+import { expect, it } from "vitest";
+import { countersOf } from "./budgets.ts";
+import { assistant, contentOf, hex, sha256, user } from "./chain.ts";
+import { opened } from "./contract-test.ts";
+import { createConversation } from "./conversation.ts";
+import { createIntents, type Intents } from "./intents.ts";
+
+/** A store whose data can be opened again, beside it or after it was closed. */
+export interface OpenedSharedStore {
+  readonly store: Store;
+  /** Another store on the same data, as another process would open it. */
+  another(): Promise<Store>;
+}
+
+interface SharedSubject {
+  readonly store: Store;
+  readonly intents: Intents;
+  another(): Promise<Store>;
+}
+
+/** Several stores on the same data, and the same data after everyone closed it. */
+export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
+  const test = createSharedTest(open);
+
+  test("what was written is there after the store was closed and opened again", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    const { intent, sessionId } = await exchange([user("\u0000a\u{1f600}")], [assistant("b")]);
+    const holds = [intents.hold()];
+    const open = intents.step([user("open")], { holds });
+    await opened(store.openStep(open));
+    const before = await everything(store);
+    await store.close();
+    const reopened = await subject.another();
+    await reopened.migrate();
+    expect(await everything(reopened)).toEqual(before);
+    const parts = await reopened.sessions.transcript("acme", sessionId);
+    expect(hex(parts?.[0]?.content ?? undefined)).toBe(hex(contentOf([user("\u0000a\u{1f600}")])));
+    expect(await reopened.settleStep(intents.settlement(intent))).toMatchObject({ settled: false });
+    const settlement = intents.settlement(open, { outcome: "interrupted" });
+    expect(await reopened.settleStep(settlement)).toMatchObject({ settled: true });
+    expect(await countersOf(reopened, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
+  });
+
+  test("any number of stores may migrate at once", async ({ store, another }) => {
+    const stores = [store, await another(), await another()];
+    await Promise.all(stores.flatMap((one) => [one.migrate(), one.migrate()]));
+  });
+
+  test("stores together keep a hard budget", async ({ store, intents, another }) => {
+    const stores = [store, await another(), await another()];
+    const holds = [intents.hold({ limit: 50, amount: 1, unit: "requests" })];
+    const steps = Array.from({ length: 120 }, (_, at) => intents.step([user(`${at}`)], { holds }));
+    const openings = await Promise.all(
+      steps.map((step, at) => (stores[at % stores.length] ?? store).openStep(step)),
+    );
+    expect(openings.filter((opening) => opening.opened)).toHaveLength(50);
+    expect(await countersOf(store, "budget")).toMatchObject([{ settled: 0, held: 50 }]);
+  });
+
+  test("of settlements by several stores exactly one wins", async ({ store, intents, another }) => {
+    const stores = [store, await another(), await another()];
+    const step = intents.step([user("a")], { holds: [intents.hold()] });
+    await opened(store.openStep(step));
+    const results = await Promise.all(
+      stores.map((one) => one.settleStep(intents.settlement(step, { reply: [assistant("b")] }))),
+    );
+    expect(results.filter(({ settled }) => settled)).toHaveLength(1);
+    expect(await countersOf(store, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
+  });
+
+  test("a conversation goes on through any of the stores", async ({ store, intents, another }) => {
+    const other = await another();
+    const first = await createConversation(store, intents).exchange([user("a")], [assistant("b")]);
+    const history = [user("a"), assistant("b"), user("c")];
+    const next = await createConversation(other, intents).exchange(history, [assistant("d")]);
+    expect(next.sessionId).toBe(first.sessionId);
+    const more = [...history, assistant("d"), user("e")];
+    const last = await createConversation(store, intents).open(more);
+    expect(last.sessionId).toBe(first.sessionId);
+  });
+
+  test("a change of a key or a budget in one store is known to the others at once", async ({
+    store,
+    intents,
+    another,
+  }) => {
+    const other = await another();
+    const budget = {
+      id: "b",
+      scope: {},
+      unit: "usd",
+      limit: 1,
+      period: "day",
+      mode: "hard",
+    } as const;
+    await store.budgets.insert(budget, intents.leaf("budget.created"));
+    const stale = intents.step([user("a")]);
+    expect(await other.openStep(stale)).toMatchObject({ refusal: { code: "budgets_changed" } });
+    const budgetsVersion = await other.budgets.version();
+    const change = { organizationId: "acme", id: "key-1", leaf: intents.leaf("key.revoked") };
+    await store.keys.update({ ...change, patch: { revokedAt: 1 } });
+    const revoked = intents.step([user("a")], { budgetsVersion });
+    expect(await other.openStep(revoked)).toMatchObject({ refusal: { code: "invalid_api_key" } });
+  });
+
+  test("a peer finds and settles the Steps of a process that died", async ({
+    store,
+    intents,
+    another,
+  }) => {
+    const peer = await another();
+    const lease = { processId: "process-1", renewal: 1, at: 0, until: 100, steps: [] };
+    await store.renewLease(lease);
+    const step = intents.step([user("a")], { holds: [intents.hold()] });
+    await opened(store.openStep(step));
+    const steps = [{ stepId: step.stepId, outputTokens: 5 }];
+    await store.renewLease({ ...lease, renewal: 2, until: 200, steps });
+    await store.close();
+    expect(await peer.lapsedSteps({ at: 199, limit: 9 })).toEqual([]);
+    const [found] = await peer.lapsedSteps({ at: 200, limit: 9 });
+    expect(found).toMatchObject({ step: { id: step.stepId }, outputTokens: 5 });
+    await peer.settleStep(intents.settlement(step, { outcome: "interrupted" }));
+    expect(await countersOf(peer, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
+  });
+}
+
+function createSharedTest(open: () => Promise<OpenedSharedStore>) {
+  return (title: string, run: (subject: SharedSubject) => Promise<void>): void => {
+    it(title, async () => {
+      const { store, another } = await open();
+      const stores = [store];
+      try {
+        await store.migrate();
+        const intents = createIntents();
+        await store.keys.insert(intents.key({}, sha256("secret")));
+        await run({
+          store,
+          intents,
+          async another() {
+            const one = await another();
+            stores.push(one);
+            return one;
+          },
+        });
+      } finally {
+        for (const one of stores) await one.close();
+      }
+    });
+  };
+}
+
+async function everything(store: Store): Promise<unknown> {
+  const tenant = { organizationId: null };
+  const paging = { cursor: null, limit: 100 };
+  return Promise.all([
+    store.keys.list(tenant, paging),
+    store.sessions.list(tenant, paging),
+    store.steps.list(tenant, paging),
+    store.decisions.list(tenant, paging),
+    store.budgets.list(),
+    store.budgets.version(),
+    countersOf(store, "budget"),
+  ]);
+}

@@ -1,0 +1,116 @@
+import type { Store } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { assistant, hex, user } from "./chain.ts";
+import { type ContractTest, opened } from "./contract-test.ts";
+import { createConversation } from "./conversation.ts";
+import { createIntents, type Intents } from "./intents.ts";
+
+const paging = { cursor: null, limit: 100 };
+
+/** Organizations do not see each other, even where their ids are equal. */
+export function tenancyTests(test: ContractTest): void {
+  test("every read in the name of another organization finds nothing", async ({
+    store,
+    intents,
+  }) => {
+    const { exchange } = createConversation(store, intents);
+    const { intent, sessionId } = await exchange([user("a")], [assistant("b")]);
+    const decisionId = intent.decision.id;
+    const reads = (organizationId: string | null) =>
+      Promise.all([
+        store.keys.get(organizationId, "key-1"),
+        store.sessions.get(organizationId, sessionId),
+        store.sessions.transcript(organizationId, sessionId),
+        store.steps.get(organizationId, intent.stepId),
+        store.decisions.get(organizationId, decisionId),
+      ]);
+    expect(await reads("globex")).toEqual([null, null, null, null, null]);
+    expect(await reads("")).toEqual([null, null, null, null, null]);
+    expect(await reads("acme")).not.toContain(null);
+    expect(await reads(null)).toEqual(await reads("acme"));
+    for (const list of await listsOf(store, "globex")) expect(list).toEqual([]);
+    for (const list of await listsOf(store, "acme")) expect(list).not.toEqual([]);
+  });
+
+  test("a Step is not settled or tried again in the name of another organization", async ({
+    store,
+    intents,
+  }) => {
+    const step = intents.step([user("a")], { holds: [intents.hold()] });
+    await opened(store.openStep(step));
+    const organizationId = "globex";
+    const settlement = { ...intents.settlement(step), organizationId };
+    await expect(store.settleStep(settlement)).rejects.toMatchObject({ code: "step_not_found" });
+    const attempt = intents.attempt(step, { organizationId });
+    await expect(store.openAttempt(attempt)).rejects.toMatchObject({ code: "step_not_found" });
+    expect((await store.steps.get("acme", step.stepId))?.attempts).toHaveLength(1);
+  });
+
+  test("organizations with equal ids keep their records apart", async ({ store, intents }) => {
+    const theirs = createIntents("globex");
+    await store.keys.insert(theirs.key({ label: "theirs" }));
+    const [mine, other] = [intents.step([user("mine")]), theirs.step([user("theirs")])];
+    intents.id();
+    expect(mine.stepId).toBe(other.stepId);
+    await opened(store.openStep(mine));
+    await opened(store.openStep(other));
+    await store.settleStep(theirs.settlement(other, { outcome: "failed" }));
+    expect((await store.steps.get("acme", mine.stepId))?.settledAt).toBeNull();
+    expect((await store.steps.get("globex", other.stepId))?.outcome).toBe("failed");
+    const { newSessionId } = mine.transcript;
+    const contents = ["acme", "globex"].map(async (organization) => {
+      const parts = await store.sessions.transcript(organization, newSessionId);
+      return hex(parts?.[0]?.content ?? undefined);
+    });
+    expect(new Set(await Promise.all(contents)).size).toBe(2);
+    expect((await store.keys.get("acme", "key-1"))?.label).toBe("label of key-1");
+    expect((await store.steps.list({ organizationId: null }, paging)).data).toHaveLength(2);
+  });
+
+  test("what one organization sees does not depend on what another does", async ({ store }) => {
+    const alone = await trace(store, createIntents("alone"), async () => {});
+    const noise = createIntents("noise");
+    await store.keys.insert(noise.key());
+    const { exchange } = createConversation(store, noise);
+    const disturb = async (): Promise<void> => {
+      await exchange([user("a")], [assistant("b")]);
+      await exchange([user("a"), assistant("b"), user("c")], [assistant("d")]);
+    };
+    const among = await trace(store, createIntents("among"), disturb);
+    expect(among).toEqual(alone);
+  });
+}
+
+/** All that an organization can observe of a short history of its own, its name left out. */
+async function trace(
+  store: Store,
+  intents: Intents,
+  disturb: () => Promise<void>,
+): Promise<string> {
+  const { organizationId } = intents.owner;
+  await store.keys.insert(intents.key());
+  const { exchange, open } = createConversation(store, intents);
+  await disturb();
+  const first = await exchange([user("a")], [assistant("b")]);
+  await disturb();
+  await exchange([user("a"), assistant("b"), user("c")], [assistant("d")]);
+  await open([user("z")], { sessionId: first.sessionId });
+  await disturb();
+  const lists = await listsOf(store, organizationId);
+  const seen = JSON.stringify(lists, (name, value: unknown) =>
+    name === "hash" || /ead$/.test(name) ? null : value,
+  );
+  return seen.replaceAll(organizationId, "it").replaceAll(/"contentCommitment\\":\\"\w+/g, "");
+}
+
+async function listsOf(store: Store, organizationId: string): Promise<readonly unknown[]> {
+  const tenant = { organizationId };
+  const pages = await Promise.all([
+    store.keys.list(tenant, paging),
+    store.sessions.list(tenant, paging),
+    store.steps.list(tenant, paging),
+    store.decisions.list(tenant, paging),
+    store.evidence.list(tenant, paging),
+  ]);
+  return pages.map(({ data }) => data);
+}
