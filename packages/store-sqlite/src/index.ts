@@ -1,1 +1,3 @@
-export {};
+/** The store in a SQLite file. */
+export type { SqliteClient, SqliteStatement } from "./database/client.ts";
+export { type SqliteSource, sqliteStore } from "./sqlite-store.ts";

@@ -1,0 +1,66 @@
+import type { SqliteClient } from "./client.ts";
+import { type Connection, createConnection } from "./connection.ts";
+import { storeFailure } from "./failure.ts";
+import { createGroupCommit, type Operation } from "./group-commit.ts";
+import { migrate, requireSchema } from "./migrate.ts";
+import { inTransaction } from "./transaction.ts";
+import { waitWhileBusy } from "./wait-while-busy.ts";
+
+/** The one connection of a store, opened when it is first needed. */
+export interface Database {
+  migrate(): Promise<void>;
+  /** Resolves when the operation's transaction is on disk; operations queued together share one. */
+  write<Result>(operation: Operation<Result>): Promise<Result>;
+  read<Result>(query: (connection: Connection) => Result): Promise<Result>;
+  close(): Promise<void>;
+}
+
+/** Where the connection comes from, and whether the store closes it. */
+export interface ClientSource {
+  readonly open: () => SqliteClient;
+  readonly ownsClient: boolean;
+}
+
+export function createDatabase({ open, ownsClient }: ClientSource): Database {
+  let opened: Connection | null = null;
+  let current = false;
+  let closed = false;
+
+  const connect = (): Connection => {
+    if (closed) throw storeFailure("the store is closed");
+    opened ??= connectTo(open, ownsClient);
+    return opened;
+  };
+  const ready = (): Connection => {
+    const connection = connect();
+    if (!current) requireSchema(connection);
+    current = true;
+    return connection;
+  };
+  const group = createGroupCommit((work) => waitWhileBusy(() => inTransaction(ready(), work)));
+
+  return {
+    async migrate() {
+      await waitWhileBusy(() => migrate(connect()));
+    },
+    write: (operation) =>
+      closed ? Promise.reject(storeFailure("the store is closed")) : group.write(operation),
+    read: (query) => waitWhileBusy(() => query(ready())),
+    async close() {
+      await group.drained();
+      closed = true;
+      if (ownsClient) opened?.close();
+      opened = null;
+    },
+  };
+}
+
+function connectTo(open: () => SqliteClient, ownsClient: boolean): Connection {
+  const client = open();
+  try {
+    return createConnection(client);
+  } catch (error) {
+    if (ownsClient) client.close();
+    throw error;
+  }
+}

@@ -1,0 +1,10 @@
+import type { SqlDialect } from "@tollgate/store-sql";
+
+export const sqliteDialect: SqlDialect = {
+  placeholder: () => "?",
+  integer: "INTEGER",
+  bytes: "BLOB",
+  keyedTable: " STRICT, WITHOUT ROWID",
+  isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
+  list: (values) => JSON.stringify(values),
+};

@@ -1,0 +1,52 @@
+import type { BudgetRepository, EvidenceLeaf } from "@tollgate/core/store";
+import {
+  administration,
+  budgetFromRow,
+  budgetToRow,
+  type Conditions,
+  counterFromRow,
+  leafToRow,
+  lists,
+  opening,
+  readRow,
+} from "@tollgate/store-sql";
+import type { Database } from "../database/database.ts";
+import type { Transaction } from "../database/transaction.ts";
+import { readPage } from "./read-page.ts";
+
+export function createBudgetRepository(
+  database: Database,
+  conditions: Conditions,
+): BudgetRepository {
+  /** A change moves the version and leaves its leaf; a change of no row leaves nothing. */
+  const change = (
+    leaf: EvidenceLeaf,
+    apply: (transaction: Transaction) => number,
+  ): Promise<boolean> =>
+    database.write((transaction) => {
+      if (apply(transaction) === 0) return false;
+      transaction.budgetsChanged();
+      transaction.run(opening.insertLeaf, leafToRow(leaf, transaction.next()));
+      return true;
+    });
+  return {
+    version: () =>
+      database.read((connection) =>
+        readRow(connection.get(administration.readState, {})).integer("budgets_version"),
+      ),
+    list: () =>
+      database.read((connection) => connection.all(administration.budgets, {}).map(budgetFromRow)),
+    insert: (budget, leaf) =>
+      change(leaf, (transaction) =>
+        transaction.run(administration.insertBudget, budgetToRow(budget, transaction.next())),
+      ),
+    update: (budget, leaf) =>
+      change(leaf, (transaction) =>
+        transaction.run(administration.updateBudget, budgetToRow(budget, 0)),
+      ),
+    remove: (id, leaf) =>
+      change(leaf, (transaction) => transaction.run(administration.removeBudget, { id })),
+    counters: (query, paging) =>
+      readPage(database, lists.counters, conditions.ofCounters(query), paging, counterFromRow),
+  };
+}

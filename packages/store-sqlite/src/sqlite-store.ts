@@ -1,0 +1,67 @@
+import type { Store } from "@tollgate/core/store";
+import { createConditions, leafFromRow, lists } from "@tollgate/store-sql";
+import type { SqliteClient } from "./database/client.ts";
+import { createDatabase } from "./database/database.ts";
+import { openFile } from "./database/open-file.ts";
+import { sqliteDialect } from "./database/sqlite-dialect.ts";
+import { createBudgetRepository } from "./repositories/budget-repository.ts";
+import { createKeyRepository } from "./repositories/key-repository.ts";
+import { readPage } from "./repositories/read-page.ts";
+import { createSessionRepository } from "./repositories/session-repository.ts";
+import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
+import { lapsedSteps, renewLease } from "./verbs/leases.ts";
+import { openAttempt } from "./verbs/open-attempt.ts";
+import { openStep } from "./verbs/open-step.ts";
+import { recordRefusal } from "./verbs/record-refusal.ts";
+import { settleStep } from "./verbs/settle-step.ts";
+
+/** Where the database is: a file, created when it is missing, or an open database that the caller closes. */
+export type SqliteSource = { readonly filename: string } | { readonly client: SqliteClient };
+
+/**
+ * Creates a store in one SQLite file, which several processes of one machine may share. A resolved change is on disk
+ * (write-ahead log, `synchronous=FULL`); changes that arrive together share one commit. The file is opened on first
+ * use, and `migrate()` must have run on it once.
+ *
+ * `client` is an open database of `node:sqlite` or better-sqlite3 that nothing else uses; `close()` leaves it open.
+ *
+ * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for what the caller got wrong, and with an
+ * Error that says what is the matter when the database cannot serve: SQLite older than 3.51.3, the schema of a newer
+ * release, a file that is not a database, was removed or replaced, is read-only or full, or stayed locked by another
+ * process for 2 seconds.
+ */
+export function sqliteStore(source: SqliteSource): Store {
+  const database = createDatabase(
+    "client" in source
+      ? { open: () => source.client, ownsClient: false }
+      : { open: () => openFile(source.filename), ownsClient: true },
+  );
+  const conditions = createConditions(sqliteDialect);
+  return {
+    contract: 1,
+    migrate: () => database.migrate(),
+    close: () => database.close(),
+    openStep: (intent) => database.write((transaction) => openStep(transaction, intent)),
+    openAttempt: (intent) => database.write((transaction) => openAttempt(transaction, intent)),
+    settleStep: (settlement) =>
+      database.write((transaction) => settleStep(transaction, settlement)),
+    recordRefusal: (refusal) =>
+      database.write((transaction) => recordRefusal(transaction, refusal)),
+    renewLease: (renewal) => database.write((transaction) => renewLease(transaction, renewal)),
+    lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
+    keys: createKeyRepository(database, conditions),
+    sessions: createSessionRepository(database, conditions),
+    steps: createStepRepository(database, conditions),
+    decisions: createDecisionRepository(database, conditions),
+    budgets: createBudgetRepository(database, conditions),
+    evidence: {
+      list: ({ organizationId }, paging) => {
+        const ofOrganization = {
+          text: "organization_id = :organization_id",
+          parameters: { organization_id: organizationId },
+        };
+        return readPage(database, lists.leaves, [ofOrganization], paging, leafFromRow);
+      },
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import type { OpeningRefusal, Owner, StepIntent } from "@tollgate/core/store";
+import { opening, readRow, type SessionRecord, sessionRecordFromRow } from "@tollgate/store-sql";
+import type { Transaction } from "../database/transaction.ts";
+import { chainLength, commonPrefix } from "./chain.ts";
+import { chainOf } from "./chain-of.ts";
+
+/** Where a request's messages belong. */
+export type Assignment =
+  | { readonly kind: "continue"; readonly session: SessionRecord }
+  | { readonly kind: "branch"; readonly originId: string; readonly commonLength: number }
+  | { readonly kind: "create" };
+
+type NotFound = Extract<OpeningRefusal, { code: "session_not_found" | "turn_not_found" }>;
+
+/** The assignment rules of section 3 of the specification. */
+export function assignSession(transaction: Transaction, intent: StepIntent): Assignment | NotFound {
+  const { owner, transcript } = intent;
+  const named =
+    transcript.sessionId === null
+      ? null
+      : owned(owner, find(transaction, opening.session, owner, transcript.sessionId));
+  if (transcript.sessionId !== null && !named) return { code: "session_not_found" };
+  const ofTurn =
+    transcript.turnId === null
+      ? null
+      : owned(owner, find(transaction, opening.sessionOfTurn, owner, transcript.turnId));
+  if (transcript.turnId !== null && !ofTurn) return { code: "turn_not_found" };
+
+  if (named) return continueNamed(transaction, intent, named);
+  if (ofTurn && isPrefix(ofTurn, transcript.chain)) return { kind: "continue", session: ofTurn };
+  return continueMatching(transaction, intent);
+}
+
+/** A named Session goes on, or the branch of it that the request follows, or a new branch begins. */
+function continueNamed(
+  transaction: Transaction,
+  { owner, transcript: { chain } }: StepIntent,
+  session: SessionRecord,
+): Assignment {
+  if (isPrefix(session, chain)) return { kind: "continue", session };
+  const branch = transaction.get(opening.descendants, {
+    organization_id: owner.organizationId,
+    id: session.id,
+    chain,
+    length: chainLength(chain),
+  });
+  const followed = findById(transaction, owner, branch);
+  if (followed) return { kind: "continue", session: followed };
+  const commonLength = commonPrefix(chainOf(transaction, session), chain);
+  return { kind: "branch", originId: session.id, commonLength };
+}
+
+/** Omitted ids continue or create; they never branch. */
+function continueMatching(transaction: Transaction, intent: StepIntent): Assignment {
+  const { owner, source, transcript } = intent;
+  const { chain } = transcript;
+  const match = transaction.get(opening.matchingSession, {
+    organization_id: owner.organizationId,
+    key_id: owner.keyId,
+    source,
+    chain,
+    length: chainLength(chain),
+  });
+  const recent = findById(transaction, owner, match);
+  const session = longest(recent, consideredToo(transaction, intent));
+  return session ? { kind: "continue", session } : { kind: "create" };
+}
+
+function consideredToo(
+  transaction: Transaction,
+  { owner, transcript: { alsoConsider, chain } }: StepIntent,
+): SessionRecord | null {
+  if (alsoConsider === null) return null;
+  const session = owned(owner, find(transaction, opening.session, owner, alsoConsider));
+  if (!session || !isPrefix(session, chain)) return null;
+  return session.inFlight && session.length === chainLength(chain) ? null : session;
+}
+
+function longest(a: SessionRecord | null, b: SessionRecord | null): SessionRecord | null {
+  if (!a || !b) return a ?? b;
+  if (a.length !== b.length) return a.length > b.length ? a : b;
+  return a.updated > b.updated ? a : b;
+}
+
+function find(
+  transaction: Transaction,
+  statement: string,
+  { organizationId }: Owner,
+  id: string,
+): SessionRecord | null {
+  const row = transaction.get(statement, { organization_id: organizationId, id });
+  return row === undefined ? null : sessionRecordFromRow(row);
+}
+
+/** The Session a row names; null without a row. */
+function findById(transaction: Transaction, owner: Owner, row: unknown): SessionRecord | null {
+  if (row === undefined) return null;
+  return find(transaction, opening.session, owner, readRow(row).text("id"));
+}
+
+function owned(owner: Owner, session: SessionRecord | null): SessionRecord | null {
+  return session?.userId === owner.userId && session.keyId === owner.keyId ? session : null;
+}
+
+/** The last value of a chain stands for all before it, so comparing the head compares the history. */
+function isPrefix({ length, headBytes }: SessionRecord, chain: Uint8Array): boolean {
+  if (length === 0 || length > chainLength(chain)) return false;
+  return Buffer.compare(chain.subarray((length - 1) * 32, length * 32), headBytes) === 0;
+}

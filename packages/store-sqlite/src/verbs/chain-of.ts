@@ -1,0 +1,23 @@
+import { reading, readRow, type SessionRecord } from "@tollgate/store-sql";
+import type { Transaction } from "../database/transaction.ts";
+import { chainSlice } from "./chain.ts";
+import { lineageOf, type Stretch } from "./lineage-of.ts";
+
+/** The chain values of a Session's whole history. */
+export function chainOf(transaction: Transaction, session: SessionRecord): Uint8Array {
+  return Buffer.concat(
+    lineageOf(transaction, session).flatMap((stretch) => chainsOf(transaction, stretch)),
+  );
+}
+
+function chainsOf(transaction: Transaction, { session, end }: Stretch): readonly Uint8Array[] {
+  const parts = transaction.all(reading.chains, {
+    organization_id: session.organizationId,
+    session_id: session.id,
+    end,
+  });
+  return parts.map(readRow).map((part) => {
+    const kept = Math.min(part.integer("count"), end - part.integer("position"));
+    return chainSlice(part.bytes("chain"), 0, kept);
+  });
+}

@@ -1,0 +1,35 @@
+import type { LapsedStep, LeaseRenewal } from "@tollgate/core/store";
+import { leasing, readRow, stepFromRow } from "@tollgate/store-sql";
+import type { Connection } from "../database/connection.ts";
+import type { Transaction } from "../database/transaction.ts";
+
+export function renewLease(transaction: Transaction, lease: LeaseRenewal): void {
+  const { processId, renewal, until, steps } = lease;
+  const renewed = transaction.run(leasing.renew, {
+    process_id: processId,
+    renewal,
+    lapses_at: until,
+  });
+  if (renewed === 0) return;
+  for (const { stepId, outputTokens } of steps)
+    transaction.run(leasing.progress, {
+      process_id: processId,
+      step_id: stepId,
+      renewal,
+      output_tokens: outputTokens,
+    });
+}
+
+export function lapsedSteps(
+  connection: Connection,
+  query: { readonly at: number; readonly limit: number },
+): readonly LapsedStep[] {
+  return connection.all(leasing.lapsed, { at: query.at, limit: query.limit }).map((row) => {
+    const read = readRow(row);
+    return {
+      step: stepFromRow(row),
+      salt: read.bytesOrNull("salt") ?? new Uint8Array(),
+      outputTokens: read.integerOrNull("output_tokens"),
+    };
+  });
+}
