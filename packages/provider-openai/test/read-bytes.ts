@@ -1,0 +1,36 @@
+import type { CompletionEvent } from "@tollgate/core/provider";
+import { createAnswer } from "../src/answer.ts";
+import { createEventStream } from "../src/event-stream.ts";
+
+/** What comes of a stream's bytes, read in the given pieces, without a network. */
+export function readBytes(
+  pieces: Iterable<Uint8Array>,
+  eventBytes = 1_048_576,
+): readonly CompletionEvent[] {
+  const answer = createAnswer({ seed: "seed", secret: null });
+  const stream = createEventStream(answer, { eventBytes, secret: null });
+  const events: CompletionEvent[] = [];
+  for (const piece of pieces) stream.feed(piece, events);
+  answer.finish(events);
+  return events;
+}
+
+/** Cuts bytes at the given places. */
+export function cutAt(bytes: Uint8Array, places: readonly number[]): readonly Uint8Array[] {
+  const sorted = [...places].sort((a, b) => a - b);
+  return [0, ...sorted].map((from, at) => bytes.subarray(from, sorted[at] ?? bytes.length));
+}
+
+/** The events with neighbouring deltas of one kind joined: what an answer says, however it was cut. */
+export function joined(events: readonly CompletionEvent[]): readonly CompletionEvent[] {
+  const result: CompletionEvent[] = [];
+  for (const event of events) {
+    const last = result.at(-1);
+    if (event.type === "tool-call-delta" && last?.type === event.type && last.index === event.index)
+      result[result.length - 1] = { ...last, arguments: last.arguments + event.arguments };
+    else if ("text" in event && last && "text" in last && last.type === event.type)
+      result[result.length - 1] = { ...last, text: last.text + event.text };
+    else result.push(event);
+  }
+  return result;
+}
