@@ -1,1 +1,39 @@
-export {};
+/** The governed model gateway you embed. */
+export type { Activity, ActivityRecord } from "./administration/activity.ts";
+export type { BudgetRecord, BudgetStatus, Budgets } from "./administration/budgets.ts";
+export type { DecisionFilter, DecisionRecord, Decisions } from "./administration/decisions.ts";
+export type {
+  Acting,
+  KeyChange,
+  KeyCreation,
+  KeyRecord,
+  KeyReference,
+  Keys,
+} from "./administration/keys.ts";
+export type { List, Page, Paging } from "./administration/list.ts";
+export type {
+  SessionFilter,
+  SessionRecord,
+  Sessions,
+  TranscriptEntry,
+} from "./administration/sessions.ts";
+export type { AttemptRecord, StepFilter, StepRecord, Steps } from "./administration/steps.ts";
+export { everyOrganization, type OrganizationScope } from "./administration/tenant.ts";
+export type { RetryRules } from "./attempts/retry.ts";
+export type { BudgetConfiguration, BudgetLimit } from "./budgets/read-budget.ts";
+export type { GatewayEvent, Observer } from "./contracts/observer.ts";
+export type { PriceBook } from "./contracts/price-book.ts";
+export type { BudgetScope } from "./domain/budget.ts";
+export type { Deadlines, Limits } from "./domain/limits.ts";
+export type { ModelId } from "./domain/model-id.ts";
+export type { Price, PriceSource } from "./domain/price.ts";
+export type { ErrorCode } from "./errors/codes.ts";
+export { GatewayError } from "./errors/gateway-error.ts";
+export { createGateway, type Gateway, type Handler, type Handlers } from "./gateway.ts";
+export type { Answer } from "./http/answer.ts";
+export { type Clock, systemClock } from "./kernel/clock.ts";
+export type { Duration } from "./kernel/duration.ts";
+export { type IdSource, randomIds } from "./kernel/ids.ts";
+export { formatUsd } from "./kernel/nano-usd.ts";
+export type { GatewayOptions } from "./options.ts";
+export type { PriceTable } from "./routing/configured-prices.ts";

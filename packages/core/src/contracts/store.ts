@@ -28,11 +28,14 @@ export interface Store {
    * decision, the Step, its first attempt and the leaf. Refuses without writing anything.
    */
   openStep(intent: StepIntent): Promise<StepOpening>;
-  /** Ends the Step's running attempt and opens its next one, releasing the old attempt's holds and taking new ones. */
+  /**
+   * Ends the Step's running attempt and opens its next one, releasing the old attempt's holds and taking new ones.
+   * Rejects with `step_not_found` for no Step of the organization, `invalid_argument` for an attempt that does not run.
+   */
   openAttempt(intent: AttemptIntent): Promise<AttemptOpening>;
   /**
    * Writes how a Step ended: reply, attempts, charges against its holds, and the leaf. A Step is settled once:
-   * later settlements change nothing and are told so.
+   * later settlements change nothing and are told so. Rejects as `openAttempt` does.
    */
   settleStep(settlement: StepSettlement): Promise<SettleResult>;
   /** Writes a decision that let nothing happen, and its leaf. */
@@ -106,6 +109,7 @@ export type StepOpening =
       readonly opened: true;
       readonly sessionId: string;
       readonly turnId: string;
+      /** The Session this Step branched from; null when it continued or created one. */
       readonly branchedFromSessionId: string | null;
     }
   | { readonly opened: false; readonly refusal: OpeningRefusal };

@@ -1,6 +1,5 @@
 import type { AttemptSettlement } from "../contracts/store.ts";
 import type { UsageReport } from "../domain/completion-event.ts";
-import { tokensOfBytes } from "../domain/estimate.ts";
 import { costOf, type PriceSource } from "../domain/price.ts";
 import type { AttemptEnd, AttemptStart } from "../domain/step.ts";
 import { noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
@@ -12,7 +11,7 @@ export interface Observed {
   readonly providerRequestId: string | null;
   readonly providerModel: string | null;
   readonly usage: UsageReport;
-  readonly outputBytes: number;
+  readonly outputTokens: number;
   readonly toolCalls: number;
   readonly durationMs: number;
   readonly timeToFirstTokenMs: number | null;
@@ -56,10 +55,10 @@ export function meterAttempt(
 
 function usageOf(
   start: AttemptStart,
-  { usage: reported, outputBytes }: Observed,
+  { usage: reported, outputTokens }: Observed,
 ): { usage: Usage; basis: UsageBasis } {
   const promptTokens = reported.promptTokens ?? start.estimatedInputTokens;
-  const completionTokens = reported.completionTokens ?? tokensOfBytes(outputBytes);
+  const completionTokens = reported.completionTokens ?? outputTokens;
   const whole = reported.promptTokens !== undefined && reported.completionTokens !== undefined;
   return {
     usage: {
@@ -84,4 +83,27 @@ function costOfAttempt(
     return { costNanoUsd: reported.costNanoUsd, priceSource: "provider" };
   if (price === null) return { costNanoUsd: null, priceSource: "unknown" };
   return { costNanoUsd: costOf(usage, price), priceSource: price.source };
+}
+
+/** The usage record of an attempt whose process died: its estimated input and the output last recorded, else all it held. */
+export function meterInterrupted(
+  start: AttemptStart,
+  {
+    outputTokens,
+    durationMs,
+  }: { readonly outputTokens: number | null; readonly durationMs: number },
+): AttemptSettlement {
+  const observed: Observed = {
+    host: null,
+    bodySha256: null,
+    providerRequestId: null,
+    providerModel: null,
+    usage: {},
+    outputTokens: outputTokens ?? start.estimatedOutputTokens,
+    toolCalls: 0,
+    durationMs,
+    timeToFirstTokenMs: null,
+    nothingUsed: false,
+  };
+  return meterAttempt(start, { outcome: "interrupted", reason: "process_lost" }, observed);
 }

@@ -1,6 +1,6 @@
 import type { KeyRepository } from "../contracts/store.ts";
 import { keyIsLive } from "../domain/api-key.ts";
-import type { Caller } from "../domain/caller.ts";
+import type { Caller, Owner } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { KeyCache, KnownKey } from "./key-cache.ts";
@@ -20,6 +20,7 @@ export function createAuthenticator(
   keys: KeyRepository,
   cache: KeyCache,
   clock: Clock,
+  used: (owner: Owner) => void = () => {},
 ): Authenticator {
   async function read(digest: Buffer, digestHex: string): Promise<KnownKey | null> {
     const known = await keys.findByDigest(digest, clock.now());
@@ -35,7 +36,9 @@ export function createAuthenticator(
     const digestHex = digest.toString("hex");
     const known = (fresh ? null : cache.get(digestHex)) ?? (await read(digest, digestHex));
     if (!known || !keyIsLive(known.key, clock.now())) throw invalidApiKey();
-    return callerOf(known);
+    const caller = callerOf(known);
+    used(caller);
+    return caller;
   }
 
   return {

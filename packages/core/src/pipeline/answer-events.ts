@@ -1,6 +1,6 @@
 import { createWatchdog } from "../attempts/watchdog.ts";
 import { ProviderError } from "../contracts/provider.ts";
-import type { CompletionEvent } from "../domain/completion-event.ts";
+import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import type { SettledAnswer } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import { nextAttempt } from "./next-attempt.ts";
@@ -15,13 +15,13 @@ export async function* answerEvents(line: Line, run: Run, finish: () => void): E
   try {
     for (;;) {
       try {
-        yield* attemptEvents(line, run);
-        break;
+        const finishReason = yield* attemptEvents(line, run);
+        return await settleCompleted(line, run, finishReason);
       } catch (thrown) {
+        if (run.isEnding) throw thrown;
         run.attempt = await nextAttempt(line, run, failureOf(run, thrown));
       }
     }
-    return await settleCompleted(line, run);
   } catch (thrown) {
     if (!run.isEnding) await settleEnded(line, run, failureOf(run, thrown));
     throw visibleFailure(line, run, thrown);
@@ -36,7 +36,7 @@ export async function* answerEvents(line: Line, run: Run, finish: () => void): E
 async function* attemptEvents(
   line: Line,
   run: Run,
-): AsyncGenerator<readonly CompletionEvent[], void> {
+): AsyncGenerator<readonly CompletionEvent[], FinishReason> {
   const { attempt } = run;
   const { clock, deadlines } = line;
   const watchdog = createWatchdog(clock, deadlines, () => attempt.controller.abort(silent()));
@@ -53,7 +53,9 @@ async function* attemptEvents(
   } finally {
     watchdog.stop();
   }
-  if (attempt.fold.completion().finishReason === null) throw cut();
+  const { finishReason } = attempt.fold.completion();
+  if (finishReason === null) throw cut();
+  return finishReason;
 }
 
 function callProvider(line: Line, run: Run): AsyncIterable<readonly CompletionEvent[]> {

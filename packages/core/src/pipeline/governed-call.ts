@@ -1,6 +1,6 @@
 import type { Caller } from "../domain/caller.ts";
 import type { Completion } from "../domain/completion.ts";
-import type { CompletionEvent } from "../domain/completion-event.ts";
+import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { Endpoint } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
@@ -42,5 +42,6 @@ export interface GovernedAnswer {
 /** A completed and recorded answer. */
 export interface SettledAnswer {
   readonly completion: Completion;
+  readonly finishReason: FinishReason;
   readonly usage: Usage;
 }

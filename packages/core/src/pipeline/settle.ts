@@ -1,6 +1,8 @@
 import { ProviderError } from "../contracts/provider.ts";
 import type { AttemptSettlement, StepReply, StepSettlement } from "../contracts/store.ts";
 import { replyMessage } from "../domain/completion.ts";
+import type { FinishReason } from "../domain/completion-event.ts";
+import { tokensOfBytes } from "../domain/estimate.ts";
 import { commitContent } from "../domain/leaf-template.ts";
 import type { StepOutcome } from "../domain/step.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
@@ -13,14 +15,18 @@ import type { Line } from "./line.ts";
 import type { ClientClosed, Run } from "./run.ts";
 
 /** Settles a completed Step; only what this returns may be shown as complete. */
-export async function settleCompleted(line: Line, run: Run): Promise<SettledAnswer> {
+export async function settleCompleted(
+  line: Line,
+  run: Run,
+  finishReason: FinishReason,
+): Promise<SettledAnswer> {
   const completion = run.attempt.fold.completion();
   const attempt = meterRunning(line, run, {
     outcome: "completed",
     reason: run.isAbandoned ? "client_closed" : null,
   });
   await settle(line, run, attempt);
-  return { completion, usage: attempt.usage };
+  return { completion, finishReason, usage: attempt.usage };
 }
 
 /** Settles a Step that did not complete. Where that fails, it is left to recovery and the observers are told. */
@@ -64,7 +70,7 @@ export function meterRunning(
     providerRequestId,
     providerModel,
     usage: fold.completion().usage,
-    outputBytes: fold.outputBytes(),
+    outputTokens: tokensOfBytes(fold.outputBytes()),
     toolCalls,
     durationMs: line.clock.monotonic() - startedAt,
     timeToFirstTokenMs: firstTokenAt === null ? null : firstTokenAt - startedAt,

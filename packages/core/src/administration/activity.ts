@@ -1,0 +1,60 @@
+import type { PriceSource } from "../domain/price.ts";
+import type { Step } from "../domain/step.ts";
+import type { Line } from "../pipeline/line.ts";
+import type { List, Paging } from "./list.ts";
+import { listSteps, type StepFilter, type StepRecord, toStepRecord } from "./steps.ts";
+
+/** A successful completion (section 1): what was used, at what cost, through which key. */
+export interface ActivityRecord
+  extends Omit<StepRecord, "attempts" | "outcome" | "reason" | "head" | "replyHead"> {
+  readonly gateway: string;
+  /** The model's vendor, as its id names it. */
+  readonly provider: string;
+  readonly host: string | null;
+  readonly connection: "platform" | "customer";
+  readonly priceSource: PriceSource | null;
+  readonly durationMs: number;
+  readonly timeToFirstTokenMs: number | null;
+  readonly toolCalls: number;
+}
+
+/** The activity of an organization: a record for each successful completion. */
+export interface Activity {
+  /** Newest first. */
+  list(filter: Omit<StepFilter, "outcome">, paging?: Paging): List<ActivityRecord>;
+}
+
+export function createActivity(line: Line, ready: () => Promise<void>): Activity {
+  return {
+    list: (filter, paging) =>
+      listSteps(line, ready, {
+        filter: { ...filter, outcome: "completed" },
+        paging,
+        toRow: toActivityRecord,
+      }),
+  };
+}
+
+function toActivityRecord(step: Step): ActivityRecord {
+  const {
+    attempts,
+    outcome: _outcome,
+    reason: _reason,
+    head: _head,
+    replyHead: _replyHead,
+    ...record
+  } = toStepRecord(step);
+  const last = step.attempts.at(-1);
+  const end = last?.end;
+  return {
+    ...record,
+    gateway: last?.gateway ?? "",
+    provider: last?.vendor ?? "",
+    host: end?.host ?? null,
+    connection: last?.connection ?? "platform",
+    priceSource: end?.priceSource ?? null,
+    durationMs: attempts.reduce((sum, attempt) => sum + (attempt.durationMs ?? 0), 0),
+    timeToFirstTokenMs: end?.timeToFirstTokenMs ?? null,
+    toolCalls: end?.toolCalls ?? 0,
+  };
+}

@@ -1,0 +1,97 @@
+import type { SessionQuery } from "../contracts/store.ts";
+import type { Message } from "../domain/message.ts";
+import type { Session } from "../domain/session.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import type { Line } from "../pipeline/line.ts";
+import { type List, listOf, type Paging } from "./list.ts";
+import { type OrganizationScope, requireId, tenantOf, toIso } from "./tenant.ts";
+
+/** A persisted transcript of API calls (section 2.8). Times are ISO 8601. */
+export interface SessionRecord extends Omit<Session, "createdAt" | "updatedAt"> {
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** A stretch of a transcript: the messages one Step appended. */
+export interface TranscriptEntry {
+  readonly stepId: string;
+  readonly kind: "request" | "reply";
+  /** Position of its first message, from 0, and how many there are. */
+  readonly from: number;
+  readonly count: number;
+  /** Null where only digests are kept or the content was erased. */
+  readonly messages: readonly Message[] | null;
+}
+
+/** Which Sessions to list; every given member must match. */
+export interface SessionFilter extends OrganizationScope {
+  readonly user?: string;
+  readonly key?: string;
+  readonly source?: string;
+}
+
+/** Sessions and their transcripts. */
+export interface Sessions {
+  /** Most recently updated first. */
+  list(filter: SessionFilter, paging?: Paging): List<SessionRecord>;
+  /** @throws GatewayError `session_not_found` */
+  get(reference: { readonly organizationId: string; readonly id: string }): Promise<SessionRecord>;
+  /** The whole history in order, a branch's common part included. @throws GatewayError `session_not_found` */
+  transcript(reference: {
+    readonly organizationId: string;
+    readonly id: string;
+  }): Promise<readonly TranscriptEntry[]>;
+}
+
+export function createSessions({ store }: Line, ready: () => Promise<void>): Sessions {
+  return {
+    list: (filter, paging) =>
+      listOf(
+        async (storePaging) => {
+          await ready();
+          return store.sessions.list(queryOf(filter), storePaging);
+        },
+        toRecord,
+        paging,
+      ),
+    async get({ organizationId, id }) {
+      await ready();
+      const session = await store.sessions.get(
+        requireId("organizationId", organizationId),
+        requireId("id", id),
+      );
+      if (!session) throw notFound();
+      return toRecord(session);
+    },
+    async transcript({ organizationId, id }) {
+      await ready();
+      const parts = await store.sessions.transcript(
+        requireId("organizationId", organizationId),
+        requireId("id", id),
+      );
+      if (!parts) throw notFound();
+      return parts.map(({ content, ...part }) => ({
+        ...part,
+        messages: content && JSON.parse(Buffer.from(content).toString()),
+      }));
+    },
+  };
+}
+
+function queryOf(filter: SessionFilter): SessionQuery {
+  const { user, key, source } = filter;
+  return {
+    organizationId: tenantOf(filter),
+    ...(user === undefined ? {} : { userId: user }),
+    ...(key === undefined ? {} : { keyId: key }),
+    ...(source === undefined ? {} : { source }),
+  };
+}
+
+function toRecord(session: Session): SessionRecord {
+  return { ...session, createdAt: toIso(session.createdAt), updatedAt: toIso(session.updatedAt) };
+}
+
+function notFound(): GatewayError {
+  return new GatewayError("session_not_found", "There is no such Session in this organization.");
+}

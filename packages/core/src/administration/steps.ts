@@ -1,0 +1,257 @@
+import type { StepQuery } from "../contracts/store.ts";
+import { formatModelId, parseModelId } from "../domain/model-id.ts";
+import { selectsModel } from "../domain/model-pattern.ts";
+import { listed, type OneOrMany } from "../domain/pattern.ts";
+import type { ConnectionOwnership } from "../domain/policy-decision.ts";
+import type { PriceSource } from "../domain/price.ts";
+import type { Attempt, Endpoint, Step, StepOutcome } from "../domain/step.ts";
+import { addUsage, noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import type { Line } from "../pipeline/line.ts";
+import { type List, listOf, type Paging } from "./list.ts";
+import { fromIso, type OrganizationScope, requireId, tenantOf, toIso } from "./tenant.ts";
+
+/** Which Steps: every given member must match, and a list matches any of its values. */
+export interface StepFilter extends OrganizationScope {
+  readonly user?: OneOrMany;
+  readonly key?: OneOrMany;
+  readonly session?: OneOrMany;
+  readonly turn?: OneOrMany;
+  readonly decision?: OneOrMany;
+  readonly source?: OneOrMany;
+  readonly gateway?: OneOrMany;
+  /** Model patterns, applied to the model that was used. */
+  readonly model?: OneOrMany;
+  readonly connection?: OneOrMany<ConnectionOwnership>;
+  readonly host?: OneOrMany;
+  readonly outcome?: OneOrMany<StepOutcome | "open">;
+  readonly dataClass?: { readonly from?: string; readonly upTo?: string };
+  /** ISO 8601: opened at or after, and before. */
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/** One attempt: which model, over which account, what it used and cost, who is billed. */
+export interface AttemptRecord extends Usage {
+  readonly number: number;
+  readonly decisionId: string;
+  readonly model: string;
+  readonly connection: ConnectionOwnership;
+  /** Who the provider bills: the platform, or the organization's own account. */
+  readonly billedTo: "platform" | "organization";
+  readonly host: string | null;
+  readonly bodySha256: string | null;
+  readonly providerRequestId: string | null;
+  readonly providerModel: string | null;
+  readonly outcome: StepOutcome | "open";
+  readonly reason: string | null;
+  readonly usageBasis: UsageBasis | null;
+  /** Nanodollars; null when no price is known. */
+  readonly costNanoUsd: number | null;
+  readonly priceSource: PriceSource | null;
+  readonly startedAt: string;
+  readonly durationMs: number | null;
+  readonly timeToFirstTokenMs: number | null;
+  readonly toolCalls: number;
+}
+
+/** One POST inside a Turn, whatever its end; its usage and cost are the sums over its attempts. */
+export interface StepRecord extends Usage {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly userId: string;
+  readonly keyId: string;
+  readonly keyLabel: string;
+  readonly source: string;
+  readonly endpoint: Endpoint;
+  readonly stream: boolean;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly stepNumber: number;
+  readonly dataClass: string;
+  readonly decisionId: string;
+  readonly requestedModel: string;
+  /** The model of the last attempt. */
+  readonly model: string;
+  readonly outcome: StepOutcome | "open";
+  readonly reason: string | null;
+  readonly finishReason: string | null;
+  readonly usageBasis: UsageBasis | null;
+  /** Nanodollars; null when the price of an attempt is not known. */
+  readonly costNanoUsd: number | null;
+  readonly openedAt: string;
+  readonly settledAt: string | null;
+  readonly attempts: readonly AttemptRecord[];
+  readonly head: string;
+  readonly replyHead: string | null;
+}
+
+/** Every Step: where money adds up. */
+export interface Steps {
+  /** Newest first. */
+  list(filter: StepFilter, paging?: Paging): List<StepRecord>;
+  /** @throws GatewayError `step_not_found` */
+  get(reference: { readonly organizationId: string; readonly id: string }): Promise<StepRecord>;
+}
+
+export function createSteps(line: Line, ready: () => Promise<void>): Steps {
+  return {
+    list: (filter, paging) => listSteps(line, ready, { filter, paging, toRow: toStepRecord }),
+    async get({ organizationId, id }) {
+      await ready();
+      const step = await line.store.steps.get(
+        requireId("organizationId", organizationId),
+        requireId("id", id),
+      );
+      if (!step)
+        throw new GatewayError("step_not_found", "There is no such Step in this organization.");
+      return toStepRecord(step);
+    },
+  };
+}
+
+/** Lists Steps as rows of some kind. Model patterns are applied here, so a page can be shorter than its limit. */
+export function listSteps<Row>(
+  line: Line,
+  ready: () => Promise<void>,
+  {
+    filter,
+    paging,
+    toRow,
+  }: {
+    readonly filter: StepFilter;
+    readonly paging: Paging | undefined;
+    readonly toRow: (step: Step) => Row;
+  },
+): List<Row> {
+  return listOf(
+    async (storePaging) => {
+      await ready();
+      return line.store.steps.list(queryOf(filter, line.dataClasses), storePaging);
+    },
+    (step) => (matchesPattern(filter.model, step) ? toRow(step) : null),
+    paging,
+  );
+}
+
+function matchesPattern(model: OneOrMany | undefined, step: Step): boolean {
+  const last = step.attempts.at(-1);
+  return model === undefined || (last !== undefined && selectsModel(model, last));
+}
+
+function queryOf(filter: StepFilter, dataClasses: readonly string[]): StepQuery {
+  const { dataClass, from, to } = filter;
+  const selectors = {
+    userId: filter.user,
+    keyId: filter.key,
+    sessionId: filter.session,
+    turnId: filter.turn,
+    decisionId: filter.decision,
+    source: filter.source,
+    gateway: filter.gateway,
+    connection: filter.connection,
+    host: filter.host,
+    outcome: filter.outcome,
+    ...exactModel(filter.model),
+  };
+  const given = Object.entries(selectors).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, listed(value)]],
+  );
+  return {
+    organizationId: tenantOf(filter),
+    ...Object.fromEntries(given),
+    ...(dataClass === undefined ? {} : { dataClass: classesBetween(dataClasses, dataClass) }),
+    ...(from === undefined ? {} : { from: fromIso("from", from) }),
+    ...(to === undefined ? {} : { to: fromIso("to", to) }),
+  };
+}
+
+/** One plain model id is left to the store's own filter. */
+function exactModel(model: OneOrMany | undefined): {
+  readonly gateway?: string;
+  readonly vendor?: string;
+  readonly model?: string;
+} {
+  if (model === undefined) return {};
+  const patterns = listed(model);
+  const wrong = patterns.find((pattern) => parseModelId(pattern) === null);
+  if (wrong !== undefined) {
+    throw new GatewayError(
+      "invalid_argument",
+      `${wrong} is not a model pattern <gateway>/<vendor>/<model>.`,
+      { param: "model" },
+    );
+  }
+  const [only, ...others] = patterns;
+  const id =
+    only === undefined || others.length > 0 || only.includes("*") ? null : parseModelId(only);
+  return id ?? {};
+}
+
+function classesBetween(
+  dataClasses: readonly string[],
+  { from, upTo }: { readonly from?: string; readonly upTo?: string },
+): readonly string[] {
+  const unknown = [from, upTo].find((name) => name !== undefined && !dataClasses.includes(name));
+  if (unknown !== undefined)
+    throw new GatewayError("invalid_argument", `${unknown} is not a data class.`, {
+      param: "dataClass",
+    });
+  const first = from === undefined ? 0 : dataClasses.indexOf(from);
+  const last = upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo);
+  return dataClasses.slice(first, last + 1);
+}
+
+export function toStepRecord(step: Step): StepRecord {
+  const { attempts, openedAt, settledAt, outcome, ...rest } = step;
+  const ends = attempts.flatMap(({ end }) => end ?? []);
+  const last = attempts.at(-1);
+  return {
+    ...rest,
+    model: last === undefined ? step.requestedModel : formatModelId(last),
+    outcome: outcome ?? "open",
+    ...ends.map(({ usage }) => usage).reduce(addUsage, noUsage),
+    usageBasis:
+      ends.length === 0
+        ? null
+        : ends.some((end) => end.usageBasis === "estimated")
+          ? "estimated"
+          : "reported",
+    costNanoUsd: totalCost(ends.map((end) => end.costNanoUsd)),
+    openedAt: toIso(openedAt),
+    settledAt: toIso(settledAt),
+    attempts: attempts.map(toAttemptRecord),
+  };
+}
+
+function totalCost(costs: readonly (number | null)[]): number | null {
+  return costs.reduce<number | null>(
+    (sum, cost) => (sum === null || cost === null ? null : sum + cost),
+    0,
+  );
+}
+
+function toAttemptRecord(attempt: Attempt): AttemptRecord {
+  const { end } = attempt;
+  return {
+    number: attempt.number,
+    decisionId: attempt.decisionId,
+    model: formatModelId(attempt),
+    connection: attempt.connection,
+    billedTo: attempt.connection === "customer" ? "organization" : "platform",
+    host: end?.host ?? null,
+    bodySha256: end?.bodySha256 ?? null,
+    providerRequestId: end?.providerRequestId ?? null,
+    providerModel: end?.providerModel ?? null,
+    outcome: end?.outcome ?? "open",
+    reason: end?.reason ?? null,
+    ...(end?.usage ?? noUsage),
+    usageBasis: end?.usageBasis ?? null,
+    costNanoUsd: end?.costNanoUsd ?? null,
+    priceSource: end?.priceSource ?? null,
+    startedAt: toIso(attempt.startedAt),
+    durationMs: end?.durationMs ?? null,
+    timeToFirstTokenMs: end?.timeToFirstTokenMs ?? null,
+    toolCalls: end?.toolCalls ?? 0,
+  };
+}

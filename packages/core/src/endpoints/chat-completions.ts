@@ -1,0 +1,75 @@
+import type { Answer } from "../http/answer.ts";
+import { readJson } from "../http/read-json.ts";
+import { execute } from "../pipeline/execute.ts";
+import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
+import type { Line } from "../pipeline/line.ts";
+import { decisionHeaders } from "../pipeline/with-decision.ts";
+import { chatCompletionBody } from "../wire/chat-completions/body.ts";
+import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
+import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
+import { parseChatCompletion } from "../wire/chat-completions/parse.ts";
+import { asCaller, type EndpointContext, jsonHeaders } from "./endpoint.ts";
+import { presentStream, type StreamWriter } from "./present-stream.ts";
+
+/** POST /v1/chat/completions (section 4.1). */
+export function chatCompletions(context: EndpointContext, request: Request): Promise<Answer> {
+  const { line } = context;
+  return asCaller(context, request, async (caller) => {
+    const parsed = parseChatCompletion(await readJson(request, line.limits), line.limits);
+    const answer = await execute(line, {
+      ...parsed,
+      caller,
+      endpoint: "chat_completions",
+      dataClass: request.headers.get(line.headerNames.dataSensitivity),
+      signal: request.signal,
+    });
+    const head = headOf(answer, parsed.model);
+    return parsed.stream
+      ? presentStream(line, answer, chunkWriter(head, parsed.includeUsage))
+      : presentBody(line, answer, head);
+  });
+}
+
+function headOf(
+  { stepId, openedAt, sessionId, turnId }: GovernedAnswer,
+  model: string,
+): ChatCompletionHead {
+  return {
+    id: `chatcmpl-${stepId}`,
+    created: Math.floor(openedAt / 1_000),
+    model,
+    sessionId,
+    turnId,
+  };
+}
+
+function chunkWriter(head: ChatCompletionHead, includeUsage: boolean): StreamWriter {
+  const chunks = createChunkWriter({ ...head, includeUsage });
+  return {
+    write: chunks.write,
+    finish: ({ finishReason, usage }) => chunks.finish(finishReason, usage),
+    fail: chunks.fail,
+  };
+}
+
+/** The plain body is the fold of the same events a stream would send. */
+async function presentBody(
+  line: Line,
+  answer: GovernedAnswer,
+  head: ChatCompletionHead,
+): Promise<Answer> {
+  const { completion, usage } = await settled(answer);
+  return {
+    status: 200,
+    headers: { ...jsonHeaders, ...decisionHeaders(line.headerNames, answer) },
+    body: chatCompletionBody(head, completion, usage),
+  };
+}
+
+/** Reads an answer to its end. */
+export async function settled({ events }: GovernedAnswer): Promise<SettledAnswer> {
+  for (;;) {
+    const { done, value } = await events.next();
+    if (done) return value;
+  }
+}

@@ -1,0 +1,39 @@
+import type { Caller } from "../domain/caller.ts";
+import type { Answer } from "../http/answer.ts";
+import { bearerToken } from "../http/headers.ts";
+import type { Authenticator } from "../identity/authenticate.ts";
+import type { Line } from "../pipeline/line.ts";
+
+/** What every endpoint is given. */
+export interface EndpointContext {
+  readonly line: Line;
+  readonly authenticator: Authenticator;
+}
+
+/** Answers one route. `tail` is what the path has beyond the route's fixed part. */
+export type Endpoint = (
+  context: EndpointContext,
+  request: Request,
+  tail: string,
+) => Promise<Answer>;
+
+/**
+ * Runs a governed request for its caller. Opening a Step re-reads the key; a request that fails before it is answered
+ * only after a fresh read, so that a revoked key is refused at once.
+ */
+export async function asCaller<Result>(
+  { authenticator }: EndpointContext,
+  request: Request,
+  run: (caller: Caller) => Promise<Result>,
+): Promise<Result> {
+  const token = bearerToken(request.headers);
+  const caller = await authenticator.authenticate(token);
+  try {
+    return await run(caller);
+  } catch (error) {
+    await authenticator.authenticateFresh(token);
+    throw error;
+  }
+}
+
+export const jsonHeaders = { "content-type": "application/json" } as const;

@@ -1,0 +1,86 @@
+import type { Caller } from "../domain/caller.ts";
+import { formatModelId, parseModelId } from "../domain/model-id.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import type { Answer } from "../http/answer.ts";
+import { bearerToken } from "../http/headers.ts";
+import type { Line } from "../pipeline/line.ts";
+import { decide } from "../policy/decide.ts";
+import { type EndpointContext, jsonHeaders } from "./endpoint.ts";
+
+/** GET /v1/models: the models each gateway lists, narrowed by the key's own models and a dry run of the policy. */
+export async function listModels(
+  { line, authenticator }: EndpointContext,
+  request: Request,
+): Promise<Answer> {
+  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+  const data = listedModels(line)
+    .filter((id) => mayUse(line, caller, id))
+    .map(modelObject);
+  return { status: 200, headers: jsonHeaders, body: JSON.stringify({ object: "list", data }) };
+}
+
+/** GET /v1/models/{id}: one of the above; the id holds slashes, written plainly or escaped. */
+export async function getModel(
+  { line, authenticator }: EndpointContext,
+  request: Request,
+  tail: string,
+): Promise<Answer> {
+  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+  const id = decoded(tail);
+  if (id === null || !listedModels(line).includes(id) || !mayUse(line, caller, id)) {
+    throw new GatewayError(
+      "model_not_found",
+      "The model does not exist, or the API key may not use it.",
+      {
+        param: "model",
+      },
+    );
+  }
+  return { status: 200, headers: jsonHeaders, body: JSON.stringify(modelObject(id)) };
+}
+
+function listedModels(line: Line): readonly string[] {
+  return [...line.providers].flatMap(([gateway, provider]) =>
+    Object.keys(provider.models).map((model) => `${gateway}/${model}`),
+  );
+}
+
+/** A dry run: it is not recorded, and asks for nothing special at the key's default class. */
+function mayUse(line: Line, caller: Caller, id: string): boolean {
+  const model = parseModelId(id);
+  const provider = model && line.providers.get(model.gateway);
+  if (!model || !provider) return false;
+  const facts = {
+    organization: caller.organizationId,
+    user: caller.userId,
+    key: caller.keyId,
+    source: caller.source,
+    dataClass: caller.defaultDataClass,
+    ...model,
+    connection: provider.connection,
+    tools: false,
+    images: false,
+    structuredOutput: false,
+    estimatedInputTokens: 0,
+    estimatedOutputTokens: 0,
+    estimatedCostNanoUsd: 0,
+  };
+  const verdict = decide(line.policy, facts, {
+    models: caller.models,
+    dataClasses: line.dataClasses,
+  });
+  return verdict.effect === "permit";
+}
+
+function modelObject(id: string): object {
+  return { id, object: "model", created: 0, owned_by: parseModelId(id)?.vendor ?? "" };
+}
+
+function decoded(text: string): string | null {
+  try {
+    const id = parseModelId(decodeURIComponent(text));
+    return id && formatModelId(id);
+  } catch {
+    return null;
+  }
+}

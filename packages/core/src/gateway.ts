@@ -1,0 +1,170 @@
+import { type Activity, createActivity } from "./administration/activity.ts";
+import { type Budgets, createBudgets } from "./administration/budgets.ts";
+import { createDecisions, type Decisions } from "./administration/decisions.ts";
+import { createKeys, type Keys } from "./administration/keys.ts";
+import { createSessions, type Sessions } from "./administration/sessions.ts";
+import { createSteps, type Steps } from "./administration/steps.ts";
+import { chatCompletions } from "./endpoints/chat-completions.ts";
+import type { Endpoint, EndpointContext } from "./endpoints/endpoint.ts";
+import { getModel, listModels } from "./endpoints/models.ts";
+import { endpointOf } from "./endpoints/routes.ts";
+import { errorBody, GatewayError, toGatewayError } from "./errors/gateway-error.ts";
+import type { Answer } from "./http/answer.ts";
+import { requireSmallHeaders } from "./http/headers.ts";
+import { toResponse } from "./http/to-response.ts";
+import { createAuthenticator } from "./identity/authenticate.ts";
+import { createKeyCache } from "./identity/key-cache.ts";
+import { createLastUsed } from "./identity/last-used.ts";
+import { type GatewayOptions, readOptions } from "./options.ts";
+import { durable } from "./pipeline/durable.ts";
+import { createMaintenance } from "./pipeline/maintenance.ts";
+import { recoverSteps } from "./pipeline/recover.ts";
+
+/** Answers a web request. */
+export type Handler = (request: Request) => Promise<Response>;
+
+/** The handlers of a gateway by name, for hosts that route by themselves. */
+export interface Handlers {
+  readonly chatCompletions: Handler;
+  readonly listModels: Handler;
+  readonly getModel: Handler;
+}
+
+/** A governed model gateway: one handler for every route, and its administration. */
+export interface Gateway {
+  /**
+   * Answers a request to any path that ends in one of the routes after its last `/v1/`. Takes what `fetch` takes, and
+   * is bound, so that it can be given to an SDK in place of `fetch`; the second argument after a Request is ignored.
+   * Every failure is an answer, except that a caller who aborts gets the rejection `fetch` would give.
+   */
+  readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>;
+  /** What a binding uses instead of `fetch`: the same answer before it becomes a `Response`. */
+  readonly answer: (request: Request) => Promise<Answer>;
+  readonly handlers: Handlers;
+  readonly keys: Keys;
+  readonly budgets: Budgets;
+  readonly activity: Activity;
+  readonly steps: Steps;
+  readonly sessions: Sessions;
+  readonly decisions: Decisions;
+  /** Opens the store, brings it up to date and checks it. Runs by itself at the first request. */
+  ready(): Promise<void>;
+  /** Settles the Steps of processes that are gone, and says how many. Runs by itself while the gateway is open. */
+  recover(): Promise<number>;
+  /** Stops admitting, waits for running Steps to settle, and closes providers and store. Safe to call twice. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Makes a gateway. Opens nothing until it is first used, so it is safe in a build step.
+ * @throws GatewayError `invalid_configuration`, naming every problem of the options at once.
+ */
+export function createGateway<const Providers extends GatewayOptions["providers"]>(
+  options: GatewayOptions<keyof Providers & string> & { readonly providers: Providers },
+): Gateway {
+  const line = readOptions(options);
+  const { store, clock, ids } = line;
+  const lastUsed = createLastUsed(store.keys, clock);
+  const authenticator = createAuthenticator(
+    store.keys,
+    createKeyCache(clock),
+    clock,
+    lastUsed.note,
+  );
+  const maintenance = createMaintenance(line, { recovers: options.maintenance ?? true });
+  const context: EndpointContext = { line, authenticator };
+  let opening: Promise<void> | null = null;
+  let closing: Promise<void> | null = null;
+
+  async function open(): Promise<void> {
+    await store.migrate();
+    await maintenance.start();
+  }
+
+  function ready(): Promise<void> {
+    if (opening) return opening;
+    const attempt = open();
+    opening = attempt;
+    attempt.catch(() => {
+      if (opening === attempt) opening = null;
+    });
+    return attempt;
+  }
+
+  async function shutDown(): Promise<void> {
+    await line.openSteps.idle();
+    await opening?.catch(() => {});
+    await maintenance.stop();
+    await lastUsed.flush();
+    await Promise.all([...line.providers.values()].map((provider) => provider.close()));
+    await store.close();
+  }
+
+  async function answer(request: Request, endpoint?: Endpoint): Promise<Answer> {
+    const requestId = ids.uuid();
+    try {
+      if (closing) throw shuttingDown();
+      requireSmallHeaders(request.headers, line.limits.headerBytes);
+      const found = endpoint ? { endpoint, tail: tailOf(request) } : endpointOf(request);
+      await durable(ready());
+      const answered = await found.endpoint(context, request, found.tail);
+      return { ...answered, headers: { ...answered.headers, "x-request-id": requestId } };
+    } catch (thrown) {
+      if (request.signal?.aborted) throw request.signal.reason;
+      return errorAnswer(toGatewayError(thrown), requestId);
+    }
+  }
+
+  const handler =
+    (endpoint: Endpoint): Handler =>
+    async (request) =>
+      toResponse(await answer(request, endpoint));
+
+  const close = (): Promise<void> => {
+    closing ??= shutDown();
+    return closing;
+  };
+
+  return {
+    fetch: async (input, init) =>
+      toResponse(await answer(input instanceof Request ? input : new Request(input, init))),
+    answer: (request) => answer(request),
+    handlers: {
+      chatCompletions: handler(chatCompletions),
+      listModels: handler(listModels),
+      getModel: handler(getModel),
+    },
+    keys: createKeys(line, ready),
+    budgets: createBudgets(line, ready),
+    activity: createActivity(line, ready),
+    steps: createSteps(line, ready),
+    sessions: createSessions(line, ready),
+    decisions: createDecisions(line, ready),
+    ready,
+    async recover() {
+      await ready();
+      return recoverSteps(line);
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function tailOf(request: Request): string {
+  return new URL(request.url).pathname.split("/v1/models/").at(-1) ?? "";
+}
+
+function errorAnswer(error: GatewayError, requestId: string): Answer {
+  return {
+    status: error.status,
+    headers: { ...error.headers, "content-type": "application/json", "x-request-id": requestId },
+    body: errorBody(error),
+  };
+}
+
+function shuttingDown(): GatewayError {
+  return new GatewayError("overloaded", "The gateway is shutting down.", {
+    headers: { "retry-after": "1" },
+  });
+}

@@ -1,0 +1,89 @@
+import type { PriceBook } from "../contracts/price-book.ts";
+import type { ModelConfiguration, Provider } from "../contracts/provider.ts";
+import { formatModelId, type ModelId } from "../domain/model-id.ts";
+import type { Price } from "../domain/price.ts";
+import { parseUsd } from "../kernel/nano-usd.ts";
+
+/** Prices under full model ids, in US dollars per million tokens. */
+export type PriceTable = Readonly<Record<string, ModelConfiguration>>;
+
+/** Whether prices are given as a book rather than a table. */
+export function isPriceBook(prices: PriceBook | PriceTable): prices is PriceBook {
+  return typeof prices.priceOf === "function";
+}
+
+/** Asks each book in turn: the first that knows the model wins. */
+export function firstPrice(books: readonly PriceBook[]): PriceBook {
+  return {
+    priceOf(model, at) {
+      for (const book of books) {
+        const price = book.priceOf(model, at);
+        if (price) return price;
+      }
+      return null;
+    },
+  };
+}
+
+/** A table of prices as a book; a model without both prices has none. */
+export function tableBook(table: PriceTable): PriceBook {
+  const prices = new Map(Object.entries(table).map(([id, written]) => [id, readPrice(written)]));
+  return { priceOf: (model) => prices.get(formatModelId(model)) ?? null };
+}
+
+/** The prices that providers are configured with, under full ids. */
+export function providerTable(providers: ReadonlyMap<string, Provider>): PriceTable {
+  return Object.fromEntries(
+    [...providers].flatMap(([gateway, provider]) =>
+      Object.entries(provider.models).map(([model, written]) => [`${gateway}/${model}`, written]),
+    ),
+  );
+}
+
+/** What is wrong with a table, one sentence each. */
+export function priceProblems(table: PriceTable): readonly string[] {
+  return Object.entries(table).flatMap(([id, written]) => {
+    const amounts = [written.input, written.output, written.cachedInput].filter(
+      (amount) => amount !== undefined,
+    );
+    const problems: string[] = [];
+    if (amounts.some((amount) => parseUsd(amount) === null)) {
+      problems.push(
+        `Model ${id}: a price must be US dollars per million tokens, from 0, to the nanodollar.`,
+      );
+    }
+    if ((written.input === undefined) !== (written.output === undefined)) {
+      problems.push(`Model ${id}: a price needs both input and output.`);
+    }
+    const cap = written.maxOutputTokens;
+    if (cap !== undefined && (!Number.isSafeInteger(cap) || cap < 1)) {
+      problems.push(`Model ${id}: maxOutputTokens must be a whole number from 1.`);
+    }
+    return problems;
+  });
+}
+
+/** The most tokens a model can answer with, where a table says so. */
+export function outputCaps(tables: readonly PriceTable[]): (model: ModelId) => number | null {
+  return (model) => {
+    const id = formatModelId(model);
+    for (const table of tables) {
+      const cap = Object.hasOwn(table, id) ? table[id]?.maxOutputTokens : undefined;
+      if (cap !== undefined) return cap;
+    }
+    return null;
+  };
+}
+
+function readPrice({ input, output, cachedInput }: ModelConfiguration): Price | null {
+  const rates = [input, output].map((amount) => (amount === undefined ? null : parseUsd(amount)));
+  const [inputRate, outputRate] = rates;
+  if (inputRate == null || outputRate == null) return null;
+  const cached = cachedInput === undefined ? null : parseUsd(cachedInput);
+  return {
+    input: inputRate,
+    output: outputRate,
+    ...(cached === null ? {} : { cachedInput: cached }),
+    source: "custom",
+  };
+}
