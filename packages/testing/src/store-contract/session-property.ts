@@ -9,6 +9,8 @@ import { createSessionReference, type SessionReference } from "./session-referen
 /** One request of a random tree: a history known so far, cut, extended, and sent with or without ids. */
 interface Send {
   readonly type: "send";
+  /** Which of two keys of the same user sends it. */
+  readonly key: number;
   readonly from: number;
   readonly drop: number;
   readonly add: readonly TestMessage[];
@@ -18,6 +20,7 @@ interface Send {
 
 interface Settle {
   readonly type: "settle";
+  readonly key: number;
   readonly which: number;
   readonly reply: readonly TestMessage[];
   readonly completes: boolean;
@@ -28,6 +31,7 @@ const message = fc.constantFrom(user("a"), user("b"), assistant("a"), assistant(
 
 const send: fc.Arbitrary<Send> = fc.record({
   type: fc.constant("send"),
+  key: fc.nat(1),
   from: fc.nat(1_000),
   drop: fc.nat(3),
   add: fc.array(message, { maxLength: 3 }),
@@ -37,6 +41,7 @@ const send: fc.Arbitrary<Send> = fc.record({
 
 const settle: fc.Arbitrary<Settle> = fc.record({
   type: fc.constant("settle"),
+  key: fc.nat(1),
   which: fc.nat(1_000),
   reply: fc.array(message, { minLength: 1, maxLength: 2 }),
   completes: fc.boolean(),
@@ -46,7 +51,7 @@ const commands = fc.array(
   fc.oneof({ weight: 3, arbitrary: send }, { weight: 2, arbitrary: settle }),
   {
     minLength: 5,
-    maxLength: 30,
+    maxLength: 40,
   },
 );
 
@@ -58,10 +63,11 @@ export function sessionPropertyTests(test: ContractTest): void {
       fc.asyncProperty(commands, async (list) => {
         // Each run has an organization of its own, so that one store serves all of them.
         const intents = createIntents(`organization-${++runs}`);
-        await store.keys.insert(intents.key());
-        const run = createRun(store, intents);
-        for (const command of list) await run.execute(command);
-        await run.compareTranscripts();
+        const keys = [intents, intents.as({ keyId: "key-2" })];
+        for (const key of keys) await store.keys.insert(key.key());
+        const sides = keys.map((key) => createRun(store, key));
+        for (const command of list) await sides[command.key]?.execute(command);
+        for (const side of sides) await side.compareTranscripts();
       }),
       { numRuns: 60, seed: 20_260_105 },
     );

@@ -3,6 +3,7 @@ import { expect } from "vitest";
 import { assistant, chainOf, hex, tool, user } from "./chain.ts";
 import type { ContractTest } from "./contract-test.ts";
 import { createConversation, overridesOf } from "./conversation.ts";
+import { messagesOf } from "./transcripts.ts";
 
 const organizationId = "acme";
 
@@ -111,6 +112,25 @@ export function sessionTests(test: ContractTest): void {
       const transcript = await store.sessions.transcript(organizationId, step.sessionId);
       expect(transcript).toHaveLength(1);
     }
+  });
+
+  test("concurrent appends lose nothing, and every Step stays", async ({ store, intents }) => {
+    const { open } = createConversation(store, intents);
+    const history = [user("a"), ...Array.from({ length: 12 }, (_, at) => tool(`${at}`))];
+    const first = await open(history.slice(0, 1));
+    const lengths = [3, 9, 5, 13, 7, 11, 2, 13];
+    const named = { sessionId: first.sessionId };
+    const steps = await Promise.all(lengths.map((length) => open(history.slice(0, length), named)));
+    const ids = [first, ...steps].map(({ intent }) => intent.stepId);
+    const list = await store.steps.list({ organizationId }, { cursor: null, limit: 99 });
+    expect(list.data.map(({ id }) => id).sort()).toEqual(ids.sort());
+    // A request that a longer one overtook is a rewind of the named Session; each history is whole.
+    for (const { sessionId, intent } of steps) {
+      const texts = await messagesOf(store, sessionId);
+      expect(texts.slice(0, intent.transcript.messages.length)).toEqual(intent.transcript.messages);
+    }
+    const whole = await messagesOf(store, first.sessionId);
+    expect(whole).toEqual(history.map(({ json }) => json));
   });
 
   test("the longest history wins over the most recently updated", async ({ store, intents }) => {

@@ -38,6 +38,21 @@ export function transcriptTests(test: ContractTest): void {
     );
   });
 
+  test("bytes are the store's own: neither caller nor reader can change them later", async ({
+    store,
+    intents,
+  }) => {
+    const { open } = createConversation(store, intents);
+    const { intent, sessionId } = await open([user("a")]);
+    const settlement = intents.settlement(intent, { reply: [assistant("b")] });
+    const expected = [contentOf([user("a")]), contentOf([assistant("b")])].map(hex);
+    await store.settleStep(settlement);
+    settlement.reply?.content?.fill(0);
+    const read = async () => (await store.sessions.transcript(organizationId, sessionId)) ?? [];
+    for (const { content } of await read()) content?.fill(0);
+    expect((await read()).map(({ content }) => hex(content ?? undefined))).toEqual(expected);
+  });
+
   test("other texts of records read back equal", async ({ store, intents }) => {
     const text = hardTexts.filter((part) => part.isWellFormed()).join("|");
     const intent = intents.step([user("a")], { requestedModel: text, source: text });
