@@ -4,7 +4,8 @@ import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { user } from "./chain.ts";
 import type { ContractTest } from "./contract-test.ts";
-import { attemptSettlement, createIntents, type Intents } from "./intents.ts";
+import { createIntents, type Intents } from "./intents.ts";
+import { attemptSettlement } from "./settlement-intent.ts";
 
 const limits = [300, 500, 800] as const;
 

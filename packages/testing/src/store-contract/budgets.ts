@@ -2,7 +2,7 @@ import type { BudgetCounter, StepOutcome, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
 import { type ContractTest, opened } from "./contract-test.ts";
-import { attemptSettlement } from "./intents.ts";
+import { attemptSettlement } from "./settlement-intent.ts";
 
 const organizationId = "acme";
 

@@ -1,7 +1,8 @@
 import type { StepIntent, Store } from "@tollgate/core/store";
 import type { TestMessage } from "./chain.ts";
 import { opened } from "./contract-test.ts";
-import type { Intents, StepOverrides } from "./intents.ts";
+import type { Intents } from "./intents.ts";
+import type { StepOverrides } from "./step-intent.ts";
 
 /** A Step that a conversation opened, and where the store put it. */
 export interface OpenedStep {

@@ -205,6 +205,16 @@ export function sessionTests(test: ContractTest): void {
     expect((await open(more, { source: "app" })).sessionId).toBe(app.sessionId);
   });
 
+  test("an empty history matches nothing", async ({ store, intents }) => {
+    const { open } = createConversation(store, intents);
+    const empty = await open([]);
+    await store.settleStep(intents.settlement(empty.intent, { outcome: "failed" }));
+    const session = await store.sessions.get(organizationId, empty.sessionId);
+    expect(session).toMatchObject({ head: "", length: 0 });
+    for (const messages of [[], [user("a")]])
+      expect((await open(messages)).sessionId).not.toBe(empty.sessionId);
+  });
+
   test("a denied Step leaves no Session behind and does not move one forward", async ({
     store,
     intents,

@@ -2,7 +2,7 @@ import { commitContent, leafHash } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, chainOf, contentOf, hex, user } from "./chain.ts";
 import { type ContractTest, opened } from "./contract-test.ts";
-import { attemptSettlement } from "./intents.ts";
+import { attemptSettlement } from "./settlement-intent.ts";
 
 const wholePage = { cursor: null, limit: 100 };
 const organizationId = "acme";

@@ -1,0 +1,121 @@
+import type {
+  AttemptStart,
+  Owner,
+  PolicyDecision,
+  StepIntent,
+  TranscriptIntent,
+} from "@tollgate/core/store";
+import { chainOf, sha256, type TestMessage } from "./chain.ts";
+
+/** Overrides of a Step's intent; those of its transcript stand beside them. */
+export type StepOverrides = Partial<Omit<StepIntent, "transcript">> & {
+  readonly transcript?: Partial<TranscriptIntent>;
+};
+
+/** Ids and times that count up. */
+export interface Source {
+  id(): string;
+  now(): number;
+}
+
+export function decisionFor(owner: Owner, source: Source): PolicyDecision {
+  return {
+    id: source.id(),
+    at: source.now(),
+    effect: "permit",
+    rules: ["default"],
+    reason: "because",
+    obligations: { fallbacks: ["sim/vendor/other"], maxOutputTokens: 100 },
+    facts: {
+      organization: owner.organizationId,
+      user: owner.userId,
+      key: owner.keyId,
+      source: "api",
+      dataClass: "D1_INTERNAL",
+      gateway: "sim",
+      vendor: "vendor",
+      model: "echo",
+      connection: "platform",
+      store: true,
+      tools: true,
+      images: false,
+      structuredOutput: false,
+      estimatedInputTokens: 12,
+      estimatedOutputTokens: 100,
+      estimatedCostNanoUsd: 1_234,
+    },
+    policyVersion: "version-1",
+    firstDecisionId: null,
+  };
+}
+
+interface StepParts {
+  readonly messages: readonly TestMessage[];
+  readonly decision: PolicyDecision;
+  readonly overrides: StepOverrides;
+}
+
+export function stepFor(
+  owner: Owner,
+  source: Source,
+  salt: Uint8Array,
+  parts: StepParts,
+): StepIntent {
+  const { messages, decision, overrides } = parts;
+  const { transcript, ...rest } = overrides;
+  const stepId = source.id();
+  const at = source.now();
+  return {
+    stepId,
+    process: { id: "process-1", renewal: 1 },
+    at,
+    owner,
+    source: "api",
+    endpoint: "chat_completions",
+    stream: false,
+    requestedModel: "sim/vendor/echo",
+    dataClass: "D1_INTERNAL",
+    stepNumber: 0,
+    decision,
+    attempt: attemptStart(decision.id, at),
+    holds: [],
+    budgetsVersion: 0,
+    leaf: {
+      id: source.id(),
+      organizationId: owner.organizationId,
+      kind: "step.opened",
+      at,
+      before: `{"assignment":`,
+      after: `,"stepId":${JSON.stringify(stepId)}}`,
+    },
+    ...rest,
+    transcript: {
+      sessionId: null,
+      turnId: null,
+      alsoConsider: null,
+      newSessionId: source.id(),
+      newTurnId: source.id(),
+      chain: Buffer.concat(chainOf(salt, messages)),
+      messages: messages.map(({ json }) => json),
+      lastUserMessage: messages.findLastIndex(({ role }) => role === "user") + 1,
+      keep: "full",
+      contentSalt: sha256("content of ", stepId),
+      ...transcript,
+    },
+  };
+}
+
+function attemptStart(decisionId: string, startedAt: number): AttemptStart {
+  return {
+    number: 1,
+    decisionId,
+    gateway: "sim",
+    vendor: "vendor",
+    model: "echo",
+    connection: "platform",
+    price: { input: 250, output: 2_000, cachedInput: 25, source: "custom" },
+    estimatedInputTokens: 12,
+    estimatedOutputTokens: 100,
+    startedAt,
+  };
+}
