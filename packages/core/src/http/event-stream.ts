@@ -25,6 +25,7 @@ export function withHeartbeat(
 }
 
 type Item = IteratorResult<string, undefined>;
+const beat: Item = { done: false, value: ping };
 const ended: Item = { done: true, value: undefined };
 
 /** Written as an iterator, not a generator: a generator that waits cannot be ended before its wait is over. */
@@ -43,31 +44,19 @@ function beating(
   };
 
   return {
-    next() {
-      if (isEnded) return Promise.resolve(ended);
+    async next() {
+      if (isEnded) return ended;
       asked ??= ask();
-      const waited = asked;
-      return new Promise((resolve, reject) => {
-        const cancel = clock.after(every, () => resolve({ done: false, value: ping }));
-        endWait = () => {
-          cancel();
-          resolve(ended);
-        };
-        const forget = (): void => {
-          cancel();
-          if (asked === waited) asked = null;
-        };
-        waited.then(
-          (item) => {
-            forget();
-            resolve(item);
-          },
-          (error: unknown) => {
-            forget();
-            reject(error);
-          },
-        );
-      });
+      const silence = Promise.withResolvers<Item>();
+      endWait = () => silence.resolve(ended);
+      const cancel = clock.after(every, () => silence.resolve(beat));
+      try {
+        const item = await Promise.race([asked, silence.promise]);
+        if (item !== beat) asked = null;
+        return item;
+      } finally {
+        cancel();
+      }
     },
     async return() {
       isEnded = true;

@@ -20,48 +20,57 @@ const roleDelta = '{"role":"assistant","content":"","refusal":null}';
 export function createChunkWriter(
   head: ChatCompletionHead & { readonly includeUsage: boolean },
 ): ChunkWriter {
-  // Everything around a delta is the same in every chunk, so it is serialised once.
-  const common = JSON.stringify({
-    id: head.id,
-    object: "chat.completion.chunk",
-    created: head.created,
-    model: head.model,
-  }).slice(0, -1);
-  const ids = JSON.stringify({ session_id: head.sessionId, turn_id: head.turnId }).slice(1);
-  const before = `data: ${common},"choices":[{"index":0,"delta":`;
-  const after = `}],"usage":null,${ids}\n\n`;
-  const plain = `,"logprobs":null,"finish_reason":null${after}`;
+  const frame = frameOf(head);
   let hasRole = false;
 
-  const withRole = (text: string): string => {
-    if (hasRole || text === "") return text;
+  const withRole = (chunks: string): string => {
+    if (hasRole || chunks === "") return chunks;
     hasRole = true;
-    return before + roleDelta + plain + text;
+    return frame.delta(roleDelta) + chunks;
   };
 
   const chunkOf = (event: CompletionEvent): string => {
-    if (event.type === "logprobs") {
-      const logprobs = JSON.stringify(event.logprobs);
-      return `${before}{},"logprobs":${logprobs},"finish_reason":null${after}`;
-    }
+    if (event.type === "logprobs")
+      return frame.choice("{}", JSON.stringify(event.logprobs), "null");
     const delta = deltaOf(event);
-    return delta === "" ? "" : before + delta + plain;
+    return delta === "" ? "" : frame.delta(delta);
   };
 
   return {
     write(events) {
-      let text = "";
-      for (const event of events) text += chunkOf(event);
-      return withRole(text);
+      let chunks = "";
+      for (const event of events) chunks += chunkOf(event);
+      return withRole(chunks);
     },
     finish(reason, usage) {
-      const last = `${before}{},"logprobs":null,"finish_reason":"${reason}"${after}`;
-      const totals = head.includeUsage
-        ? `data: ${common},"choices":[],"usage":${JSON.stringify(usageObject(usage))},${ids}\n\n`
-        : "";
-      return withRole(last) + totals + done;
+      const last = withRole(frame.choice("{}", "null", `"${reason}"`));
+      return last + (head.includeUsage ? frame.totals(usage) : "") + done;
     },
     fail: (error) => `data: ${errorBody(error)}\n\n${done}`,
+  };
+}
+
+/** Writes around what is the same in every chunk, serialised once. */
+interface Frame {
+  delta(delta: string): string;
+  choice(delta: string, logprobs: string, finishReason: string): string;
+  totals(usage: Usage): string;
+}
+
+function frameOf(head: ChatCompletionHead): Frame {
+  const { id, created, model, sessionId, turnId } = head;
+  const object = "chat.completion.chunk";
+  const common = JSON.stringify({ id, object, created, model }).slice(0, -1);
+  const ids = JSON.stringify({ session_id: sessionId, turn_id: turnId }).slice(1);
+  const before = `data: ${common},"choices":[{"index":0,"delta":`;
+  const after = `}],"usage":null,${ids}\n\n`;
+  const plain = `,"logprobs":null,"finish_reason":null${after}`;
+  return {
+    delta: (delta) => before + delta + plain,
+    choice: (delta, logprobs, finishReason) =>
+      `${before}${delta},"logprobs":${logprobs},"finish_reason":${finishReason}${after}`,
+    totals: (usage) =>
+      `data: ${common},"choices":[],"usage":${JSON.stringify(usageObject(usage))},${ids}\n\n`,
   };
 }
 
