@@ -27,7 +27,7 @@ export interface FunctionPolicy {
  */
 export function definePolicy<const Gateway extends string = never>(
   definition: RulePolicy<Gateway> | FunctionPolicy,
-): Policy<Gateway> {
+): Policy<NoInfer<Gateway>> {
   if ("decide" in definition) {
     return {
       contract: 1,

@@ -41,7 +41,7 @@ export function permit<const Gateway extends string = never>(
   id: string,
   match: RuleMatch<Gateway> = {},
   options: RuleOptions = {},
-): Rule<Gateway> {
+): Rule<NoInfer<Gateway>> {
   return { effect: "permit", id, match, options };
 }
 
@@ -50,6 +50,6 @@ export function forbid<const Gateway extends string = never>(
   id: string,
   match: RuleMatch<Gateway> = {},
   options: { readonly reason?: string } = {},
-): Rule<Gateway> {
+): Rule<NoInfer<Gateway>> {
   return { effect: "forbid", id, match, options };
 }
