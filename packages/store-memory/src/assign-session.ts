@@ -64,8 +64,7 @@ function isFirstInFlight(session: SessionRow): boolean {
 
 function isPrefix(session: SessionRow, chain: string): boolean {
   // The last value of a chain stands for all before it, so comparing the head compares the history.
-  const head = session.length * width;
-  return head > 0 && chain.startsWith(session.chain.slice(-width), head - width);
+  return session.length > 0 && chain.startsWith(session.head, (session.length - 1) * width);
 }
 
 function longest(sessions: readonly SessionRow[]): SessionRow | null {

@@ -101,6 +101,7 @@ function createSession(state: State, intent: StepIntent, assignment: Assignment)
     parts: [],
     createdBy: null,
     chain: "",
+    head: "",
     length: 0,
     latestTurnId: transcript.newTurnId,
     updatedAt: at,
@@ -122,6 +123,7 @@ function appendMessages(
   const { messages, keep, contentSalt } = intent.transcript;
   const count = messages.length - common;
   session.chain = chain;
+  session.head = chain.slice(-2 * chainValueBytes);
   session.length = messages.length;
   if (count === 0) return null;
   const bytes = Buffer.from(`[${messages.slice(common).join(",")}]`);
@@ -165,7 +167,7 @@ function createStep(
       reason: null,
       finishReason: null,
       attempts: [{ ...attempt, end: null }],
-      head: session.chain.slice(-2 * chainValueBytes),
+      head: session.head,
       replyHead: null,
     },
     holds: intent.holds,

@@ -34,14 +34,14 @@ export function createSessionRepository(state: State): SessionRepository {
 }
 
 function sessionOf(row: SessionRow): Session {
-  const { id, organizationId, userId, keyId, source, length, createdAt, updatedAt } = row;
+  const { id, organizationId, userId, keyId, source, head, length, createdAt, updatedAt } = row;
   return {
     id,
     organizationId,
     userId,
     keyId,
     source,
-    head: row.chain.slice(-64),
+    head,
     length,
     createdAt,
     updatedAt,

@@ -29,10 +29,11 @@ export function settleStep(state: State, settlement: StepSettlement): SettleResu
 /** The reply becomes part of the Session unless something else took its place while it was under way. */
 function join({ id, session, step, length }: StepRow, reply: StepReply, chain: string): void {
   const count = reply.chain.length / chainValueBytes;
-  if (count === 0 || session.length !== length || !session.chain.endsWith(step.head)) return;
+  if (count === 0 || session.length !== length || session.head !== step.head) return;
   const { content } = reply;
   session.parts.push({ stepId: id, kind: "reply", from: length, count, content });
   session.chain += chain;
+  session.head = chain.slice(-2 * chainValueBytes);
   session.length += count;
 }
 

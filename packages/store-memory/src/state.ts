@@ -37,6 +37,8 @@ export interface SessionRow extends Owner {
   createdBy: StepRow | null;
   /** Chain values of the whole history in hex, one after the other, so that heads compare as text. */
   chain: string;
+  /** The last of them; empty for an empty history. */
+  head: string;
   length: number;
   latestTurnId: string;
   updatedAt: number;

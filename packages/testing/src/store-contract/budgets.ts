@@ -159,6 +159,45 @@ export function budgetTests(test: ContractTest): void {
     expect(await countersOf(store, "requests")).toMatchObject([{ settled: 1, held: 0 }]);
   });
 
+  test("of a further attempt and a settlement at once one happens, and nothing stays held", async ({
+    store,
+    intents,
+  }) => {
+    for (const settlesFirst of [true, false]) {
+      const step = intents.step([user("a")], { holds: [intents.hold()] });
+      await opened(store.openStep(step));
+      const verbs = [
+        () => store.settleStep(intents.settlement(step)),
+        () => store.openAttempt(intents.attempt(step, { holds: [intents.hold({ amount: 50 })] })),
+      ];
+      const started = (settlesFirst ? verbs : verbs.reverse()).map((verb) => verb());
+      await Promise.allSettled(started);
+      const attempts = (await store.steps.get(organizationId, step.stepId))?.attempts ?? [];
+      const running = attempts.find(({ end }) => end === null);
+      expect(attempts).toHaveLength(running ? 2 : 1);
+      const attempt = attemptSettlement(attempts.length);
+      const last = await store.settleStep(intents.settlement(step, { attempt }));
+      expect(last.settled).toBe(running !== undefined);
+      expect(await countersOf(store, "budget")).toMatchObject([{ held: 0 }]);
+    }
+  });
+
+  test("amounts are exact up to the largest safe integer", async ({ store, intents }) => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const hold = intents.hold({ amount: most, limit: most });
+    const step = intents.step([user("a")], { holds: [hold] });
+    await opened(store.openStep(step));
+    expect(await countersOf(store, "budget")).toEqual([counter({ held: most })]);
+    const usage = { promptTokens: most - 1, completionTokens: 1, totalTokens: most };
+    const attempt = { charge: { usd: most, tokens: most }, costNanoUsd: most, usage };
+    await store.settleStep(intents.settlement(step, { attempt }));
+    expect(await countersOf(store, "budget")).toEqual([counter({ settled: most })]);
+    const [ended] = (await store.steps.get(organizationId, step.stepId))?.attempts ?? [];
+    expect(ended?.end).toMatchObject({ costNanoUsd: most, usage });
+    const holds = [intents.hold({ amount: 1, limit: most })];
+    expect((await store.openStep(intents.step([user("b")], { holds }))).opened).toBe(false);
+  });
+
   test("of 200 Steps at once exactly those open that the budget fits", async ({
     store,
     intents,
