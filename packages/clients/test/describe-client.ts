@@ -13,12 +13,14 @@ const costOfOneCall = 12 * 1_000 + 3 * 2_000;
 const oneCall = (keyLabel: string) => ({
   source: "api",
   gateway: "mock",
-  vendor: "openai",
-  model: "mini",
+  provider: "openai",
+  model,
   promptTokens: upstreamUsage.prompt_tokens,
   completionTokens: upstreamUsage.completion_tokens,
   totalTokens: 15,
+  usageBasis: "reported",
   costNanoUsd: costOfOneCall,
+  priceSource: "custom",
   keyLabel,
 });
 

@@ -18,7 +18,7 @@ const activityPage = z.object({
   data: z.array(
     z.looseObject({
       gateway: z.string(),
-      vendor: z.string(),
+      provider: z.string(),
       model: z.string(),
       promptTokens: z.number(),
       completionTokens: z.number(),
