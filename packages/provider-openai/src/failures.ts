@@ -61,5 +61,6 @@ function reasonAfterSending(code: string): string {
   if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT")
     return "upstream_timeout";
   if (code === "UND_ERR_DESTROYED") return "provider_closed";
+  if (code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH") return "invalid_http";
   return code.startsWith("HPE_") ? "invalid_http" : "connection_failed";
 }

@@ -42,9 +42,12 @@ export async function scriptedUpstream(
     connections.open += 1;
     connections.made += 1;
     socket.on("error", () => {});
-    const closed = once(socket, "close").then(() => {
-      sockets.delete(socket);
-      connections.open -= 1;
+    const closed = new Promise<void>((resolve) => {
+      socket.once("close", () => {
+        sockets.delete(socket);
+        connections.open -= 1;
+        resolve();
+      });
     });
     readRequests(socket, ({ head, body }) => {
       const exchange = { head, body, closed, ...answering(socket) };
@@ -73,7 +76,7 @@ function answering(socket: Socket): Pick<UpstreamExchange, "send" | "end" | "res
     send: (bytes) =>
       new Promise((resolve) => {
         // One turn later the receiver has read them: what follows is another read.
-        if (socket.destroyed) resolve();
+        if (socket.destroyed) setImmediate(resolve);
         else socket.write(bytes, () => setImmediate(resolve));
       }),
     end: () => void socket.end(),

@@ -1,0 +1,102 @@
+import { describe, expect, it } from "vitest";
+import { parseBaseUrl, problemsOf } from "./configuration.ts";
+import type { OpenaiCompatibleOptions } from "./openai-compatible.ts";
+
+const good: OpenaiCompatibleOptions = { baseURL: "https://api.example.com/v1", apiKey: "sk-1" };
+const problems = (over: Partial<OpenaiCompatibleOptions>): readonly string[] =>
+  problemsOf({ ...good, ...over });
+
+describe("a base URL (S6)", () => {
+  it("is a scheme, a host and a path", () => {
+    expect(parseBaseUrl("https://api.example.com/v1/")).toEqual({
+      origin: "https://api.example.com",
+      host: "api.example.com",
+      path: "/v1",
+    });
+    expect(parseBaseUrl("http://[::1]:8080")).toEqual({
+      origin: "http://[::1]:8080",
+      host: "[::1]:8080",
+      path: "",
+    });
+  });
+
+  it("is nothing that could be read in two ways", () => {
+    for (const text of [
+      undefined,
+      "",
+      "api.example.com",
+      "ftp://a",
+      "//a/v1",
+      "https://",
+      "https://a b/v1",
+      "https://x#.azure.example/v1",
+      "https://x?.azure.example/v1",
+      "https://key@host/v1",
+      "https://user:key@host/v1",
+      "https://a\\b/v1",
+      "https://a/v1?key=1",
+      "https://a/v1#",
+      " https://a/v1",
+      "https://a/v1\n",
+      "https://a:99999/v1",
+      "https://ä.example/v1",
+      "https://a%2eb/v1",
+      "file:///etc/passwd",
+    ])
+      expect(parseBaseUrl(text), String(text)).toBeNull();
+  });
+});
+
+describe("the options of a provider", () => {
+  it("are accepted when they are right", () => {
+    const models = { "openai/gpt-5-mini": { input: "0.25", output: 2, maxOutputTokens: 128_000 } };
+    for (const apiKey of ["sk-1", null, () => "sk-1", async () => "sk-1"])
+      expect(
+        problems({ apiKey, models, headers: { "X-Title": "App", "User-Agent": "app" } }),
+      ).toEqual([]);
+    expect(problemsOf({ baseURL: good.baseURL, connection: "customer" })).toEqual([]);
+  });
+
+  it("name a credential that is missing or cannot be sent, without showing it", () => {
+    expect(problems({ apiKey: undefined })).toEqual([
+      expect.stringContaining("apiKey is undefined"),
+    ]);
+    for (const apiKey of ["", " sk", "sk\r\nx: y", "schlüssel"]) {
+      const [problem] = problems({ apiKey });
+      expect(problem).toContain("apiKey");
+      if (apiKey.length > 2) expect(problem).not.toContain(apiKey);
+    }
+    expect(problems({ connection: "customer" })).toEqual([expect.stringContaining("no use")]);
+  });
+
+  it("name headers that would break a message or replace the provider's own", () => {
+    for (const name of [
+      "",
+      "a b",
+      "a:b",
+      "é",
+      "Authorization",
+      "Host",
+      "content-length",
+      "Transfer-Encoding",
+      "Accept-Encoding",
+      "cookie",
+      "proxy-authorization",
+    ])
+      expect(problems({ headers: { [name]: "x" } }), name).toHaveLength(1);
+    for (const value of ["", "a\r\nb: c", "a\u0000", "ü", " a"])
+      expect(problems({ headers: { "x-a": value } })).toEqual([expect.stringContaining("x-a")]);
+  });
+
+  it("name models and prices that are none (S22)", () => {
+    for (const id of ["gpt-5", "/gpt", "openai/", "a b/c", "a/b\n"])
+      expect(problems({ models: { [id]: {} } }), id).toHaveLength(1);
+    for (const price of [-1, Number.NaN, Number.POSITIVE_INFINITY, "free", "-0.1", 1e-10])
+      for (const field of ["input", "output", "cachedInput"])
+        expect(problems({ models: { "a/b": { [field]: price } } })).toEqual([
+          expect.stringContaining(field),
+        ]);
+    for (const maxOutputTokens of [0, -1, 1.5, Number.NaN])
+      expect(problems({ models: { "a/b": { maxOutputTokens } } })).toHaveLength(1);
+  });
+});

@@ -1,0 +1,128 @@
+import type { CompletionRequest } from "@tollgate/core/provider";
+import { describe, expect, it } from "vitest";
+import { type RequestDialect, requestBody } from "./request-body.ts";
+
+const standard: RequestDialect = {
+  maxTokensField: "max_completion_tokens",
+  developerRole: "developer",
+  forwardStore: false,
+};
+const messages: CompletionRequest["messages"] = [
+  { role: "developer", content: "Be brief." },
+  { role: "user", content: "Hi" },
+];
+
+function bodyOf(
+  request: Partial<CompletionRequest>,
+  over: Partial<RequestDialect> = {},
+  stream = false,
+): unknown {
+  return JSON.parse(
+    requestBody("vendor/model", { messages, ...request }, stream, { ...standard, ...over }),
+  );
+}
+
+describe("the body of a request", () => {
+  it("holds only what is given", () => {
+    expect(bodyOf({})).toEqual({ model: "vendor/model", messages });
+    expect(bodyOf({}, {}, true)).toEqual({
+      model: "vendor/model",
+      messages,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  it("writes every field in the names of the API", () => {
+    expect(
+      bodyOf({
+        tools: [
+          { name: "f", description: "d", parameters: { type: "object" }, strict: true },
+          { name: "g" },
+        ],
+        toolChoice: { name: "f" },
+        parallelToolCalls: false,
+        responseFormat: { type: "json_schema", name: "n", schema: {}, strict: true },
+        reasoningEffort: "low",
+        verbosity: "high",
+        temperature: 0,
+        topP: 1,
+        frequencyPenalty: -2,
+        presencePenalty: 2,
+        seed: 7,
+        logitBias: { 5: -100 },
+        logprobs: true,
+        topLogprobs: 3,
+        stop: ["a", "b"],
+        maxOutputTokens: 9,
+        user: "u",
+        promptCacheKey: "k",
+        safetyIdentifier: "s",
+        serviceTier: "flex",
+      }),
+    ).toEqual({
+      model: "vendor/model",
+      messages,
+      tools: [
+        {
+          type: "function",
+          function: { name: "f", description: "d", parameters: { type: "object" }, strict: true },
+        },
+        { type: "function", function: { name: "g" } },
+      ],
+      tool_choice: { type: "function", function: { name: "f" } },
+      parallel_tool_calls: false,
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "n", schema: {}, strict: true },
+      },
+      reasoning_effort: "low",
+      verbosity: "high",
+      temperature: 0,
+      top_p: 1,
+      frequency_penalty: -2,
+      presence_penalty: 2,
+      seed: 7,
+      logit_bias: { 5: -100 },
+      logprobs: true,
+      top_logprobs: 3,
+      stop: ["a", "b"],
+      max_completion_tokens: 9,
+      user: "u",
+      prompt_cache_key: "k",
+      safety_identifier: "s",
+      service_tier: "flex",
+    });
+  });
+
+  it("says nothing of tools where there are none", () => {
+    for (const tools of [{}, { tools: [] }])
+      expect(bodyOf({ ...tools, toolChoice: "auto", parallelToolCalls: true })).toEqual(bodyOf({}));
+  });
+
+  it("keeps the transcript's storage and labels to the gateway unless told otherwise", () => {
+    const kept = { store: true, metadata: { project: "x" } };
+    expect(bodyOf(kept)).toEqual(bodyOf({}));
+    expect(bodyOf(kept, { forwardStore: true })).toMatchObject(kept);
+  });
+
+  it("speaks the upstream's dialect", () => {
+    expect(bodyOf({ maxOutputTokens: 9 }, { maxTokensField: "max_tokens" })).toMatchObject({
+      max_tokens: 9,
+    });
+    expect(bodyOf({}, { developerRole: "system" })).toMatchObject({
+      messages: [{ role: "system", content: "Be brief." }, { role: "user" }],
+    });
+  });
+
+  it("sends no field the request does not define", () => {
+    const request = {
+      seed: 1,
+      session_id: "s",
+      turn_id: "t",
+      base_url: "http://elsewhere",
+      api_base: "x",
+    };
+    expect(bodyOf(request)).toEqual(bodyOf({ seed: 1 }));
+  });
+});

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { retryAfterMs } from "./retry-after.ts";
+
+const now = Date.UTC(2026, 0, 1);
+const after = (value: string): number | null => retryAfterMs({ "retry-after": value }, now);
+
+describe("how long an upstream asks to wait (F15)", () => {
+  it("reads seconds, dates and milliseconds", () => {
+    expect(after("7")).toBe(7_000);
+    expect(after("0")).toBe(0);
+    expect(after("0.5")).toBe(500);
+    expect(after(new Date(now + 90_000).toUTCString())).toBe(90_000);
+    expect(after(new Date(now - 90_000).toUTCString())).toBe(0);
+    expect(retryAfterMs({ "retry-after-ms": "250", "retry-after": "7" }, now)).toBe(250);
+    expect(retryAfterMs({ "retry-after-ms": "soon", "retry-after": "7" }, now)).toBe(7_000);
+  });
+
+  it("ignores garbage", () => {
+    for (const garbage of [
+      "",
+      "-1",
+      "soon",
+      "1e3",
+      "9".repeat(400),
+      "Xyz, nonsense, not a date GMT",
+    ])
+      expect(after(garbage)).toBeNull();
+    expect(retryAfterMs({}, now)).toBeNull();
+    expect(retryAfterMs({ "retry-after": ["1", "2"] }, now)).toBeNull();
+  });
+
+  it("waits an hour at most", () => {
+    expect(after("315360000")).toBe(3_600_000);
+    expect(after(new Date(now + 315_360_000_000).toUTCString())).toBe(3_600_000);
+  });
+});

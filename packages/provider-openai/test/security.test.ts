@@ -1,0 +1,187 @@
+import { ProviderError } from "@tollgate/core/provider";
+import { scriptedUpstream } from "@tollgate/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { openaiCompatible } from "../src/index.ts";
+import {
+  callOf,
+  callProvider,
+  callUpstream,
+  chunked,
+  done,
+  finishChunk,
+  kinds,
+  said,
+  streamHead,
+} from "./drive.ts";
+
+const good = streamHead + chunked(finishChunk + done) + chunked("");
+
+describe("what leaves", () => {
+  it("S6: no part of a request chooses the host", async () => {
+    const upstream = await scriptedUpstream(({ send }) => send(good));
+    const provider = openaiCompatible({ baseURL: `${upstream.url}/v1`, apiKey: null });
+    const hosts = [
+      "http://elsewhere/",
+      "//elsewhere",
+      "@elsewhere",
+      "x#",
+      "../..",
+      "a\\b",
+      "\r\nhost: elsewhere",
+    ];
+    for (const model of hosts) {
+      const request = { messages: [], user: model, api_base: model, base_url: model };
+      for await (const _ of provider.complete(callOf({ model, request })));
+    }
+    for (const { head } of upstream.requests) {
+      expect(head.split("\r\n")[0]).toBe("POST /v1/chat/completions HTTP/1.1");
+      expect(head).toContain(`host: ${new URL(upstream.url).host}\r\n`);
+    }
+    expect(upstream.requests).toHaveLength(hosts.length);
+    await provider.close();
+    await upstream.close();
+  });
+
+  it("S7: no redirect is followed", async () => {
+    const canary = await scriptedUpstream(() => {});
+    for (const status of [300, 301, 302, 303, 304, 307, 308]) {
+      const { thrown } = await callUpstream(({ send }) =>
+        send(`HTTP/1.1 ${status} Moved\r\nlocation: ${canary.url}/v1\r\ncontent-length: 0\r\n\r\n`),
+      );
+      expect(said(thrown)).toEqual({ reason: "redirect_refused", delivery: "answered", status });
+    }
+    expect(canary.connections.made).toBe(0);
+    await canary.close();
+  });
+
+  it("S13: the headers are exactly the provider's own, whatever the request holds", async () => {
+    const upstream = await scriptedUpstream(({ send }) => send(good));
+    const provider = openaiCompatible({
+      baseURL: upstream.url,
+      apiKey: async () => "sk-platform-secret",
+      headers: { "X-Title": "App" },
+    });
+    const anything = fc.record({ model: fc.string(), user: fc.string(), stream: fc.boolean() });
+    await fc.assert(
+      fc.asyncProperty(anything, async ({ model, user, stream }) => {
+        const call = callOf({
+          model,
+          stream,
+          request: { messages: [], user },
+          credential: "sk-of-the-caller",
+        });
+        for await (const _ of provider.complete(call));
+        const { head = "", body = "" } = upstream.requests.at(-1) ?? {};
+        expect(head.split("\r\n").slice(1)).toEqual([
+          `host: ${new URL(upstream.url).host}`,
+          "connection: keep-alive",
+          "user-agent: tollgate",
+          "x-title: App",
+          "authorization: Bearer sk-platform-secret",
+          "content-type: application/json",
+          `accept: ${stream ? "text/event-stream, application/json" : "application/json"}`,
+          "accept-encoding: identity",
+          `content-length: ${Buffer.byteLength(body)}`,
+        ]);
+        expect(head + body).not.toContain("sk-of-the-caller");
+      }),
+      { numRuns: 100 },
+    );
+    await provider.close();
+    await upstream.close();
+  });
+});
+
+describe("a credential", () => {
+  it("is asked for before every call", async () => {
+    let asked = 0;
+    const upstream = await scriptedUpstream(({ send }) => send(good));
+    const provider = openaiCompatible({ baseURL: upstream.url, apiKey: () => `sk-${++asked}` });
+    for (let call = 0; call < 2; call++) for await (const _ of provider.complete(callOf()));
+    expect(upstream.requests.map(({ head }) => /Bearer (.*)/.exec(head)?.[1])).toEqual([
+      "sk-1",
+      "sk-2",
+    ]);
+    await provider.close();
+    await upstream.close();
+  });
+
+  it("is not sent where the upstream needs none", async () => {
+    const { upstream } = await callUpstream(({ send }) => send(good), {}, { apiKey: null });
+    expect(upstream.requests[0]?.head).not.toMatch(/authorization/i);
+  });
+
+  it("that cannot be had, or cannot be sent, fails the call before it leaves", async () => {
+    const failing = (): never => {
+      throw new Error("secret store: sk-platform-secret");
+    };
+    for (const apiKey of [failing, async () => failing(), () => "", () => "a\r\nb: c"]) {
+      const { events, thrown } = await callProvider("http://127.0.0.1:1/v1", {}, { apiKey });
+      expect(said(thrown)).toEqual({
+        reason: "credential_unavailable",
+        delivery: "not-sent",
+        status: null,
+      });
+      expect(events).toEqual([]);
+      expect(String(thrown)).not.toContain("sk-");
+    }
+  });
+
+  it("that never comes ends with the call's signal", async () => {
+    const caller = new AbortController();
+    const reason = new Error("the caller left");
+    const apiKey = (): Promise<string> => {
+      setImmediate(() => caller.abort(reason));
+      return new Promise(() => {});
+    };
+    const { thrown } = await callProvider(
+      "http://127.0.0.1:1/v1",
+      { signal: caller.signal },
+      { apiKey },
+    );
+    expect(thrown).toBe(reason);
+  });
+});
+
+describe("what comes back", () => {
+  it("S15: nothing of an upstream's error is shown but a plain code and field", async () => {
+    for (const [code, param, shown] of [
+      [
+        "context_length_exceeded",
+        "messages[0].content",
+        ["context_length_exceeded", "messages[0].content"],
+      ],
+      ["Your key sk-platform-secret", "account 42", [null, null]],
+      ["sk-platform-secret", "x-sk-platform-secret-y", [null, null]],
+      [429, { a: 1 }, [null, null]],
+      ["x".repeat(65), "", [null, null]],
+    ] as const) {
+      const body = JSON.stringify({
+        error: { message: "sk-platform-secret of acme", code, param },
+      });
+      const { thrown } = await callUpstream(({ send }) =>
+        send(
+          `HTTP/1.1 400 No\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+        ),
+      );
+      if (!(thrown instanceof ProviderError)) throw thrown;
+      expect([thrown.code, thrown.param]).toEqual(shown);
+      expect(thrown.message).toBe("The provider answered with status 400.");
+      expect(JSON.stringify(thrown) + String(thrown.cause)).not.toContain("secret");
+    }
+  });
+
+  it("S15: nor of an error it sends as an event", async () => {
+    const event = `data: ${JSON.stringify({ error: { message: "sk-platform-secret", code: "sk-platform-secret" } })}\n\n`;
+    const { events, thrown } = await callUpstream(({ send }) => send(streamHead + chunked(event)));
+    expect(kinds(events)).toEqual(["request-sent"]);
+    expect(thrown).toMatchObject({ code: null });
+    expect(String(thrown) + JSON.stringify(thrown)).not.toContain("secret");
+  });
+
+  it("a provider that is configured wrongly sends nothing", async () => {
+    const { thrown } = await callProvider("http://a b/", {});
+    expect(said(thrown)).toEqual({ reason: "misconfigured", delivery: "not-sent", status: null });
+  });
+});
