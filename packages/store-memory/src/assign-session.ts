@@ -1,5 +1,11 @@
 import type { OpeningRefusal, StepIntent } from "@tollgate/core/store";
-import { isOwnedBy, recentSessionsOf, type SessionRow, type State } from "./state.ts";
+import {
+  chainValueBytes,
+  isOwnedBy,
+  recentSessionsOf,
+  type SessionRow,
+  type State,
+} from "./state.ts";
 
 /** Where a request's messages belong. */
 export type Assignment =
@@ -8,7 +14,7 @@ export type Assignment =
   | { readonly kind: "create" };
 
 /** Characters of one chain value in hex. */
-const width = 64;
+const width = 2 * chainValueBytes;
 
 /** The assignment rules of section 3 of the specification. `chain` is the request's, in hex. */
 export function assignSession(

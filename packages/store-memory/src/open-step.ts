@@ -8,9 +8,13 @@ import {
   type StepOpening,
 } from "@tollgate/core/store";
 import { type Assignment, assignSession } from "./assign-session.ts";
-import { type SessionRow, type State, type StepRow, touchSession } from "./state.ts";
-
-const chainValueBytes = 32;
+import {
+  chainValueBytes,
+  type SessionRow,
+  type State,
+  type StepRow,
+  touchSession,
+} from "./state.ts";
 
 export function openStep(state: State, intent: StepIntent): StepOpening {
   const { owner, transcript } = intent;

@@ -1,13 +1,18 @@
-import type { SettleResult, StepReply, StepSettlement } from "@tollgate/core/store";
+import {
+  GatewayError,
+  type SettleResult,
+  type StepReply,
+  type StepSettlement,
+} from "@tollgate/core/store";
 import { addCharge, endRunning, stepRow } from "./open-attempt.ts";
-import { type State, type StepRow, touchSession } from "./state.ts";
-
-const chainValueBytes = 32;
+import { chainValueBytes, type State, type StepRow, touchSession } from "./state.ts";
 
 export function settleStep(state: State, settlement: StepSettlement): SettleResult {
   const { organizationId, stepId, at, outcome, reason, finishReason } = settlement;
   const row = stepRow(state, organizationId, stepId);
   if (row.step.outcome !== null) return { settled: false, outcome: row.step.outcome };
+  if ((settlement.reply?.chain.length ?? 0) % chainValueBytes !== 0)
+    throw new GatewayError("invalid_argument", "A reply's chain is made of 32 bytes per message.");
   const attempts = endRunning(row, settlement.attempt);
   const reply = settlement.reply && copyOf(settlement.reply);
   const chain = reply ? Buffer.from(reply.chain).toString("hex") : "";

@@ -12,6 +12,8 @@ import type {
 import { type Counters, createCounters } from "./counters.ts";
 import { createTable, type Table } from "./table.ts";
 
+export const chainValueBytes = 32;
+
 export interface KeyRow {
   readonly id: string;
   readonly organizationId: string;

@@ -134,6 +134,13 @@ export function transcriptTests(test: ContractTest): void {
     const intent = intents.step([user("a")], { transcript: { chain: new Uint8Array(31) } });
     await expect(store.openStep(intent)).rejects.toMatchObject({ code: "invalid_argument" });
     expect(await store.steps.get(organizationId, intent.stepId)).toBeNull();
+    const step = intents.step([user("a")]);
+    await store.openStep(step);
+    const settlement = intents.settlement(step, { reply: [assistant("b")] });
+    const reply = settlement.reply && { ...settlement.reply, chain: new Uint8Array(33) };
+    const odd = store.settleStep({ ...settlement, reply });
+    await expect(odd).rejects.toThrow();
+    expect((await store.steps.get(organizationId, step.stepId))?.settledAt).toBeNull();
   });
 }
 
