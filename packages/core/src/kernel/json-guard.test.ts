@@ -115,6 +115,7 @@ describe("guardJson", () => {
       `{${Array.from({ length: count }, (_, index) => `"${index}":0`).join(",")}}`;
     expect(guardJson(members(256), rules)).toBeNull();
     expect(guardJson(members(257), rules)?.kind).toBe("keys");
+    expect(guardJson("[[[]]]", { ...rules, values: 2 })?.kind).toBe("values");
     expect(guardJson("[{},{}]", { ...rules, values: 4 })).toBeNull();
     expect(guardJson("[{},{},{}]", { ...rules, values: 4 })?.kind).toBe("values");
   });
