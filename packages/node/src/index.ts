@@ -1,4 +1,4 @@
-export type { AnswerHandler, FetchHandler, GatewayAnswer } from "./handler.ts";
+export type { AnswerHandler, FetchHandler } from "./handler.ts";
 export { type NodeHandlerOptions, toNodeHandler } from "./node-handler.ts";
 export { send, sendAnswer } from "./send.ts";
 export { type RunningServer, type ServeOptions, serve } from "./serve.ts";

@@ -31,7 +31,7 @@ export function toNodeHandler(
     try {
       await respond(toRequest(incoming, outgoing), outgoing);
     } catch {
-      if (outgoing.headersSent) outgoing.destroy();
+      if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy();
       else refuse(outgoing, "internal_error");
     }
   };

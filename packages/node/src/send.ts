@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { GatewayAnswer } from "./handler.ts";
+import type { Answer } from "@tollgate/core";
 import { defaultServerLimits } from "./server-limits.ts";
 
 /** A body as it is written: what comes next, and what to do when the client leaves. */
@@ -34,7 +34,7 @@ export async function send(
 /** Writes a gateway's answer as `send` writes a `Response`, without building one. */
 export async function sendAnswer(
   outgoing: ServerResponse,
-  answer: GatewayAnswer,
+  answer: Answer,
   writeStall: number = defaultServerLimits.writeStall,
 ): Promise<void> {
   const { body } = answer;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { type GatewayAnswer, type RunningServer, serve } from "../src/index.ts";
+import { type RunningServer, serve } from "../src/index.ts";
 import { post, rawClient } from "./raw-client.ts";
 
 let server: RunningServer | undefined;
@@ -69,7 +69,7 @@ describe("a client that hangs up", () => {
     }
     server = await serve(
       {
-        answer: async (request): Promise<GatewayAnswer> => ({
+        answer: async (request) => ({
           status: 200,
           headers: { "content-type": "text/event-stream" },
           body: events(request.signal),

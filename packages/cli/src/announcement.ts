@@ -1,0 +1,33 @@
+/** What `serve` tells a person when it listens: where, with which key, and what to try. */
+export function announcement({
+  url,
+  secret,
+  sim,
+}: {
+  readonly url: string;
+  /** The key just made; null when there are keys already. */
+  readonly secret: string | null;
+  /** Whether the built-in gateway is there to be tried. */
+  readonly sim: boolean;
+}): string {
+  const key =
+    secret === null
+      ? "There is a key already; put it in TOLLGATE_KEY. To make another:\n\n" +
+        "  tollgate keys create --organization default --user default --label laptop"
+      : `A key was made, organization "default". It is shown this once:\n\n  ${secret}`;
+  const bearer = `-H "Authorization: Bearer ${secret ?? "$TOLLGATE_KEY"}"`;
+  const command = sim ? tryChat(url, bearer) : `  curl -fsS ${url}/v1/models ${bearer}`;
+  return `Tollgate listens on ${url}\n\n${key}\n\nTry it:\n\n${command}\n`;
+}
+
+function tryChat(url: string, bearer: string): string {
+  const body = JSON.stringify({
+    model: "sim/tollgate/echo",
+    messages: [{ role: "user", content: "Hello" }],
+  });
+  return [
+    `  curl -fsS ${url}/v1/chat/completions \\`,
+    `    ${bearer} -H "Content-Type: application/json" \\`,
+    `    -d '${body}'`,
+  ].join("\n");
+}

@@ -1,0 +1,69 @@
+import { type Command, InvalidArgumentError } from "commander";
+
+/** A whole number from `least` up. */
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
+  return (text: string): number => {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
+    throw new InvalidArgumentError(`It must be a whole number, ${range}.`);
+  };
+}
+
+/** A point in time in ISO 8601, kept as it is written. */
+export function isoTime(text: string): string {
+  if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return text;
+  throw new InvalidArgumentError("It must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z.");
+}
+
+/** One of several words. */
+export function oneOf<Word extends string>(...words: readonly Word[]) {
+  return (text: string): Word => {
+    const word = words.find((one) => one === text);
+    if (word !== undefined) return word;
+    throw new InvalidArgumentError(`It must be one of: ${words.join(", ")}.`);
+  };
+}
+
+/** An option that may be given several times. */
+export function repeated(text: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), text];
+}
+
+/** The options of every list. */
+export interface ListOptions {
+  readonly organization?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** Adds a noun's `list`, which is also what the noun alone does. */
+export function listCommand(noun: Command, description: string): Command {
+  return noun
+    .command("list", { isDefault: true })
+    .description(description)
+    .option("--organization <id>", "only this organization (default: every one)")
+    .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
+    .option("--cursor <cursor>", "where the last page ended");
+}
+
+/** Adds a noun's command on one record, which is named by its id within an organization. */
+export function recordCommand(noun: Command, name: string, description: string): Command {
+  return noun
+    .command(`${name} <id>`)
+    .description(description)
+    .option("--organization <id>", "the organization it belongs to", "default");
+}
+
+/** The options of a command on one record. */
+export interface RecordOptions {
+  readonly organization: string;
+}
+
+/** Which page of a list; what was not asked for is absent. */
+export function pageOf({ limit, cursor }: ListOptions): {
+  readonly limit?: number;
+  readonly cursor?: string;
+} {
+  return { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }) };
+}

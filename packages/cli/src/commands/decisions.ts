@@ -1,0 +1,80 @@
+import type { DecisionRecord } from "@tollgate/core";
+import type { Command } from "commander";
+import {
+  isoTime,
+  type ListOptions,
+  listCommand,
+  oneOf,
+  pageOf,
+  type RecordOptions,
+  recordCommand,
+} from "../arguments.ts";
+import { optionsOf } from "../globals.ts";
+import { tenantOf, withGateway } from "../open-gateway.ts";
+import { printPage, printRecord } from "../print.ts";
+import type { Column } from "../table.ts";
+
+const columns: readonly Column<DecisionRecord>[] = [
+  { heading: "id", of: (decision) => decision.id },
+  { heading: "at", of: (decision) => decision.at },
+  { heading: "effect", of: (decision) => decision.effect },
+  { heading: "rules", of: (decision) => decision.rules.join(" ") },
+  { heading: "reason", of: (decision) => decision.reason ?? null },
+  { heading: "organization", of: ({ facts }) => facts.organization },
+  { heading: "user", of: ({ facts }) => facts.user },
+  { heading: "class", of: ({ facts }) => facts.dataClass },
+  {
+    heading: "model",
+    of: ({ facts }) => `${facts.gateway}/${facts.vendor}/${facts.model}`,
+  },
+];
+
+const effects = oneOf("permit", "deny");
+
+interface Filter {
+  readonly user?: string;
+  readonly key?: string;
+  readonly effect?: ReturnType<typeof effects>;
+  readonly from?: string;
+  readonly to?: string;
+}
+
+export function defineDecisions(program: Command): void {
+  const noun = program.command("decisions").description("what the policy decided");
+  listCommand(noun, "policy decisions, newest first")
+    .option("--user <id>", "only this user's")
+    .option("--key <id>", "only through this key")
+    .option("--effect <effect>", "only these: permit or deny", effects)
+    .option("--from <time>", "made at or after this time", isoTime)
+    .option("--to <time>", "made before this time", isoTime)
+    .action(list);
+  recordCommand(noun, "get", "one decision with the facts it was made on").action(get);
+}
+
+async function list(_options: unknown, command: Command): Promise<void> {
+  const options = optionsOf<ListOptions & Filter>(command);
+  const {
+    organization,
+    limit: _limit,
+    cursor: _cursor,
+    config,
+    json,
+    actor: _actor,
+    ...filter
+  } = options;
+  const organizationId = tenantOf(organization);
+  await withGateway(config, async (gateway) =>
+    printPage(
+      json,
+      await gateway.decisions.list({ organizationId, ...filter }, pageOf(options)),
+      columns,
+    ),
+  );
+}
+
+async function get(id: string, _options: unknown, command: Command): Promise<void> {
+  const { organization: organizationId, config, json } = optionsOf<RecordOptions>(command);
+  await withGateway(config, async (gateway) =>
+    printRecord(json, await gateway.decisions.get({ organizationId, id })),
+  );
+}

@@ -1,0 +1,28 @@
+import type { Command } from "commander";
+import { optionsOf } from "../globals.ts";
+import { withGateway } from "../open-gateway.ts";
+import { print } from "../print.ts";
+
+export function defineMaintenance(program: Command): void {
+  program
+    .command("migrate")
+    .description("create or upgrade what the store keeps; safe at any time")
+    .action(migrate);
+  program.command("recover").description("settle Steps whose process died").action(recover);
+}
+
+async function migrate(_options: unknown, command: Command): Promise<void> {
+  const { config, json } = optionsOf(command);
+  await withGateway(config, async (gateway) => {
+    await gateway.ready();
+    print(json, { migrated: true }, "the store is up to date");
+  });
+}
+
+async function recover(_options: unknown, command: Command): Promise<void> {
+  const { config, json } = optionsOf(command);
+  await withGateway(config, async (gateway) => {
+    const recovered = await gateway.recover();
+    print(json, { recovered }, `Steps recovered: ${recovered}`);
+  });
+}

@@ -1,0 +1,20 @@
+import type { Command } from "commander";
+import { wholeNumber } from "../arguments.ts";
+import { optionsOf } from "../globals.ts";
+
+interface ServeOptions {
+  readonly port: number;
+  readonly host: string;
+}
+
+export function defineServe(program: Command): void {
+  program
+    .command("serve")
+    .description("answer requests until told to stop (SIGINT, SIGTERM)")
+    .option("--port <port>", "port to listen on, 0 for a free one", wholeNumber(0, 65_535), 8787)
+    .option("--host <host>", "address to listen on", "127.0.0.1")
+    .action(async (_options: unknown, command: Command) => {
+      const { runServer } = await import("../run-server.ts");
+      await runServer(optionsOf<ServeOptions>(command));
+    });
+}

@@ -1,0 +1,90 @@
+import type { SessionRecord, TranscriptEntry } from "@tollgate/core";
+import type { Message } from "@tollgate/core/provider";
+import type { Command } from "commander";
+import {
+  type ListOptions,
+  listCommand,
+  pageOf,
+  type RecordOptions,
+  recordCommand,
+} from "../arguments.ts";
+import { optionsOf } from "../globals.ts";
+import { tenantOf, withGateway } from "../open-gateway.ts";
+import { print, printPage, printRecord } from "../print.ts";
+import { type Column, printable } from "../table.ts";
+
+const columns: readonly Column<SessionRecord>[] = [
+  { heading: "id", of: (session) => session.id },
+  { heading: "organization", of: (session) => session.organizationId },
+  { heading: "user", of: (session) => session.userId },
+  { heading: "source", of: (session) => session.source },
+  { heading: "messages", of: (session) => session.length, right: true },
+  { heading: "created", of: (session) => session.createdAt },
+  { heading: "updated", of: (session) => session.updatedAt },
+  { heading: "branched from", of: (session) => session.branchedFromSessionId },
+];
+
+interface Filter {
+  readonly user?: string;
+  readonly key?: string;
+  readonly source?: string;
+}
+
+export function defineSessions(program: Command): void {
+  const noun = program.command("sessions").description("conversations and their transcripts");
+  listCommand(noun, "Sessions, most recently updated first")
+    .option("--user <id>", "only this user's")
+    .option("--key <id>", "only through this key")
+    .option("--source <source>", "only from this source, such as api")
+    .action(list);
+  recordCommand(noun, "get", "one Session").action(get);
+  recordCommand(noun, "transcript", "what was said in a Session").action(transcript);
+}
+
+async function list(_options: unknown, command: Command): Promise<void> {
+  const options = optionsOf<ListOptions & Filter>(command);
+  const {
+    organization,
+    limit: _limit,
+    cursor: _cursor,
+    config,
+    json,
+    actor: _actor,
+    ...filter
+  } = options;
+  const organizationId = tenantOf(organization);
+  await withGateway(config, async (gateway) =>
+    printPage(
+      json,
+      await gateway.sessions.list({ organizationId, ...filter }, pageOf(options)),
+      columns,
+    ),
+  );
+}
+
+async function get(id: string, _options: unknown, command: Command): Promise<void> {
+  const { organization: organizationId, config, json } = optionsOf<RecordOptions>(command);
+  await withGateway(config, async (gateway) =>
+    printRecord(json, await gateway.sessions.get({ organizationId, id })),
+  );
+}
+
+async function transcript(id: string, _options: unknown, command: Command): Promise<void> {
+  const { organization: organizationId, config, json } = optionsOf<RecordOptions>(command);
+  await withGateway(config, async (gateway) => {
+    const data = await gateway.sessions.transcript({ organizationId, id });
+    print(json, { data, nextCursor: null }, data.map(entryText).join("\n"));
+  });
+}
+
+function entryText({ messages, kind, count }: TranscriptEntry): string {
+  if (messages === null) return `${kind}: ${count} messages whose content is not kept`;
+  return messages.map(messageText).join("\n");
+}
+
+function messageText(message: Message): string {
+  const calls = message.role === "assistant" ? (message.tool_calls ?? []) : [];
+  const called = calls.map(({ function: { name, arguments: given } }) => `${name}(${given})`);
+  const said = [message.content ?? [], called].flat().filter((part) => part !== "");
+  return `${message.role.padEnd(9)}  ${said.map(printable).join(" ")}`;
+}

@@ -1,0 +1,29 @@
+import { type Column, formatRecord, formatTable } from "./table.ts";
+
+/** One page of a list. */
+interface Page<Row> {
+  readonly data: readonly Row[];
+  readonly nextCursor: string | null;
+}
+
+/** Prints text, or one JSON document for programs. */
+export function print(json: boolean | undefined, document: unknown, text: string): void {
+  process.stdout.write(`${json ? JSON.stringify(document, null, 2) : text}\n`);
+}
+
+/** Prints one record; `shown` is what people see of it. */
+export function printRecord(json: boolean | undefined, record: object, shown = record): void {
+  print(json, record, formatRecord(shown));
+}
+
+/** Prints a page as a table, and how to get the next one. */
+export function printPage<Row>(
+  json: boolean | undefined,
+  page: Page<Row>,
+  columns: readonly Column<Row>[],
+): void {
+  const { data, nextCursor } = page;
+  const table = data.length === 0 ? "nothing yet" : formatTable(data, columns);
+  const more = nextCursor === null ? "" : `\n\nmore: --cursor ${nextCursor}`;
+  print(json, { data, nextCursor }, table + more);
+}
