@@ -48,6 +48,12 @@ describe("the documentation", () => {
     );
   });
 
+  it("means by npm start and npm run tollgate what the checkout means", () => {
+    const manifest: unknown = JSON.parse(readFileSync(`${repositoryRoot}/package.json`, "utf8"));
+    const tollgate = "node --conditions=tollgate-source packages/cli/bin/tollgate.js";
+    expect(manifest).toMatchObject({ scripts: { start: `${tollgate} serve`, tollgate } });
+  });
+
   it("compiles", { timeout: 60_000 }, () => {
     for (const page of pages) {
       for (const snippet of ofLanguage(page, "ts")) page.folder.write(snippet);
