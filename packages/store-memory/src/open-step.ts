@@ -4,6 +4,7 @@ import {
   GatewayError,
   keyIsLive,
   type OpeningRefusal,
+  type Step,
   type StepIntent,
   type StepOpening,
 } from "@tollgate/core/store";
@@ -143,8 +144,8 @@ function createStep(
   turnId: string,
   branched: boolean,
 ): StepRow {
-  const { owner, stepId, attempt } = intent;
-  const key = state.keys.get(owner.organizationId, owner.keyId)?.key;
+  const { owner, stepId } = intent;
+  const keyLabel = state.keys.get(owner.organizationId, owner.keyId)?.key.label ?? "";
   return {
     id: stepId,
     organizationId: owner.organizationId,
@@ -152,32 +153,33 @@ function createStep(
     session,
     branched,
     length: session.length,
-    step: {
-      ...owner,
-      id: stepId,
-      keyLabel: key?.label ?? "",
-      source: intent.source,
-      endpoint: intent.endpoint,
-      stream: intent.stream,
-      requestedModel: intent.requestedModel,
-      dataClass: intent.dataClass,
-      decisionId: intent.decision.id,
-      sessionId: session.id,
-      turnId,
-      stepNumber: intent.stepNumber,
-      openedAt: intent.at,
-      settledAt: null,
-      outcome: null,
-      reason: null,
-      finishReason: null,
-      attempts: [{ ...attempt, end: null }],
-      head: session.head,
-      replyHead: null,
-    },
+    step: { ...stepOf(intent), keyLabel, sessionId: session.id, turnId, head: session.head },
     holds: intent.holds,
     carried: { usd: 0, tokens: 0 },
     outputTokens: null,
     namedAt: 0,
     reply: null,
+  };
+}
+
+/** What the intent alone says of a Step in flight. */
+function stepOf(intent: StepIntent): Omit<Step, "keyLabel" | "sessionId" | "turnId" | "head"> {
+  return {
+    ...intent.owner,
+    id: intent.stepId,
+    source: intent.source,
+    endpoint: intent.endpoint,
+    stream: intent.stream,
+    requestedModel: intent.requestedModel,
+    dataClass: intent.dataClass,
+    decisionId: intent.decision.id,
+    stepNumber: intent.stepNumber,
+    openedAt: intent.at,
+    settledAt: null,
+    outcome: null,
+    reason: null,
+    finishReason: null,
+    attempts: [{ ...intent.attempt, end: null }],
+    replyHead: null,
   };
 }
