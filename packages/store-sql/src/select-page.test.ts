@@ -1,0 +1,33 @@
+import { encodeCursor } from "@tollgate/core/store";
+import { expect, it } from "vitest";
+import { lists } from "./lists.ts";
+import { pageOf, selectPage } from "./select-page.ts";
+
+it("asks for one row more than the page holds, which tells whether another follows", () => {
+  const { parameters } = selectPage(lists.leaves, [], { cursor: null, limit: 2 });
+  expect(parameters).toEqual({ page_limit: 3 });
+  const row = (sequence: number) => ({ sequence });
+  const read = (rows: readonly unknown[]) => pageOf(lists.leaves, rows, 2, (one) => one);
+  expect(read([row(1), row(2), row(3)])).toEqual({
+    data: [row(1), row(2)],
+    nextCursor: encodeCursor("leaves", { order: 2, tie: "" }),
+  });
+  expect(read([row(1), row(2)])).toEqual({ data: [row(1), row(2)], nextCursor: null });
+  expect(read([])).toEqual({ data: [], nextCursor: null });
+});
+
+it("begins behind the place of the cursor", () => {
+  const cursor = encodeCursor("steps", { order: 500, tie: "7" });
+  const { parameters } = selectPage(lists.steps, [], { cursor, limit: 10 });
+  expect(parameters).toEqual({ page_order: 500, page_tie: 7, page_limit: 11 });
+});
+
+it.each([
+  ["of another list", encodeCursor("keys", { order: 1, tie: "1" })],
+  ["with a tie that is no number", encodeCursor("steps", { order: 1, tie: "1e3" })],
+  ["made up", "DROP TABLE steps"],
+])("refuses a cursor %s", (_what, cursor) => {
+  expect(() => selectPage(lists.steps, [], { cursor, limit: 10 })).toThrow(
+    expect.objectContaining({ code: "invalid_argument" }),
+  );
+});

@@ -1,0 +1,206 @@
+import { closeSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import type { Store } from "@tollgate/core/store";
+import { expect, it, onTestFinished } from "vitest";
+import { type SqliteClient, sqliteStore } from "../src/index.ts";
+import { insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+import { temporaryFile } from "./temporary-folder.ts";
+
+async function openStore(filename: string): Promise<Store> {
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  return store;
+}
+
+async function fillFile(filename: string): Promise<void> {
+  const store = sqliteStore({ filename });
+  await store.migrate();
+  await insertKey(store);
+  await store.openStep(stepIntent("first"));
+  await store.close();
+}
+
+function openClient(filename: string, options = {}): DatabaseSync {
+  const client = new DatabaseSync(filename, options);
+  onTestFinished(() => {
+    if (client.isOpen) client.close();
+  });
+  return client;
+}
+
+it("reads back after reopening what was written before closing", async () => {
+  const filename = temporaryFile();
+  await fillFile(filename);
+  const store = await openStore(filename);
+  expect(await store.steps.get("acme", "first")).toMatchObject({ id: "first", outcome: null });
+  await store.settleStep(stepSettlement("first"));
+  expect((await store.evidence.list({ organizationId: "acme" }, page)).data).toHaveLength(3);
+});
+
+const page = { cursor: null, limit: 10 };
+
+it("keeps a new file in pages of 16 KB, in a write-ahead log that every commit flushes", async () => {
+  const filename = temporaryFile();
+  const client = openClient(filename);
+  await sqliteStore({ client }).migrate();
+  const pragma = (name: string): unknown =>
+    Object.values(client.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+  expect(pragma("page_size")).toBe(16_384);
+  expect(pragma("journal_mode")).toBe("wal");
+  expect(pragma("synchronous")).toBe(2);
+  expect(pragma("busy_timeout")).toBe(0);
+});
+
+it("leaves a database open that it did not open", async () => {
+  const client = openClient(temporaryFile());
+  const store = sqliteStore({ client });
+  await store.migrate();
+  await store.close();
+  expect(client.isOpen).toBe(true);
+});
+
+it("rejects after closing, and closes twice", async () => {
+  const store = await openStore(temporaryFile());
+  await store.close();
+  await store.close();
+  await expect(store.openStep(stepIntent("late"))).rejects.toThrow("the store is closed");
+  await expect(store.steps.get("acme", "late")).rejects.toThrow("the store is closed");
+});
+
+it("finishes what is queued before it closes", async () => {
+  const filename = temporaryFile();
+  const store = await openStore(filename);
+  await insertKey(store);
+  const opening = store.openStep(stepIntent("queued"));
+  await store.close();
+  expect(await opening).toMatchObject({ opened: true });
+});
+
+it("asks for migrate() on a file without a schema", async () => {
+  const store = sqliteStore({ filename: temporaryFile() });
+  onTestFinished(() => store.close());
+  await expect(store.budgets.version()).rejects.toThrow("call migrate() first");
+});
+
+it("refuses the schema of a newer release", async () => {
+  const filename = temporaryFile();
+  await fillFile(filename);
+  const client = openClient(filename);
+  client.exec("UPDATE tollgate_schema SET version = 99");
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await expect(store.migrate()).rejects.toThrow("schema version 99, made by a newer release");
+  await expect(store.openStep(stepIntent("second"))).rejects.toThrow("newer release");
+});
+
+it("refuses a file that is not a database, and leaves it as it was", async () => {
+  const filename = temporaryFile();
+  const file = openSync(filename, "w");
+  writeSync(file, "this is a text and no database, whatever its name says".repeat(20));
+  closeSync(file);
+  const size = statSync(filename).size;
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await expect(store.migrate()).rejects.toThrow("not a database");
+  expect(statSync(filename).size).toBe(size);
+});
+
+it("rejects on a corrupt page and goes on running (F32)", async () => {
+  const filename = temporaryFile();
+  await fillFile(filename);
+  const file = openSync(filename, "r+");
+  const size = statSync(filename).size;
+  // The first page keeps the schema, so that the file still opens.
+  writeSync(file, Buffer.alloc(size - 16_384, 0xff), 0, size - 16_384, 16_384);
+  closeSync(file);
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await expect(store.openStep(stepIntent("second"))).rejects.toThrow("malformed");
+  await expect(store.openStep(stepIntent("third"))).rejects.toThrow("malformed");
+});
+
+it("stops admitting when the file was removed while open, and does not make it anew (F32)", async () => {
+  const filename = temporaryFile();
+  const store = await openStore(filename);
+  await insertKey(store);
+  rmSync(filename);
+  await expect(store.openStep(stepIntent("lost"))).rejects.toThrow("was removed");
+  expect(statSync(filename, { throwIfNoEntry: false })).toBeUndefined();
+});
+
+it("stops admitting when another file took its place (F32)", async () => {
+  const filename = temporaryFile();
+  const other = temporaryFile();
+  const store = await openStore(filename);
+  await insertKey(store);
+  await fillFile(other);
+  renameSync(other, filename);
+  await expect(store.openStep(stepIntent("lost"))).rejects.toThrow("was replaced");
+});
+
+it("rejects what it cannot write to a read-only database, and still reads (F30)", async () => {
+  const filename = temporaryFile();
+  await fillFile(filename);
+  const store = sqliteStore({ client: openClient(filename, { readOnly: true }) });
+  await store.migrate();
+  expect(await store.steps.get("acme", "first")).not.toBeNull();
+  await expect(store.openStep(stepIntent("second"))).rejects.toThrow("readonly");
+});
+
+it("rejects what does not fit a full disk, alone, and goes on with what fits (F29)", async () => {
+  const client = openClient(temporaryFile());
+  const store = sqliteStore({ client });
+  await store.migrate();
+  await insertKey(store);
+  const pages = Object.values(client.prepare("PRAGMA page_count").get() ?? {})[0];
+  client.exec(`PRAGMA max_page_count = ${Number(pages) + 4}`);
+  const large = stepIntent("large", [], "x".repeat(1_000_000));
+  const results = await Promise.allSettled([
+    store.openStep(stepIntent("small")),
+    store.openStep(large),
+    store.openStep(stepIntent("little")),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(results[1]).toMatchObject({ reason: { message: expect.stringContaining("full") } });
+  expect(await store.steps.get("acme", "large")).toBeNull();
+  expect(await store.steps.get("acme", "little")).not.toBeNull();
+  client.exec("PRAGMA max_page_count = 1000000");
+  expect(await store.openStep(large)).toMatchObject({ opened: true });
+});
+
+it.each(["3.51.2", "3.40.1", "2.99.99"])("refuses SQLite %s", async (version) => {
+  await expect(sqliteStore({ client: clientOf(version) }).migrate()).rejects.toThrow(
+    `SQLite ${version} is older than 3.51.3`,
+  );
+});
+
+it.each(["3.51.3", "3.52.0", "4.0.0"])("takes SQLite %s", async (version) => {
+  await sqliteStore({ client: clientOf(version) }).migrate();
+});
+
+/** A database that says it is of another version. */
+function clientOf(version: string): SqliteClient {
+  const client = openClient(temporaryFile());
+  return {
+    exec: (sql) => client.exec(sql),
+    prepare: (sql) =>
+      client.prepare(sql.includes("sqlite_version()") ? `SELECT '${version}' AS version` : sql),
+    close: () => client.close(),
+  };
+}
+
+it("keeps what belongs to one member of a group from the others", async () => {
+  const store = await openStore(temporaryFile());
+  await insertKey(store);
+  const results = await Promise.allSettled([
+    store.openStep(stepIntent("one")),
+    store.settleStep(stepSettlement("unknown")),
+    store.openStep(stepIntent("two")),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(results[1]).toMatchObject({ reason: { code: "step_not_found" } });
+  expect(
+    (await store.steps.list({ organizationId: owner.organizationId }, page)).data,
+  ).toHaveLength(2);
+});

@@ -1,0 +1,144 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { expect, it, onTestFinished } from "vitest";
+import { sqliteStore } from "../src/index.ts";
+import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+import { temporaryFile } from "./temporary-folder.ts";
+
+const script = fileURLToPath(new URL("store-process.ts", import.meta.url));
+
+/** A process that works on the file, and the lines it prints. */
+function startProcess(...parameters: readonly string[]) {
+  const child = spawn(process.execPath, ["--conditions=tollgate-source", script, ...parameters], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  const exited = once(child, "exit");
+  const lines = createInterface({ input: child.stdout });
+  return { child, exited, lines };
+}
+
+it.each([3, 17, 40, 77, 120])(
+  "keeps all that was acknowledged and nothing torn when killed after %i answers (F27)",
+  async (answers) => {
+    const filename = temporaryFile();
+    const { child, exited, lines } = startProcess("work", filename);
+    const acknowledged: string[] = [];
+    for await (const line of lines) {
+      acknowledged.push(line);
+      if (acknowledged.length === answers) child.kill("SIGKILL");
+    }
+    await exited;
+
+    const store = sqliteStore({ filename });
+    onTestFinished(() => store.close());
+    await store.migrate();
+    for (const line of acknowledged) {
+      const [verb, stepId = ""] = line.split(" ");
+      const step = await store.steps.get(owner.organizationId, stepId);
+      expect(step, line).not.toBeNull();
+      if (verb === "settled") expect(step?.outcome, line).toBe("completed");
+    }
+    expectWhole(filename);
+    for (const { step } of await store.lapsedSteps({ at: 0, limit: 1_000 }))
+      await store.settleStep({ ...stepSettlement(step.id), outcome: "interrupted" });
+    expectWhole(filename);
+    const counters = await store.budgets.counters(
+      { budgetId: "budget" },
+      { cursor: null, limit: 1 },
+    );
+    expect(counters.data[0]?.held).toBe(0);
+  },
+);
+
+/** Every Step has all of its rows, no row is without its Step, and the counters are the sums of their holds. */
+function expectWhole(filename: string): void {
+  const database = new DatabaseSync(filename);
+  const value = (sql: string): unknown => Object.values(database.prepare(sql).get() ?? {})[0];
+  const steps = value("SELECT count(*) FROM steps");
+  const settled = value("SELECT count(*) FROM steps WHERE outcome <> 'open'");
+  expect(value("PRAGMA integrity_check")).toBe("ok");
+  expect(value("SELECT count(*) FROM decisions")).toBe(steps);
+  expect(value("SELECT count(*) FROM turns")).toBe(steps);
+  expect(value("SELECT count(*) FROM holds")).toBe(steps);
+  expect(value("SELECT count(*) FROM leaves WHERE kind = 'step.opened'")).toBe(steps);
+  expect(value("SELECT count(*) FROM leaves WHERE kind = 'step.settled'")).toBe(settled);
+  expect(value("SELECT count(*) FROM holds WHERE settled IS NOT NULL")).toBe(settled);
+  expect(value("SELECT count(*) FROM transcript_parts WHERE kind = 'request'")).toBe(steps);
+  expect(value("SELECT count(*) FROM transcript_parts WHERE kind = 'reply'")).toBe(settled);
+  expect(value("SELECT count(*) FROM open_steps")).toBe(Number(steps) - Number(settled));
+  for (const [column, sum] of [
+    ["held", "CASE WHEN settled IS NULL THEN amount ELSE 0 END"],
+    ["settled", "coalesce(settled, 0)"],
+  ])
+    expect(value(`SELECT ${column} FROM budget_counters`), column).toBe(
+      value(`SELECT sum(${sum}) FROM holds`),
+    );
+  database.close();
+}
+
+it("is migrated by several processes at once", async () => {
+  const filename = temporaryFile();
+  const processes = Array.from({ length: 3 }, () => startProcess("migrate", filename));
+  await Promise.all(processes.map(({ lines }) => once(lines, "line")));
+  for (const { child } of processes) child.stdin.end("go\n");
+  for (const { exited } of processes) expect(await exited).toEqual([0, null]);
+  const database = new DatabaseSync(filename);
+  expect(database.prepare("SELECT version FROM tollgate_schema").all()).toHaveLength(1);
+  database.close();
+});
+
+it("admits as many as the budget fits, however many processes ask together (F40)", async () => {
+  const filename = temporaryFile();
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  const processes = ["a", "b"].map((name) => startProcess("hold", filename, name));
+  await Promise.all(processes.map(({ lines }) => once(lines, "line")));
+  const answers = processes.map(({ lines }) => once(lines, "line"));
+  for (const { child } of processes) child.stdin.end("go\n");
+  const opened = (await Promise.all(answers)).map(([line]) => Number(line));
+  expect(opened.reduce((sum, count) => sum + count, 0)).toBe(37);
+  const { data } = await store.budgets.counters({ budgetId: "budget" }, { cursor: null, limit: 1 });
+  expect(data).toMatchObject([{ settled: 0, held: 370 }]);
+});
+
+it("waits for another connection's lock without blocking the event loop (F31)", async () => {
+  const filename = temporaryFile();
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  const other = new DatabaseSync(filename);
+  other.exec("BEGIN IMMEDIATE");
+  const opening = store.openStep(stepIntent("patient", [hold(100)]));
+  // The loop turns while the opening waits: otherwise nothing here could end the transaction it waits for.
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  expect(await store.steps.get(owner.organizationId, "patient")).toBeNull();
+  other.exec("COMMIT");
+  expect(await opening).toMatchObject({ opened: true });
+  other.close();
+});
+
+it("rejects when the database stays locked, and what queued up behind with it (F31)", async () => {
+  const filename = temporaryFile();
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  const other = new DatabaseSync(filename);
+  other.exec("BEGIN IMMEDIATE");
+  const group = Array.from({ length: 60 }, (_, at) => store.openStep(stepIntent(`step ${at}`)));
+  const results = await Promise.allSettled(group);
+  expect(new Set(results.map(({ status }) => status))).toEqual(new Set(["rejected"]));
+  expect(results[59]).toMatchObject({ reason: { message: expect.stringContaining("locked") } });
+  other.exec("COMMIT");
+  other.close();
+  expect(await store.openStep(stepIntent("after"))).toMatchObject({ opened: true });
+});

@@ -1,0 +1,89 @@
+import { DatabaseSync } from "node:sqlite";
+import {
+  administration,
+  type Condition,
+  compileStatement,
+  createConditions,
+  holding,
+  leasing,
+  lists,
+  opening,
+  type PagedList,
+  reading,
+  selectById,
+  selectPage,
+  sessionColumns,
+  settling,
+  stepReadColumns,
+} from "@tollgate/store-sql";
+import { beforeAll, describe, expect, it } from "vitest";
+import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
+import { sqliteStore } from "../src/index.ts";
+
+const client = new DatabaseSync(":memory:");
+
+beforeAll(() => sqliteStore({ client }).migrate());
+
+/** What SQLite passes over from end to end to run a statement. */
+function tablesScanned(text: string): readonly string[] {
+  const { text: compiled, names } = compileStatement(text, sqliteDialect);
+  const rows = client.prepare(`EXPLAIN QUERY PLAN ${compiled}`).all(...names.map(() => null));
+  const details = rows.map((row) => String(row["detail"]));
+  // A row without a table, the 100 candidates and the branches found are no tables.
+  return details.filter((detail) => /^SCAN (?!CONSTANT ROW|recent$|b$|json_each)/.test(detail));
+}
+
+/** The lapsed look at every Step in flight, which is what they ask for. */
+const { lapsed: _, ...leases } = leasing;
+/** The few budgets created at run time are read together. */
+const { budgets: __, ...administered } = administration;
+
+const statements = { ...opening, ...holding, ...settling, ...reading, ...leases, ...administered };
+
+describe("no statement of a request passes over a table", () => {
+  it.each(Object.entries(statements))("%s", (_name, text) => {
+    expect(tablesScanned(text)).toEqual([]);
+  });
+
+  it("the one that takes its rows from a Step's holds", () => {
+    expect(tablesScanned(holding.charge)).toEqual([]);
+  });
+
+  it("one by its id", () => {
+    expect(tablesScanned(selectById("steps", stepReadColumns, false))).toEqual([]);
+    // Across organizations each of them is asked, never each of their rows.
+    expect(tablesScanned(selectById("sessions", sessionColumns, true))).toEqual(["SCAN o"]);
+  });
+});
+
+describe("no page of an organization passes over a table or sorts it", () => {
+  const conditions = createConditions(sqliteDialect);
+  const organizationId = "acme";
+  const placed = { cursor: null, limit: 20 };
+  const pages: readonly (readonly [string, PagedList, readonly Condition[]])[] = [
+    ["keys", lists.keys, conditions.ofKeys({ organizationId })],
+    ["Steps", lists.steps, conditions.ofSteps({ organizationId, from: 1, to: 2 })],
+    ["Steps of a Session", lists.steps, conditions.ofSteps({ organizationId, sessionId: ["s"] })],
+    ["decisions", lists.decisions, conditions.ofDecisions({ organizationId })],
+    [
+      "Sessions of a key",
+      lists.sessions,
+      conditions.ofSessions({ organizationId, keyId: "k", source: "api" }),
+    ],
+    ["counters", lists.counters, conditions.ofCounters({ budgetId: "b", subject: "" })],
+  ];
+
+  it.each(pages)("%s", (_name, list, where) => {
+    expect(tablesScanned(selectPage(list, where, placed).text)).toEqual([]);
+  });
+
+  it("finds the Steps of a Session by its index", () => {
+    const where = conditions.ofSteps({ organizationId, sessionId: ["s"] });
+    const { text } = selectPage(lists.steps, where, placed);
+    const { text: compiled } = compileStatement(text, sqliteDialect);
+    const plan = JSON.stringify(
+      client.prepare(`EXPLAIN QUERY PLAN ${compiled}`).all(...Array(3).fill(null)),
+    );
+    expect(plan).toContain("steps_by_session");
+  });
+});
