@@ -130,19 +130,26 @@ function createRun(store: Store, intents: Intents): Run {
     async settleAll() {
       await Promise.all([...running.values()].map((one) => settle(one, 100)));
     },
-    async compare() {
-      for (const [at, limit] of limits.entries()) {
-        const [counter] = (await countersOf(store, `${at}`)).filter(
-          (row) => row.subject === subject,
-        );
-        const held = [...running.values()]
-          .flatMap(({ holds }) => holds)
-          .filter(({ budgetId }) => budgetId === `${at}`)
-          .reduce((sum, { amount }) => sum + amount, 0);
-        const standing = { settled: counter?.settled ?? 0, held: counter?.held ?? 0 };
-        expect(standing).toEqual({ settled: settled[at], held });
-        expect(standing.settled + standing.held).toBeLessThanOrEqual(limit);
-      }
-    },
+    compare: () => compareCounters(store, subject, { running: [...running.values()], settled }),
   };
+}
+
+interface Expected {
+  readonly running: readonly Running[];
+  /** By budget, in the order of the limits. */
+  readonly settled: readonly number[];
+}
+
+async function compareCounters(store: Store, subject: string, expected: Expected): Promise<void> {
+  const holds = expected.running.flatMap((one) => one.holds);
+  for (const [at, limit] of limits.entries()) {
+    const counters = await countersOf(store, `${at}`);
+    const counter = counters.find((row) => row.subject === subject);
+    const held = holds
+      .filter(({ budgetId }) => budgetId === `${at}`)
+      .reduce((sum, { amount }) => sum + amount, 0);
+    const standing = { settled: counter?.settled ?? 0, held: counter?.held ?? 0 };
+    expect(standing).toEqual({ settled: expected.settled[at], held });
+    expect(standing.settled + standing.held).toBeLessThanOrEqual(limit);
+  }
 }
