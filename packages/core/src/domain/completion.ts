@@ -2,12 +2,14 @@ import type { Json } from "../kernel/stable-json.ts";
 import type { CompletionEvent, FinishReason, UsageReport } from "./completion-event.ts";
 import type { AssistantMessage, ToolCall } from "./message.ts";
 
+/** A stretch of an answer: what the model said in one go, or one call it made, in the order they began. */
+export type CompletionPart =
+  | { readonly type: "text" | "reasoning" | "refusal"; readonly text: string }
+  | { readonly type: "tool-call"; readonly call: ToolCall };
+
 /** A whole answer: the fold of its events. */
 export interface Completion {
-  readonly text: string | null;
-  readonly reasoning: string | null;
-  readonly refusal: string | null;
-  readonly toolCalls: readonly ToolCall[];
+  readonly parts: readonly CompletionPart[];
   /** One entry per `logprobs` event. */
   readonly logprobs: readonly Json[];
   /** Null for an answer that did not finish. */
@@ -16,7 +18,7 @@ export interface Completion {
   readonly usage: UsageReport;
 }
 
-/** Collects events into a completion; may be asked for what there is so far at any time. */
+/** Collects events into a completion. */
 export interface CompletionFold {
   add(event: CompletionEvent): void;
   completion(): Completion;
@@ -24,36 +26,59 @@ export interface CompletionFold {
   outputBytes(): number;
 }
 
+type OpenPart =
+  | { readonly type: "text" | "reasoning" | "refusal"; text: string }
+  | {
+      readonly type: "tool-call";
+      readonly index: number;
+      readonly id: string;
+      readonly name: string;
+      arguments: string;
+    };
+
+/** What is said without a pause is one part: another kind of text, or a tool call, begins the next. */
 export function createFold(): CompletionFold {
-  const text: string[] = [];
-  const reasoning: string[] = [];
-  const refusal: string[] = [];
-  const calls = new Map<number, { id: string; name: string; arguments: string[] }>();
+  const parts: OpenPart[] = [];
   const logprobs: Json[] = [];
   let finishReason: FinishReason | null = null;
   let usage: UsageReport = {};
   let bytes = 0;
 
-  const collect = (into: string[], part: string): void => {
-    into.push(part);
-    bytes += Buffer.byteLength(part);
-  };
+  function say(type: "text" | "reasoning" | "refusal", text: string): void {
+    if (text === "") return;
+    bytes += Buffer.byteLength(text);
+    const last = parts.at(-1);
+    if (last?.type === type) last.text += text;
+    else parts.push({ type, text });
+  }
 
   return {
     add(event) {
       switch (event.type) {
         case "text-delta":
-          return collect(text, event.text);
+          return say("text", event.text);
         case "reasoning-delta":
-          return collect(reasoning, event.text);
+          return say("reasoning", event.text);
         case "refusal-delta":
-          return collect(refusal, event.text);
+          return say("refusal", event.text);
         case "tool-call-started":
-          calls.set(event.index, { id: event.id, name: event.name, arguments: [] });
           bytes += Buffer.byteLength(event.name);
+          parts.push({
+            type: "tool-call",
+            index: event.index,
+            id: event.id,
+            name: event.name,
+            arguments: "",
+          });
           return;
-        case "tool-call-delta":
-          return collect(calls.get(event.index)?.arguments ?? [], event.arguments);
+        case "tool-call-delta": {
+          bytes += Buffer.byteLength(event.arguments);
+          const call = parts.find(
+            (part) => part.type === "tool-call" && part.index === event.index,
+          );
+          if (call?.type === "tool-call") call.arguments += event.arguments;
+          return;
+        }
         case "logprobs":
           logprobs.push(event.logprobs);
           return;
@@ -64,35 +89,42 @@ export function createFold(): CompletionFold {
           finishReason = event.reason;
       }
     },
-    completion: () => ({
-      text: joined(text),
-      reasoning: joined(reasoning),
-      refusal: joined(refusal),
-      toolCalls: [...calls.entries()]
-        .sort(([a], [b]) => a - b)
-        .map(([, call]) => ({
-          id: call.id,
-          type: "function",
-          function: { name: call.name, arguments: call.arguments.join("") },
-        })),
-      logprobs,
-      finishReason,
-      usage,
-    }),
+    completion: () => ({ parts: parts.map(closed), logprobs, finishReason, usage }),
     outputBytes: () => bytes,
   };
 }
 
-function joined(parts: readonly string[]): string | null {
-  return parts.length === 0 ? null : parts.join("");
+function closed(part: OpenPart): CompletionPart {
+  if (part.type !== "tool-call") return { type: part.type, text: part.text };
+  const { id, name } = part;
+  return {
+    type: "tool-call",
+    call: { id, type: "function", function: { name, arguments: part.arguments } },
+  };
 }
 
-/** The message a client sends back as history: the answer without its reasoning. */
+/** Everything said of one kind, or null when nothing was. */
+export function spoken(
+  { parts }: Completion,
+  type: "text" | "reasoning" | "refusal",
+): string | null {
+  const said = parts.flatMap((part) => (part.type === type ? part.text : []));
+  return said.length === 0 ? null : said.join("");
+}
+
+/** The tool calls, in the order they began. */
+export function toolCallsOf({ parts }: Completion): readonly ToolCall[] {
+  return parts.flatMap((part) => (part.type === "tool-call" ? part.call : []));
+}
+
+/** The one message a Chat Completions client sends back as history: the answer without its reasoning. */
 export function replyMessage(completion: Completion): AssistantMessage {
+  const refusal = spoken(completion, "refusal");
+  const toolCalls = toolCallsOf(completion);
   return {
     role: "assistant",
-    content: completion.text,
-    ...(completion.refusal === null ? {} : { refusal: completion.refusal }),
-    ...(completion.toolCalls.length === 0 ? {} : { tool_calls: completion.toolCalls }),
+    content: spoken(completion, "text"),
+    ...(refusal === null ? {} : { refusal }),
+    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };
 }

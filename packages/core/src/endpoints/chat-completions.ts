@@ -1,7 +1,8 @@
+import { replyMessage } from "../domain/completion.ts";
 import type { Answer } from "../http/answer.ts";
 import { readJson } from "../http/read-json.ts";
 import { execute } from "../pipeline/execute.ts";
-import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
+import type { AnswerHead, GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { decisionHeaders } from "../pipeline/with-decision.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
@@ -15,13 +16,23 @@ import { presentStream, type StreamWriter } from "./present-stream.ts";
 export function chatCompletions(context: EndpointContext, request: Request): Promise<Answer> {
   const { line } = context;
   return asCaller(context, request, async (caller) => {
-    const parsed = parseChatCompletion(await readJson(request, line.limits), line.limits);
+    const { request: asked, ...parsed } = parseChatCompletion(
+      await readJson(request, line.limits),
+      line.limits,
+    );
     const answer = await execute(line, {
       ...parsed,
       caller,
       endpoint: "chat_completions",
       dataClass: request.headers.get(line.headerNames.dataSensitivity),
       signal: request.signal,
+      prepare: async () => ({
+        request: asked,
+        transcript: asked.messages,
+        referredClass: null,
+        alsoConsider: null,
+      }),
+      conclude: (_answer, { completion }) => ({ reply: [replyMessage(completion)] }),
     });
     const head = headOf(answer, parsed.model);
     return parsed.stream
@@ -31,7 +42,7 @@ export function chatCompletions(context: EndpointContext, request: Request): Pro
 }
 
 function headOf(
-  { stepId, openedAt, sessionId, turnId }: GovernedAnswer,
+  { stepId, openedAt, sessionId, turnId }: AnswerHead,
   model: string,
 ): ChatCompletionHead {
   return {

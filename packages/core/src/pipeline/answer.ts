@@ -1,13 +1,13 @@
 import { ProviderError } from "../contracts/provider.ts";
 import { tokensOfBytes } from "../domain/estimate.ts";
 import { answerEvents } from "./answer-events.ts";
-import type { GovernedAnswer, GovernedCall } from "./governed-call.ts";
+import type { GovernedAnswer, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import type { OpenedStep } from "./open-step.ts";
 import { ClientClosed, createRun, type Run, stopRun } from "./run.ts";
 
 /** The answer of an opened Step: nothing is asked of the provider until its events are. */
-export function answerOf(line: Line, call: GovernedCall, opened: OpenedStep): GovernedAnswer {
+export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): GovernedAnswer {
   const run = createRun(call, opened, line.clock.monotonic());
   line.openSteps.add(opened.answer.stepId, () => tokensOfBytes(run.attempt.fold.outputBytes()));
   const cancelDeadline = line.clock.after(line.deadlines.total, () =>

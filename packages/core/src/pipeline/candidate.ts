@@ -8,7 +8,7 @@ import type { AttemptStart } from "../domain/step.ts";
 import { decide } from "../policy/decide.ts";
 import type { Route } from "../routing/route.ts";
 import { durable } from "./durable.ts";
-import type { GovernedCall } from "./governed-call.ts";
+import type { PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 
 /** A recorded decision on one model, with the price and the input estimate it was made on. */
@@ -32,7 +32,7 @@ export interface Candidate {
 /** Decides on one model for a call: its first, or a fallback, whose decision links to the first. */
 export function decideOn(
   line: Line,
-  call: GovernedCall,
+  call: PreparedCall,
   {
     route,
     dataClass,
@@ -78,7 +78,7 @@ export function refusalOf({
 /** Computes an attempt and its holds; null where a hard budget in US dollars applies and there is no price. */
 export async function planAttempt(
   line: Line,
-  call: GovernedCall,
+  call: PreparedCall,
   { decided, number }: { readonly decided: Decided; readonly number: number },
 ): Promise<Candidate | null> {
   const { route, decision, price, inputTokens } = decided;
@@ -138,7 +138,7 @@ function estimateCost(
 }
 
 function factsOf(
-  { caller, request }: GovernedCall,
+  { caller, request }: PreparedCall,
   {
     route,
     dataClass,

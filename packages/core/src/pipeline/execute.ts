@@ -4,7 +4,7 @@ import { classify } from "../sensitivity/classify.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import { answerOf } from "./answer.ts";
 import { type Candidate, type Decided, decideOn, planAttempt, refusalOf } from "./candidate.ts";
-import type { GovernedAnswer, GovernedCall } from "./governed-call.ts";
+import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import { requireOwned } from "./named-ids.ts";
 import { openStep } from "./open-step.ts";
@@ -16,26 +16,27 @@ import { withDecision } from "./with-decision.ts";
  * Nothing is sent to a provider before the Step is durable, and nothing complete is released before its settlement is.
  */
 export async function execute(line: Line, call: GovernedCall): Promise<GovernedAnswer> {
-  const header = { name: line.headerNames.dataSensitivity, value: call.dataClass };
-  const dataClass = classify(header, call.caller, {
-    dataClasses: line.dataClasses,
-    referred: null,
-  });
+  classifyCall(line, call, null);
   const route = routeOf(call.model, line.providers);
   if (route.connection === "customer") throw connectionRequired();
   await requireOwned(line.store, call);
-  const decided = decideOn(line, call, { route, dataClass, first: null });
+  const prepared: PreparedCall = { ...call, ...(await call.prepare()) };
+  const dataClass = classifyCall(line, call, prepared.referredClass);
+  const decided = decideOn(line, prepared, { route, dataClass, first: null });
   try {
-    const candidate = await permitted(line, call, decided);
-    const chain = chainOf(call.request.messages, call.caller.salt);
-    const opened = await openStep(line, call, { candidate, chain });
-    return answerOf(line, call, opened);
+    const candidate = await permitted(line, prepared, decided);
+    const chain = chainOf(prepared.transcript, call.caller.salt);
+    const opened = await openStep(line, prepared, { candidate, chain });
+    return answerOf(line, prepared, opened);
   } catch (thrown) {
-    throw withDecision(thrown, line.headerNames, { dataClass, decisionId: decided.decision.id });
+    throw withDecision(thrown, line.headerNames, {
+      dataClass,
+      decisionId: decided.decision.id,
+    });
   }
 }
 
-async function permitted(line: Line, call: GovernedCall, decided: Decided): Promise<Candidate> {
+async function permitted(line: Line, call: PreparedCall, decided: Decided): Promise<Candidate> {
   const refusal = refusalOf(decided);
   const candidate = refusal === null ? await planAttempt(line, call, { decided, number: 1 }) : null;
   if (candidate) return candidate;
@@ -52,4 +53,9 @@ function errorFor(refusal: ReturnType<typeof refusalOf>, { decision }: Decided):
     case null:
       return priceUnknown();
   }
+}
+
+function classifyCall(line: Line, call: GovernedCall, referred: string | null): string {
+  const header = { name: line.headerNames.dataSensitivity, value: call.dataClass };
+  return classify(header, call.caller, { dataClasses: line.dataClasses, referred });
 }

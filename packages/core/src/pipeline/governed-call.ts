@@ -2,6 +2,7 @@ import type { Caller } from "../domain/caller.ts";
 import type { Completion } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
+import type { Message } from "../domain/message.ts";
 import type { Endpoint } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
 
@@ -12,17 +13,39 @@ export interface GovernedCall {
   readonly stream: boolean;
   /** The model id as it was sent. */
   readonly model: string;
-  readonly request: CompletionRequest;
   /** The data class header's value; null without one. */
   readonly dataClass: string | null;
   readonly sessionId: string | null;
   readonly turnId: string | null;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
+  /** Finds everything the request refers to. Called once, when its model and its named ids are known to be good. */
+  readonly prepare: () => Promise<PreparedRequest>;
+  /** Says what becomes of a completed answer. Called once, before its settlement. */
+  readonly conclude: (answer: AnswerHead, settled: SettledAnswer) => Conclusion;
 }
 
-/** What a Step's answer carries beside its events. */
-export interface GovernedAnswer {
+/** What is asked of the model, and what of it belongs to the Session. */
+export interface PreparedRequest {
+  readonly request: CompletionRequest;
+  /** The messages that take part in the transcript chain. */
+  readonly transcript: readonly Message[];
+  /** The data class of what the request refers to; null when it refers to nothing stored. */
+  readonly referredClass: string | null;
+  /** The Session of the response it continues; null for none. */
+  readonly alsoConsider: string | null;
+}
+
+export type PreparedCall = GovernedCall & PreparedRequest;
+
+/** What a completed answer leaves behind. */
+export interface Conclusion {
+  /** The messages the client will send back as history. */
+  readonly reply: readonly Message[];
+}
+
+/** What is known of an answer when its Step opened. */
+export interface AnswerHead {
   readonly stepId: string;
   readonly sessionId: string;
   readonly turnId: string;
@@ -30,6 +53,10 @@ export interface GovernedAnswer {
   readonly dataClass: string;
   /** Milliseconds since the epoch. */
   readonly openedAt: number;
+}
+
+/** What a Step's answer carries beside its head: its events. */
+export interface GovernedAnswer extends AnswerHead {
   /**
    * The visible events as they arrive. The iteration returns only after the settlement is durable, so whatever marks
    * an answer as complete is written after it. Where it throws, the Step is settled as well.

@@ -8,7 +8,7 @@ import { stepNumberOf } from "../sessions/step-number.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 import { type Candidate, planAttempt } from "./candidate.ts";
 import { durable, evidenceUnavailable } from "./durable.ts";
-import type { GovernedAnswer, GovernedCall } from "./governed-call.ts";
+import type { AnswerHead, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import { notOwned } from "./named-ids.ts";
 import { budgetExceeded, priceUnknown, refuse } from "./refuse.ts";
@@ -18,7 +18,7 @@ export interface OpenedStep {
   readonly candidate: Candidate;
   readonly chain: TranscriptChain;
   readonly owner: Owner;
-  readonly answer: Omit<GovernedAnswer, "events" | "abandon">;
+  readonly answer: AnswerHead;
 }
 
 interface Opening {
@@ -31,7 +31,7 @@ const mostRecomputations = 5;
 /** Opens the Step; where budgets changed since its holds were computed, computes them anew, a bounded number of times. */
 export async function openStep(
   line: Line,
-  call: GovernedCall,
+  call: PreparedCall,
   opening: Opening,
 ): Promise<OpenedStep> {
   let current = opening;
@@ -75,7 +75,7 @@ function openedStep(
   return { candidate, chain, owner, answer };
 }
 
-function intentOf(line: Line, call: GovernedCall, { candidate, chain }: Opening): StepIntent {
+function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening): StepIntent {
   const { organizationId, userId, keyId, source } = call.caller;
   const { ids } = line;
   const { decision } = candidate.decided;
@@ -89,11 +89,11 @@ function intentOf(line: Line, call: GovernedCall, { candidate, chain }: Opening)
     stream: call.stream,
     requestedModel: call.model,
     dataClass: candidate.decided.dataClass,
-    stepNumber: stepNumberOf(call.request.messages),
+    stepNumber: stepNumberOf(call.transcript),
     transcript: {
       sessionId: call.sessionId,
       turnId: call.turnId,
-      alsoConsider: null,
+      alsoConsider: call.alsoConsider,
       newSessionId: ids.uuid(),
       newTurnId: ids.uuid(),
       chain: chain.values,
@@ -112,7 +112,7 @@ function intentOf(line: Line, call: GovernedCall, { candidate, chain }: Opening)
 
 async function refusalOf(
   line: Line,
-  call: GovernedCall,
+  call: PreparedCall,
   { candidate }: Opening,
   refusal: Exclude<OpeningRefusal, { code: "budgets_changed" }>,
 ): Promise<GatewayError> {
@@ -138,7 +138,7 @@ async function refusalOf(
 
 async function recomputed(
   line: Line,
-  call: GovernedCall,
+  call: PreparedCall,
   { candidate }: Opening,
 ): Promise<Candidate> {
   await durable(line.budgets.reload());

@@ -3,7 +3,7 @@ import type { Hold } from "../domain/budget.ts";
 import { type CompletionFold, createFold } from "../domain/completion.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { Candidate } from "./candidate.ts";
-import type { GovernedCall } from "./governed-call.ts";
+import type { PreparedCall } from "./governed-call.ts";
 import type { OpenedStep } from "./open-step.ts";
 
 /** One attempt in flight, and what was seen of it. */
@@ -23,7 +23,7 @@ export interface RunningAttempt {
 
 /** A Step while it runs: its attempts one after the other, until it is stopped or ends. */
 export interface Run {
-  readonly call: GovernedCall;
+  readonly call: PreparedCall;
   readonly opened: OpenedStep;
   readonly startedAt: number;
   attempt: RunningAttempt;
@@ -46,7 +46,7 @@ export class ClientClosed extends Error {
   override readonly name = "ClientClosed";
 }
 
-export function createRun(call: GovernedCall, opened: OpenedStep, startedAt: number): Run {
+export function createRun(call: PreparedCall, opened: OpenedStep, startedAt: number): Run {
   const attempt = startAttempt(opened.candidate, startedAt);
   const { decided, holds } = opened.candidate;
   return {

@@ -4,6 +4,7 @@ import { replyMessage } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
 import { tokensOfBytes } from "../domain/estimate.ts";
 import { commitContent } from "../domain/leaf-template.ts";
+import type { Message } from "../domain/message.ts";
 import type { StepOutcome } from "../domain/step.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterAttempt } from "../evidence/meter.ts";
@@ -20,13 +21,17 @@ export async function settleCompleted(
   run: Run,
   finishReason: FinishReason,
 ): Promise<SettledAnswer> {
+  const reason = run.isAbandoned ? "client_closed" : null;
   const completion = run.attempt.fold.completion();
-  const attempt = meterRunning(line, run, {
-    outcome: "completed",
-    reason: run.isAbandoned ? "client_closed" : null,
+  const attempt = meterRunning(line, run, { outcome: "completed", reason });
+  const settled: SettledAnswer = { completion, finishReason, usage: attempt.usage };
+  const { reply } = run.call.conclude(run.opened.answer, settled);
+  await settle(line, run, {
+    attempt,
+    finishReason,
+    reply: replyOf(line, run, { messages: reply, joins: true }),
   });
-  await settle(line, run, attempt);
-  return { completion, finishReason, usage: attempt.usage };
+  return settled;
 }
 
 /** Settles a Step that did not complete. Where that fails, it is left to recovery and the observers are told. */
@@ -40,7 +45,8 @@ export async function settleEnded(
       ? { outcome: "failed" as const, reason: failure.reason }
       : { outcome: "cancelled" as const, reason: "client_closed" };
   try {
-    await settle(line, run, meterRunning(line, run, ended, failure));
+    const attempt = meterRunning(line, run, ended, failure);
+    await settle(line, run, { attempt, finishReason: null, reply: partialReply(line, run) });
   } catch {
     line.notify({ type: "gateway.degraded", at: line.clock.now(), what: "settlement" });
   }
@@ -88,9 +94,12 @@ function wasRefused({ delivery, status }: ProviderError, outputBytes: number): b
   );
 }
 
-async function settle(line: Line, run: Run, attempt: AttemptSettlement): Promise<void> {
+type Ending = Pick<StepSettlement, "attempt" | "finishReason" | "reply">;
+
+async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   run.isEnding = true;
-  const settlement = settlementOf(line, run, attempt);
+  const settlement = settlementOf(line, run, ending);
+  const { attempt } = ending;
   try {
     const { settled } = await settleSurely(line, settlement);
     if (!settled) throw new Error("the Step was settled by recovery");
@@ -132,37 +141,38 @@ async function settleSurely(
   return { settled: result.settled || result.outcome === settlement.outcome };
 }
 
-function settlementOf(line: Line, run: Run, attempt: AttemptSettlement): StepSettlement {
-  const { opened } = run;
+function settlementOf(line: Line, { opened }: Run, ending: Ending): StepSettlement {
   const settlement: Omit<StepSettlement, "leaf"> = {
     organizationId: opened.owner.organizationId,
     stepId: opened.answer.stepId,
     at: line.clock.now(),
-    outcome: attempt.outcome,
-    reason: attempt.reason,
-    finishReason: run.attempt.fold.completion().finishReason,
-    attempt,
-    reply: replyOf(line, run, attempt.outcome === "completed"),
+    outcome: ending.attempt.outcome,
+    reason: ending.attempt.reason,
+    ...ending,
   };
   return { ...settlement, leaf: settledLeaf(line.ids.uuid(), settlement) };
 }
 
-/** The reply as the client will send it back; partial text stays on its Step and never joins the Session. */
-function replyOf(line: Line, run: Run, isComplete: boolean): StepReply | null {
-  const completion = run.attempt.fold.completion();
+/** What was said before a Step failed or was cancelled stays on the Step and never joins the Session. */
+function partialReply(line: Line, run: Run): StepReply | null {
+  const message = replyMessage(run.attempt.fold.completion());
   const isEmpty =
-    completion.text === null && completion.refusal === null && completion.toolCalls.length === 0;
-  if (isEmpty && !isComplete) return null;
-  const message = replyMessage(completion);
-  const content = Buffer.from(JSON.stringify([message]));
+    message.content == null && message.refusal === undefined && message.tool_calls === undefined;
+  return isEmpty ? null : replyOf(line, run, { messages: [message], joins: false });
+}
+
+function replyOf(
+  line: Line,
+  { opened, call }: Run,
+  { messages, joins }: { readonly messages: readonly Message[]; readonly joins: boolean },
+): StepReply {
+  const content = Buffer.from(JSON.stringify(messages));
   const contentSalt = line.ids.bytes(32);
-  const keep = run.opened.candidate.decided.decision.obligations?.transcript ?? "full";
+  const keep = opened.candidate.decided.decision.obligations?.transcript ?? "full";
   return {
     content: keep === "full" ? content : null,
     contentSalt,
     contentCommitment: commitContent(contentSalt, content),
-    chain: isComplete
-      ? replyChain(run.opened.chain, [message], run.call.caller.salt)
-      : new Uint8Array(),
+    chain: joins ? replyChain(opened.chain, messages, call.caller.salt) : new Uint8Array(),
   };
 }

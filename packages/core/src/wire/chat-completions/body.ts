@@ -1,4 +1,4 @@
-import type { Completion } from "../../domain/completion.ts";
+import { type Completion, spoken, toolCallsOf } from "../../domain/completion.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { Json } from "../../kernel/stable-json.ts";
 import type { ChatCompletionHead } from "./head.ts";
@@ -30,12 +30,14 @@ export function chatCompletionBody(
 }
 
 function messageObject(completion: Completion): object {
+  const reasoning = spoken(completion, "reasoning");
+  const toolCalls = toolCallsOf(completion);
   return {
     role: "assistant",
-    content: completion.text,
-    refusal: completion.refusal,
-    ...(completion.reasoning === null ? {} : { reasoning_content: completion.reasoning }),
-    ...(completion.toolCalls.length === 0 ? {} : { tool_calls: completion.toolCalls }),
+    content: spoken(completion, "text"),
+    refusal: spoken(completion, "refusal"),
+    ...(reasoning === null ? {} : { reasoning_content: reasoning }),
+    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };
 }
 
