@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseBaseUrl, problemsOf } from "./configuration.ts";
-import type { OpenaiCompatibleOptions } from "./openai-compatible.ts";
+import type { OpenaiCompatibleOptions } from "./options.ts";
 
 const good: OpenaiCompatibleOptions = { baseURL: "https://api.example.com/v1", apiKey: "sk-1" };
 const problems = (over: Partial<OpenaiCompatibleOptions>): readonly string[] =>
@@ -91,6 +91,8 @@ describe("the options of a provider", () => {
   it("name models and prices that are none (S22)", () => {
     for (const id of ["gpt-5", "/gpt", "openai/", "a b/c", "a/b\n"])
       expect(problems({ models: { [id]: {} } }), id).toHaveLength(1);
+    const broken: Record<string, never> = JSON.parse('{"a/b": null}');
+    expect(problems({ models: broken })).toEqual([expect.stringContaining("must hold prices")]);
     for (const price of [-1, Number.NaN, Number.POSITIVE_INFINITY, "free", "-0.1", 1e-10])
       for (const field of ["input", "output", "cachedInput"])
         expect(problems({ models: { "a/b": { [field]: price } } })).toEqual([

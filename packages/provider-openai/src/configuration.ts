@@ -1,5 +1,5 @@
 import { type ModelConfiguration, parseUsd } from "@tollgate/core/provider";
-import type { OpenaiCompatibleOptions } from "./openai-compatible.ts";
+import type { OpenaiCompatibleOptions } from "./options.ts";
 
 const url =
   /^https?:\/\/(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9.-]{1,253})(?::\d{1,5})?(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)*$/;
@@ -64,6 +64,7 @@ function headerProblems([name, value]: readonly [string, unknown]): readonly str
 function modelProblems([id, model]: readonly [string, ModelConfiguration]): readonly string[] {
   const name = `models: ${JSON.stringify(id)}`;
   if (id.length > 200 || !modelId.test(id)) return [`${name} is not of the form <vendor>/<model>`];
+  if (typeof model !== "object" || model === null) return [`${name} must hold prices`];
   const { input, output, cachedInput, maxOutputTokens } = model;
   const prices = Object.entries({ input, output, cachedInput });
   return [

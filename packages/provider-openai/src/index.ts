@@ -1,2 +1,3 @@
 /** Any OpenAI-compatible upstream as a provider. */
-export { type OpenaiCompatibleOptions, openaiCompatible } from "./openai-compatible.ts";
+export { openaiCompatible } from "./openai-compatible.ts";
+export type { OpenaiCompatibleOptions } from "./options.ts";

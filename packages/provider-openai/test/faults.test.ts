@@ -2,8 +2,11 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { describe, expect, it } from "vitest";
+import { scriptedUpstream } from "@tollgate/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openaiCompatible } from "../src/index.ts";
 import {
+  callOf,
   callProvider,
   callUpstream,
   chunked,
@@ -74,6 +77,22 @@ describe("faults of an upstream", () => {
       expect(thrown).toBe(reason);
       await upstream.requests[0]?.closed;
     }
+  });
+
+  it("F4: is given up while it is still being connected to: nothing is sent", async () => {
+    const upstream = await scriptedUpstream(({ send }) => send(streamHead));
+    onTestFinished(() => upstream.close());
+    const provider = openaiCompatible({ baseURL: upstream.url, apiKey: null });
+    const caller = new AbortController();
+    const reason = new Error("the caller left");
+    const reading = provider.complete(callOf({ signal: caller.signal }))[Symbol.asyncIterator]();
+    await reading.next();
+    const next = reading.next();
+    caller.abort(reason);
+    await expect(next).rejects.toBe(reason);
+    while (upstream.connections.made === 0 || upstream.connections.open > 0) await nextTurn();
+    expect(upstream.requests).toHaveLength(0);
+    await provider.close();
   });
 
   it("F5: closes or resets in the middle of a chunked body", async () => {
@@ -159,6 +178,25 @@ describe("faults of an upstream", () => {
       delivery: "unknown",
       status: 200,
     });
+  });
+
+  it("F12: is paused while nothing of its answer is read", async () => {
+    let sent = false;
+    const upstream = await scriptedUpstream(async ({ send }) => {
+      await send(head("content-type: text/event-stream", "connection: close") + textChunk);
+      await send(`: ${"x".repeat(1_000)}\n\n`.repeat(50_000));
+      sent = true;
+    });
+    onTestFinished(() => upstream.close());
+    const provider = openaiCompatible({ baseURL: upstream.url, apiKey: null });
+    const reading = provider.complete(callOf())[Symbol.asyncIterator]();
+    await reading.next();
+    await reading.next();
+    for (let turn = 0; turn < 500; turn++) await nextTurn();
+    expect(sent).toBe(false);
+    await reading.return?.();
+    await upstream.requests[0]?.closed;
+    await provider.close();
   });
 
   it("F13: never sends usage", async () => {
