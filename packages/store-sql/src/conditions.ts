@@ -22,15 +22,13 @@ export interface Conditions {
 }
 
 export function createConditions(dialect: SqlDialect): Conditions {
-  const anyOf = (column: string, values: readonly string[] | undefined): readonly Condition[] =>
-    values === undefined
-      ? []
-      : [
-          {
-            text: dialect.isOneOf(column, `:${column}`),
-            parameters: { [column]: dialect.list(values) },
-          },
-        ];
+  const anyOf = (column: string, values: readonly string[] | undefined): readonly Condition[] => {
+    if (values === undefined) return [];
+    // One value compares plainly, so that an index on the column can serve it.
+    if (values.length === 1) return is(column, values[0]);
+    const text = dialect.isOneOf(column, `:${column}`);
+    return [{ text, parameters: { [column]: dialect.list(values) } }];
+  };
   return {
     ofKeys: ({ organizationId, userId }) => [...tenant(organizationId), ...is("user_id", userId)],
     ofSessions: (query) => [

@@ -24,13 +24,22 @@ const client = new DatabaseSync(":memory:");
 
 beforeAll(() => sqliteStore({ client }).migrate());
 
-/** What SQLite passes over from end to end to run a statement. */
-function tablesScanned(text: string): readonly string[] {
+function planOf(text: string): readonly string[] {
   const { text: compiled, names } = compileStatement(text, sqliteDialect);
   const rows = client.prepare(`EXPLAIN QUERY PLAN ${compiled}`).all(...names.map(() => null));
-  const details = rows.map((row) => String(row["detail"]));
+  return rows.map((row) => String(row["detail"]));
+}
+
+/** What SQLite passes over from end to end to run a statement. */
+function tablesScanned(text: string): readonly string[] {
   // A row without a table, the 100 candidates and the branches found are no tables.
-  return details.filter((detail) => /^SCAN (?!CONSTANT ROW|recent$|b$|json_each)/.test(detail));
+  return planOf(text).filter((detail) => /^SCAN (?!CONSTANT ROW|recent$|b$)/.test(detail));
+}
+
+/** Tables passed over, and results sorted because no index has their order. */
+function workOfPage(text: string): readonly string[] {
+  const sorts = planOf(text).filter((detail) => detail.includes("FOR ORDER BY"));
+  return [...tablesScanned(text), ...sorts];
 }
 
 /** The lapsed look at every Step in flight, which is what they ask for. */
@@ -43,10 +52,6 @@ const statements = { ...opening, ...holding, ...settling, ...reading, ...leases,
 describe("no statement of a request passes over a table", () => {
   it.each(Object.entries(statements))("%s", (_name, text) => {
     expect(tablesScanned(text)).toEqual([]);
-  });
-
-  it("the one that takes its rows from a Step's holds", () => {
-    expect(tablesScanned(holding.charge)).toEqual([]);
   });
 
   it("one by its id", () => {
@@ -74,16 +79,13 @@ describe("no page of an organization passes over a table or sorts it", () => {
   ];
 
   it.each(pages)("%s", (_name, list, where) => {
-    expect(tablesScanned(selectPage(list, where, placed).text)).toEqual([]);
+    expect(workOfPage(selectPage(list, where, placed).text)).toEqual([]);
   });
 
-  it("finds the Steps of a Session by its index", () => {
+  it("finds the Steps of a Session by their own index", () => {
     const where = conditions.ofSteps({ organizationId, sessionId: ["s"] });
-    const { text } = selectPage(lists.steps, where, placed);
-    const { text: compiled } = compileStatement(text, sqliteDialect);
-    const plan = JSON.stringify(
-      client.prepare(`EXPLAIN QUERY PLAN ${compiled}`).all(...Array(3).fill(null)),
-    );
-    expect(plan).toContain("steps_by_session");
+    expect(planOf(selectPage(lists.steps, where, placed).text)).toEqual([
+      "SEARCH steps USING INDEX steps_by_session (organization_id=? AND session_id=?)",
+    ]);
   });
 });
