@@ -8,6 +8,8 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { publishedPackages, type Workspace } from "./workspaces.ts";
 
+const longestRunMs = 20_000;
+
 type Check = (at: Workspace, tarball: string) => Promise<void>;
 
 const checks: Readonly<Record<string, Check>> = {
@@ -21,6 +23,13 @@ const checks: Readonly<Record<string, Check>> = {
 
   async types(_, tarball) {
     execFileSync("attw", [tarball, "--profile", "esm-only"], { encoding: "utf8", stdio: "pipe" });
+  },
+
+  async starts({ directory, manifest }) {
+    for (const binary of Object.values(manifest.bin ?? {})) {
+      const command = [join(directory, binary), "--help"];
+      execFileSync("node", command, { encoding: "utf8", stdio: "pipe", timeout: longestRunMs });
+    }
   },
 
   async loads({ directory, manifest }) {
@@ -53,6 +62,7 @@ let passed = 0;
 let failed = 0;
 for (const at of publishedPackages(".")) {
   for (const [name, check] of Object.entries(checks)) {
+    if (name === "starts" && at.manifest.bin === undefined) continue;
     try {
       await check(at, tarballOf(at, folder));
       passed++;
