@@ -1,0 +1,42 @@
+import { openaiCompatible } from "@tollgate/provider-openai";
+import { describe, expect, it } from "vitest";
+import { environmentGateways } from "./environment-gateways.ts";
+
+const variables = [
+  "OPENAI_API_KEY",
+  "OPENROUTER_API_KEY",
+  "GROQ_API_KEY",
+  "MISTRAL_API_KEY",
+  "DEEPSEEK_API_KEY",
+  "XAI_API_KEY",
+  "TOGETHER_API_KEY",
+  "FIREWORKS_API_KEY",
+  "CEREBRAS_API_KEY",
+  "GEMINI_API_KEY",
+];
+
+describe("gateways from the environment", () => {
+  it("are those whose key is there", () => {
+    expect(environmentGateways({ OPENAI_API_KEY: "", OTHER: "x" })).toEqual({});
+    const { groq, ...others } = environmentGateways({ GROQ_API_KEY: "secret" });
+    expect(groq).toMatchObject({ apiKey: "secret", baseURL: "https://api.groq.com/openai/v1" });
+    expect(others).toEqual({});
+  });
+
+  it("are all well-formed", () => {
+    const all = environmentGateways(Object.fromEntries(variables.map((name) => [name, "secret"])));
+    expect(Object.keys(all)).toHaveLength(variables.length);
+    for (const options of Object.values(all))
+      expect(openaiCompatible(options).problems).toEqual([]);
+  });
+
+  it("ask for a vendor's own models by their own names", () => {
+    const { openai, openrouter } = environmentGateways({
+      OPENAI_API_KEY: "a",
+      OPENROUTER_API_KEY: "b",
+    });
+    expect(openai?.modelName?.("openai/gpt-5-mini")).toBe("gpt-5-mini");
+    expect(openai?.modelName?.("other/model")).toBe("other/model");
+    expect(openrouter?.modelName).toBeUndefined();
+  });
+});

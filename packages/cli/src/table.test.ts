@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { formatRecord, formatTable, printable } from "./table.ts";
+
+describe("a table", () => {
+  it("is as wide as its cells, numbers on the right, absent values a dash", () => {
+    const rows = [
+      { name: "a", count: 1_000 },
+      { name: "longer", count: null },
+    ];
+    const table = formatTable(rows, [
+      { heading: "name", of: (row) => row.name },
+      { heading: "count", of: (row) => row.count, right: true },
+    ]);
+    expect(table).toBe("NAME    COUNT\na        1000\nlonger      -");
+  });
+
+  it("shows control characters instead of sending them to the terminal", () => {
+    expect(printable("a\u001b[2Jb\nc\u202e")).toBe("a\\u{1b}[2Jb\\u{a}c\\u{202e}");
+  });
+
+  it("writes a record as names and values", () => {
+    expect(formatRecord({ id: "x", scope: { each: "key" }, none: null })).toBe(
+      'id     x\nscope  {"each":"key"}\nnone   -',
+    );
+  });
+});

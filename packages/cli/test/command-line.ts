@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
+
+const binary = fileURLToPath(new URL("../bin/tollgate.js", import.meta.url));
+const longestMs = 20_000;
+
+/** A configuration beside the tests: a paced model on the database of `folder`. */
+export const pacedConfiguration = fileURLToPath(new URL("./paced.config.ts", import.meta.url));
+
+/** How a command ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+/** A folder of its own, removed after the file's tests. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-cli-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function launch(
+  folder: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): ChildProcess {
+  const child = spawn("node", ["--conditions=tollgate-source", binary, ...words], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH: process.env["PATH"], ...environment },
+  });
+  const expired = setTimeout(() => child.kill("SIGKILL"), longestMs);
+  child.once("exit", () => clearTimeout(expired));
+  return child;
+}
+
+async function textOf(stream: NodeJS.ReadableStream | null): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of stream ?? []) parts.push(Buffer.from(part));
+  return Buffer.concat(parts).toString();
+}
+
+/** Runs one command to its end. */
+export async function run(
+  folder: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const child = launch(folder, words, environment);
+  const [output, errors] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  return { code: child.exitCode, output, errors };
+}
+
+/** The one JSON document a command prints with `--json`. */
+export async function runJson(folder: string, ...words: readonly string[]): Promise<unknown> {
+  const { code, output, errors } = await run(folder, [...words, "--json"]);
+  if (code !== 0) throw new Error(`${words.join(" ")} exited with ${code}: ${errors}`);
+  return JSON.parse(output);
+}
+
+/** A running `tollgate serve` on a free port. */
+export interface Served {
+  readonly child: ChildProcess;
+  readonly url: string;
+  /** What it printed until it printed a command to try. */
+  readonly announced: string;
+  /** Resolves with the exit code. */
+  readonly exited: Promise<number | null>;
+}
+
+export async function startServe(
+  folder: string,
+  words: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Served> {
+  const child = launch(folder, ["serve", "--port", "0", ...words], environment);
+  const exited = once(child, "exit").then(() => child.exitCode);
+  afterAll(() => void child.kill("SIGKILL"));
+  child.stderr?.pipe(process.stderr);
+  const lines: string[] = [];
+  if (child.stdout) {
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line);
+      if (line.includes("curl ")) break;
+    }
+    child.stdout.resume();
+  }
+  const announced = lines.join("\n");
+  const url = /http:\/\/\S+:\d+/.exec(announced)?.[0];
+  if (url === undefined) throw new Error(`serve printed no address: ${announced}`);
+  return { child, url, announced, exited };
+}
+
+/** Asks the built-in model. */
+export function chat(
+  url: string,
+  { secret, text, stream = false }: { secret: string; text: string; stream?: boolean },
+): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "sim/tollgate/echo",
+      stream,
+      messages: [{ role: "user", content: text }],
+    }),
+  });
+}

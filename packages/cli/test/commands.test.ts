@@ -1,0 +1,150 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { chat, run, runJson, startServe, temporaryFolder } from "./command-line.ts";
+
+const created = z.object({
+  key: z.looseObject({ id: z.string(), organizationId: z.string() }),
+  secret: z.string(),
+});
+const page = z.object({
+  data: z.array(z.looseObject({ id: z.string() })),
+  nextCursor: z.string().nullable(),
+});
+
+const folder = temporaryFolder();
+const acme = ["--organization", "acme"];
+let key: z.infer<typeof created>;
+
+beforeAll(async () => {
+  const words = ["--user", "ada", "--label", "laptop"];
+  key = created.parse(await runJson(folder, "keys", "create", ...acme, ...words));
+  const { url, child, exited } = await startServe(folder);
+  for (const text of ["first", "second\u001b[2J"])
+    await (await chat(url, { secret: key.secret, text })).text();
+  child.kill("SIGTERM");
+  await exited;
+}, 30_000);
+
+describe("the commands", () => {
+  it("list a noun by default, in pages", async () => {
+    const first = page.parse(await runJson(folder, "activity", "--limit", "1"));
+    expect(first.data).toHaveLength(1);
+    const cursor = first.nextCursor ?? "";
+    const second = page.parse(await runJson(folder, "activity", "list", "--cursor", cursor));
+    expect(second).toMatchObject({ data: [{ organizationId: "acme" }], nextCursor: null });
+    expect(second.data[0]?.id).not.toBe(first.data[0]?.id);
+  });
+
+  it("read one organization alone when it is named", async () => {
+    expect(await runJson(folder, "activity", "--organization", "other")).toEqual({
+      data: [],
+      nextCursor: null,
+    });
+  });
+
+  it("print tables for people, with money in dollars", async () => {
+    const { output, code } = await run(folder, ["activity"]);
+    expect(code).toBe(0);
+    expect(output).toMatch(/^AT +KEY +MODEL +IN +OUT +COST/);
+    expect(output).toMatch(/ sim\/tollgate\/echo +4 +3 +\$0\.0000016 /);
+  });
+
+  it("show a Step, its Session, its transcript without control characters, and its decision", async () => {
+    const { data } = page.parse(await runJson(folder, "steps", "--limit", "1"));
+    const step = z
+      .looseObject({ sessionId: z.string(), decisionId: z.string() })
+      .parse(await runJson(folder, "steps", "get", String(data[0]?.id), ...acme));
+    expect(step).toMatchObject({ outcome: "completed", attempts: [{ number: 1 }] });
+    const decision = await runJson(folder, "decisions", "get", step.decisionId, ...acme);
+    expect(decision).toMatchObject({ effect: "permit" });
+    const session = await runJson(folder, "sessions", "get", step.sessionId, ...acme);
+    expect(session).toMatchObject({ id: step.sessionId, length: 2 });
+    const transcript = await run(folder, ["sessions", "transcript", step.sessionId, ...acme]);
+    expect(transcript.output).toBe(
+      "user       second\\u{1b}[2J\nassistant  You said: second\\u{1b}[2J\n",
+    );
+  });
+
+  it("revoke a key", async () => {
+    const revoked = await runJson(folder, "keys", "revoke", key.key.id, ...acme, "--actor", "ops");
+    expect(revoked).toMatchObject({ id: key.key.id, revokedAt: expect.any(String) });
+    expect(await runJson(folder, "keys", "get", key.key.id, ...acme)).toEqual(revoked);
+  });
+
+  it("make, show and remove a budget", async () => {
+    const words = ["budgets", "create", "a-day", "--usd", "12.50", "--period", "day"];
+    expect(await runJson(folder, ...words, "--each", "key")).toMatchObject({
+      id: "a-day",
+      unit: "usd",
+      limit: 12_500_000_000,
+      mode: "hard",
+      scope: { each: "key" },
+    });
+    expect((await run(folder, ["budgets"])).output).toMatch(/a-day +\$12\.50 +day +hard/);
+    expect(await runJson(folder, "budgets", "status", "a-day")).toEqual({
+      data: [],
+      nextCursor: null,
+    });
+    expect(await runJson(folder, "budgets", "remove", "a-day")).toEqual({
+      id: "a-day",
+      removed: true,
+    });
+  });
+
+  it("migrate and recover", async () => {
+    expect(await runJson(folder, "migrate")).toEqual({ migrated: true });
+    expect(await runJson(folder, "recover")).toEqual({ recovered: 0 });
+  });
+});
+
+describe("what goes wrong", () => {
+  it.each([
+    ["an unknown command", ["nonsense"], "error: unknown command 'nonsense'"],
+    ["an unknown option", ["activity", "--bogus"], "error: unknown option '--bogus'"],
+    ["a missing option", ["keys", "create"], "error: required option '--organization <id>' not"],
+    ["a bad number", ["activity", "--limit", "0"], "It must be a whole number, 1 to 1000."],
+    ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
+    ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],
+    ["no limit", ["budgets", "create", "b", "--period", "day"], "error: give one limit: --usd"],
+  ])("%s is a usage error: exit code 2, one line", async (_name, words, line) => {
+    const { code, errors, output } = await run(folder, words);
+    expect({ code, output }).toEqual({ code: 2, output: "" });
+    expect(errors).toContain(line);
+    expect(errors.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  it.each([
+    ["an unknown id", ["steps", "get", "missing"], "error: There is no such Step"],
+    ["a missing file", ["activity", "--config", "no.ts"], "no.ts does not exist\n"],
+  ])("%s is a failure: exit code 1, one line", async (_name, words, line) => {
+    const { code, errors } = await run(folder, words);
+    expect(code).toBe(1);
+    expect(errors).toContain(line);
+    expect(errors.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  it.each([
+    ["throws.mjs", "throw new Error('broken\\nhere')", /could not be loaded: broken · here\n$/],
+    ["empty.mjs", "export const gateway = {}", /must default-export the options of createGateway/],
+    [
+      "wrong.mjs",
+      "export default { store: {}, providers: {} }",
+      /store must be a store of contract 1.* · providers must name at least one gateway\.\n$/,
+    ],
+  ])("names what is wrong with the configuration %s", async (name, source, line) => {
+    writeFileSync(join(folder, name), source);
+    const { code, errors } = await run(folder, ["activity", "--config", name]);
+    expect(code).toBe(1);
+    expect(errors).toMatch(line);
+    expect(errors.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  it("finds a configuration in the working directory", async () => {
+    const own = temporaryFolder();
+    writeFileSync(join(own, "tollgate.config.ts"), "export default { found: true as const }");
+    const { errors } = await run(own, ["activity"]);
+    expect(errors).toContain(join(own, "tollgate.config.ts"));
+  });
+});

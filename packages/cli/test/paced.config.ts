@@ -1,0 +1,7 @@
+import { sqliteStore } from "@tollgate/store-sqlite";
+import { simProvider } from "@tollgate/testing";
+
+export default {
+  store: sqliteStore({ filename: "paced.db" }),
+  providers: { sim: simProvider({ pace: Number(process.env["PACE"] ?? 0) }) },
+};
