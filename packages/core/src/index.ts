@@ -32,7 +32,7 @@ export { GatewayError } from "./errors/gateway-error.ts";
 export { createGateway, type Gateway, type Handler, type Handlers } from "./gateway.ts";
 export type { Answer } from "./http/answer.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
-export type { Duration } from "./kernel/duration.ts";
+export { type Duration, parseDuration } from "./kernel/duration.ts";
 export { type IdSource, randomIds } from "./kernel/ids.ts";
 export { formatUsd } from "./kernel/nano-usd.ts";
 export type { GatewayOptions } from "./options.ts";

@@ -1,0 +1,141 @@
+import { hash } from "node:crypto";
+import { type Clock, type Duration, parseDuration, systemClock } from "@tollgate/core";
+import type {
+  CompletionEvent,
+  ModelConfiguration,
+  Provider,
+  ProviderCall,
+} from "@tollgate/core/provider";
+import { type Barrier, createBarrier, type Hold, untilAborted } from "./hold.ts";
+import { eventsOf, type ScriptedAnswer } from "./scripted-answer.ts";
+
+/** A call as the provider got it, and the gateway it came in by. */
+export interface ScriptedCall extends ProviderCall {
+  readonly gateway: string;
+}
+
+/** Text, a whole answer, or a function of the call that gives one. */
+export type Reply =
+  | string
+  | ScriptedAnswer
+  | ((call: ScriptedCall) => string | ScriptedAnswer | Promise<string | ScriptedAnswer>);
+
+/** For which calls a reply is meant. */
+export interface ReplyOptions {
+  /** Default: any call. */
+  readonly when?: (call: ScriptedCall) => boolean;
+  /** For how many calls; default 1, `Infinity` for all. */
+  readonly times?: number;
+}
+
+/** A provider that says what a test tells it to, and remembers what it was asked. */
+export interface ScriptedProvider extends Provider {
+  /** Every call so far, in order. */
+  readonly calls: readonly ScriptedCall[];
+  /** Answers a coming call: of the replies that fit it, the one given first. Unscripted calls get the text `OK`. */
+  reply(reply: Reply, options?: ReplyOptions): void;
+  /** Fails a coming call, after so many events of an answer (default 0: before the first). */
+  fail(error: Error, options?: ReplyOptions & FailOptions): void;
+  /** Makes every call wait, after so many events of its answer (default 0), until the hold is released. */
+  hold(options?: { readonly afterEvents?: number }): Hold;
+  /** The same provider under a further gateway's name. */
+  at(gateway: string): Provider;
+}
+
+/** When a scripted failure comes. */
+export interface FailOptions {
+  readonly afterEvents?: number;
+  /** The answer it breaks off; default the text `OK`. */
+  readonly answer?: ScriptedAnswer;
+}
+
+/** What a scripted provider is made of. */
+export interface ScriptedProviderOptions {
+  /** Delays wait on it; default the machine's. */
+  readonly clock?: Clock;
+  /** Listed models with prices in US dollars per million tokens, by `<vendor>/<model>`. Default none. */
+  readonly models?: Readonly<Record<string, ModelConfiguration>>;
+}
+
+interface Scripted {
+  readonly reply: Reply;
+  readonly when: (call: ScriptedCall) => boolean;
+  left: number;
+}
+
+const unscripted: ScriptedAnswer = { text: "OK" };
+
+/** Makes a provider that answers by script, under the gateway name `test` and any other. */
+export function scriptedProvider(options: ScriptedProviderOptions = {}): ScriptedProvider {
+  const { clock = systemClock, models = {} } = options;
+  const calls: ScriptedCall[] = [];
+  const script: Scripted[] = [];
+  const holds: { readonly afterEvents: number; readonly barrier: Barrier }[] = [];
+
+  async function answerTo(call: ScriptedCall): Promise<ScriptedAnswer> {
+    const next = script.find(({ when, left }) => left > 0 && when(call));
+    if (!next) return unscripted;
+    next.left--;
+    const reply = typeof next.reply === "function" ? await next.reply(call) : next.reply;
+    return typeof reply === "string" ? { text: reply } : reply;
+  }
+
+  /** What a test wants to happen before the event at this place of an answer. */
+  async function comeTo(place: number, answer: ScriptedAnswer, signal: AbortSignal) {
+    for (const { afterEvents, barrier } of holds)
+      if (afterEvents === place) await barrier.pass(signal);
+    const wait = place === 0 ? answer.delay : answer.pace;
+    if (wait !== undefined) await pause(clock, wait, signal);
+    const { failure } = answer;
+    if (failure && (failure.afterEvents ?? 0) === place && !signal.aborted) throw failure.error;
+  }
+
+  async function* complete(call: ScriptedCall): AsyncGenerator<readonly CompletionEvent[]> {
+    const { gateway, model, request, stream, signal } = call;
+    calls.push(call);
+    const bodySha256 = hash("sha256", JSON.stringify({ model, stream, ...request }));
+    yield [{ type: "request-sent", host: `${gateway}.test`, bodySha256 }];
+    const answer = await answerTo(call);
+    const events = eventsOf(answer);
+    for (const [place, event] of events.entries()) {
+      await comeTo(place, answer, signal);
+      if (signal.aborted) return;
+      if (stream) yield [event];
+    }
+    await comeTo(events.length, answer, signal);
+    if (!stream && !signal.aborted) yield events;
+  }
+
+  const at = (gateway: string): Provider => ({
+    contract: 1,
+    connection: "platform",
+    models,
+    problems: [],
+    complete: (call) => complete({ ...call, gateway }),
+    async close() {},
+  });
+
+  const reply: ScriptedProvider["reply"] = (reply, { when = () => true, times = 1 } = {}) => {
+    script.push({ reply, when, left: times });
+  };
+
+  return {
+    ...at("test"),
+    calls,
+    reply,
+    fail: (error, { afterEvents = 0, answer = unscripted, ...options } = {}) =>
+      reply({ ...answer, failure: { error, afterEvents } }, options),
+    hold({ afterEvents = 0 } = {}) {
+      const barrier = createBarrier();
+      holds.push({ afterEvents, barrier });
+      return barrier;
+    },
+    at,
+  };
+}
+
+function pause(clock: Clock, duration: Duration, signal: AbortSignal): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const cancel = clock.after(parseDuration(duration) ?? 0, over.resolve);
+  return untilAborted(over.promise, signal).finally(cancel);
+}

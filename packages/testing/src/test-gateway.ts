@@ -1,0 +1,86 @@
+import {
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+  type KeyCreation,
+  type KeyRecord,
+} from "@tollgate/core";
+import type { ModelConfiguration } from "@tollgate/core/provider";
+import type { Store } from "@tollgate/core/store";
+import { memoryStore } from "@tollgate/store-memory";
+import { type Chat, chatWith, testModel } from "./chat.ts";
+import { countingIds } from "./counting-ids.ts";
+import { type ManualClock, manualClock } from "./manual-clock.ts";
+import { type ScriptedProvider, scriptedProvider } from "./scripted-provider.ts";
+
+/** What a test gateway is made of: any option of a gateway, and what tests like to say. */
+export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, "clock">> {
+  /** Further gateways the scripted provider answers, beside `test` and those the policy names. */
+  readonly gateways?: readonly string[];
+  /**
+   * Models every scripted gateway lists, with prices in US dollars per million tokens. Default `tollgate/scripted`, at
+   * 1 for input and 2 for output: 1,000 and 2,000 nanodollars a token.
+   */
+  readonly models?: Readonly<Record<string, ModelConfiguration>>;
+  /** The test key. Default: label `test key` of user `user-1` in organization `organization-1`. */
+  readonly key?: Partial<KeyCreation>;
+  /** Give one to share it between gateways. */
+  readonly clock?: ManualClock;
+}
+
+/** An API key and its secret. */
+export interface TestKey extends KeyRecord {
+  readonly secret: string;
+}
+
+/** A gateway in the hands of a test. */
+export interface TestGateway {
+  readonly gateway: Gateway;
+  readonly provider: ScriptedProvider;
+  readonly key: TestKey;
+  readonly clock: ManualClock;
+  readonly store: Store;
+  /** Requests signed with the test key. */
+  readonly chat: Chat;
+  /** A further key, and requests signed with it. */
+  readonly createKey: (
+    creation?: Partial<KeyCreation>,
+  ) => Promise<{ readonly key: TestKey; readonly chat: Chat }>;
+}
+
+const defaultKey = { organizationId: "organization-1", userId: "user-1", label: "test key" };
+const defaultModels = { [testModel]: { input: "1", output: "2" } };
+
+/**
+ * Makes a gateway for tests, with a key: in memory, on a clock that only the test moves, with ids that count, in front
+ * of a scripted provider. It needs no test runner.
+ */
+export async function createTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
+  const {
+    gateways = [],
+    models = defaultModels,
+    key: firstKey = {},
+    clock = manualClock(),
+    ids = countingIds(),
+    store = memoryStore(),
+    providers = {},
+    ...rest
+  } = options;
+  const provider = scriptedProvider({ clock, models });
+  const names = ["test", ...(options.policy?.gateways ?? []), ...gateways];
+  const scripted = Object.fromEntries(names.map((name) => [name, provider.at(name)]));
+  const gateway = createGateway({
+    ...rest,
+    store,
+    clock,
+    ids,
+    providers: { ...scripted, ...providers },
+  });
+
+  const createKey: TestGateway["createKey"] = async (creation = {}) => {
+    const { key, secret } = await gateway.keys.create({ ...defaultKey, ...firstKey, ...creation });
+    return { key: { ...key, secret }, chat: chatWith(secret) };
+  };
+  const first = await createKey();
+  return { gateway, provider, clock, store, createKey, ...first };
+}
