@@ -18,5 +18,6 @@ export type * from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
 export type * from "./domain/session.ts";
 export type * from "./domain/step.ts";
+export type { StoredResponse } from "./domain/stored-response.ts";
 export type { Usage, UsageBasis } from "./domain/usage.ts";
 export { GatewayError } from "./errors/gateway-error.ts";

@@ -6,6 +6,7 @@ import type { LeafTemplate } from "../domain/leaf-template.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import type { Session, TranscriptPart } from "../domain/session.ts";
 import type { AttemptEnd, AttemptStart, Endpoint, Step, StepOutcome } from "../domain/step.ts";
+import type { StoredResponse } from "../domain/stored-response.ts";
 
 /**
  * Where everything governed is kept. A store implements it whole: no method is optional, none is a flag.
@@ -57,6 +58,7 @@ export interface Store {
   readonly decisions: DecisionRepository;
   readonly budgets: BudgetRepository;
   readonly evidence: EvidenceRepository;
+  readonly responses: ResponseRepository;
 }
 
 /** Everything `openStep` needs, decided beforehand; only the assignment is left to the store. */
@@ -73,6 +75,8 @@ export interface StepIntent {
   readonly dataClass: string;
   readonly stepNumber: number;
   readonly transcript: TranscriptIntent;
+  /** Recorded on the Step and no part of the chain, so that changing them does not break a Session; null without any. */
+  readonly instructions: StepInstructions | null;
   readonly decision: PolicyDecision;
   readonly attempt: AttemptStart;
   /** Sorted by (budgetId, subject, periodStart). */
@@ -80,6 +84,14 @@ export interface StepIntent {
   /** The `budgets.version()` the holds were computed from. */
   readonly budgetsVersion: number;
   readonly leaf: LeafTemplate;
+}
+
+/** Instructions that come with one request and belong to no history. */
+export interface StepInstructions {
+  /** UTF-8; null where only digests are kept. */
+  readonly content: Uint8Array | null;
+  readonly contentSalt: Uint8Array;
+  readonly contentCommitment: Uint8Array;
 }
 
 /** The request's messages as the Session rules of section 3 see them. */
@@ -167,7 +179,18 @@ export interface StepSettlement {
   readonly attempt: AttemptSettlement;
   /** What the client will send back as history, or the partial text of a Step that did not complete; null for none. */
   readonly reply: StepReply | null;
+  /** The response to store in the same transaction; null where none is. Written only by the settlement that counts. */
+  readonly response: ResponseDraft | null;
   readonly leaf: EvidenceLeaf;
+}
+
+/** A response to store, with the whole history it was built on. */
+export interface ResponseDraft extends StoredResponse {
+  /**
+   * All messages before its own, as a JSON array in UTF-8. Kept with it only if the response it continues is gone by
+   * then; otherwise the history is read through that response, so that no message is stored twice.
+   */
+  readonly inherited: Uint8Array;
 }
 
 /** What a model answered, with its commitment and its place in the transcript chain. */
@@ -322,6 +345,17 @@ export interface StepRepository {
   get(organizationId: Tenant, id: string): Promise<Step | null>;
   /** Newest first, by when they opened. */
   list(query: StepQuery, paging: StorePaging): Promise<StorePage<Step>>;
+  /** What one Step recorded, whatever its end; each part null where there is none or only digests are kept. */
+  contents(organizationId: Tenant, id: string): Promise<StepContents | null>;
+}
+
+/** The content of one Step as UTF-8 bytes: instructions as text, the others as JSON arrays of messages. */
+export interface StepContents {
+  readonly instructions: Uint8Array | null;
+  /** The messages of the request that were new to its Session. */
+  readonly request: Uint8Array | null;
+  /** The reply, or the partial text of a Step that did not complete. */
+  readonly reply: Uint8Array | null;
 }
 
 /** All given fields must match; a list matches any of its values. Attempt fields match the last attempt. */
@@ -390,4 +424,35 @@ export interface EvidenceRepository {
     query: { readonly organizationId: string },
     paging: StorePaging,
   ): Promise<StorePage<EvidenceLeaf>>;
+}
+
+/**
+ * Stored responses. Every read takes the owner: organization, user and key that created them. What is another's,
+ * deleted, expired at `at` or never was is all the same: null.
+ */
+export interface ResponseRepository {
+  get(owner: Owner, id: string, at: number): Promise<StoredResponse | null>;
+  /**
+   * The messages of a response's whole conversation, oldest first: JSON arrays in UTF-8, one after the other, ending
+   * with its own. Responses it continues count even when they have expired or were deleted since.
+   */
+  history(owner: Owner, id: string, at: number): Promise<ResponseHistory | null>;
+  /**
+   * Deletes a response and writes the leaf. What responses that continue it were built on moves into those, and lives
+   * and goes with them. False when there is none.
+   */
+  delete(deletion: {
+    readonly owner: Owner;
+    readonly id: string;
+    readonly at: number;
+    readonly leaf: EvidenceLeaf;
+  }): Promise<boolean>;
+  /** Removes up to `limit` responses that expired before `at`, in the same way, without a leaf; says how many. */
+  sweep(query: { readonly at: number; readonly limit: number }): Promise<number>;
+}
+
+/** A stored response and everything its conversation said up to it. */
+export interface ResponseHistory {
+  readonly response: StoredResponse;
+  readonly messages: readonly Uint8Array[];
 }

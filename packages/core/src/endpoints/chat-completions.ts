@@ -29,10 +29,14 @@ export function chatCompletions(context: EndpointContext, request: Request): Pro
       prepare: async () => ({
         request: asked,
         transcript: asked.messages,
+        instructions: null,
         referredClass: null,
         alsoConsider: null,
       }),
-      conclude: (_answer, { completion }) => ({ reply: [replyMessage(completion)] }),
+      conclude: (_answer, { completion }) => ({
+        reply: [replyMessage(completion)],
+        response: null,
+      }),
     });
     const head = headOf(answer, parsed.model);
     return parsed.stream

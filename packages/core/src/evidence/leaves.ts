@@ -39,6 +39,7 @@ export function openedLeaf(id: string, intent: Omit<StepIntent, "leaf">): LeafTe
     decision: decisionFacts(intent.decision),
     endpoint: intent.endpoint,
     holds: intent.holds.map(holdFacts),
+    instructions: intent.instructions && hex(intent.instructions.contentCommitment),
     key: owner.keyId,
     requestedModel: intent.requestedModel,
     source: intent.source,
@@ -73,10 +74,11 @@ export function settledLeaf(id: string, settlement: Omit<StepSettlement, "leaf">
       outcome: settlement.outcome,
       reason: settlement.reason,
       reply: reply && {
-        commitment: Buffer.from(reply.contentCommitment).toString("hex"),
+        commitment: hex(reply.contentCommitment),
         head:
           reply.chain.length === 0 ? null : Buffer.from(reply.chain.subarray(-32)).toString("hex"),
       },
+      response: settlement.response?.id ?? null,
       step: settlement.stepId,
     },
   );
@@ -148,6 +150,10 @@ function endFacts(end: AttemptEnd): { readonly [name: string]: Json } {
     reason: end.reason,
     usage: { ...end.usage },
   };
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
 }
 
 function holdFacts(hold: Hold): Json {

@@ -1,3 +1,4 @@
+import type { ResponseDraft } from "../contracts/store.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { Completion } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
@@ -30,6 +31,8 @@ export interface PreparedRequest {
   readonly request: CompletionRequest;
   /** The messages that take part in the transcript chain. */
   readonly transcript: readonly Message[];
+  /** Instructions for this request alone: recorded on its Step, and no part of the chain. */
+  readonly instructions: string | null;
   /** The data class of what the request refers to; null when it refers to nothing stored. */
   readonly referredClass: string | null;
   /** The Session of the response it continues; null for none. */
@@ -42,6 +45,8 @@ export type PreparedCall = GovernedCall & PreparedRequest;
 export interface Conclusion {
   /** The messages the client will send back as history. */
   readonly reply: readonly Message[];
+  /** The response to store with the settlement; null for none. */
+  readonly response: ResponseDraft | null;
 }
 
 /** What is known of an answer when its Step opened. */

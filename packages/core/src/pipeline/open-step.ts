@@ -1,5 +1,6 @@
-import type { OpeningRefusal, StepIntent } from "../contracts/store.ts";
+import type { OpeningRefusal, StepInstructions, StepIntent } from "../contracts/store.ts";
 import type { Owner } from "../domain/caller.ts";
+import { commitContent } from "../domain/leaf-template.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { GatewayError } from "../errors/gateway-error.ts";
 import { openedLeaf } from "../evidence/leaves.ts";
@@ -102,12 +103,28 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
       keep: decision.obligations?.transcript ?? "full",
       contentSalt: ids.bytes(32),
     },
+    instructions: instructionsOf(line, call, decision.obligations?.transcript ?? "full"),
     decision,
     attempt: candidate.attempt,
     holds: candidate.holds,
     budgetsVersion: candidate.budgetsVersion,
   };
   return { ...intent, leaf: openedLeaf(ids.uuid(), intent) };
+}
+
+function instructionsOf(
+  { ids }: Line,
+  { instructions }: PreparedCall,
+  keep: "full" | "digest",
+): StepInstructions | null {
+  if (instructions === null) return null;
+  const content = Buffer.from(instructions);
+  const contentSalt = ids.bytes(32);
+  return {
+    content: keep === "full" ? content : null,
+    contentSalt,
+    contentCommitment: commitContent(contentSalt, content),
+  };
 }
 
 async function refusalOf(

@@ -70,5 +70,6 @@ function interruption(
       durationMs: Math.max(0, at - running.startedAt),
     }),
     reply: null,
+    response: null,
   };
 }

@@ -25,11 +25,12 @@ export async function settleCompleted(
   const completion = run.attempt.fold.completion();
   const attempt = meterRunning(line, run, { outcome: "completed", reason });
   const settled: SettledAnswer = { completion, finishReason, usage: attempt.usage };
-  const { reply } = run.call.conclude(run.opened.answer, settled);
+  const { reply, response } = run.call.conclude(run.opened.answer, settled);
   await settle(line, run, {
     attempt,
     finishReason,
     reply: replyOf(line, run, { messages: reply, joins: true }),
+    response,
   });
   return settled;
 }
@@ -46,7 +47,12 @@ export async function settleEnded(
       : { outcome: "cancelled" as const, reason: "client_closed" };
   try {
     const attempt = meterRunning(line, run, ended, failure);
-    await settle(line, run, { attempt, finishReason: null, reply: partialReply(line, run) });
+    await settle(line, run, {
+      attempt,
+      finishReason: null,
+      reply: partialReply(line, run),
+      response: null,
+    });
   } catch {
     line.notify({ type: "gateway.degraded", at: line.clock.now(), what: "settlement" });
   }
@@ -94,7 +100,7 @@ function wasRefused({ delivery, status }: ProviderError, outputBytes: number): b
   );
 }
 
-type Ending = Pick<StepSettlement, "attempt" | "finishReason" | "reply">;
+type Ending = Pick<StepSettlement, "attempt" | "finishReason" | "reply" | "response">;
 
 async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   run.isEnding = true;
