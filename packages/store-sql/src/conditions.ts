@@ -21,6 +21,7 @@ export interface Conditions {
   }): readonly Condition[];
 }
 
+/** Builds filters for a dialect. */
 export function createConditions(dialect: SqlDialect): Conditions {
   const anyOf = (column: string, values: readonly string[] | undefined): readonly Condition[] => {
     if (values === undefined) return [];

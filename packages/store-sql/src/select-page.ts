@@ -31,6 +31,7 @@ export interface PagedList {
   } | null;
 }
 
+/** The statement that reads a page, and its parameters. */
 export interface PageStatement {
   readonly text: string;
   readonly parameters: SqlParameters;

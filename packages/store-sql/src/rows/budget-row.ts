@@ -18,6 +18,7 @@ export const budgetColumns = [
   "sequence",
 ] as const;
 
+/** A budget as the parameters of its row; `sequence` is its place among the others. */
 export function budgetToRow(budget: Budget, sequence: number): SqlParameters {
   return {
     id: budget.id,
@@ -30,6 +31,7 @@ export function budgetToRow(budget: Budget, sequence: number): SqlParameters {
   };
 }
 
+/** The budget a row holds. */
 export function budgetFromRow(row: unknown): Budget {
   const read = readRow(row);
   return {
@@ -42,6 +44,7 @@ export function budgetFromRow(row: unknown): Budget {
   };
 }
 
+/** The counter a row holds. */
 export function counterFromRow(row: unknown): BudgetCounter {
   const read = readRow(row);
   return {

@@ -2,6 +2,7 @@ import type { Owner, PolicyDecision, Verdict } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
+/** The columns of a decision's row. */
 export const decisionColumns = [
   "organization_id",
   "id",
@@ -16,6 +17,7 @@ export const decisionColumns = [
   "sequence",
 ] as const;
 
+/** A decision and its owner as the parameters of its row. */
 export function decisionToRow(
   owner: Owner,
   decision: PolicyDecision,
@@ -37,6 +39,7 @@ export function decisionToRow(
   };
 }
 
+/** The decision a row holds. */
 export function decisionFromRow(row: unknown): PolicyDecision {
   const read = readRow(row);
   return {

@@ -2,6 +2,7 @@ import type { ApiKey } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
+/** The columns of an API key's row. */
 export const keyColumns = [
   "organization_id",
   "id",
@@ -18,6 +19,7 @@ export const keyColumns = [
   "sequence",
 ] as const;
 
+/** An API key as the parameters of its row; `sequence` counts when it was made. */
 export function keyToRow(key: ApiKey, sequence: number): SqlParameters {
   return {
     organization_id: key.organizationId,
@@ -36,6 +38,7 @@ export function keyToRow(key: ApiKey, sequence: number): SqlParameters {
   };
 }
 
+/** The API key a row holds. */
 export function keyFromRow(row: unknown): ApiKey {
   const read = readRow(row);
   return {

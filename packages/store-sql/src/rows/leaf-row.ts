@@ -12,6 +12,7 @@ export const leafColumns = [
   "hash",
 ] as const;
 
+/** A leaf as the parameters of its row; `sequence` is its place in what the store wrote. */
 export function leafToRow(leaf: EvidenceLeaf, sequence: number): SqlParameters {
   return {
     organization_id: leaf.organizationId,
@@ -24,6 +25,7 @@ export function leafToRow(leaf: EvidenceLeaf, sequence: number): SqlParameters {
   };
 }
 
+/** The leaf a row holds. */
 export function leafFromRow(row: unknown): EvidenceLeaf {
   const read = readRow(row);
   return {

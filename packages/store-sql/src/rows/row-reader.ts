@@ -11,6 +11,7 @@ export interface RowReader {
   jsonOrNull<Value>(column: string): Value | null;
 }
 
+/** Reads a row that a client gave. Throws a TypeError naming the column that does not hold what it should. */
 export function readRow(row: unknown): RowReader {
   const value = (column: string): unknown => {
     if (typeof row !== "object" || row === null) throw new TypeError("a row is not an object");

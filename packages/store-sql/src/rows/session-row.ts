@@ -1,6 +1,7 @@
 import type { Session } from "@tollgate/core/store";
 import { readRow } from "./row-reader.ts";
 
+/** The columns of a Session's row. */
 export const sessionColumns = [
   "organization_id",
   "id",
@@ -28,6 +29,7 @@ export interface SessionRecord extends Session {
   readonly turnId: string;
 }
 
+/** The Session a row holds. */
 export function sessionFromRow(row: unknown): Session {
   const read = readRow(row);
   return {
@@ -45,6 +47,7 @@ export function sessionFromRow(row: unknown): Session {
   };
 }
 
+/** The Session a row holds, with what only the assignment needs. */
 export function sessionRecordFromRow(row: unknown): SessionRecord {
   const read = readRow(row);
   return {

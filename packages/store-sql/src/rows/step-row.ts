@@ -69,6 +69,7 @@ export interface StepPlace {
   readonly sequence: number;
 }
 
+/** A Step that opens, as the parameters of its row. */
 export function stepToRow(intent: StepIntent, place: StepPlace): SqlParameters {
   return {
     organization_id: intent.owner.organizationId,
@@ -118,6 +119,7 @@ export function attemptEndJson(settlement: AttemptSettlement): string {
   return JSON.stringify(end);
 }
 
+/** The Step a row of `stepReadColumns` holds. */
 export function stepFromRow(row: unknown): Step {
   const read = readRow(row);
   const outcome = read.text("outcome");
@@ -152,6 +154,7 @@ export function stepFromRow(row: unknown): Step {
   };
 }
 
+/** A column's text as an outcome; throws a TypeError for any other text, `open` included. */
 export function outcomeOf(text: string): StepOutcome {
   switch (text) {
     case "completed":
