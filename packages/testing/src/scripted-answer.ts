@@ -18,6 +18,7 @@ export interface ScriptedAnswer {
   readonly failure?: { readonly error: Error; readonly afterEvents?: number };
 }
 
+/** A tool call of a scripted answer. */
 export interface ScriptedToolCall {
   readonly name: string;
   /** JSON text, as the model would write it. */
