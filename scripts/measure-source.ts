@@ -10,7 +10,6 @@ function row(what: string, sizes: readonly { readonly lines: number; readonly na
   return {
     what,
     count: sorted.length,
-    lines: sorted.reduce((sum, { lines }) => sum + lines, 0),
     median: sorted[Math.floor(sorted.length / 2)]?.lines ?? 0,
     longest: longest?.lines ?? 0,
     where: longest?.name ?? "",

@@ -58,6 +58,18 @@ describe("every package", () => {
     expect(problems).toEqual([]);
   });
 
+  it("has a row in the README that names each of its runtime dependencies", () => {
+    const rows = readFileSync(`${repositoryRoot}/README.md`, "utf8").split("\n");
+    for (const { manifest } of published) {
+      const row = rows.find((line) => line.startsWith(`| \`${manifest.name}\` |`));
+      const outside = Object.keys(manifest.dependencies ?? {}).filter(
+        (name) => !name.startsWith("@tollgate/"),
+      );
+      expect(row, manifest.name).toBeDefined();
+      for (const name of outside) expect(row).toContain(`\`${name}\``);
+    }
+  });
+
   it("is built in the order of its dependencies", () => {
     for (const [path, expected] of buildConfigurations(repositoryRoot)) {
       const actual: unknown = JSON.parse(readFileSync(`${repositoryRoot}/${path}`, "utf8"));
