@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FastURL, NodeRequest } from "srvx/node";
+import { readWhole } from "./read-whole.ts";
 
 /** What web frameworks leave on a Node request: the URL before their mount prefix went, and a body they have read. */
 export interface IncomingRequest extends IncomingMessage {
@@ -23,12 +24,30 @@ export function toRequest(incoming: IncomingRequest, outgoing: ServerResponse): 
     request._url = new FastURL(`${protocol}//${host}${target}`);
   }
   const body = bodyAlreadyRead(incoming);
-  return body === undefined ? request : withBody(request, body, outgoing);
+  if (body !== undefined) return withBody(request, body, outgoing);
+  readWithoutNativeRequest(request, incoming);
+  return request;
+}
+
+/** Lets `arrayBuffer` read the socket itself: a native `Request` would cost as much as all the rest of the bridge. */
+function readWithoutNativeRequest(request: Request, incoming: IncomingMessage): void {
+  const readNative = request.arrayBuffer;
+  const arrayBuffer = (): Promise<ArrayBuffer> => {
+    const untouched = !request.bodyUsed && !incoming.readableFlowing && hasBody(incoming);
+    if (!untouched) return readNative.call(request);
+    Object.defineProperty(request, "bodyUsed", { value: true });
+    return readWhole(incoming);
+  };
+  Object.defineProperty(request, "arrayBuffer", { value: arrayBuffer });
+}
+
+function hasBody({ method }: IncomingMessage): boolean {
+  return method !== "GET" && method !== "HEAD";
 }
 
 /** The body a framework has taken off the socket; undefined while it is still there. */
 function bodyAlreadyRead(incoming: IncomingRequest): string | Uint8Array<ArrayBuffer> | undefined {
-  if (incoming.method === "GET" || incoming.method === "HEAD") return undefined;
+  if (!hasBody(incoming)) return undefined;
   if (incoming.rawBody !== undefined) return new Uint8Array(incoming.rawBody);
   const { body } = incoming;
   if (typeof body === "string") return body;

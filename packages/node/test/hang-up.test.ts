@@ -40,6 +40,26 @@ describe("a client that hangs up", () => {
     await aborted.promise;
   });
 
+  it.each(leavings)("%s in the middle of its body: reading it fails", async (_name, leave) => {
+    const asked = signalled();
+    const failed = signalled();
+    server = await serve(
+      {
+        async fetch(request) {
+          asked.done();
+          await request.arrayBuffer().catch(failed.done);
+          return new Response("nobody reads this");
+        },
+      },
+      { port: 0 },
+    );
+    const client = await rawClient(server.url);
+    client.write("POST /v1/x HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n{");
+    await asked.promise;
+    leave(client);
+    await failed.promise;
+  });
+
   it.each(leavings)("%s in mid-stream: a Response's body is cancelled", async (_name, leave) => {
     const cancelled = signalled();
     const body = new ReadableStream<Uint8Array>({

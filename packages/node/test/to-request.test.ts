@@ -20,7 +20,12 @@ async function bridged(
       encoding: request.headers.get("content-encoding"),
       length: request.headers.get("content-length"),
       dataClass: request.headers.get("x-service-data-sensitivity"),
-      text: await request.text(),
+      text: Buffer.from(await request.arrayBuffer()).toString(),
+      used: request.bodyUsed,
+      again: await request.arrayBuffer().then(
+        () => "read twice",
+        () => "refused",
+      ),
     };
     await send(outgoing, Response.json(seen));
   });
@@ -50,6 +55,15 @@ describe("the web request of a Node request", () => {
   it("streams the body from the socket where nobody read it", async () => {
     const seen = await bridged(async () => ({}), { method: "POST", body: '{"a":"é"}' });
     expect(seen).toMatchObject({ text: '{"a":"é"}', length: "10" });
+  });
+
+  it("gives the body once", async () => {
+    const seen = await bridged(async () => ({}), { method: "POST", body: "x".repeat(300_000) });
+    expect(seen).toMatchObject({ text: "x".repeat(300_000), used: true, again: "refused" });
+  });
+
+  it("has no body where the method has none", async () => {
+    expect(await bridged(async () => ({}), {})).toMatchObject({ text: "" });
   });
 
   it("takes the raw body before the parsed one", async () => {
