@@ -128,8 +128,11 @@ export const serveByCommand: StartGateway = async (upstream) => {
       return activityPage.parse(await tollgate("activity", "list", ...who)).data;
     },
     async stop() {
-      child.kill("SIGTERM");
-      if (child.exitCode === null) await once(child, "exit");
+      const ended = child.exitCode !== null || child.signalCode !== null;
+      if (!ended) {
+        child.kill("SIGTERM");
+        await once(child, "exit");
+      }
       await remove(folder);
     },
   };

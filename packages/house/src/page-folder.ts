@@ -60,7 +60,7 @@ async function startGateway(root: string, directory: string): Promise<RunningGat
   if (seen.url === "" || seen.key === "") throw new Error("serve printed no address and key");
   child.stdout.resume();
   const stop = async () => {
-    if (child.exitCode !== null) return;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGTERM");
     await once(child, "exit");
   };
