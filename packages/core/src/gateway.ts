@@ -15,10 +15,12 @@ import { toResponse } from "./http/to-response.ts";
 import { createAuthenticator } from "./identity/authenticate.ts";
 import { createKeyCache } from "./identity/key-cache.ts";
 import { createLastUsed } from "./identity/last-used.ts";
-import { type GatewayOptions, readOptions } from "./options.ts";
+import type { GatewayOptions } from "./options.ts";
 import { durable } from "./pipeline/durable.ts";
 import { createMaintenance } from "./pipeline/maintenance.ts";
 import { recoverSteps } from "./pipeline/recover.ts";
+import { sweepResponses } from "./pipeline/sweep.ts";
+import { readOptions } from "./read-options.ts";
 
 /** Answers a web request. */
 export type Handler = (request: Request) => Promise<Response>;
@@ -51,6 +53,8 @@ export interface Gateway {
   ready(): Promise<void>;
   /** Settles the Steps of processes that are gone, and says how many. Runs by itself while the gateway is open. */
   recover(): Promise<number>;
+  /** Removes stored responses that expired, in bounded chunks, and says how many. Runs by itself while the gateway is open. */
+  sweep(): Promise<number>;
   /** Stops admitting, waits for running Steps to settle, and closes providers and store. Safe to call twice. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -145,6 +149,10 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     async recover() {
       await ready();
       return recoverSteps(line);
+    },
+    async sweep() {
+      await ready();
+      return sweepResponses(line);
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -2,7 +2,7 @@ import { replyMessage } from "../domain/completion.ts";
 import type { Answer } from "../http/answer.ts";
 import { readJson } from "../http/read-json.ts";
 import { execute } from "../pipeline/execute.ts";
-import type { AnswerHead, GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
+import type { AnswerHead, GovernedAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { decisionHeaders } from "../pipeline/with-decision.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
@@ -11,6 +11,7 @@ import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { parseChatCompletion } from "../wire/chat-completions/parse.ts";
 import { asCaller, type EndpointContext, jsonHeaders } from "./endpoint.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
+import { settled } from "./settled.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
 export function chatCompletions(context: EndpointContext, request: Request): Promise<Answer> {
@@ -32,10 +33,10 @@ export function chatCompletions(context: EndpointContext, request: Request): Pro
         instructions: null,
         referredClass: null,
         alsoConsider: null,
-      }),
-      conclude: (_answer, { completion }) => ({
-        reply: [replyMessage(completion)],
-        response: null,
+        conclude: (_answer, { completion }) => ({
+          reply: [replyMessage(completion)],
+          response: null,
+        }),
       }),
     });
     const head = headOf(answer, parsed.model);
@@ -79,12 +80,4 @@ async function presentBody(
     headers: { ...jsonHeaders, ...decisionHeaders(line.headerNames, answer) },
     body: chatCompletionBody(head, completion, usage),
   };
-}
-
-/** Reads an answer to its end. */
-export async function settled({ events }: GovernedAnswer): Promise<SettledAnswer> {
-  for (;;) {
-    const { done, value } = await events.next();
-    if (done) return value;
-  }
 }

@@ -5,16 +5,16 @@ import type { Endpoint } from "./endpoint.ts";
 import { getModel, listModels } from "./models.ts";
 
 interface Route {
-  /** The path after `/v1/`; one that ends in `/` takes the rest of the path as its tail. */
-  readonly path: string;
+  /** Matches the path after `/v1/`; a group is the endpoint's tail. */
+  readonly path: RegExp;
   readonly methods: Readonly<Record<string, Endpoint>>;
 }
 
 /** Every route there is. None reaches a provider but by the one line. */
 const routes: readonly Route[] = [
-  { path: "chat/completions", methods: { POST: chatCompletions } },
-  { path: "models", methods: { GET: listModels } },
-  { path: "models/", methods: { GET: getModel } },
+  { path: /^chat\/completions$/, methods: { POST: chatCompletions } },
+  { path: /^models$/, methods: { GET: listModels } },
+  { path: /^models\/(.+)$/, methods: { GET: getModel } },
 ];
 
 /**
@@ -26,9 +26,8 @@ export function endpointOf(request: Request): {
   readonly tail: string;
 } {
   const path = routeOf(request.url);
-  const route = path === null ? undefined : routes.find((candidate) => fits(candidate.path, path));
-  if (path === null || !route)
-    throw new GatewayError("not_found", "There is nothing at this path.");
+  const [route, match] = find(path ?? "");
+  if (!route) throw new GatewayError("not_found", "There is nothing at this path.");
   const endpoint = Object.hasOwn(route.methods, request.method)
     ? route.methods[request.method]
     : undefined;
@@ -37,11 +36,13 @@ export function endpointOf(request: Request): {
       headers: { allow: Object.keys(route.methods).join(", ") },
     });
   }
-  return { endpoint, tail: path.slice(route.path.length) };
+  return { endpoint, tail: match?.[1] ?? "" };
 }
 
-function fits(route: string, path: string): boolean {
-  return route.endsWith("/")
-    ? path.startsWith(route) && path.length > route.length
-    : path === route;
+function find(path: string): readonly [Route | null, RegExpExecArray | null] {
+  for (const route of routes) {
+    const match = route.path.exec(path);
+    if (match) return [route, match];
+  }
+  return [null, null];
 }

@@ -22,8 +22,6 @@ export interface GovernedCall {
   readonly signal: AbortSignal;
   /** Finds everything the request refers to. Called once, when its model and its named ids are known to be good. */
   readonly prepare: () => Promise<PreparedRequest>;
-  /** Says what becomes of a completed answer. Called once, before its settlement. */
-  readonly conclude: (answer: AnswerHead, settled: SettledAnswer) => Conclusion;
 }
 
 /** What is asked of the model, and what of it belongs to the Session. */
@@ -37,6 +35,8 @@ export interface PreparedRequest {
   readonly referredClass: string | null;
   /** The Session of the response it continues; null for none. */
   readonly alsoConsider: string | null;
+  /** Says what becomes of a completed answer. Called once, before its settlement. */
+  readonly conclude: (answer: AnswerHead, settled: SettledAnswer) => Conclusion;
 }
 
 export type PreparedCall = GovernedCall & PreparedRequest;
@@ -76,4 +76,6 @@ export interface SettledAnswer {
   readonly completion: Completion;
   readonly finishReason: FinishReason;
   readonly usage: Usage;
+  /** Milliseconds since the epoch. */
+  readonly settledAt: number;
 }

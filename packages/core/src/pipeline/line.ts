@@ -25,6 +25,8 @@ export interface Line {
   readonly headerNames: HeaderNames;
   readonly limits: Limits;
   readonly deadlines: Deadlines;
+  /** How long things are kept, in milliseconds. */
+  readonly retention: { readonly responses: number };
   readonly retry: RetryRules;
   readonly onDisconnect: "abort" | "drain";
   /** Answers read on after their client left. */

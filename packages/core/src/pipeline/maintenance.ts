@@ -1,5 +1,6 @@
 import type { Line } from "./line.ts";
 import { recoverSteps } from "./recover.ts";
+import { sweepResponses } from "./sweep.ts";
 
 /** What runs by itself while a gateway is open. */
 export interface Maintenance {
@@ -10,6 +11,8 @@ export interface Maintenance {
 
 const renewEvery = 5_000;
 const leaseMs = 15_000;
+/** Rounds between two sweeps: a minute. */
+const sweepEvery = 12;
 
 /** Renews the process's lease and recovers what other processes left. One round ends before the next begins. */
 export function createMaintenance(
@@ -19,6 +22,7 @@ export function createMaintenance(
   let cancel = (): void => {};
   let round: Promise<void> = Promise.resolve();
   let isStopped = false;
+  let rounds = 0;
 
   function schedule(): void {
     if (isStopped) return;
@@ -29,7 +33,9 @@ export function createMaintenance(
 
   async function beat(): Promise<void> {
     await attempt(line, "lease", () => renew(line));
-    if (recovers) await attempt(line, "recovery", () => recoverSteps(line));
+    if (!recovers) return;
+    await attempt(line, "recovery", () => recoverSteps(line));
+    if (++rounds % sweepEvery === 0) await attempt(line, "sweep", () => sweepResponses(line));
   }
 
   return {

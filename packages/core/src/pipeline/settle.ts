@@ -24,7 +24,8 @@ export async function settleCompleted(
   const reason = run.isAbandoned ? "client_closed" : null;
   const completion = run.attempt.fold.completion();
   const attempt = meterRunning(line, run, { outcome: "completed", reason });
-  const settled: SettledAnswer = { completion, finishReason, usage: attempt.usage };
+  const settledAt = line.clock.now();
+  const settled: SettledAnswer = { completion, finishReason, usage: attempt.usage, settledAt };
   const { reply, response } = run.call.conclude(run.opened.answer, settled);
   await settle(line, run, {
     attempt,

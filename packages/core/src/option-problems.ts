@@ -1,0 +1,63 @@
+import type { Policy } from "./contracts/policy.ts";
+import type { Provider } from "./contracts/provider.ts";
+import { defaultLimits } from "./domain/limits.ts";
+import { parseModelId } from "./domain/model-id.ts";
+
+/** What is wrong with options, one sentence each. */
+export function providerProblems(providers: ReadonlyMap<string, Provider>): readonly string[] {
+  if (providers.size === 0) return ["providers must name at least one gateway."];
+  return [...providers].flatMap(([gateway, provider]) => [
+    ...(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(gateway)
+      ? []
+      : [`Gateway ${gateway}: a name is 1 to 64 letters, digits, dots, hyphens and underscores.`]),
+    ...(provider?.contract === 1
+      ? provider.problems.map((problem) => `Gateway ${gateway}: ${problem}`)
+      : [`Gateway ${gateway}: it is not a provider of contract 1.`]),
+    ...Object.keys(provider?.models ?? {})
+      .filter((model) => parseModelId(`${gateway}/${model}`) === null)
+      .map((model) => `Gateway ${gateway}: model ${model} is not <vendor>/<model>.`),
+  ]);
+}
+
+export function dataClassProblems(
+  dataClasses: readonly string[],
+  policy: Policy | undefined,
+): readonly string[] {
+  if (dataClasses.length === 0) return ["dataClasses must name at least one class."];
+  return [
+    ...dataClasses
+      .filter((name) => !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
+      .map(
+        (name) =>
+          `Data class ${name}: a name is 1 to 64 letters, digits, dots, hyphens and underscores.`,
+      ),
+    ...duplicates(dataClasses).map((name) => `Data class ${name} is named twice.`),
+    ...(policy?.dataClasses ?? [])
+      .filter((name) => !dataClasses.includes(name))
+      .map((name) => `The policy names the data class ${name}, which does not exist.`),
+  ];
+}
+
+export function policyProblems(
+  policy: Policy | undefined,
+  providers: ReadonlyMap<string, Provider>,
+): readonly string[] {
+  if (policy === undefined) return [];
+  if (policy.contract !== 1) return ["policy must be a policy of contract 1: use definePolicy."];
+  return policy.gateways
+    .filter((gateway) => !providers.has(gateway))
+    .map((gateway) => `The policy names the gateway ${gateway}, which is not among the providers.`);
+}
+
+export function limitProblems(written: Partial<Record<string, number>>): readonly string[] {
+  return Object.entries(written)
+    .filter(
+      ([name, value]) =>
+        !Object.hasOwn(defaultLimits, name) || !Number.isSafeInteger(value) || (value ?? 0) < 1,
+    )
+    .map(([name]) => `limits.${name} must be a known limit and a whole number from 1.`);
+}
+
+export function duplicates(names: readonly string[]): readonly string[] {
+  return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
+}

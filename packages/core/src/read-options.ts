@@ -1,0 +1,130 @@
+import { defaultRetryRules } from "./attempts/retry.ts";
+import { createBudgetBook } from "./budgets/book.ts";
+import { readBudget } from "./budgets/read-budget.ts";
+import type { GatewayEvent, Observer } from "./contracts/observer.ts";
+import { type Deadlines, defaultDeadlines, defaultLimits } from "./domain/limits.ts";
+import { GatewayError } from "./errors/gateway-error.ts";
+import { systemClock } from "./kernel/clock.ts";
+import { type Duration, parseDuration } from "./kernel/duration.ts";
+import { randomIds } from "./kernel/ids.ts";
+import { createSlots } from "./limits/slots.ts";
+import {
+  dataClassProblems,
+  duplicates,
+  limitProblems,
+  policyProblems,
+  providerProblems,
+} from "./option-problems.ts";
+import type { GatewayOptions } from "./options.ts";
+import type { Line } from "./pipeline/line.ts";
+import { createOpenSteps } from "./pipeline/open-steps.ts";
+import { permitAll } from "./policy/decide.ts";
+import {
+  firstPrice,
+  isPriceBook,
+  outputCaps,
+  priceProblems,
+  providerTable,
+  tableBook,
+} from "./routing/configured-prices.ts";
+import { defaultDataClasses } from "./sensitivity/classify.ts";
+
+const mostDrains = 32;
+const headerPrefix = /^[A-Za-z0-9-]{1,64}$/;
+const thirtyDays = 2_592_000_000;
+
+/**
+ * Reads options into a line.
+ * @throws GatewayError `invalid_configuration`, with every problem there is in one message.
+ */
+export function readOptions(options: GatewayOptions): Line {
+  const providers = new Map(Object.entries(options.providers ?? {}));
+  const dataClasses = options.dataClasses ?? defaultDataClasses;
+  const budgets = (options.budgets ?? []).map(readBudget);
+  const deadlines = readDeadlines(options.deadlines ?? {});
+  const responses = parseDuration(options.retention?.responses ?? thirtyDays);
+  const { prices } = options;
+  const custom = prices !== undefined && !isPriceBook(prices) ? prices : {};
+  const configured = providerTable(providers);
+  const problems = [
+    options.store?.contract === 1
+      ? []
+      : "store must be a store of contract 1, such as memoryStore().",
+    providerProblems(providers),
+    dataClassProblems(dataClasses, options.policy),
+    policyProblems(options.policy, providers),
+    budgets.flatMap((read) => read.problems),
+    duplicates(budgets.flatMap((read) => read.budget?.id ?? [])).map(
+      (id) => `Budget ${id} is defined twice.`,
+    ),
+    priceProblems({ ...configured, ...custom }),
+    deadlines.problems,
+    responses === null ? 'retention.responses is not a duration such as "30d".' : [],
+    limitProblems(options.limits ?? {}),
+    headerPrefix.test(options.headerPrefix ?? "X-Service-")
+      ? []
+      : "headerPrefix must be letters, digits and hyphens.",
+  ].flat();
+  if (problems.length > 0) throw new GatewayError("invalid_configuration", problems.join("\n"));
+
+  const clock = options.clock ?? systemClock;
+  const ids = options.ids ?? randomIds;
+  const prefix = options.headerPrefix ?? "X-Service-";
+  return {
+    store: options.store,
+    providers,
+    policy: options.policy ?? permitAll,
+    budgets: createBudgetBook(
+      budgets.flatMap((read) => read.budget ?? []),
+      options.store.budgets,
+    ),
+    prices: firstPrice([
+      tableBook(custom),
+      tableBook(configured),
+      ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
+    ]),
+    maxOutputTokensOf: outputCaps([custom, configured]),
+    dataClasses,
+    headerNames: {
+      dataSensitivity: `${prefix}Data-Sensitivity`,
+      policyDecisionId: `${prefix}Policy-Decision-Id`,
+    },
+    limits: { ...defaultLimits, ...options.limits },
+    deadlines: deadlines.deadlines,
+    retention: { responses: responses ?? thirtyDays },
+    retry: { ...defaultRetryRules, ...options.retries },
+    onDisconnect: options.onDisconnect ?? "abort",
+    drains: createSlots(mostDrains),
+    openSteps: createOpenSteps(ids.uuid()),
+    clock,
+    ids,
+    notify: tell(options.observers ?? []),
+  };
+}
+
+function readDeadlines(written: Partial<Record<string, Duration>>): {
+  readonly deadlines: Deadlines;
+  readonly problems: readonly string[];
+} {
+  const entries = Object.entries(written).map(
+    ([name, duration]) => [name, parseDuration(duration ?? "")] as const,
+  );
+  const problems = entries
+    .filter(
+      ([name, milliseconds]) => !Object.hasOwn(defaultDeadlines, name) || milliseconds === null,
+    )
+    .map(([name]) => `deadlines.${name} is not a duration such as 90_000 or "90s".`);
+  return { deadlines: { ...defaultDeadlines, ...Object.fromEntries(entries) }, problems };
+}
+
+function tell(observers: readonly Observer[]): (event: GatewayEvent) => void {
+  return (event) => {
+    for (const observer of observers) {
+      try {
+        observer(event);
+      } catch {
+        // An observer's failure is its own.
+      }
+    }
+  };
+}
