@@ -1,0 +1,38 @@
+import { describe, expect, it, vi } from "vitest";
+import { describeFailure } from "./failure.ts";
+import { createProgram } from "./program.ts";
+
+/** What a command line that is not understood prints, and its exit code. */
+async function misunderstood(words: readonly string[]) {
+  const printed: string[] = [];
+  const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    printed.push(String(text));
+    return true;
+  });
+  try {
+    await createProgram().parseAsync(["node", "tollgate", ...words]);
+    return { exitCode: 0, text: "" };
+  } catch (thrown) {
+    const { exitCode, line } = describeFailure(thrown);
+    return { exitCode, text: printed.join("") + (line === null ? "" : `${line}\n`) };
+  } finally {
+    write.mockRestore();
+  }
+}
+
+describe("a command line that is not understood", () => {
+  it.each([
+    ["an unknown command", ["nonsense"], "error: unknown command 'nonsense'"],
+    ["an unknown option", ["activity", "--bogus"], "error: unknown option '--bogus'"],
+    ["a missing option", ["keys", "create"], "error: required option '--organization <id>' not"],
+    ["a bad number", ["activity", "--limit", "0"], "It must be a whole number, 1 to 1000."],
+    ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
+    ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],
+    ["no limit", ["budgets", "create", "b", "--period", "day"], "error: give one limit: --usd"],
+  ])("has %s: exit code 2 and one line", async (_name, words, line) => {
+    const { exitCode, text } = await misunderstood(words);
+    expect(exitCode).toBe(2);
+    expect(text).toContain(line);
+    expect(text.trimEnd().split("\n")).toHaveLength(1);
+  });
+});
