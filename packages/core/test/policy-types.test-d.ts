@@ -30,11 +30,17 @@ test("a rule that names an unknown gateway does not compile", () => {
 
 test("a policy can live in a file of its own", () => {
   const policy = definePolicy({
-    rules: [permit("a", { gateway: ["openrouter", "customer"] }), forbid("b", { upTo: "D0_PUBLIC" })],
+    rules: [
+      permit("a", { gateway: ["openrouter", "customer"] }),
+      forbid("b", { upTo: "D0_PUBLIC" }),
+    ],
   });
   expectTypeOf(policy.gateways).toEqualTypeOf<readonly ("openrouter" | "customer")[]>();
   createGateway({ store, providers, policy });
-  const byFunction = definePolicy({ version: "1", decide: () => ({ effect: "permit", rules: [] }) });
+  const byFunction = definePolicy({
+    version: "1",
+    decide: () => ({ effect: "permit", rules: [] }),
+  });
   createGateway({ store, providers, policy: combine(policy, byFunction) });
   const elsewhere = definePolicy({ rules: [permit("a", { gateway: "elsewhere" })] });
   // @ts-expect-error the gateway does not exist

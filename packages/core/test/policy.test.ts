@@ -1,0 +1,161 @@
+import { definePolicy, forbid, type PolicyFacts, permit } from "@tollgate/core/policy";
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { completionOf, failureOf } from "./wire.ts";
+
+const image = [{ type: "image_url", image_url: { url: "https://images.test/a.png" } }];
+const tools = [{ type: "function", function: { name: "f" } }];
+
+describe("the policy", () => {
+  it("decides by rules: forbid wins, and what nothing permits is denied", async () => {
+    const policy = definePolicy({
+      rules: [
+        permit("text", { tools: false, images: false }),
+        permit("images", { images: true, upTo: "D1_INTERNAL" }),
+        forbid("no-preview", { model: "*/*/*-preview" }, { reason: "Not released." }),
+      ],
+    });
+    const { gateway, key, chat } = await createTestGateway({ policy });
+    const statuses = async (fields: Record<string, unknown>, dataClass = "D1_INTERNAL") =>
+      (await gateway.fetch(chat(fields, { "x-service-data-sensitivity": dataClass }))).status;
+    expect(await statuses({})).toBe(200);
+    expect(await statuses({ tools })).toBe(403);
+    const messages = [{ role: "user", content: image }];
+    expect(await statuses({ messages })).toBe(200);
+    expect(await statuses({ messages }, "D2_CONFIDENTIAL")).toBe(403);
+    expect(await failureOf(gateway.fetch(chat({ model: "test/a/b-preview" })))).toMatchObject({
+      code: "policy_denied",
+      message: "The policy denied this request by rule no-preview. Not released.",
+    });
+    const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+    expect(data.map(({ effect, rules }) => [effect, rules])).toEqual([
+      ["deny", ["no-preview"]],
+      ["deny", []],
+      ["permit", ["images"]],
+      ["deny", []],
+      ["permit", ["text"]],
+    ]);
+    expect(new Set(data.map(({ policyVersion }) => policyVersion)).size).toBe(1);
+  });
+
+  it("decides on the facts of the request", async () => {
+    const asked: PolicyFacts[] = [];
+    const policy = definePolicy({
+      version: "facts-1",
+      decide(facts) {
+        asked.push(facts);
+        return { effect: "permit", rules: ["all"] };
+      },
+    });
+    const { gateway, key, chat } = await createTestGateway({ policy });
+    const format = { type: "json_object" };
+    await gateway.fetch(
+      chat({ store: true, tools, response_format: format, max_completion_tokens: 100 }),
+    );
+    expect(asked).toEqual([
+      {
+        organization: "organization-1",
+        user: "user-1",
+        key: key.id,
+        source: "api",
+        dataClass: "D1_INTERNAL",
+        gateway: "test",
+        vendor: "tollgate",
+        model: "scripted",
+        connection: "platform",
+        store: true,
+        tools: true,
+        images: false,
+        structuredOutput: true,
+        estimatedInputTokens: expect.any(Number),
+        estimatedOutputTokens: 100,
+        estimatedCostNanoUsd: (asked[0]?.estimatedInputTokens ?? 0) * 1_000 + 100 * 2_000,
+      },
+    ]);
+    const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+    expect(data).toMatchObject([{ policyVersion: "facts-1", rules: ["all"], facts: asked[0] }]);
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("a secret of the policy");
+      },
+    ],
+    ["answers nonsense", () => JSON.parse('{"effect":"maybe"}')],
+    ["answers nothing", () => JSON.parse("null")],
+  ])("denies by rule policy-error when it %s", async (_, decide) => {
+    const policy = definePolicy({ version: "broken", decide });
+    const { gateway, provider, key, chat } = await createTestGateway({ policy });
+    const answer = await gateway.fetch(chat({ stream: true }));
+    expect(answer.status).toBe(403);
+    expect(await failureOf(answer)).toMatchObject({
+      code: "policy_denied",
+      message: expect.not.stringContaining("secret"),
+    });
+    const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+    expect(data).toMatchObject([{ effect: "deny", rules: ["policy-error"] }]);
+    expect(provider.calls).toEqual([]);
+  });
+
+  it("permits everything where there is none, and records it as such", async () => {
+    const { gateway, key, chat } = await createTestGateway();
+    await gateway.fetch(chat());
+    const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+    expect(data).toMatchObject([{ effect: "permit", rules: ["no-policy"], policyVersion: "none" }]);
+  });
+
+  it("comes after the key's own models, whose miss is rule key-models", async () => {
+    const { gateway, key, chat } = await createTestGateway({
+      key: { models: ["test/tollgate/*"] },
+    });
+    expect((await gateway.fetch(chat())).status).toBe(200);
+    expect((await gateway.fetch(chat({ model: "test/other/model" }))).status).toBe(403);
+    const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+    expect(data.map(({ rules }) => rules)).toEqual([["key-models"], ["no-policy"]]);
+  });
+});
+
+describe("obligations", () => {
+  it("cap the answer: the smaller of the policy's and the request's limit is sent upstream", async () => {
+    const policy = definePolicy({ rules: [permit("short", {}, { maxOutputTokens: 50 })] });
+    const { gateway, provider, chat } = await createTestGateway({ policy });
+    for (const fields of [{}, { max_tokens: 20 }, { max_completion_tokens: 80 }])
+      await gateway.fetch(chat(fields));
+    expect(provider.calls.map(({ request }) => request.maxOutputTokens)).toEqual([50, 20, 50]);
+  });
+
+  it("keep digests of a transcript instead of its content, and Sessions still continue", async () => {
+    const policy = definePolicy({ rules: [permit("digest", {}, { transcript: "digest" })] });
+    const { gateway, provider, key, chat } = await createTestGateway({ policy });
+    provider.reply("the reply");
+    const first = await completionOf(gateway.fetch(chat()));
+    const messages = [
+      { role: "user", content: "Hello" },
+      { role: "assistant", content: "the reply" },
+      { role: "user", content: "More" },
+    ];
+    const second = await completionOf(gateway.fetch(chat({ messages })));
+    expect(second.session_id).toBe(first.session_id);
+    const { organizationId } = key;
+    const transcript = await gateway.sessions.transcript({ organizationId, id: first.session_id });
+    expect(transcript.map(({ kind, count, messages }) => [kind, count, messages])).toEqual([
+      ["request", 1, null],
+      ["reply", 1, null],
+      ["request", 1, null],
+      ["reply", 1, null],
+    ]);
+  });
+
+  it("demand a connection of the organization's own: 400 connection_required, recorded", async () => {
+    const policy = definePolicy({ rules: [permit("own", {}, { connection: "customer" })] });
+    const { gateway, provider, key, chat } = await createTestGateway({ policy });
+    const answer = await gateway.fetch(chat());
+    expect(answer.status).toBe(400);
+    expect(await failureOf(answer)).toMatchObject({ code: "connection_required", param: "model" });
+    const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+    expect(answer.headers.get("x-service-policy-decision-id")).toBe(data[0]?.id);
+    expect(provider.calls).toEqual([]);
+  });
+});
