@@ -1,11 +1,6 @@
 import type { OpeningRefusal, StepIntent } from "@tollgate/core/store";
-import {
-  chainValueBytes,
-  isOwnedBy,
-  recentSessionsOf,
-  type SessionRow,
-  type State,
-} from "./state.ts";
+import { isOwnedBy } from "./is-owned-by.ts";
+import { chainValueBytes, recentSessionsOf, type SessionRow, type State } from "./state.ts";
 
 /** Where a request's messages belong. */
 export type Assignment =

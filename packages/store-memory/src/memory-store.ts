@@ -4,6 +4,7 @@ import { createKeyRepository } from "./key-repository.ts";
 import { lapsedSteps, renewLease } from "./leases.ts";
 import { openAttempt } from "./open-attempt.ts";
 import { openStep } from "./open-step.ts";
+import { createResponseRepository } from "./response-repository.ts";
 import { createSessionRepository } from "./session-repository.ts";
 import { settleStep } from "./settle-step.ts";
 import { createState } from "./state.ts";
@@ -37,6 +38,7 @@ export function memoryStore(): Store {
     steps: createStepRepository(state),
     decisions: createDecisionRepository(state),
     budgets: createBudgetRepository(state),
+    responses: createResponseRepository(state),
     evidence: {
       async list({ organizationId: tenant }, paging) {
         const page = state.leaves.page({ direction: "oldest-first", tenant }, paging);

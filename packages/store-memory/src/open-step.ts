@@ -144,7 +144,7 @@ function createStep(
   turnId: string,
   branched: boolean,
 ): StepRow {
-  const { owner, stepId } = intent;
+  const { owner, stepId, instructions } = intent;
   const keyLabel = state.keys.get(owner.organizationId, owner.keyId)?.key.label ?? "";
   return {
     id: stepId,
@@ -154,6 +154,11 @@ function createStep(
     branched,
     length: session.length,
     step: { ...stepOf(intent), keyLabel, sessionId: session.id, turnId, head: session.head },
+    instructions: instructions && {
+      content: instructions.content && Uint8Array.from(instructions.content),
+      contentSalt: Uint8Array.from(instructions.contentSalt),
+      contentCommitment: Uint8Array.from(instructions.contentCommitment),
+    },
     holds: intent.holds,
     carried: { usd: 0, tokens: 0 },
     outputTokens: null,

@@ -9,7 +9,8 @@ import {
   type StorePaging,
   type TranscriptPart,
 } from "@tollgate/core/store";
-import { isOwnedBy, type SessionRow, type State } from "./state.ts";
+import { isOwnedBy } from "./is-owned-by.ts";
+import type { SessionRow, State } from "./state.ts";
 
 export function createSessionRepository(state: State): SessionRepository {
   return {

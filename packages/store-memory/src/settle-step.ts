@@ -1,9 +1,12 @@
 import {
   GatewayError,
+  type ResponseDraft,
   type SettleResult,
+  type Step,
   type StepReply,
   type StepSettlement,
 } from "@tollgate/core/store";
+import { isOwnedBy } from "./is-owned-by.ts";
 import { addCharge, endRunning, stepRow } from "./open-attempt.ts";
 import { chainValueBytes, type State, type StepRow, touchSession } from "./state.ts";
 
@@ -14,6 +17,11 @@ export function settleStep(state: State, settlement: StepSettlement): SettleResu
   if ((settlement.reply?.chain.length ?? 0) % chainValueBytes !== 0)
     throw new GatewayError("invalid_argument", "A reply's chain is made of 32 bytes per message.");
   const attempts = endRunning(row, settlement.attempt);
+  const { response } = settlement;
+  if (response) {
+    requireOwn(row.step, response);
+    state.responses.requireFree(response);
+  }
   const reply = settlement.reply && copyOf(settlement.reply);
   const chain = reply ? Buffer.from(reply.chain).toString("hex") : "";
 
@@ -27,8 +35,14 @@ export function settleStep(state: State, settlement: StepSettlement): SettleResu
   row.step = { ...row.step, settledAt: at, outcome, reason, finishReason, attempts, replyHead };
   touchSession(state, row.session, at);
   state.openSteps.delete(row);
+  if (response) state.responses.insert(response);
   state.leaves.insert(settlement.leaf);
   return { settled: true, outcome };
+}
+
+function requireOwn(step: Step, response: ResponseDraft): void {
+  if (response.stepId !== step.id || !isOwnedBy(step, response))
+    throw new GatewayError("invalid_argument", "The response is not its Step's and its owner's.");
 }
 
 /** The reply becomes part of the Session unless something else took its place while it was under way. */

@@ -6,10 +6,12 @@ import type {
   Owner,
   PolicyDecision,
   Step,
+  StepInstructions,
   StepReply,
   TranscriptPart,
 } from "@tollgate/core/store";
 import { type Counters, createCounters } from "./counters.ts";
+import { createResponses, type Responses } from "./responses.ts";
 import { createTable, type Table } from "./table.ts";
 
 export const chainValueBytes = 32;
@@ -61,6 +63,7 @@ export interface StepRow {
   readonly branched: boolean;
   /** Messages in the history it was sent on. */
   readonly length: number;
+  readonly instructions: StepInstructions | null;
   step: Step;
   holds: readonly Hold[];
   /** What ended attempts were charged while their holds were kept for the next attempt. */
@@ -99,6 +102,7 @@ export interface State {
   readonly leases: Map<string, Lease>;
   readonly budgets: Map<string, Budget>;
   readonly counters: Counters;
+  readonly responses: Responses;
   budgetsVersion: number;
   updates: number;
 }
@@ -118,17 +122,10 @@ export function createState(): State {
     leases: new Map(),
     budgets: new Map(),
     counters: createCounters(),
+    responses: createResponses(),
     budgetsVersion: 0,
     updates: 0,
   };
-}
-
-export function isOwnedBy(owner: Owner, row: Owner): boolean {
-  return (
-    row.organizationId === owner.organizationId &&
-    row.userId === owner.userId &&
-    row.keyId === owner.keyId
-  );
 }
 
 const candidates = 100;

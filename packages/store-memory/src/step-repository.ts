@@ -2,10 +2,11 @@ import type {
   DecisionQuery,
   DecisionRepository,
   Step,
+  StepContents,
   StepQuery,
   StepRepository,
 } from "@tollgate/core/store";
-import type { DecisionRow, State } from "./state.ts";
+import type { DecisionRow, State, StepRow } from "./state.ts";
 import { mapPage } from "./table.ts";
 
 export function createStepRepository(state: State): StepRepository {
@@ -22,7 +23,24 @@ export function createStepRepository(state: State): StepRepository {
       );
       return mapPage(page, ({ step }) => step);
     },
+    async contents(organizationId, id) {
+      const row = state.steps.get(organizationId, id);
+      return row && contentsOf(row);
+    },
   };
+}
+
+function contentsOf({ id, session, instructions, reply }: StepRow): StepContents {
+  const request = session.parts.find((part) => part.stepId === id && part.kind === "request");
+  return {
+    instructions: copyOf(instructions?.content),
+    request: copyOf(request?.content),
+    reply: copyOf(reply?.content),
+  };
+}
+
+function copyOf(content: Uint8Array | null | undefined): Uint8Array | null {
+  return content ? Uint8Array.from(content) : null;
 }
 
 function stepIsAsked(step: Step, query: StepQuery): boolean {

@@ -62,6 +62,7 @@ export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = s
       keep: "full",
       contentSalt: digestOf(stepId),
     },
+    instructions: null,
     decision,
     attempt: {
       number: 1,
@@ -105,6 +106,7 @@ export function stepSettlement(stepId: string): StepSettlement {
       contentCommitment: digestOf(content),
       chain: digestOf(stepId),
     },
+    response: null,
     leaf: leafOf("step.settled", stepId),
   };
 }

@@ -8,11 +8,13 @@ import {
   type Owner,
   type PolicyDecision,
   type Refusal,
+  type ResponseDraft,
   type StepIntent,
   type StepSettlement,
   type Store,
 } from "@tollgate/core/store";
 import { sha256, type TestMessage } from "./chain.ts";
+import { type ResponseOverrides, responseFor } from "./response-draft.ts";
 import { attemptSettlement, type SettlementOverrides, settlementFor } from "./settlement-intent.ts";
 import { decisionFor, type Source, type StepOverrides, stepFor } from "./step-intent.ts";
 
@@ -34,6 +36,7 @@ export interface Intents {
   step(messages: readonly TestMessage[], overrides?: StepOverrides): StepIntent;
   attempt(step: StepIntent, overrides?: Partial<AttemptIntent>): AttemptIntent;
   settlement(step: StepIntent, overrides?: SettlementOverrides): StepSettlement;
+  response(step: StepIntent, overrides?: ResponseOverrides): ResponseDraft;
   refusal(): Refusal;
   /** The same ids and times for another owner. */
   as(owner: Partial<Owner>): Intents;
@@ -92,6 +95,7 @@ function intentsFor(owner: Owner, source: Source): Intents {
     }),
     settlement: (step, overrides = {}) =>
       settlementFor(step, salt, { at: source.now(), leaf: leaf("step.settled"), overrides }),
+    response: (step, overrides = {}) => responseFor(step, source, overrides),
     refusal: () => ({
       owner,
       decision: decision({ effect: "deny", reason: "not allowed" }),

@@ -62,6 +62,7 @@ export function settlementFor(
     reason: null,
     finishReason: "stop",
     attempt: attemptSettlement(step.attempt.number, { outcome, ...attempt }),
+    response: null,
     leaf: parts.leaf,
     ...rest,
     reply: reply && replyFor(step, salt, { messages: reply, joins }),

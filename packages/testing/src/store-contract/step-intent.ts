@@ -76,6 +76,7 @@ export function stepFor(
     requestedModel: "sim/vendor/echo",
     dataClass: "D1_INTERNAL",
     stepNumber: 0,
+    instructions: null,
     decision,
     attempt: attemptStart(decision.id, at),
     holds: [],
