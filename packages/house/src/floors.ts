@@ -25,6 +25,7 @@ const floors: readonly Floor[] = [
       "sessions",
       "budgets",
       "limits",
+      "responses",
       "attempts",
       "evidence",
     ],

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { machineTraces } from "../src/machine-traces.ts";
 import { repositoryRoot } from "../src/repository.ts";
 
-const folders = ["packages", "examples", "docs", "scripts", ".ci", ".changeset"];
+const folders = ["packages", "examples", "bench", "docs", "scripts", ".ci", ".changeset"];
 const skipped = /(^|\/)(node_modules|dist|coverage|\.next)(\/|$)/;
 const textual = /(\.(ts|mts|js|mjs|json|md|yml|yaml|toml|txt|sql|sh|jsonl|npmrc)|\/run|LICENSE)$/;
 
