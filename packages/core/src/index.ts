@@ -33,7 +33,7 @@ export { createGateway, type Gateway, type Handler, type Handlers } from "./gate
 export type { Answer } from "./http/answer.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
 export { type Duration, parseDuration } from "./kernel/duration.ts";
-export { type IdSource, randomIds } from "./kernel/ids.ts";
+export { createRandomIds, type IdSource } from "./kernel/ids.ts";
 export { formatUsd } from "./kernel/nano-usd.ts";
 export type { GatewayOptions } from "./options.ts";
 export type { PriceTable } from "./routing/configured-prices.ts";

@@ -6,7 +6,7 @@ import { type Deadlines, defaultDeadlines, defaultLimits } from "./domain/limits
 import { GatewayError } from "./errors/gateway-error.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { type Duration, parseDuration } from "./kernel/duration.ts";
-import { randomIds } from "./kernel/ids.ts";
+import { createRandomIds } from "./kernel/ids.ts";
 import { createSlots } from "./limits/slots.ts";
 import {
   dataClassProblems,
@@ -68,7 +68,7 @@ export function readOptions(options: GatewayOptions): Line {
   if (problems.length > 0) throw new GatewayError("invalid_configuration", problems.join("\n"));
 
   const clock = options.clock ?? systemClock;
-  const ids = options.ids ?? randomIds;
+  const ids = options.ids ?? createRandomIds();
   const prefix = options.headerPrefix ?? "X-Service-";
   return {
     store: options.store,

@@ -1,5 +1,4 @@
 import { sha256 } from "../kernel/digest.ts";
-import { stableJson } from "../kernel/stable-json.ts";
 import type { EvidenceLeaf } from "./evidence-leaf.ts";
 
 /** What only the store knows of an opened Step, and only inside its transaction. */
@@ -23,14 +22,17 @@ export interface LeafTemplate extends Omit<EvidenceLeaf, "meta" | "hash"> {
 
 /** Fills a template: the assignment is canonical JSON as well, so that any store writes the same bytes. */
 export function fillLeaf(template: LeafTemplate, assignment: StepAssignment): EvidenceLeaf {
-  const { before, after, ...leaf } = template;
-  const { contentCommitment, ...rest } = assignment;
-  const filled = stableJson({
-    ...rest,
+  const { id, organizationId, kind, at, before, after } = template;
+  const { branchedFromSessionId, commonLength, contentCommitment, sessionId, turnId } = assignment;
+  const filled = JSON.stringify({
+    branchedFromSessionId,
+    commonLength,
     contentCommitment: contentCommitment && Buffer.from(contentCommitment).toString("hex"),
+    sessionId,
+    turnId,
   });
   const meta = before + filled + after;
-  return { ...leaf, meta, hash: leafHash(meta) };
+  return { id, organizationId, kind, at, meta, hash: leafHash(meta) };
 }
 
 /** SHA-256(0x00 ‖ meta), the leaf hash of RFC 6962. */

@@ -1,10 +1,16 @@
-import type { AttemptIntent, Refusal, StepIntent, StepSettlement } from "../contracts/store.ts";
+import type {
+  AttemptIntent,
+  AttemptSettlement,
+  Refusal,
+  StepIntent,
+  StepSettlement,
+} from "../contracts/store.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { type LeafTemplate, leafHash } from "../domain/leaf-template.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import type { Price } from "../domain/price.ts";
-import type { AttemptEnd, AttemptStart } from "../domain/step.ts";
+import type { AttemptStart } from "../domain/step.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 
 interface LeafHead {
@@ -14,105 +20,111 @@ interface LeafHead {
   readonly at: number;
 }
 
+const version = 1;
+
 /** A leaf whose meta is canonical JSON: opaque ids, counts and digests, never free text. */
 export function createLeaf(head: LeafHead, facts: { readonly [name: string]: Json }): EvidenceLeaf {
-  const meta = stableJson(members(head, facts));
+  const { id, at, kind, organizationId: organization } = head;
+  return leafOf(head, stableJson({ ...facts, at, id, kind, organization, version }));
+}
+
+function leafOf(head: LeafHead, meta: string): EvidenceLeaf {
   return { ...head, meta, hash: leafHash(meta) };
 }
 
+// The leaves of the governed path are canonical by construction: every object below lists its members in order, and
+// absent ones vanish. Sorting them at run time would cost more than hashing them.
+
 /** The leaf of an opened Step, with a gap for what the store assigns; `assignment` is the first member in order. */
 export function openedLeaf(id: string, intent: Omit<StepIntent, "leaf">): LeafTemplate {
-  const { owner, transcript } = intent;
-  const head: LeafHead = {
-    id,
-    organizationId: owner.organizationId,
-    kind: "step.opened",
-    at: intent.at,
-  };
-  const rest = members(head, {
+  const { owner, transcript, at } = intent;
+  const { organizationId } = owner;
+  const kind = "step.opened";
+  const rest = JSON.stringify({
+    at,
     attempt: attemptFacts(intent.attempt),
-    chain: {
-      head: Buffer.from(transcript.chain.subarray(-32)).toString("hex"),
-      length: transcript.chain.length / 32,
-    },
+    chain: { head: hex(transcript.chain.subarray(-32)), length: transcript.chain.length / 32 },
     dataClass: intent.dataClass,
     decision: decisionFacts(intent.decision),
     endpoint: intent.endpoint,
     holds: intent.holds.map(holdFacts),
+    id,
     instructions: intent.instructions && hex(intent.instructions.contentCommitment),
     key: owner.keyId,
+    kind,
+    organization: organizationId,
     requestedModel: intent.requestedModel,
     source: intent.source,
     step: intent.stepId,
     stepNumber: intent.stepNumber,
     stream: intent.stream,
     user: owner.userId,
+    version,
   });
-  return { ...head, before: '{"assignment":', after: `,${stableJson(rest).slice(1)}` };
+  return { id, organizationId, kind, at, before: '{"assignment":', after: `,${rest.slice(1)}` };
 }
 
 export function attemptLeaf(id: string, intent: Omit<AttemptIntent, "leaf">): EvidenceLeaf {
-  return createLeaf(
-    { id, organizationId: intent.organizationId, kind: "attempt.opened", at: intent.at },
-    {
-      attempt: attemptFacts(intent.attempt),
-      decision: intent.decision && decisionFacts(intent.decision),
-      ended: { number: intent.ended.number, ...endFacts(intent.ended) },
-      holds: intent.holds?.map(holdFacts) ?? null,
-      step: intent.stepId,
-    },
-  );
+  const { organizationId, at } = intent;
+  const kind = "attempt.opened";
+  const meta = JSON.stringify({
+    at,
+    attempt: attemptFacts(intent.attempt),
+    decision: intent.decision && decisionFacts(intent.decision),
+    ended: endFacts(intent.ended),
+    holds: intent.holds?.map(holdFacts) ?? null,
+    id,
+    kind,
+    organization: organizationId,
+    step: intent.stepId,
+    version,
+  });
+  return leafOf({ id, organizationId, kind, at }, meta);
 }
 
 export function settledLeaf(id: string, settlement: Omit<StepSettlement, "leaf">): EvidenceLeaf {
-  const { reply } = settlement;
-  return createLeaf(
-    { id, organizationId: settlement.organizationId, kind: "step.settled", at: settlement.at },
-    {
-      attempt: { number: settlement.attempt.number, ...endFacts(settlement.attempt) },
-      finishReason: settlement.finishReason,
-      outcome: settlement.outcome,
-      reason: settlement.reason,
-      reply: reply && {
-        commitment: hex(reply.contentCommitment),
-        head:
-          reply.chain.length === 0 ? null : Buffer.from(reply.chain.subarray(-32)).toString("hex"),
-      },
-      response: settlement.response?.id ?? null,
-      step: settlement.stepId,
+  const { organizationId, at, reply } = settlement;
+  const kind = "step.settled";
+  const meta = JSON.stringify({
+    at,
+    attempt: endFacts(settlement.attempt),
+    finishReason: settlement.finishReason,
+    id,
+    kind,
+    organization: organizationId,
+    outcome: settlement.outcome,
+    reason: settlement.reason,
+    reply: reply && {
+      commitment: hex(reply.contentCommitment),
+      head: reply.chain.length === 0 ? null : hex(reply.chain.subarray(-32)),
     },
-  );
+    response: settlement.response?.id ?? null,
+    step: settlement.stepId,
+    version,
+  });
+  return leafOf({ id, organizationId, kind, at }, meta);
 }
 
-export function refusalLeaf(id: string, refusal: Omit<Refusal, "leaf">): EvidenceLeaf {
-  const { decision, owner } = refusal;
-  return createLeaf(
-    { id, organizationId: owner.organizationId, kind: "decision", at: decision.at },
-    {
-      dataClass: decision.facts.dataClass,
-      decision: decisionFacts(decision),
-      key: owner.keyId,
-      model: `${decision.facts.gateway}/${decision.facts.vendor}/${decision.facts.model}`,
-      user: owner.userId,
-    },
-  );
+export function refusalLeaf(id: string, { decision, owner }: Omit<Refusal, "leaf">): EvidenceLeaf {
+  const { organizationId } = owner;
+  const { at, facts } = decision;
+  const kind = "decision";
+  const meta = JSON.stringify({
+    at,
+    dataClass: facts.dataClass,
+    decision: decisionFacts(decision),
+    id,
+    key: owner.keyId,
+    kind,
+    model: `${facts.gateway}/${facts.vendor}/${facts.model}`,
+    organization: organizationId,
+    user: owner.userId,
+    version,
+  });
+  return leafOf({ id, organizationId, kind, at }, meta);
 }
 
-function members(
-  head: LeafHead,
-  facts: { readonly [name: string]: Json },
-): { readonly [name: string]: Json } {
-  return {
-    ...facts,
-    at: head.at,
-    id: head.id,
-    kind: head.kind,
-    organization: head.organizationId,
-    version: 1,
-  };
-}
-
-function decisionFacts(decision: PolicyDecision): Json {
+function decisionFacts(decision: PolicyDecision): object {
   return {
     effect: decision.effect,
     first: decision.firstDecisionId,
@@ -122,7 +134,7 @@ function decisionFacts(decision: PolicyDecision): Json {
   };
 }
 
-function attemptFacts(attempt: AttemptStart): Json {
+function attemptFacts(attempt: AttemptStart): object {
   return {
     connection: attempt.connection,
     estimatedInputTokens: attempt.estimatedInputTokens,
@@ -135,27 +147,48 @@ function attemptFacts(attempt: AttemptStart): Json {
   };
 }
 
-function priceFacts({ longPrompt, ...price }: Price): Json {
-  return { ...price, longPrompt: longPrompt && { ...longPrompt } };
+function priceFacts({
+  cachedInput,
+  input,
+  longPrompt,
+  output,
+  source,
+  version: release,
+}: Price): object {
+  return {
+    cachedInput,
+    input,
+    longPrompt: longPrompt && {
+      above: longPrompt.above,
+      cachedInput: longPrompt.cachedInput,
+      input: longPrompt.input,
+      output: longPrompt.output,
+    },
+    output,
+    source,
+    version: release,
+  };
 }
 
-function endFacts(end: AttemptEnd): { readonly [name: string]: Json } {
+function endFacts(end: AttemptSettlement): object {
+  const { cachedTokens, completionTokens, promptTokens, reasoningTokens, totalTokens } = end.usage;
   return {
     basis: end.usageBasis,
     bodySha256: end.bodySha256,
     costNanoUsd: end.costNanoUsd,
     host: end.host,
+    number: end.number,
     outcome: end.outcome,
     priceSource: end.priceSource,
     reason: end.reason,
-    usage: { ...end.usage },
+    usage: { cachedTokens, completionTokens, promptTokens, reasoningTokens, totalTokens },
   };
+}
+
+function holdFacts({ amount, budgetId, limit, mode, periodStart, subject, unit }: Hold): object {
+  return { amount, budgetId, limit, mode, periodStart, subject, unit };
 }
 
 function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("hex");
-}
-
-function holdFacts(hold: Hold): Json {
-  return { ...hold };
 }

@@ -1,8 +1,8 @@
 import { ignored, object, optional, required, unsupported, variants } from "../fields.ts";
+import { imageUrl } from "../image-url.ts";
 import { listOf, textOr } from "../lists.ts";
 import { mapped, type Read } from "../read.ts";
 import { content, identifier, oneOf, text } from "../scalars.ts";
-import { imageUrl } from "./image-url.ts";
 
 const textPart = object({ type: required(oneOf("text")), text: required(content) });
 

@@ -1,10 +1,6 @@
-import type {
-  CompletionRequest,
-  FunctionTool,
-  ToolChoice,
-} from "../../domain/completion-request.ts";
+import type { CompletionRequest } from "../../domain/completion-request.ts";
 import type { Limits } from "../../domain/limits.ts";
-import { wrongValue } from "../read.ts";
+import { toolUse } from "../tools.ts";
 import { chatCompletion } from "./schema.ts";
 
 /** A call of the Chat Completions endpoint: what is asked of the model, and how it is to be answered. */
@@ -45,27 +41,11 @@ export function parseChatCompletion(body: unknown, limits: Limits): ChatCompleti
     turnId: turnId ?? null,
     request: {
       ...rest,
-      ...toolUse(tools ?? [], toolChoice, parallelToolCalls),
+      ...toolUse(
+        { tools: tools ?? [], toolChoice, parallelToolCalls },
+        "tool_choice.function.name",
+      ),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     },
-  };
-}
-
-/** Without tools there is nothing to choose among or to call in parallel; asking for it all the same is harmless. */
-function toolUse(
-  tools: readonly FunctionTool[],
-  choice: ToolChoice | undefined,
-  parallel: boolean | undefined,
-): Pick<CompletionRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
-  if (tools.length === 0) {
-    if (choice === undefined || choice === "auto" || choice === "none") return {};
-    throw wrongValue("asks for a tool call, and no tools are given", "tool_choice");
-  }
-  if (typeof choice === "object" && !tools.some((tool) => tool.name === choice.name))
-    throw wrongValue("names a function that is not among the tools", "tool_choice.function.name");
-  return {
-    tools,
-    ...(choice === undefined ? {} : { toolChoice: choice }),
-    ...(parallel === undefined ? {} : { parallelToolCalls: parallel }),
   };
 }

@@ -1,40 +1,17 @@
 import type { FunctionTool, ResponseFormat, ToolChoice } from "../../domain/completion-request.ts";
-import type { Json } from "../../kernel/stable-json.ts";
-import {
-  anyObject,
-  ignored,
-  named,
-  object,
-  optional,
-  required,
-  unsupported,
-  variants,
-} from "../fields.ts";
+import { labelFields, samplingFields, sessionFields, verbosity } from "../common-fields.ts";
+import { ignored, named, object, optional, required, unsupported, variants } from "../fields.ts";
 import { listOf, mapOf, textOr } from "../lists.ts";
-import { mapped, type Read, unsupportedValue, wrongType } from "../read.ts";
-import { flag, identifier, integer, number, oneOf, shortText, text, uuid } from "../scalars.ts";
+import { mapped, type Read, unsupportedValue } from "../read.ts";
+import { flag, identifier, integer, number, oneOf, text } from "../scalars.ts";
+import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
 import { message } from "./message-schema.ts";
-
-/** A JSON Schema: data of the client's own, kept as it came. Its depth is bounded before the body is parsed. */
-const jsonSchema: Read<Json> = (value, path, limits) =>
-  // What JSON.parse made is JSON.
-  anyObject(value, path, limits) as Json;
 
 const functionTool: Read<FunctionTool> = mapped(
   object(
     {
       type: required(oneOf("function")),
-      function: required(
-        object(
-          {
-            name: required(identifier),
-            description: optional(text),
-            parameters: optional(jsonSchema),
-            strict: optional(flag),
-          },
-          "dropped",
-        ),
-      ),
+      function: required(object(functionFields, "dropped")),
     },
     "dropped",
   ),
@@ -49,14 +26,7 @@ const namedToolChoice: Read<ToolChoice> = mapped(
   (choice) => choice.function,
 );
 
-const toolChoiceWord = oneOf("none", "auto", "required");
-const toolChoiceObject = variants("type", { function: namedToolChoice });
-
-const toolChoice: Read<ToolChoice> = (value, path, limits) => {
-  if (typeof value === "string") return toolChoiceWord(value, path, limits);
-  if (typeof value !== "object") throw wrongType("a string or an object", value, path);
-  return toolChoiceObject(value, path, limits);
-};
+const toolChoice = toolChoiceOr(variants("type", { function: namedToolChoice }));
 
 const jsonSchemaFormat: Read<ResponseFormat> = mapped(
   object({
@@ -93,11 +63,6 @@ const textOnly: Read<readonly string[]> = (value, path, limits) =>
     return "text";
   })(value, path, limits);
 
-/** `auto` and `default` ask for nothing in particular. */
-const serviceTier = mapped(oneOf("auto", "default", "flex", "scale", "priority", "fast"), (tier) =>
-  tier === "auto" || tier === "default" ? undefined : tier,
-);
-
 /** The body of `POST /v1/chat/completions` (section 2.1), by its fields. */
 export const chatCompletion = object({
   model: required(text),
@@ -107,8 +72,7 @@ export const chatCompletion = object({
     "streamOptions",
     optional(object({ include_usage: optional(flag), include_obfuscation: ignored(flag) })),
   ),
-  session_id: named("sessionId", optional(uuid)),
-  turn_id: named("turnId", optional(uuid)),
+  ...sessionFields,
 
   tools: optional(
     listOf(variants("type", { function: functionTool }), { most: (limits) => limits.tools }),
@@ -117,12 +81,9 @@ export const chatCompletion = object({
   parallel_tool_calls: named("parallelToolCalls", optional(flag)),
   response_format: named("responseFormat", optional(responseFormat)),
   reasoning_effort: named("reasoningEffort", optional(identifier)),
-  verbosity: optional(oneOf("low", "medium", "high")),
+  verbosity: optional(verbosity),
 
-  temperature: optional(number(0, 2)),
-  top_p: named("topP", optional(number(0, 1))),
-  frequency_penalty: named("frequencyPenalty", optional(number(-2, 2))),
-  presence_penalty: named("presencePenalty", optional(number(-2, 2))),
+  ...samplingFields,
   seed: optional(integer(Number.MIN_SAFE_INTEGER)),
   logit_bias: named(
     "logitBias",
@@ -135,14 +96,8 @@ export const chatCompletion = object({
   stop: optional(stop),
   n: ignored(one),
 
-  user: optional(text),
-  metadata: optional(mapOf(shortText(512, 0), { most: 16, longestKey: 64 })),
   store: optional(flag),
-  prompt_cache_key: named("promptCacheKey", optional(text)),
-  safety_identifier: named("safetyIdentifier", optional(shortText(64))),
-  service_tier: named("serviceTier", optional(serviceTier)),
-  prompt_cache_retention: ignored(text),
-  prompt_cache_options: ignored(anyObject),
+  ...labelFields,
   modalities: ignored(textOnly),
 
   prediction: unsupported(),

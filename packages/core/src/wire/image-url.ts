@@ -1,5 +1,5 @@
-import { type Read, wrongValue } from "../read.ts";
-import { content } from "../scalars.ts";
+import { type Read, wrongValue } from "./read.ts";
+import { content } from "./scalars.ts";
 
 const web = /^https?:\/\/[^\s/]/i;
 const data = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;

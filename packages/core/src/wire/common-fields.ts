@@ -1,0 +1,36 @@
+import { anyObject, ignored, named, optional } from "./fields.ts";
+import { mapOf } from "./lists.ts";
+import { mapped } from "./read.ts";
+import { number, oneOf, shortText, text, uuid } from "./scalars.ts";
+
+/** The Session and the Turn a request names (section 2.8). */
+export const sessionFields = {
+  session_id: named("sessionId", optional(uuid)),
+  turn_id: named("turnId", optional(uuid)),
+};
+
+/** The sampling controls that both protocols have. */
+export const samplingFields = {
+  temperature: optional(number(0, 2)),
+  top_p: named("topP", optional(number(0, 1))),
+  frequency_penalty: named("frequencyPenalty", optional(number(-2, 2))),
+  presence_penalty: named("presencePenalty", optional(number(-2, 2))),
+};
+
+export const verbosity = oneOf("low", "medium", "high");
+
+/** `auto` and `default` ask for nothing in particular. */
+const serviceTier = mapped(oneOf("auto", "default", "flex", "scale", "priority", "fast"), (tier) =>
+  tier === "auto" || tier === "default" ? undefined : tier,
+);
+
+/** What both protocols let a client say about a request, beside what it asks of the model. */
+export const labelFields = {
+  user: optional(text),
+  metadata: optional(mapOf(shortText(512, 0), { most: 16, longestKey: 64 })),
+  prompt_cache_key: named("promptCacheKey", optional(text)),
+  safety_identifier: named("safetyIdentifier", optional(shortText(64))),
+  service_tier: named("serviceTier", optional(serviceTier)),
+  prompt_cache_retention: ignored(text),
+  prompt_cache_options: ignored(anyObject),
+};

@@ -1,0 +1,57 @@
+import type { CompletionRequest, FunctionTool, ToolChoice } from "../domain/completion-request.ts";
+import type { Json } from "../kernel/stable-json.ts";
+import { anyObject, optional, required } from "./fields.ts";
+import { type Read, wrongType, wrongValue } from "./read.ts";
+import { flag, identifier, oneOf, text } from "./scalars.ts";
+
+/** A JSON Schema: data of the client's own, kept as it came. Its depth is bounded before the body is parsed. */
+export const jsonSchema: Read<Json> = (value, path, limits) =>
+  // What JSON.parse made is JSON.
+  anyObject(value, path, limits) as Json;
+
+/** What every protocol says of a function, wherever it puts it. */
+export const functionFields = {
+  name: required(identifier),
+  description: optional(text),
+  parameters: optional(jsonSchema),
+  strict: optional(flag),
+};
+
+const toolChoiceWord = oneOf("none", "auto", "required");
+
+/** A word, or the function that `object` reads. */
+export function toolChoiceOr(object: Read<ToolChoice>): Read<ToolChoice> {
+  return (value, path, limits) => {
+    if (typeof value === "string") return toolChoiceWord(value, path, limits);
+    if (typeof value !== "object") throw wrongType("a string or an object", value, path);
+    return object(value, path, limits);
+  };
+}
+
+/** What a request says about its tools. */
+interface ToolUse {
+  readonly tools: readonly FunctionTool[];
+  readonly toolChoice: ToolChoice | undefined;
+  readonly parallelToolCalls: boolean | undefined;
+}
+
+/**
+ * Without tools there is nothing to choose among or to call in parallel; asking for it all the same is harmless.
+ * `nameAt` is the path of a chosen function's name.
+ */
+export function toolUse(
+  { tools, toolChoice, parallelToolCalls }: ToolUse,
+  nameAt: string,
+): Pick<CompletionRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
+  if (tools.length === 0) {
+    if (toolChoice === undefined || toolChoice === "auto" || toolChoice === "none") return {};
+    throw wrongValue("asks for a tool call, and no tools are given", "tool_choice");
+  }
+  if (typeof toolChoice === "object" && !tools.some((tool) => tool.name === toolChoice.name))
+    throw wrongValue("names a function that is not among the tools", nameAt);
+  return {
+    tools,
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(parallelToolCalls === undefined ? {} : { parallelToolCalls }),
+  };
+}

@@ -1,0 +1,184 @@
+import type { Store } from "@tollgate/core/store";
+import { memoryStore } from "@tollgate/store-memory";
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { completionOf, failureOf, sentIn, streamed } from "./wire.ts";
+import { written } from "./written.ts";
+
+/** A store whose settlements wait for the test. */
+function slowToSettle() {
+  const store = memoryStore();
+  const asked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const slow: Store = {
+    ...store,
+    async settleStep(settlement) {
+      asked.resolve();
+      await released.promise;
+      return store.settleStep(settlement);
+    },
+  };
+  return { store: slow, asked: asked.promise, release: () => released.resolve() };
+}
+
+/** A store of which one verb fails so many times, before or after it did its work. */
+function failing(
+  verb: "openStep" | "settleStep" | "recordRefusal",
+  { times = Number.POSITIVE_INFINITY, after = false } = {},
+): { readonly store: Store; readonly heal: () => void } {
+  const store = memoryStore();
+  let left = times;
+  const failed = async (work: () => Promise<unknown>): Promise<void> => {
+    if (left-- <= 0) return;
+    if (after) await work();
+    throw new Error("the disk is full of secrets");
+  };
+  const broken: Store = {
+    ...store,
+    async openStep(intent) {
+      if (verb === "openStep") await failed(() => store.openStep(intent));
+      return store.openStep(intent);
+    },
+    async settleStep(settlement) {
+      if (verb === "settleStep") await failed(() => store.settleStep(settlement));
+      return store.settleStep(settlement);
+    },
+    async recordRefusal(refusal) {
+      if (verb === "recordRefusal") await failed(() => store.recordRefusal(refusal));
+      return store.recordRefusal(refusal);
+    },
+  };
+  const heal = (): void => {
+    left = 0;
+  };
+  return { store: broken, heal };
+}
+
+describe("what a client received complete, the ledger has", () => {
+  it("nothing is sent before the Step is durable (U2)", async () => {
+    const { gateway, provider, key, chat } = await createTestGateway();
+    provider.reply(async () => {
+      const { data } = await gateway.steps.list({ organizationId: key.organizationId });
+      expect(data).toMatchObject([{ outcome: "open", attempts: [{ outcome: "open" }] }]);
+      return "seen";
+    });
+    expect((await completionOf(gateway.fetch(chat()))).choices[0].message.content).toBe("seen");
+  });
+
+  it("a plain body waits for the settlement", async () => {
+    const { store, asked, release } = slowToSettle();
+    const { gateway, chat } = await createTestGateway({ store });
+    let isAnswered = false;
+    const answering = gateway.fetch(chat()).then((answer) => {
+      isAnswered = true;
+      return answer;
+    });
+    await asked;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isAnswered).toBe(false);
+    release();
+    expect((await answering).status).toBe(200);
+  });
+
+  it("the finish chunk and [DONE] wait for the settlement, the text before them does not (U3)", async () => {
+    const { store, asked, release } = slowToSettle();
+    const { gateway, key, chat } = await createTestGateway({ store });
+    const answer = await gateway.fetch(chat({ stream: true }));
+    let text = "";
+    const reading = (async () => {
+      for await (const bytes of answer.body ?? []) {
+        text += Buffer.from(bytes).toString();
+        if (!text.includes("[DONE]")) continue;
+        const { data } = await gateway.activity.list({ organizationId: key.organizationId });
+        expect(data).toMatchObject([{ totalTokens: 15 }]);
+      }
+    })();
+    await asked;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(text).toContain('"content":"OK"');
+    expect(text).not.toContain('"finish_reason":"stop"');
+    release();
+    await reading;
+    expect(sentIn(text).at(-1)).toEqual({ type: "done" });
+  });
+
+  it.each([1, 4])(
+    "is settled again when the outcome of settling is unknown, %s times",
+    async (times) => {
+      for (const after of [false, true]) {
+        const test = await createTestGateway(failing("settleStep", { times, after }));
+        const answer = await test.clock.until(test.gateway.fetch(test.chat()), "5s");
+        expect(answer.status).toBe(200);
+        expect(await written(test.gateway)).toMatchObject({ steps: 1 });
+        const { data } = await test.gateway.activity.list({
+          organizationId: test.key.organizationId,
+        });
+        expect(data).toHaveLength(1);
+      }
+    },
+  );
+
+  it("is an error, never complete, when settling fails for good; recovery settles it later", async () => {
+    const { store, heal } = failing("settleStep");
+    const { gateway, clock, key, chat } = await createTestGateway({
+      store,
+      budgets: [{ id: "day", limit: { tokens: 1_000_000 }, period: "day" }],
+    });
+    const plain = await clock.until(gateway.fetch(chat()), "10s");
+    expect(plain.status).toBe(503);
+    expect(plain.headers.get("x-should-retry")).toBe("true");
+    expect(await failureOf(plain)).toMatchObject({
+      type: "server_error",
+      code: "evidence_unavailable",
+    });
+    const sent = await clock.until(streamed(gateway.fetch(chat({ stream: true }))), "10s");
+    expect(sent.map(({ type }) => type)).toEqual(["chunk", "chunk", "error", "done"]);
+    expect(JSON.stringify(sent)).not.toContain("secret");
+    expect(JSON.stringify(sent)).not.toContain('"finish_reason":"stop"');
+    heal();
+    await clock.advance("30s");
+    const { organizationId } = key;
+    const { data } = await gateway.steps.list({ organizationId });
+    expect(data.map(({ outcome }) => outcome)).toEqual(["interrupted", "interrupted"]);
+    expect((await gateway.budgets.status({ id: "day" })).data).toMatchObject([{ held: 0 }]);
+  });
+
+  it("is nothing at all when the Step cannot be opened: 503, and no provider is asked", async () => {
+    for (const stream of [false, true]) {
+      const { gateway, provider, chat } = await createTestGateway(failing("openStep"));
+      const answer = await gateway.fetch(chat({ stream }));
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get("x-service-policy-decision-id")).not.toBeNull();
+      expect(await failureOf(answer)).toMatchObject({
+        code: "evidence_unavailable",
+        message: expect.not.stringContaining("secret"),
+      });
+      expect(provider.calls).toEqual([]);
+    }
+  });
+
+  it("is an error even for a denial that cannot be recorded", async () => {
+    const { gateway, chat } = await createTestGateway({
+      ...failing("recordRefusal"),
+      key: { models: ["test/other/*"] },
+    });
+    expect(await failureOf(gateway.fetch(chat()))).toMatchObject({ code: "evidence_unavailable" });
+  });
+});
+
+describe("a gateway that is closing", () => {
+  it("admits nothing more, and lets what runs settle", async () => {
+    const { gateway, provider, chat } = await createTestGateway();
+    const hold = provider.hold();
+    const running = gateway.fetch(chat());
+    await hold.reached();
+    const closing = gateway.close();
+    const late = await gateway.fetch(chat({ stream: true }));
+    expect([late.status, late.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await failureOf(late)).toMatchObject({ type: "server_error", code: "overloaded" });
+    hold.release();
+    expect((await running).status).toBe(200);
+    await closing;
+    await gateway.close();
+  });
+});
