@@ -1,11 +1,13 @@
 /** What the SQL stores share: schema, statements, rows, filters and pages. For stores; an application needs none of it. */
 export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
+export { joinMessages } from "./join-messages.ts";
 export { lists } from "./lists.ts";
 export { budgetFromRow, budgetToRow, counterFromRow } from "./rows/budget-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
 export { keyColumns, keyFromRow, keyToRow } from "./rows/key-row.ts";
 export { leafFromRow, leafToRow } from "./rows/leaf-row.ts";
+export { responseFromRow, responseToRow } from "./rows/response-row.ts";
 export { type RowReader, readRow } from "./rows/row-reader.ts";
 export {
   type SessionRecord,
@@ -41,5 +43,11 @@ export { administration } from "./statements/administration.ts";
 export { holding } from "./statements/holding.ts";
 export { leasing } from "./statements/leasing.ts";
 export { opening } from "./statements/opening.ts";
-export { reading, selectById } from "./statements/reading.ts";
+export {
+  besidePosition,
+  instructionsPosition,
+  reading,
+  selectById,
+} from "./statements/reading.ts";
+export { responding } from "./statements/responding.ts";
 export { settling } from "./statements/settling.ts";

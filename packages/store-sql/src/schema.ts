@@ -9,7 +9,9 @@ export const schemaVersion = 1;
  * list that would otherwise pass over the whole organization.
  */
 export function schemaSteps(dialect: SqlDialect): ReadonlyMap<number, readonly string[]> {
-  return new Map([[1, [...identity(dialect), ...history(dialect), ...ledger(dialect)]]]);
+  return new Map([
+    [1, [...identity(dialect), ...history(dialect), ...responses(dialect), ...ledger(dialect)]],
+  ]);
 }
 
 function identity({ integer, bytes, keyedTable }: SqlDialect): readonly string[] {
@@ -52,7 +54,7 @@ function history({ integer, bytes, keyedTable }: SqlDialect): readonly string[] 
     `CREATE TABLE turns (
       organization_id TEXT NOT NULL, id TEXT NOT NULL, session_id TEXT NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
-    // Position -1 is beside the transcript: a reply that did not join stays on its Step.
+    // Positions below 0 are beside the transcript and stay on their Step: -1 a reply that did not join, -2 instructions.
     `CREATE TABLE transcript_parts (
       organization_id TEXT NOT NULL, session_id TEXT NOT NULL, position ${integer} NOT NULL,
       step_id TEXT NOT NULL, kind TEXT NOT NULL, count ${integer} NOT NULL, chain ${bytes} NOT NULL,
@@ -77,6 +79,22 @@ function history({ integer, bytes, keyedTable }: SqlDialect): readonly string[] 
       process_id TEXT NOT NULL, step_id TEXT NOT NULL, organization_id TEXT NOT NULL,
       renewal ${integer} NOT NULL, output_tokens ${integer},
       PRIMARY KEY (process_id, step_id, organization_id))${keyedTable}`,
+  ];
+}
+
+function responses({ integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+  return [
+    // A history is read through `built_on` to the root; `inherited` are the messages of responses that are gone.
+    `CREATE TABLE responses (
+      organization_id TEXT NOT NULL, id TEXT NOT NULL, user_id TEXT NOT NULL, key_id TEXT NOT NULL,
+      step_id TEXT NOT NULL, session_id TEXT NOT NULL, data_class TEXT NOT NULL,
+      previous_response_id TEXT, built_on TEXT, created_at ${integer} NOT NULL,
+      expires_at ${integer} NOT NULL, inherited ${bytes} NOT NULL, messages ${bytes} NOT NULL,
+      input ${bytes} NOT NULL, body ${bytes} NOT NULL,
+      PRIMARY KEY (organization_id, id))${keyedTable}`,
+    `CREATE INDEX responses_by_origin ON responses (organization_id, built_on)
+      WHERE built_on IS NOT NULL`,
+    `CREATE INDEX responses_by_expiry ON responses (expires_at, organization_id, id)`,
   ];
 }
 

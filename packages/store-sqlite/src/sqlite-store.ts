@@ -7,6 +7,7 @@ import { sqliteDialect } from "./database/sqlite-dialect.ts";
 import { createBudgetRepository } from "./repositories/budget-repository.ts";
 import { createKeyRepository } from "./repositories/key-repository.ts";
 import { readPage } from "./repositories/read-page.ts";
+import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
 import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
 import { lapsedSteps, renewLease } from "./verbs/leases.ts";
@@ -54,6 +55,7 @@ export function sqliteStore(source: SqliteSource): Store {
     steps: createStepRepository(database, conditions),
     decisions: createDecisionRepository(database, conditions),
     budgets: createBudgetRepository(database, conditions),
+    responses: createResponseRepository(database),
     evidence: {
       list: ({ organizationId }, paging) => {
         const ofOrganization = {

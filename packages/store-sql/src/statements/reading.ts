@@ -1,5 +1,9 @@
 import { sessionColumns } from "../rows/session-row.ts";
 
+/** Where parts stand that are no part of the transcript: a reply that did not join it, and instructions. */
+export const besidePosition = -1;
+export const instructionsPosition = -2;
+
 /** One row by its id: of an organization, or of whichever has it. */
 export function selectById(
   table: string,
@@ -22,6 +26,13 @@ export const reading = {
   parts: `SELECT step_id, kind, position, count, chain, content FROM transcript_parts
     WHERE organization_id = :organization_id AND session_id = :session_id
       AND position >= 0 AND position < :end ORDER BY position`,
+  /** The parts of one Step: positions say where they are, so that no other part of its Session is read. */
+  contents: `SELECT kind, content FROM transcript_parts
+    WHERE organization_id = :organization_id AND session_id = :session_id AND step_id = :id
+      AND position IN (${instructionsPosition}, ${besidePosition}, :length,
+        (SELECT max(position) FROM transcript_parts
+          WHERE organization_id = :organization_id AND session_id = :session_id
+            AND position >= 0 AND position < :length))`,
   chains: `SELECT position, count, chain FROM transcript_parts
     WHERE organization_id = :organization_id AND session_id = :session_id
       AND position >= 0 AND position < :end ORDER BY position`,

@@ -8,6 +8,7 @@ import {
   stepReadColumns,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
+import { contentsOf } from "./contents-of.ts";
 import { readById } from "./read-by-id.ts";
 import { readPage } from "./read-page.ts";
 
@@ -20,6 +21,8 @@ export function createStepRepository(database: Database, conditions: Conditions)
       ),
     list: (query, paging) =>
       readPage(database, lists.steps, conditions.ofSteps(query), paging, stepFromRow),
+    contents: (organizationId, id) =>
+      database.read((connection) => contentsOf(connection, organizationId, id)),
   };
 }
 

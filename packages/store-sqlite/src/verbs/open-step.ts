@@ -8,6 +8,7 @@ import {
 } from "@tollgate/core/store";
 import { decisionToRow, leafToRow, opening, readRow, stepToRow } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
+import { appendInstructions } from "./append-instructions.ts";
 import { assignSession } from "./assign-session.ts";
 import { chainHead, chainLength } from "./chain.ts";
 import { takeHolds } from "./holds.ts";
@@ -33,6 +34,7 @@ export function openStep(transaction: Transaction, intent: StepIntent): StepOpen
   if (hold) return refuse({ code: "budget_exceeded", hold });
 
   const joined = joinSession(transaction, intent, assignment);
+  appendInstructions(transaction, intent, joined.sessionId);
   writeStep(transaction, intent, keyLabel, joined);
   return {
     opened: true,

@@ -11,6 +11,7 @@ import type { Charge } from "./holds.ts";
 
 /** A Step and its Session as settling it, or opening its next attempt, needs them. */
 export interface RunningStep {
+  readonly id: string;
   /** Null while it is open. */
   readonly outcome: StepOutcome | null;
   readonly owner: {
@@ -47,6 +48,7 @@ export function findStep(
   const read = readRow(row);
   const outcome = read.text("outcome");
   return {
+    id,
     outcome: outcome === "open" ? null : outcomeOf(outcome),
     owner: { organizationId, userId: read.text("user_id"), keyId: read.text("key_id") },
     processId: read.text("process_id"),

@@ -1,15 +1,13 @@
 import type { SettleResult, StepReply, StepSettlement } from "@tollgate/core/store";
-import { attemptEndJson, leafToRow, opening, settling } from "@tollgate/store-sql";
+import { attemptEndJson, besidePosition, leafToRow, opening, settling } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import { chainHead, chainLength } from "./chain.ts";
 import { settleHolds } from "./holds.ts";
 import { addCharge, findStep, type RunningStep, requireRunning } from "./running-step.ts";
-
-/** The position of a reply that stays beside the transcript. */
-const beside = -1;
+import { storeResponse } from "./store-response.ts";
 
 export function settleStep(transaction: Transaction, settlement: StepSettlement): SettleResult {
-  const { organizationId, stepId, attempt, outcome, reply } = settlement;
+  const { organizationId, stepId, attempt, outcome, reply, response } = settlement;
   const step = findStep(transaction, organizationId, stepId);
   if (step.outcome !== null) return { settled: false, outcome: step.outcome };
   requireRunning(step, attempt);
@@ -17,8 +15,10 @@ export function settleStep(transaction: Transaction, settlement: StepSettlement)
   if (step.holds > 0)
     settleHolds(transaction, { organizationId, stepId }, addCharge(step.carried, attempt.charge));
   const joining = reply && joins(step, settlement, reply) ? reply : null;
-  if (reply) appendReply(transaction, settlement, step, reply, joining ? step.length : beside);
+  if (reply)
+    appendReply(transaction, settlement, step, reply, joining ? step.length : besidePosition);
   touchSession(transaction, settlement, step, joining);
+  if (response) storeResponse(transaction, step, response);
   endStep(transaction, settlement);
   transaction.run(settling.closeStep, {
     process_id: step.processId,

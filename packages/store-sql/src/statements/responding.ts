@@ -1,0 +1,45 @@
+import { responseColumns } from "../rows/response-row.ts";
+import { insertInto } from "../statement.ts";
+
+const columns = responseColumns.join(", ");
+
+/** A response that is its owner's and has not expired. */
+const live = `organization_id = :organization_id AND id = :id
+  AND user_id = :user_id AND key_id = :key_id AND expires_at > :at`;
+
+/** Of a chain, only the response that was asked for is read whole. */
+const chained = responseColumns.map((column) =>
+  column === "body" || column === "input"
+    ? `CASE c.distance WHEN 0 THEN r.${column} END AS ${column}`
+    : `r.${column}`,
+);
+
+/** How responses are stored, read and removed. */
+export const responding = {
+  insert: `${insertInto("responses", [...responseColumns, "built_on", "inherited"])}
+    ON CONFLICT DO NOTHING`,
+  get: `SELECT ${columns} FROM responses WHERE ${live}`,
+  /** A response and those it is built on, oldest first, as they stand at one moment. */
+  history: `WITH RECURSIVE chain (id, built_on, distance) AS (
+      SELECT id, built_on, 0 FROM responses WHERE ${live}
+      UNION ALL
+      SELECT r.id, r.built_on, c.distance + 1 FROM chain c JOIN responses r
+        ON r.organization_id = :organization_id AND r.id = c.built_on)
+    SELECT ${chained.join(", ")}, r.inherited FROM chain c JOIN responses r
+      ON r.organization_id = :organization_id AND r.id = c.id
+    ORDER BY c.distance DESC`,
+  /** Whether a response can still be built on: an expired one can until it is swept. */
+  standing: `SELECT id FROM responses WHERE organization_id = :organization_id AND id = :id
+    AND user_id = :user_id AND key_id = :key_id`,
+  removable: `SELECT id FROM responses WHERE ${live}`,
+  expired: `SELECT organization_id, id FROM responses WHERE expires_at <= :at
+    ORDER BY expires_at, organization_id, id LIMIT :limit`,
+  /** What a response adds to the histories built on it. */
+  link: `SELECT built_on, inherited, messages FROM responses
+    WHERE organization_id = :organization_id AND id = :id`,
+  continuations: `SELECT id FROM responses
+    WHERE organization_id = :organization_id AND built_on = :id`,
+  relink: `UPDATE responses SET built_on = :built_on, inherited = :inherited
+    WHERE organization_id = :organization_id AND id = :id`,
+  remove: "DELETE FROM responses WHERE organization_id = :organization_id AND id = :id",
+} as const;

@@ -1,0 +1,46 @@
+import { GatewayError, type ResponseDraft } from "@tollgate/core/store";
+import { joinMessages, responding, responseToRow } from "@tollgate/store-sql";
+import type { Transaction } from "../database/transaction.ts";
+import type { RunningStep } from "./running-step.ts";
+
+/** Stores a Step's response: linked to the one it continues, or with the messages before it if that is gone. */
+export function storeResponse(
+  transaction: Transaction,
+  step: RunningStep,
+  draft: ResponseDraft,
+): void {
+  requireOwn(step, draft);
+  const builtOn = standingPrevious(transaction, draft);
+  const written = transaction.run(responding.insert, {
+    ...responseToRow(draft),
+    built_on: builtOn,
+    inherited: joinMessages(builtOn === null ? [draft.inherited] : []),
+  });
+  if (written === 0)
+    throw new GatewayError("invalid_argument", "The id for a stored response is taken.");
+}
+
+function requireOwn({ id, owner }: RunningStep, draft: ResponseDraft): void {
+  if (
+    draft.stepId !== id ||
+    draft.organizationId !== owner.organizationId ||
+    draft.userId !== owner.userId ||
+    draft.keyId !== owner.keyId
+  )
+    throw new GatewayError("invalid_argument", "The response is not its Step's and its owner's.");
+}
+
+/** The id of the response it continues, as long as that has a row. */
+function standingPrevious(
+  transaction: Transaction,
+  { organizationId, userId, keyId, previousResponseId }: ResponseDraft,
+): string | null {
+  if (previousResponseId === null) return null;
+  const row = transaction.get(responding.standing, {
+    organization_id: organizationId,
+    user_id: userId,
+    key_id: keyId,
+    id: previousResponseId,
+  });
+  return row === undefined ? null : previousResponseId;
+}
