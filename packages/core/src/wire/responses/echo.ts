@@ -1,0 +1,96 @@
+import type {
+  CompletionRequest,
+  FunctionTool,
+  ResponseFormat,
+  ToolChoice,
+} from "../../domain/completion-request.ts";
+import type { Json } from "../../kernel/stable-json.ts";
+
+interface EchoedTool {
+  readonly type: "function";
+  readonly name: string;
+  readonly description: string | null;
+  readonly parameters: Json;
+  readonly strict: boolean | null;
+}
+
+type EchoedFormat =
+  | { readonly type: "text" | "json_object" }
+  | {
+      readonly type: "json_schema";
+      readonly name: string;
+      readonly description: string | null;
+      readonly schema: Json;
+      readonly strict: boolean | null;
+    };
+
+/** What a response object repeats of its request, under the names of the wire; what was not asked has its default. */
+export interface ResponseEcho {
+  readonly instructions: string | null;
+  readonly max_output_tokens: number | null;
+  readonly parallel_tool_calls: boolean;
+  readonly prompt_cache_key: string | null;
+  readonly reasoning: { readonly effort: string | null; readonly summary: string | null };
+  readonly safety_identifier: string | null;
+  readonly service_tier: string;
+  readonly temperature: number;
+  readonly text: { readonly format: EchoedFormat; readonly verbosity: string };
+  readonly tool_choice: string | { readonly type: "function"; readonly name: string };
+  readonly tools: readonly EchoedTool[];
+  readonly top_p: number;
+  readonly presence_penalty: number;
+  readonly frequency_penalty: number;
+  readonly truncation: "auto" | "disabled";
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Present only when given: the published schema has no null here. */
+  readonly user?: string;
+}
+
+/** What the echo shows that is not asked of the model, or asked of it in another way. */
+export interface Echoed {
+  readonly instructions: string | null;
+  readonly parallelToolCalls: boolean | undefined;
+  readonly toolChoice: ToolChoice | undefined;
+  readonly summary: string | undefined;
+  readonly truncation: "auto" | "disabled" | undefined;
+}
+
+export function echoOf(options: Omit<CompletionRequest, "messages">, asked: Echoed): ResponseEcho {
+  return {
+    instructions: asked.instructions,
+    max_output_tokens: options.maxOutputTokens ?? null,
+    parallel_tool_calls: asked.parallelToolCalls ?? true,
+    prompt_cache_key: options.promptCacheKey ?? null,
+    reasoning: { effort: options.reasoningEffort ?? null, summary: asked.summary ?? null },
+    safety_identifier: options.safetyIdentifier ?? null,
+    service_tier: options.serviceTier ?? "default",
+    temperature: options.temperature ?? 1,
+    text: {
+      format: echoedFormat(options.responseFormat ?? { type: "text" }),
+      verbosity: options.verbosity ?? "medium",
+    },
+    tool_choice: echoedChoice(asked.toolChoice ?? "auto"),
+    tools: (options.tools ?? []).map(echoedTool),
+    top_p: options.topP ?? 1,
+    presence_penalty: options.presencePenalty ?? 0,
+    frequency_penalty: options.frequencyPenalty ?? 0,
+    truncation: asked.truncation ?? "disabled",
+    metadata: options.metadata ?? {},
+    ...(options.user === undefined ? {} : { user: options.user }),
+  };
+}
+
+function echoedFormat(format: ResponseFormat): EchoedFormat {
+  if (format.type !== "json_schema") return format;
+  const { type, name, description = null, schema = null, strict = null } = format;
+  return { type, name, description, schema, strict };
+}
+
+function echoedChoice(choice: ToolChoice): ResponseEcho["tool_choice"] {
+  return typeof choice === "string" ? choice : { type: "function", name: choice.name };
+}
+
+function echoedTool(tool: FunctionTool): EchoedTool {
+  const { name, description = null, parameters = null, strict = null } = tool;
+  return { type: "function", name, description, parameters, strict };
+}

@@ -1,0 +1,80 @@
+import type { Completion } from "../../domain/completion.ts";
+import type { CompletionEvent, FinishReason } from "../../domain/completion-event.ts";
+import type { Usage } from "../../domain/usage.ts";
+import type { GatewayError } from "../../errors/gateway-error.ts";
+import type { WriteEvent } from "./item-writer.ts";
+import { lastStatus } from "./output-items.ts";
+import { createOutputWriter } from "./output-writer.ts";
+import { responseError } from "./response-error.ts";
+import { outcomeOf, type ResponseHead, responseBody, responseObject } from "./response-object.ts";
+
+/** Writes one streamed answer as typed Responses events (section 6.2). */
+export interface ResponseEventWriter {
+  /** `response.created` and `response.in_progress`; nothing the second time. The others begin with it by themselves. */
+  start(): string;
+  /** The events the client sees of what happened. */
+  write(events: readonly CompletionEvent[]): string;
+  /** Closes what is open, then `response.completed` or `response.incomplete` with the body a plain answer would be. */
+  finish(
+    completion: Completion,
+    usage: Usage,
+    finishReason: FinishReason,
+    completedAt: number,
+  ): string;
+  /** Closes what is open as incomplete, then `error` and `response.failed`. */
+  fail(error: GatewayError): string;
+}
+
+export function createEventWriter(head: ResponseHead): ResponseEventWriter {
+  const writeEvent = createSequence();
+  const output = createOutputWriter(head.id, writeEvent);
+  let isStarted = false;
+
+  function start(): string {
+    if (isStarted) return "";
+    isStarted = true;
+    const response = `"response":${JSON.stringify(responseObject(head, { status: "in_progress" }))}`;
+    return writeEvent("response.created", response) + writeEvent("response.in_progress", response);
+  }
+
+  return {
+    start,
+    write(events) {
+      let written = start();
+      for (const event of events) written += output.write(event);
+      return written;
+    },
+    finish(completion, usage, finishReason, completedAt) {
+      const body = responseBody(head, completion, usage, finishReason, completedAt);
+      return (
+        start() +
+        output.end((isLast) => (isLast ? lastStatus(finishReason) : "completed")) +
+        writeEvent(`response.${outcomeOf(finishReason)}`, `"response":${body}`)
+      );
+    },
+    fail(error) {
+      const before = start() + output.end(() => "incomplete");
+      const failed = responseObject(head, { status: "failed", output: output.items(), error });
+      return (
+        before +
+        writeEvent("error", errorMembers(error)) +
+        writeEvent("response.failed", `"response":${JSON.stringify(failed)}`)
+      );
+    },
+  };
+}
+
+/** Each event is whole, says its type twice, and has the next number. */
+function createSequence(): WriteEvent {
+  let next = 0;
+  return (type, members) =>
+    `event: ${type}\ndata: {"type":"${type}","sequence_number":${next++},${members}}\n\n`;
+}
+
+/** The members flat and nested: each form is the only one that some client reads. */
+function errorMembers(error: GatewayError): string {
+  const { code, message } = responseError(error);
+  const { param, type } = error;
+  const nested = { type, code, message, param };
+  return JSON.stringify({ code, message, param, error: nested }).slice(1, -1);
+}

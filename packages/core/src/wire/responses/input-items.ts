@@ -1,0 +1,87 @@
+import { GatewayError } from "../../errors/gateway-error.ts";
+import { wrongValue } from "../read.ts";
+import { type ItemPlace, itemId } from "./item-ids.ts";
+import type { InputItem, StoredItem } from "./items.ts";
+
+/** The input of a response as its own items, with ids of this response, whatever ids they had. */
+export function storedInput(
+  items: readonly InputItem[],
+  responseId: string,
+): readonly StoredItem[] {
+  return items.map((item, index) => storedItem(item, responseId, `i${index}`));
+}
+
+function storedItem(item: InputItem, responseId: string, place: ItemPlace): StoredItem {
+  const status = "completed";
+  switch (item.type) {
+    case "message": {
+      const { type, role, content } = item;
+      return { id: itemId("msg", responseId, place), type, status, role, content };
+    }
+    case "function_call": {
+      const { type, call_id, name, arguments: written } = item;
+      const id = itemId("fc", responseId, place);
+      return { id, type, status, call_id, name, arguments: written };
+    }
+    case "function_call_output": {
+      const { type, call_id, output } = item;
+      return { id: itemId("fco", responseId, place), type, status, call_id, output };
+    }
+    case "reasoning": {
+      const { type, summary } = item;
+      return { id: itemId("rs", responseId, place), type, status, summary };
+    }
+    case "item_reference":
+      throw new GatewayError("internal_error", "An item reference is no item of its own.");
+  }
+}
+
+const defaultLimit = 20;
+const mostItems = 100;
+
+/**
+ * One page of a stored response's input items, as JSON text: the newest first unless asked otherwise. Further
+ * parameters have no effect.
+ * @throws GatewayError `invalid_value` naming the parameter at fault
+ */
+export function listInputItems(items: readonly StoredItem[], query: URLSearchParams): string {
+  const limit = limitOf(query);
+  const ordered = orderOf(query) === "asc" ? items : items.toReversed();
+  const first = startOf(ordered, single(query, "after"));
+  const data = ordered.slice(first, first + limit);
+  return JSON.stringify({
+    object: "list",
+    data,
+    first_id: data.at(0)?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: first + limit < ordered.length,
+  });
+}
+
+function limitOf(query: URLSearchParams): number {
+  const given = single(query, "limit");
+  if (given === null) return defaultLimit;
+  const limit = /^\d{1,3}$/.test(given) ? Number(given) : 0;
+  if (limit < 1 || limit > mostItems)
+    throw wrongValue(`must be an integer between 1 and ${mostItems}`, "limit");
+  return limit;
+}
+
+function orderOf(query: URLSearchParams): "asc" | "desc" {
+  const given = single(query, "order") ?? "desc";
+  if (given !== "asc" && given !== "desc") throw wrongValue("must be asc or desc", "order");
+  return given;
+}
+
+function startOf(items: readonly StoredItem[], after: string | null): number {
+  if (after === null) return 0;
+  const at = items.findIndex((item) => item.id === after);
+  if (at < 0) throw wrongValue("must be the id of an input item of this response", "after");
+  return at + 1;
+}
+
+function single(query: URLSearchParams, name: string): string | null {
+  const [value = null, ...others] = query.getAll(name);
+  if (others.length > 0) throw wrongValue("must be given once", name);
+  return value;
+}

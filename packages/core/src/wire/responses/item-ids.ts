@@ -1,0 +1,23 @@
+/** What an item is, as its id says it. */
+export type ItemKind = "msg" | "fc" | "fco" | "rs";
+
+/** Where an item stands in its response: the n-th of its input, or of its output. */
+export type ItemPlace = `${"i" | "o"}${number}`;
+
+/** The id of the response a Step makes. */
+export function responseId(stepId: string): string {
+  return `resp_${stepId.replaceAll("-", "")}`;
+}
+
+/** The id of an item: it carries its response's, so that a reference says where to look. */
+export function itemId(kind: ItemKind, response: string, place: ItemPlace): string {
+  return `${kind}_${response.slice("resp_".length)}_${place}`;
+}
+
+const ownItemId = /^(?:msg|fc|fco|rs)_([0-9a-f]{32})_[io](?:0|[1-9][0-9]{0,8})$/;
+
+/** The response an item id belongs to; null for an id that this gateway did not give. */
+export function responseIdOfItem(item: string): string | null {
+  const opaque = ownItemId.exec(item)?.[1];
+  return opaque === undefined ? null : `resp_${opaque}`;
+}

@@ -1,0 +1,153 @@
+import {
+  anyObject,
+  ignored,
+  object,
+  optional,
+  required,
+  unsupported,
+  variants,
+} from "../fields.ts";
+import { imageUrl } from "../image-url.ts";
+import { listOf, textOr } from "../lists.ts";
+import { mapped, type Read } from "../read.ts";
+import { content, identifier, oneOf, text } from "../scalars.ts";
+import {
+  type ContentPart,
+  type FunctionCallItem,
+  type FunctionCallOutputItem,
+  type InputItem,
+  type ItemReference,
+  inputText,
+  type MessageItem,
+  outputText,
+  type ReasoningItem,
+} from "./items.ts";
+
+/** What responses show of a text beside it comes back with the history. */
+const textFields = {
+  text: required(content),
+  annotations: ignored(),
+  logprobs: ignored(),
+  parsed: ignored(),
+  prompt_cache_breakpoint: ignored(anyObject),
+};
+
+/** Clients mix up the two names of text in history; the role says which one it is. */
+const textNames = { type: required(oneOf("input_text", "output_text")), ...textFields };
+const givenText = mapped(object(textNames), (part) => inputText(part.text));
+const answeredText = mapped(object(textNames), (part) => outputText(part.text));
+
+const refusal = object({ type: required(oneOf("refusal")), refusal: required(content) });
+
+const image = mapped(
+  object({
+    type: required(oneOf("input_image")),
+    file_id: unsupported(),
+    image_url: required(imageUrl),
+    detail: optional(oneOf("auto", "low", "high", "original")),
+    prompt_cache_breakpoint: ignored(anyObject),
+  }),
+  ({ type, image_url, detail = "auto" }) => ({ type, image_url, detail }),
+);
+
+const texts = { input_text: givenText, output_text: givenText };
+const answers = { input_text: answeredText, output_text: answeredText, refusal };
+
+/** A message of one role: its content is a string, or parts of these kinds. */
+function messageOf(
+  role: MessageItem["role"],
+  part: Read<ContentPart>,
+  { of, least }: { readonly of: (text: string) => ContentPart; readonly least: number },
+): Read<MessageItem> {
+  const fields = object({
+    type: ignored(oneOf("message")),
+    role: required(oneOf(role)),
+    content: required(textOr(content, listOf(part, { least }))),
+    id: ignored(text),
+    status: ignored(text),
+    phase: ignored(text),
+    annotations: ignored(),
+    logprobs: ignored(),
+  });
+  return mapped(fields, ({ content: given }) => ({
+    type: "message",
+    role,
+    content: typeof given === "string" ? [of(given)] : given,
+  }));
+}
+
+const given = { of: inputText, least: 1 };
+const message: Read<MessageItem> = variants("role", {
+  user: messageOf("user", variants("type", { ...texts, input_image: image }), given),
+  assistant: messageOf("assistant", variants("type", answers), { of: outputText, least: 0 }),
+  system: messageOf("system", variants("type", texts), given),
+  developer: messageOf("developer", variants("type", texts), given),
+});
+
+const functionCall: Read<FunctionCallItem> = object({
+  type: required(oneOf("function_call")),
+  call_id: required(identifier),
+  name: required(identifier),
+  arguments: required(text),
+  id: ignored(text),
+  status: ignored(text),
+  parsed_arguments: ignored(),
+  namespace: unsupported(),
+  caller: unsupported(),
+});
+
+const functionCallOutput: Read<FunctionCallOutputItem> = object({
+  type: required(oneOf("function_call_output")),
+  call_id: required(identifier),
+  output: required(content),
+  id: ignored(text),
+  status: ignored(text),
+  name: ignored(text),
+  namespace: unsupported(),
+  caller: unsupported(),
+});
+
+const summaryText = object({ type: required(oneOf("summary_text")), text: required(content) });
+
+/** Reasoning is part of every answer, so it comes back; the model is not shown it again. */
+const reasoning: Read<ReasoningItem> = mapped(
+  object({
+    type: required(oneOf("reasoning")),
+    summary: optional(listOf(summaryText)),
+    id: ignored(text),
+    status: ignored(text),
+    content: ignored(),
+    encrypted_content: ignored(content),
+  }),
+  ({ type, summary = [] }) => ({ type, summary }),
+);
+
+const itemReference: Read<ItemReference> = mapped(
+  object({ type: ignored(oneOf("item_reference")), id: required(identifier) }),
+  ({ id }) => ({ type: "item_reference", id }),
+);
+
+const typedItem: Read<InputItem> = variants("type", {
+  message,
+  function_call: functionCall,
+  function_call_output: functionCallOutput,
+  reasoning,
+  item_reference: itemReference,
+});
+
+/** An item without a type is a message if it has a role, and a reference if all it has is an id. */
+const inputItem: Read<InputItem> = (value, path, limits) => {
+  const { type = null, role = null, id = null } = anyObject(value, path, limits);
+  if (type === null && role !== null) return message(value, path, limits);
+  if (type === null && id !== null) return itemReference(value, path, limits);
+  return typedItem(value, path, limits);
+};
+
+const items = textOr(content, listOf(inputItem, { most: (limits) => limits.messages }));
+
+/** The input of a request: a string is one user message. */
+export const input: Read<readonly InputItem[]> = mapped(items, (given) =>
+  typeof given === "string"
+    ? [{ type: "message", role: "user", content: [inputText(given)] }]
+    : given,
+);

@@ -1,0 +1,83 @@
+/** Text of a user, or of the application. */
+export interface InputTextPart {
+  readonly type: "input_text";
+  readonly text: string;
+}
+
+/** Text of the model. Its lists are part of the shape and always empty here. */
+export interface OutputTextPart {
+  readonly type: "output_text";
+  readonly text: string;
+  readonly annotations: readonly never[];
+  readonly logprobs: readonly never[];
+}
+
+export interface OutputRefusalPart {
+  readonly type: "refusal";
+  readonly refusal: string;
+}
+
+/** An image by URL or data URL; `detail` is `auto` where the client asked for nothing in particular. */
+export interface InputImagePart {
+  readonly type: "input_image";
+  readonly image_url: string;
+  readonly detail: string;
+}
+
+export type ContentPart = InputTextPart | OutputTextPart | OutputRefusalPart | InputImagePart;
+
+export interface MessageItem {
+  readonly type: "message";
+  readonly role: "user" | "assistant" | "system" | "developer";
+  readonly content: readonly ContentPart[];
+}
+
+export interface FunctionCallItem {
+  readonly type: "function_call";
+  readonly call_id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+export interface FunctionCallOutputItem {
+  readonly type: "function_call_output";
+  readonly call_id: string;
+  readonly output: string;
+}
+
+export interface ReasoningItem {
+  readonly type: "reasoning";
+  readonly summary: readonly { readonly type: "summary_text"; readonly text: string }[];
+}
+
+/** Stands for an item of a stored response, by its id. */
+export interface ItemReference {
+  readonly type: "item_reference";
+  readonly id: string;
+}
+
+/** An item with content of its own. */
+export type ContentItem = MessageItem | FunctionCallItem | FunctionCallOutputItem | ReasoningItem;
+
+/** One input item (section 2.6), normalised: strings are parts, and ids that clients send are gone. */
+export type InputItem = ContentItem | ItemReference;
+
+export type ItemStatus = "in_progress" | "completed" | "incomplete";
+
+type Stored<Item> = Item & { readonly id: string; readonly status: ItemStatus };
+
+/** An item as responses show it, with the id the gateway gave it. */
+export type StoredItem =
+  | Stored<MessageItem>
+  | Stored<FunctionCallItem>
+  | Stored<FunctionCallOutputItem>
+  | Stored<ReasoningItem>;
+
+export const inputText = (text: string): InputTextPart => ({ type: "input_text", text });
+
+export const outputText = (text: string): OutputTextPart => ({
+  type: "output_text",
+  text,
+  annotations: [],
+  logprobs: [],
+});

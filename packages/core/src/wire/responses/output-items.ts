@@ -1,0 +1,57 @@
+import type { Completion, CompletionPart } from "../../domain/completion.ts";
+import type { FinishReason } from "../../domain/completion-event.ts";
+import { type ItemPlace, itemId } from "./item-ids.ts";
+import { type ItemStatus, outputText, type StoredItem } from "./items.ts";
+
+/** A whole answer as output items, one for each of its parts. */
+export function outputItems(completion: Completion, responseId: string): readonly StoredItem[] {
+  const { parts, finishReason } = completion;
+  const last = parts.length - 1;
+  return parts.map((part, index) =>
+    outputItem(part, {
+      responseId,
+      index,
+      status: index === last ? lastStatus(finishReason) : "completed",
+    }),
+  );
+}
+
+/** The last part is what the model was at when it stopped. */
+export function lastStatus(finishReason: FinishReason | null): ItemStatus {
+  return finishReason === "stop" || finishReason === "tool_calls" ? "completed" : "incomplete";
+}
+
+/** One part of an answer as the item it is. */
+export function outputItem(
+  part: CompletionPart,
+  where: { readonly responseId: string; readonly index: number; readonly status: ItemStatus },
+): StoredItem {
+  const { responseId, index, status } = where;
+  const place: ItemPlace = `o${index}`;
+  switch (part.type) {
+    case "text": {
+      const id = itemId("msg", responseId, place);
+      return { id, type: "message", status, role: "assistant", content: [outputText(part.text)] };
+    }
+    case "refusal": {
+      const id = itemId("msg", responseId, place);
+      const content = [{ type: "refusal", refusal: part.text } as const];
+      return { id, type: "message", status, role: "assistant", content };
+    }
+    case "reasoning": {
+      const id = itemId("rs", responseId, place);
+      return {
+        id,
+        type: "reasoning",
+        status,
+        summary: [{ type: "summary_text", text: part.text }],
+      };
+    }
+    case "tool-call": {
+      const id = itemId("fc", responseId, place);
+      const { id: callId, function: called } = part.call;
+      const { name, arguments: written } = called;
+      return { id, type: "function_call", status, call_id: callId, name, arguments: written };
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import type { CompletionRequest, ResponseFormat } from "../../domain/completion-request.ts";
+import type { Limits } from "../../domain/limits.ts";
+import { wrongValue } from "../read.ts";
+import { toolUse } from "../tools.ts";
+import { echoOf, type ResponseEcho } from "./echo.ts";
+import type { InputItem } from "./items.ts";
+import { responseRequest } from "./schema.ts";
+
+/** A call of the Responses endpoint: what is asked of the model, what it continues, and what the answer repeats. */
+export interface ResponseCall {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly sessionId: string | null;
+  readonly turnId: string | null;
+  readonly store: boolean;
+  readonly previousResponseId: string | null;
+  readonly instructions: string | null;
+  readonly input: readonly InputItem[];
+  readonly options: Omit<CompletionRequest, "messages">;
+  readonly echo: ResponseEcho;
+}
+
+/**
+ * Reads a parsed body of section 2.5 into a new call: what is null is absent, and nothing of the client's own objects
+ * remains but JSON Schemas.
+ * @throws GatewayError with the code and the path of the first fault in the order of the schema
+ */
+export function parseResponse(body: unknown, limits: Limits): ResponseCall {
+  const given = responseRequest(body, "", limits);
+  const { instructions = null, previousResponseId = null, store = true } = given;
+  requireContent(given.input, previousResponseId);
+  const options = optionsOf(given, store);
+  return {
+    model: given.model,
+    stream: given.stream ?? false,
+    sessionId: given.sessionId ?? null,
+    turnId: given.turnId ?? null,
+    store,
+    previousResponseId,
+    instructions,
+    input: given.input,
+    options,
+    echo: echoOf(options, {
+      instructions,
+      parallelToolCalls: given.parallelToolCalls,
+      toolChoice: given.toolChoice,
+      summary: given.reasoning?.summary ?? given.reasoning?.generateSummary,
+      truncation: given.truncation,
+    }),
+  };
+}
+
+type Given = ReturnType<typeof responseRequest>;
+
+/** What is asked of the model beside the conversation. */
+function optionsOf(given: Given, store: boolean): Omit<CompletionRequest, "messages"> {
+  const {
+    model,
+    input,
+    instructions,
+    previousResponseId,
+    stream,
+    sessionId,
+    turnId,
+    tools = [],
+    toolChoice,
+    parallelToolCalls,
+    text,
+    reasoning,
+    truncation,
+    ...options
+  } = given;
+  return {
+    ...options,
+    ...toolUse({ tools, toolChoice, parallelToolCalls }, "tool_choice.name"),
+    ...formatOf(text?.format),
+    ...(text?.verbosity === undefined ? {} : { verbosity: text.verbosity }),
+    ...(reasoning?.effort === undefined ? {} : { reasoningEffort: reasoning.effort }),
+    store,
+  };
+}
+
+function formatOf(format: ResponseFormat | undefined): Pick<CompletionRequest, "responseFormat"> {
+  return format === undefined ? {} : { responseFormat: format };
+}
+
+/** The model is shown no reasoning, so that alone is nothing to answer unless there is something to continue. */
+function requireContent(input: readonly InputItem[], previousResponseId: string | null): void {
+  if (previousResponseId !== null || input.some((item) => item.type !== "reasoning")) return;
+  throw wrongValue("must have at least 1 item for the model to answer", "input");
+}

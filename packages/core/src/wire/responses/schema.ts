@@ -1,0 +1,113 @@
+import type { FunctionTool, ResponseFormat, ToolChoice } from "../../domain/completion-request.ts";
+import { labelFields, samplingFields, sessionFields, verbosity } from "../common-fields.ts";
+import {
+  anyObject,
+  ignored,
+  named,
+  object,
+  optional,
+  required,
+  unsupported,
+  variants,
+} from "../fields.ts";
+import { listOf } from "../lists.ts";
+import { mapped, type Read, unsupportedValue } from "../read.ts";
+import { content, flag, identifier, integer, oneOf, text } from "../scalars.ts";
+import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
+import { input } from "./item-schema.ts";
+
+const functionTool: Read<FunctionTool> = mapped(
+  object({ type: required(oneOf("function")), ...functionFields }, "dropped"),
+  ({ type, ...tool }) => tool,
+);
+
+const namedToolChoice: Read<ToolChoice> = mapped(
+  object({ type: required(oneOf("function")), name: required(identifier) }),
+  ({ name }) => ({ name }),
+);
+
+const responseFormat: Read<ResponseFormat> = variants("type", {
+  text: object({ type: required(oneOf("text")) }),
+  json_object: object({ type: required(oneOf("json_object")) }),
+  json_schema: object({
+    type: required(oneOf("json_schema")),
+    name: required(identifier),
+    description: optional(text),
+    schema: required(jsonSchema),
+    strict: optional(flag),
+  }),
+});
+
+const summaryLength = oneOf("auto", "concise", "detailed");
+
+const reasoning = object({
+  effort: optional(identifier),
+  summary: optional(summaryLength),
+  generate_summary: named("generateSummary", optional(summaryLength)),
+  context: unsupported(),
+  mode: unsupported(),
+});
+
+/** What can be asked for and changes nothing: what is there is always included. */
+const includable = new Set([
+  "reasoning.encrypted_content",
+  "message.output_text.logprobs",
+  "message.input_image.image_url",
+]);
+
+const include = listOf<string>((value, path, limits) => {
+  const name = text(value, path, limits);
+  if (!includable.has(name)) throw unsupportedValue("is not supported", path);
+  return name;
+});
+
+const notInBackground: Read<boolean> = (value, path, limits) => {
+  if (flag(value, path, limits)) throw unsupportedValue("must be false", path);
+  return false;
+};
+
+const noLogprobs: Read<number> = (value, path, limits) => {
+  if (integer(0, 20)(value, path, limits) > 0) throw unsupportedValue("must be 0", path);
+  return 0;
+};
+
+/** The body of `POST /v1/responses` (section 2.5), by its fields. */
+export const responseRequest = object({
+  model: required(text),
+  input: required(input),
+  instructions: optional(content),
+  previous_response_id: named("previousResponseId", optional(identifier)),
+  store: optional(flag),
+  stream: optional(flag),
+  stream_options: ignored(object({ include_obfuscation: ignored(flag) })),
+  ...sessionFields,
+
+  tools: optional(
+    listOf(variants("type", { function: functionTool }), { most: (limits) => limits.tools }),
+  ),
+  tool_choice: named(
+    "toolChoice",
+    optional(toolChoiceOr(variants("type", { function: namedToolChoice }))),
+  ),
+  parallel_tool_calls: named("parallelToolCalls", optional(flag)),
+  text: optional(object({ format: optional(responseFormat), verbosity: optional(verbosity) })),
+  reasoning: optional(reasoning),
+
+  ...samplingFields,
+  max_output_tokens: named("maxOutputTokens", optional(integer(1))),
+  top_logprobs: ignored(noLogprobs),
+  truncation: optional(oneOf("auto", "disabled")),
+
+  ...labelFields,
+  include: ignored(include),
+  client_metadata: ignored(anyObject),
+
+  background: ignored(notInBackground),
+  conversation: unsupported(),
+  context_management: unsupported(),
+  prompt: unsupported(),
+  max_tool_calls: unsupported(),
+  moderation: unsupported(),
+  access_programs: unsupported(),
+  image: unsupported(),
+});
