@@ -1,7 +1,8 @@
 import { type Activity, createActivity } from "./administration/activity.ts";
 import { type Budgets, createBudgets } from "./administration/budgets.ts";
 import { createDecisions, type Decisions } from "./administration/decisions.ts";
-import { createKeys, type Keys } from "./administration/keys.ts";
+import type { Keys } from "./administration/key-records.ts";
+import { createKeys } from "./administration/keys.ts";
 import { createSessions, type Sessions } from "./administration/sessions.ts";
 import { createSteps, type Steps } from "./administration/steps.ts";
 import { chatCompletions } from "./endpoints/chat-completions.ts";
@@ -55,7 +56,10 @@ export interface Gateway {
   recover(): Promise<number>;
   /** Removes stored responses that expired, in bounded chunks, and says how many. Runs by itself while the gateway is open. */
   sweep(): Promise<number>;
-  /** Stops admitting, waits for running Steps to settle, and closes providers and store. Safe to call twice. */
+  /**
+   * Stops admitting, waits for running Steps to settle, ends what is still open after `deadlines.drain` with an error,
+   * and closes providers and store. Safe to call twice.
+   */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -97,7 +101,9 @@ export function createGateway<const Providers extends GatewayOptions["providers"
   }
 
   async function shutDown(): Promise<void> {
+    const stopWaiting = clock.after(line.deadlines.drain, line.openSteps.stopAll);
     await line.openSteps.idle();
+    stopWaiting();
     await opening?.catch(() => {});
     await maintenance.stop();
     await lastUsed.flush();
@@ -116,8 +122,22 @@ export function createGateway<const Providers extends GatewayOptions["providers"
       return { ...answered, headers: { ...answered.headers, "x-request-id": requestId } };
     } catch (thrown) {
       if (request.signal?.aborted) throw request.signal.reason;
-      return errorAnswer(toGatewayError(thrown), requestId);
+      const error = toGatewayError(thrown);
+      if (error.status === 500 || error.code === "evidence_unavailable")
+        tellFailure(error, requestId);
+      return errorAnswer(error, requestId);
     }
+  }
+
+  function tellFailure(error: GatewayError, requestId: string): void {
+    const { code } = error;
+    line.notify({
+      type: "request.failed",
+      at: clock.now(),
+      requestId,
+      code,
+      where: whereOf(error.cause),
+    });
   }
 
   const handler =
@@ -169,6 +189,13 @@ function errorAnswer(error: GatewayError, requestId: string): Answer {
     headers: { ...error.headers, "content-type": "application/json", "x-request-id": requestId },
     body: errorBody(error),
   };
+}
+
+/** Where an error was thrown, without its message, which can hold anything. */
+function whereOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return typeof cause;
+  const frames = (cause.stack ?? "").split("\n").filter((frame) => /^\s+at /.test(frame));
+  return [cause.name, ...frames].join("\n");
 }
 
 function shuttingDown(): GatewayError {

@@ -9,7 +9,7 @@ export type {
   KeyRecord,
   KeyReference,
   Keys,
-} from "./administration/keys.ts";
+} from "./administration/key-records.ts";
 export type { List, Page, Paging } from "./administration/list.ts";
 export type {
   SessionFilter,

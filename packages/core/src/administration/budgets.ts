@@ -5,7 +5,7 @@ import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { Line } from "../pipeline/line.ts";
-import type { Acting } from "./keys.ts";
+import type { Acting } from "./key-records.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { requireId, toIso } from "./tenant.ts";
 

@@ -26,7 +26,7 @@ export interface Decisions {
   /** Newest first. */
   list(filter: DecisionFilter, paging?: Paging): List<DecisionRecord>;
   /** @throws GatewayError `decision_not_found` */
-  get(reference: { readonly organizationId: string; readonly id: string }): Promise<DecisionRecord>;
+  get(reference: OrganizationScope & { readonly id: string }): Promise<DecisionRecord>;
 }
 
 export function createDecisions({ store }: Line, ready: () => Promise<void>): Decisions {
@@ -42,10 +42,7 @@ export function createDecisions({ store }: Line, ready: () => Promise<void>): De
       ),
     async get({ organizationId, id }) {
       await ready();
-      const decision = await store.decisions.get(
-        requireId("organizationId", organizationId),
-        requireId("id", id),
-      );
+      const decision = await store.decisions.get(tenantOf({ organizationId }), requireId("id", id));
       if (!decision)
         throw new GatewayError(
           "decision_not_found",

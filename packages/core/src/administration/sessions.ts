@@ -35,7 +35,7 @@ export interface Sessions {
   /** Most recently updated first. */
   list(filter: SessionFilter, paging?: Paging): List<SessionRecord>;
   /** @throws GatewayError `session_not_found` */
-  get(reference: { readonly organizationId: string; readonly id: string }): Promise<SessionRecord>;
+  get(reference: OrganizationScope & { readonly id: string }): Promise<SessionRecord>;
   /** The whole history in order, a branch's common part included. @throws GatewayError `session_not_found` */
   transcript(reference: {
     readonly organizationId: string;
@@ -56,17 +56,14 @@ export function createSessions({ store }: Line, ready: () => Promise<void>): Ses
       ),
     async get({ organizationId, id }) {
       await ready();
-      const session = await store.sessions.get(
-        requireId("organizationId", organizationId),
-        requireId("id", id),
-      );
+      const session = await store.sessions.get(tenantOf({ organizationId }), requireId("id", id));
       if (!session) throw notFound();
       return toRecord(session);
     },
     async transcript({ organizationId, id }) {
       await ready();
       const parts = await store.sessions.transcript(
-        requireId("organizationId", organizationId),
+        tenantOf({ organizationId }),
         requireId("id", id),
       );
       if (!parts) throw notFound();

@@ -91,7 +91,7 @@ export interface Steps {
   /** Newest first. */
   list(filter: StepFilter, paging?: Paging): List<StepRecord>;
   /** @throws GatewayError `step_not_found` */
-  get(reference: { readonly organizationId: string; readonly id: string }): Promise<StepRecord>;
+  get(reference: OrganizationScope & { readonly id: string }): Promise<StepRecord>;
 }
 
 export function createSteps(line: Line, ready: () => Promise<void>): Steps {
@@ -99,10 +99,7 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
     list: (filter, paging) => listSteps(line, ready, { filter, paging, toRow: toStepRecord }),
     async get({ organizationId, id }) {
       await ready();
-      const step = await line.store.steps.get(
-        requireId("organizationId", organizationId),
-        requireId("id", id),
-      );
+      const step = await line.store.steps.get(tenantOf({ organizationId }), requireId("id", id));
       if (!step)
         throw new GatewayError("step_not_found", "There is no such Step in this organization.");
       return toStepRecord(step);

@@ -2,7 +2,7 @@ import type { Tenant } from "../contracts/store.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 
 /** Given as `organizationId`, reads across all organizations: the one deliberate way to. */
-export const everyOrganization: unique symbol = Symbol("every organization");
+export const everyOrganization: unique symbol = Symbol.for("tollgate.everyOrganization");
 
 /** Whose records to read: one organization's, or everyone's. */
 export interface OrganizationScope {

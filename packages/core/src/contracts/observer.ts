@@ -42,6 +42,14 @@ export type GatewayEvent =
       readonly organizationId: string;
       readonly budgetId: string;
     }
+  /** A request failed by our own fault or the store's. `where` is the error's name and its stack, without its message. */
+  | {
+      readonly type: "request.failed";
+      readonly at: number;
+      readonly requestId: string;
+      readonly code: string;
+      readonly where: string;
+    }
   /** Something failed that no caller is told of: a settlement given up, a lease not renewed. */
   | { readonly type: "gateway.degraded"; readonly at: number; readonly what: string };
 

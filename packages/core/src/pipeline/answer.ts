@@ -9,7 +9,10 @@ import { ClientClosed, createRun, type Run, stopRun } from "./run.ts";
 /** The answer of an opened Step: nothing is asked of the provider until its events are. */
 export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): GovernedAnswer {
   const run = createRun(call, opened, line.clock.monotonic());
-  line.openSteps.add(opened.answer.stepId, () => tokensOfBytes(run.attempt.fold.outputBytes()));
+  line.openSteps.add(opened.answer.stepId, {
+    outputTokens: () => tokensOfBytes(run.attempt.fold.outputBytes()),
+    stop: () => stopRun(run, gatewayClosed()),
+  });
   const cancelDeadline = line.clock.after(line.deadlines.total, () =>
     stopRun(run, deadlinePassed()),
   );
@@ -45,6 +48,14 @@ async function readOn(events: GovernedAnswer["events"]): Promise<void> {
   } catch {
     // The Step is settled, and nobody is left to tell.
   }
+}
+
+function gatewayClosed(): ProviderError {
+  return new ProviderError("The gateway was closed before the answer was complete.", {
+    reason: "gateway_closed",
+    delivery: "unknown",
+    status: 503,
+  });
 }
 
 function deadlinePassed(): ProviderError {

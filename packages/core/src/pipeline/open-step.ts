@@ -38,7 +38,7 @@ export async function openStep(
   let current = opening;
   for (let round = 0; round <= mostRecomputations; round++) {
     const intent = intentOf(line, call, current);
-    line.openSteps.add(intent.stepId, () => 0);
+    line.openSteps.add(intent.stepId, { outputTokens: () => 0, stop: () => {} });
     const result = await durable(line.store.openStep(intent)).catch((error: unknown) => {
       line.openSteps.remove(intent.stepId);
       throw error;

@@ -5,11 +5,19 @@ export interface OpenSteps {
   renewal(): number;
   /** Counts a renewal that is about to be made, and what it names. */
   nextRenewal(): { readonly renewal: number; readonly steps: readonly StepProgress[] };
-  add(stepId: string, outputTokens: () => number): void;
+  add(stepId: string, step: OpenStep): void;
   remove(stepId: string): void;
   /** Resolves when no Step is open. */
   idle(): Promise<void>;
-  readonly size: () => number;
+  /** Ends every open Step as failed. */
+  stopAll(): void;
+}
+
+/** A Step as its process sees it while it is open. */
+export interface OpenStep {
+  /** Tokens the model has written so far. */
+  readonly outputTokens: () => number;
+  readonly stop: () => void;
 }
 
 export interface StepProgress {
@@ -18,7 +26,7 @@ export interface StepProgress {
 }
 
 export function createOpenSteps(processId: string): OpenSteps {
-  const open = new Map<string, () => number>();
+  const open = new Map<string, OpenStep>();
   let renewals = 0;
   let waiting: (() => void)[] = [];
   return {
@@ -26,14 +34,14 @@ export function createOpenSteps(processId: string): OpenSteps {
     renewal: () => renewals,
     nextRenewal() {
       renewals++;
-      const steps = [...open].map(([stepId, outputTokens]) => ({
+      const steps = [...open].map(([stepId, { outputTokens }]) => ({
         stepId,
         outputTokens: outputTokens(),
       }));
       return { renewal: renewals, steps };
     },
-    add: (stepId, outputTokens) => {
-      open.set(stepId, outputTokens);
+    add: (stepId, step) => {
+      open.set(stepId, step);
     },
     remove(stepId) {
       open.delete(stepId);
@@ -43,6 +51,8 @@ export function createOpenSteps(processId: string): OpenSteps {
     },
     idle: () =>
       open.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
-    size: () => open.size,
+    stopAll() {
+      for (const step of open.values()) step.stop();
+    },
   };
 }

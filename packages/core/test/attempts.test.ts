@@ -1,0 +1,291 @@
+import { type Delivery, ProviderError } from "@tollgate/core/provider";
+import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { completionOf, failureOf, streamed } from "./wire.ts";
+
+interface Fault {
+  readonly status?: number;
+  readonly delivery?: Delivery;
+  readonly retryAfterMs?: number;
+  readonly timedOut?: boolean;
+  readonly code?: string;
+  readonly param?: string;
+}
+
+const fault = ({ delivery = "answered", ...details }: Fault): ProviderError =>
+  new ProviderError("The provider failed.", { reason: "fault", delivery, ...details });
+
+async function stepOf({ gateway, key }: TestGateway) {
+  const { data } = await gateway.steps.list({ organizationId: key.organizationId });
+  expect(data).toHaveLength(1);
+  return data[0];
+}
+
+const retried: readonly (readonly [string, Fault])[] = [
+  ["nothing was sent", { delivery: "not-sent" }],
+  ["408", { status: 408 }],
+  ["429", { status: 429 }],
+  ["500", { status: 500 }],
+  ["503", { status: 503 }],
+  ["529", { status: 529 }],
+];
+
+const final: readonly (readonly [string, Fault])[] = [
+  ["400", { status: 400 }],
+  ["401", { status: 401 }],
+  ["404", { status: 404 }],
+  ["an unknown outcome", { delivery: "unknown" }],
+];
+
+describe("an attempt that failed before the first data event", () => {
+  it.each(retried)("is made again: %s", async (_, details) => {
+    const test = await createTestGateway();
+    test.provider.fail(fault(details), { times: 2 });
+    test.provider.reply("third time lucky");
+    const answer = await test.clock.until(completionOf(test.gateway.fetch(test.chat())));
+    expect(answer.choices[0].message.content).toBe("third time lucky");
+    expect(await stepOf(test)).toMatchObject({
+      outcome: "completed",
+      totalTokens: 15,
+      costNanoUsd: 20_000,
+      attempts: [
+        { number: 1, outcome: "failed", reason: "fault", totalTokens: 0, costNanoUsd: 0 },
+        { number: 2, outcome: "failed", reason: "fault", totalTokens: 0, costNanoUsd: 0 },
+        { number: 3, outcome: "completed", totalTokens: 15, costNanoUsd: 20_000 },
+      ],
+    });
+  });
+
+  it("is made again for a stream too, which shows nothing of it", async () => {
+    const test = await createTestGateway();
+    test.provider.fail(fault({ status: 500 }), { afterEvents: 1 });
+    const sent = await test.clock.until(streamed(test.gateway.fetch(test.chat({ stream: true }))));
+    expect(sent.map(({ type }) => type)).toEqual(["chunk", "chunk", "chunk", "done"]);
+    expect(test.provider.calls).toHaveLength(2);
+  });
+
+  it("is made again at most twice by default", async () => {
+    const test = await createTestGateway();
+    test.provider.fail(fault({ status: 503 }), { times: 9 });
+    const answer = await test.clock.until(test.gateway.fetch(test.chat()));
+    expect(answer.status).toBe(503);
+    expect(test.provider.calls).toHaveLength(3);
+    expect((await stepOf(test))?.attempts).toHaveLength(3);
+  });
+
+  it.each(final)("is not made again: %s", async (_, details) => {
+    const test = await createTestGateway();
+    test.provider.fail(fault(details));
+    await test.clock.until(failureOf(test.gateway.fetch(test.chat())));
+    expect(test.provider.calls).toHaveLength(1);
+  });
+
+  it("is made again with an unknown outcome only where duplicates are allowed, and is charged", async () => {
+    const test = await createTestGateway({ retries: { allowDuplicates: true } });
+    test.provider.fail(fault({ delivery: "unknown" }));
+    expect((await test.clock.until(test.gateway.fetch(test.chat()))).status).toBe(200);
+    expect(await stepOf(test)).toMatchObject({
+      totalTokens: 25,
+      attempts: [
+        { usageBasis: "estimated", totalTokens: 10 },
+        { usageBasis: "reported", totalTokens: 15 },
+      ],
+    });
+  });
+
+  it("waits as long as the provider asked, within a bound", async () => {
+    const test = await createTestGateway();
+    const at: number[] = [];
+    const note = (): void => {
+      at.push(test.clock.monotonic());
+    };
+    test.provider.reply(
+      () => {
+        note();
+        return { failure: { error: fault({ status: 429, retryAfterMs: 7_000 }) } };
+      },
+      { times: 1 },
+    );
+    test.provider.reply(() => {
+      note();
+      return "OK";
+    });
+    expect((await test.clock.until(test.gateway.fetch(test.chat()))).status).toBe(200);
+    expect((at[1] ?? 0) - (at[0] ?? 0)).toBe(7_000);
+
+    test.provider.fail(fault({ status: 429, retryAfterMs: 11_000 }));
+    const answer = await test.gateway.fetch(test.chat());
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "11"]);
+  });
+
+  it("counts as one request on a budget, whatever number of attempts it takes", async () => {
+    const test = await createTestGateway({
+      budgets: [{ id: "requests", limit: { requests: 1 }, period: "day" }],
+    });
+    test.provider.fail(fault({ status: 500 }), { times: 2 });
+    expect((await test.clock.until(test.gateway.fetch(test.chat()))).status).toBe(200);
+    expect((await test.gateway.budgets.status({ id: "requests" })).data).toMatchObject([
+      { settled: 1, held: 0 },
+    ]);
+  });
+});
+
+describe("an attempt that failed after the first data event", () => {
+  it("is final: the client has seen a part of the answer", async () => {
+    const test = await createTestGateway({ retries: { allowDuplicates: true } });
+    test.provider.fail(fault({ status: 500 }), { afterEvents: 2 });
+    const sent = await streamed(test.gateway.fetch(test.chat({ stream: true })));
+    expect(sent.map(({ type }) => type)).toEqual(["chunk", "chunk", "error", "done"]);
+    expect(test.provider.calls).toHaveLength(1);
+  });
+});
+
+describe("a provider's failure, as the caller sees it (section 7)", () => {
+  const rows: readonly (readonly [
+    string,
+    Fault,
+    number,
+    Record<string, unknown>,
+    string | null,
+  ])[] = [
+    [
+      "400",
+      { status: 400, code: "context_length", param: "messages" },
+      400,
+      { type: "invalid_request_error", code: "context_length", param: "messages" },
+      "false",
+    ],
+    [
+      "413",
+      { status: 413 },
+      400,
+      { type: "invalid_request_error", code: "upstream_rejected" },
+      "false",
+    ],
+    [
+      "422",
+      { status: 422 },
+      400,
+      { type: "invalid_request_error", code: "upstream_rejected" },
+      "false",
+    ],
+    ["401", { status: 401 }, 502, { type: "server_error", code: "upstream_error" }, "false"],
+    ["403", { status: 403 }, 502, { type: "server_error", code: "upstream_error" }, "false"],
+    [
+      "404",
+      { status: 404 },
+      404,
+      { type: "invalid_request_error", code: "model_not_found", param: "model" },
+      "false",
+    ],
+    [
+      "410",
+      { status: 410 },
+      404,
+      { type: "invalid_request_error", code: "model_not_found", param: "model" },
+      "false",
+    ],
+    ["429", { status: 429 }, 429, { type: "rate_limit_error", code: "rate_limit_exceeded" }, null],
+    ["500", { status: 500 }, 502, { type: "server_error", code: "upstream_error" }, "true"],
+    ["503", { status: 503 }, 503, { type: "server_error", code: "upstream_error" }, "true"],
+    ["504", { status: 504 }, 504, { type: "server_error", code: "upstream_error" }, "true"],
+    [
+      "nothing sent",
+      { delivery: "not-sent" },
+      502,
+      { type: "server_error", code: "upstream_error" },
+      "true",
+    ],
+    [
+      "an unknown outcome",
+      { delivery: "unknown" },
+      502,
+      { type: "server_error", code: "upstream_error" },
+      "false",
+    ],
+    [
+      "a timeout",
+      { delivery: "unknown", timedOut: true },
+      504,
+      { type: "server_error", code: "upstream_error" },
+      "false",
+    ],
+  ];
+  it.each(rows)("%s", async (_, details, status, error, retry) => {
+    for (const stream of [false, true]) {
+      const test = await createTestGateway({ retries: { most: 0 } });
+      test.provider.fail(fault(details));
+      const answer = await test.gateway.fetch(test.chat({ stream }));
+      expect(answer.status).toBe(status);
+      expect(answer.headers.get("content-type")).toBe("application/json");
+      expect(answer.headers.get("x-should-retry")).toBe(retry);
+      expect(answer.headers.get("retry-after")).toBe(status === 429 ? "1" : null);
+      expect(answer.headers.get("x-service-data-sensitivity")).toBe("D1_INTERNAL");
+      expect(answer.headers.get("x-service-policy-decision-id")).toMatch(/^[0-9a-f-]{36}$/);
+      expect(await failureOf(answer)).toEqual({
+        param: null,
+        message: expect.any(String),
+        ...error,
+      });
+      expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "fault" });
+    }
+  });
+
+  it("whatever else it throws is an upstream error, and its text stays inside", async () => {
+    const test = await createTestGateway({ retries: { most: 0 } });
+    test.provider.fail(new Error("a secret of the upstream"));
+    const answer = await test.gateway.fetch(test.chat());
+    expect(answer.status).toBe(502);
+    expect(await answer.text()).not.toContain("secret");
+    expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "provider_fault" });
+  });
+});
+
+describe("deadlines", () => {
+  it("end a call whose first event does not come: 504, and it is not made again", async () => {
+    const test = await createTestGateway();
+    const hold = test.provider.hold();
+    const answering = test.gateway.fetch(test.chat());
+    await hold.reached();
+    await test.clock.advance("119s");
+    expect(test.provider.calls[0]?.signal.aborted).toBe(false);
+    await test.clock.advance("2s");
+    const answer = await answering;
+    expect([answer.status, (await failureOf(answer)).code]).toEqual([504, "upstream_error"]);
+    expect(test.provider.calls).toHaveLength(1);
+    expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "silent" });
+  });
+
+  it("end a stream that falls silent between two events", async () => {
+    const test = await createTestGateway({ deadlines: { idle: "10s", heartbeat: "1m" } });
+    test.provider.hold({ afterEvents: 2 });
+    const reading = streamed(test.gateway.fetch(test.chat({ stream: true })));
+    await test.clock.advance("21s");
+    expect((await reading).map(({ type }) => type)).toEqual(["chunk", "chunk", "error", "done"]);
+    expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "silent" });
+  });
+
+  it("do not count the time in which the client is what is waited for", async () => {
+    const test = await createTestGateway({ deadlines: { idle: "10s" } });
+    test.provider.reply({ text: ["a", "b"] });
+    const answer = await test.gateway.fetch(test.chat({ stream: true }));
+    const reader = answer.body?.getReader();
+    await reader?.read();
+    await test.clock.advance("5m");
+    let rest = "";
+    for (let next = await reader?.read(); next && !next.done; next = await reader?.read())
+      rest += Buffer.from(next.value).toString();
+    expect(rest).toMatch(/"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/);
+  });
+
+  it("bound the whole answer, retries included", async () => {
+    const test = await createTestGateway({ deadlines: { total: "8s" }, retries: { most: 9 } });
+    const busy = fault({ status: 503, retryAfterMs: 3_000 });
+    test.provider.fail(busy, { times: 9 });
+    const answer = await test.clock.until(test.gateway.fetch(test.chat()));
+    expect(answer.status).toBe(504);
+    expect(test.clock.monotonic()).toBe(8_000);
+    expect(test.provider.calls).toHaveLength(3);
+    expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "deadline" });
+  });
+});

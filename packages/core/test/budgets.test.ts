@@ -1,0 +1,340 @@
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { ProviderError } from "@tollgate/core/provider";
+import type { Store } from "@tollgate/core/store";
+import { countingIds, createTestGateway, type TestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { eventLog } from "./event-log.ts";
+import { stores } from "./stores.ts";
+import { completionOf, failureOf } from "./wire.ts";
+import { heldOn } from "./written.ts";
+
+// "Hello" is estimated at 10 tokens of input; with a cap of 10 a request holds 20 tokens, or 30,000 nanodollars.
+const capped = { max_completion_tokens: 10 };
+
+async function counter(gateway: TestGateway["gateway"], id: string) {
+  const { data } = await gateway.budgets.status({ id });
+  return data.map(({ settled, held }) => ({ settled, held }));
+}
+
+describe.each(stores)("a hard budget on %s", (_, open) => {
+  it.each([
+    ["requests", { requests: 50 }, 1, 1],
+    ["tokens", { tokens: 1_000 }, 20, 15],
+    ["usd", { usd: "0.0015" }, 30_000, 20_000],
+  ] as const)(
+    "that fits 50 of 200 concurrent requests lets exactly 50 through, in %s (B1)",
+    async (_unit, limit, estimate, actual) => {
+      const { gateway, provider, chat } = await createTestGateway({
+        store: open(),
+        budgets: [{ id: "fifty", limit, period: "day" }],
+      });
+      const hold = provider.hold();
+      const refused: Response[] = [];
+      const answers = Array.from({ length: 200 }, async (_, at) => {
+        const answer = await gateway.fetch(chat({ ...capped, stream: at % 2 === 0 }));
+        if (answer.status === 429) refused.push(answer);
+        return [answer.status, await answer.text()] as const;
+      });
+      await hold.reached(50);
+      expect(await counter(gateway, "fifty")).toEqual([{ settled: 0, held: 50 * estimate }]);
+      while (refused.length < 150) await new Promise((resolve) => setImmediate(resolve));
+      expect(provider.calls).toHaveLength(50);
+      hold.release();
+      const statuses = (await Promise.all(answers)).map(([status]) => status);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(50);
+      expect(await counter(gateway, "fifty")).toEqual([{ settled: 50 * actual, held: 0 }]);
+    },
+  );
+
+  const budgets = [
+    { id: "requests", limit: { requests: 100 }, period: "day" },
+    { id: "tokens", limit: { tokens: 100_000 }, period: "month" },
+    { id: "usd", limit: { usd: 1 }, period: "total" },
+    { id: "tiny", scope: { model: "test/a/dear" }, limit: { usd: "0.000001" }, period: "total" },
+  ] as const;
+  const down = new ProviderError("Down.", { reason: "down", delivery: "unknown" });
+  const busy = { reason: "status_503", delivery: "answered", status: 503 } as const;
+
+  /** Each ending of a request, and what of its three budgets is settled by it. */
+  const endings: readonly (readonly [
+    name: string,
+    run: (test: TestGateway, log: ReturnType<typeof eventLog>) => Promise<unknown>,
+    settled: readonly [requests: number, tokens: number, usd: number],
+  ])[] = [
+    [
+      "completed, plain",
+      async ({ gateway, chat }) => completionOf(gateway.fetch(chat(capped))),
+      [1, 15, 20_000],
+    ],
+    [
+      "completed, streamed",
+      async ({ gateway, chat }) => (await gateway.fetch(chat({ ...capped, stream: true }))).text(),
+      [1, 15, 20_000],
+    ],
+    [
+      "refused by the policy",
+      ({ gateway, chat }) => failureOf(gateway.fetch(chat({ model: "test/a/forbidden" }))),
+      [0, 0, 0],
+    ],
+    [
+      "refused by one of its budgets",
+      ({ gateway, chat }) => failureOf(gateway.fetch(chat({ model: "test/a/dear" }))),
+      [0, 0, 0],
+    ],
+    [
+      "failed, answered with an error status",
+      ({ gateway, provider, chat, clock }) => {
+        provider.fail(new ProviderError("Busy.", busy), { times: 3 });
+        return clock.until(failureOf(gateway.fetch(chat(capped))));
+      },
+      [1, 0, 0],
+    ],
+    [
+      "failed, before the first event, outcome unknown",
+      ({ gateway, provider, chat }) => {
+        provider.fail(down);
+        return failureOf(gateway.fetch(chat(capped)));
+      },
+      [1, 10, 10_000],
+    ],
+    [
+      "failed in mid-stream",
+      async ({ gateway, provider, chat }) => {
+        provider.fail(down, { afterEvents: 2, answer: { text: ["123456", "x"] } });
+        await (await gateway.fetch(chat({ ...capped, stream: true }))).text();
+      },
+      [1, 12, 14_000],
+    ],
+    [
+      "silent until the deadline",
+      ({ gateway, provider, chat, clock }) => {
+        provider.hold();
+        return clock.until(failureOf(gateway.fetch(chat(capped))));
+      },
+      [1, 10, 10_000],
+    ],
+    [
+      "client gone in mid-stream",
+      async ({ gateway, provider, chat }, log) => {
+        provider.hold({ afterEvents: 2 });
+        provider.reply({ text: ["123456", "x"] });
+        const answer = await gateway.fetch(chat({ ...capped, stream: true }));
+        await answer.body?.cancel();
+        await log.seeing("step.settled");
+      },
+      [1, 12, 14_000],
+    ],
+    [
+      "client gone before the first byte",
+      async ({ gateway, provider, chat }, log) => {
+        const hold = provider.hold();
+        const client = new AbortController();
+        const answer = gateway.fetch(new Request(chat(capped), { signal: client.signal }));
+        await hold.reached();
+        client.abort();
+        await expect(answer).rejects.toThrow("abort");
+        await log.seeing("step.settled");
+      },
+      [1, 10, 10_000],
+    ],
+  ];
+
+  it.each(endings)(
+    "holds nothing any more after a request that %s (B2)",
+    async (_, run, settled) => {
+      const log = eventLog();
+      const policy = definePolicy({
+        rules: [permit("all"), forbid("forbidden", { model: "test/a/forbidden" })],
+      });
+      const prices = { "test/a/dear": { input: 1, output: 1 } };
+      const { observers } = log;
+      const test = await createTestGateway({ store: open(), policy, budgets, prices, observers });
+      await run(test, log);
+      const [requests, tokens, usd] = settled;
+      const ended = async (id: string) =>
+        (await counter(test.gateway, id))[0] ?? { settled: 0, held: 0 };
+      expect(await ended("requests")).toEqual({ settled: requests, held: 0 });
+      expect(await ended("tokens")).toEqual({ settled: tokens, held: 0 });
+      expect(await ended("usd")).toEqual({ settled: usd, held: 0 });
+      expect(await heldOn(test.gateway, "tiny")).toBe(0);
+    },
+  );
+
+  it("is freed by recovery when its settlement fails for good", async () => {
+    const store = open();
+    let isBroken = true;
+    const broken: Store = {
+      ...store,
+      async settleStep(settlement) {
+        if (isBroken) throw new Error("no disk");
+        return store.settleStep(settlement);
+      },
+    };
+    const { gateway, clock, chat } = await createTestGateway({ store: broken, budgets });
+    expect((await clock.until(gateway.fetch(chat(capped)))).status).toBe(503);
+    expect(await heldOn(gateway, "tokens")).toBe(20);
+    isBroken = false;
+    await clock.advance("30s");
+    expect(await heldOn(gateway, "tokens")).toBe(0);
+  });
+
+  it("created at run time holds for requests from then on, while others run", async () => {
+    const { gateway, provider, chat } = await createTestGateway({ store: open() });
+    const hold = provider.hold();
+    const running = gateway.fetch(chat());
+    await hold.reached();
+    await gateway.budgets.create({ id: "late", limit: { requests: 1 }, period: "day" });
+    const both = [gateway.fetch(chat()), gateway.fetch(chat())];
+    await hold.reached(2);
+    await gateway.budgets.update({ id: "late", limit: { requests: 2 }, period: "day" });
+    const third = gateway.fetch(chat());
+    await hold.reached(3);
+    hold.release();
+    const statuses = (await Promise.all([running, ...both, third])).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, 200, 200, 429]);
+    expect(await counter(gateway, "late")).toEqual([{ settled: 2, held: 0 }]);
+    await gateway.budgets.remove({ id: "late" });
+    expect((await gateway.fetch(chat())).status).toBe(200);
+  });
+
+  it("created by another gateway on the store holds for the next request here", async () => {
+    const store = open();
+    const here = await createTestGateway({ store });
+    const there = await createTestGateway({
+      store,
+      clock: here.clock,
+      ids: countingIds(1),
+    });
+    await here.gateway.fetch(here.chat());
+    await there.gateway.budgets.create({ id: "shut", limit: { requests: 0 }, period: "day" });
+    expect((await here.gateway.fetch(here.chat())).status).toBe(429);
+  });
+});
+
+describe("a budget", () => {
+  it("counts what its scope selects, and each key on its own", async () => {
+    const { gateway, key, chat, createKey } = await createTestGateway({
+      budgets: [
+        { id: "each", scope: { each: "key" }, limit: { requests: 1 }, period: "day" },
+        { id: "model", scope: { model: "test/a/*" }, limit: { requests: 0 }, period: "day" },
+        { id: "user", scope: { each: "user" }, limit: { requests: 9 }, period: "day" },
+      ],
+    });
+    const other = await createKey();
+    expect((await gateway.fetch(chat())).status).toBe(200);
+    expect((await gateway.fetch(other.chat())).status).toBe(200);
+    expect((await gateway.fetch(chat())).status).toBe(429);
+    expect(await failureOf(gateway.fetch(other.chat({ model: "test/a/b" })))).toMatchObject({
+      message: expect.stringMatching(/^The budget (each|model) is exhausted/),
+    });
+    const { data } = await gateway.budgets.status({ id: "each" });
+    expect(data.map(({ subject }) => subject).sort()).toEqual([key.id, other.key.id].sort());
+    expect((await gateway.budgets.status({ id: "user" })).data).toMatchObject([
+      { subject: JSON.stringify(["organization-1", "user-1"]), settled: 2 },
+    ]);
+  });
+
+  it("says its id and when it resets, and nothing else", async () => {
+    const { gateway, chat } = await createTestGateway({
+      budgets: [{ id: "acme-month", limit: { usd: "0.00001" }, period: "month" }],
+    });
+    const answer = await gateway.fetch(chat());
+    expect(answer.headers.get("retry-after")).toBe(String(31 * 86_400));
+    expect((await failureOf(answer)).message).toBe(
+      "The budget acme-month is exhausted. It resets at 2026-02-01T00:00:00.000Z.",
+    );
+  });
+
+  it("belongs to the period in which a request was admitted, and is fresh in the next", async () => {
+    const { gateway, provider, clock, chat } = await createTestGateway({
+      budgets: [{ id: "hour", limit: { requests: 1 }, period: "hour" }],
+    });
+    const hold = provider.hold();
+    await clock.advance(3_600_000 - 1);
+    const first = gateway.fetch(chat());
+    await hold.reached();
+    expect((await gateway.fetch(chat())).status).toBe(429);
+    await clock.advance(1);
+    const second = gateway.fetch(chat());
+    await hold.reached(2);
+    hold.release();
+    expect([(await first).status, (await second).status]).toEqual([200, 200]);
+    expect(await counter(gateway, "hour")).toEqual([{ settled: 1, held: 0 }]);
+  });
+
+  it("that is soft records and lets pass", async () => {
+    const { gateway, provider, chat } = await createTestGateway({
+      budgets: [
+        { id: "usd", limit: { usd: 0 }, period: "day", mode: "soft" },
+        { id: "requests", limit: { requests: 1 }, period: "day", mode: "soft" },
+      ],
+    });
+    for (let call = 0; call < 3; call++) expect((await gateway.fetch(chat())).status).toBe(200);
+    expect(provider.calls[0]?.request.maxOutputTokens).toBeUndefined();
+    expect(await counter(gateway, "usd")).toEqual([{ settled: 60_000, held: 0 }]);
+    expect(await counter(gateway, "requests")).toEqual([{ settled: 3, held: 0 }]);
+  });
+
+  it.each([
+    ["hard in usd", { usd: 1 }, "hard", 4_096],
+    ["hard in tokens", { tokens: 100_000 }, "hard", 4_096],
+    ["hard in requests", { requests: 10 }, "hard", undefined],
+    ["soft in usd", { usd: 1 }, "soft", undefined],
+  ] as const)("%s sends the output cap upstream: %s", async (_, limit, mode, cap) => {
+    const { gateway, provider, chat } = await createTestGateway({
+      budgets: [{ id: "cap", limit, period: "day", mode }],
+    });
+    await gateway.fetch(chat());
+    await gateway.fetch(chat(capped));
+    expect(provider.calls.map(({ request }) => request.maxOutputTokens)).toEqual([cap, 10]);
+  });
+
+  it("takes the model's own cap where it has one, and records what goes beyond a hold in full", async () => {
+    const { gateway, provider, chat } = await createTestGateway({
+      models: { "tollgate/scripted": { input: 1, output: 2, maxOutputTokens: 12 } },
+      budgets: [{ id: "tokens", limit: { tokens: 30 }, period: "day" }],
+    });
+    provider.reply({ text: "long", usage: { promptTokens: 40, completionTokens: 60 } });
+    await gateway.fetch(chat());
+    expect(provider.calls[0]?.request.maxOutputTokens).toBe(12);
+    const { data } = await gateway.budgets.status({ id: "tokens" });
+    expect(data).toMatchObject([{ settled: 100, held: 0, remaining: -70 }]);
+    expect((await gateway.fetch(chat({ max_tokens: 1 }))).status).toBe(429);
+  });
+
+  it("in US dollars needs a price: unknown is refused, an explicit 0 is a price (S22)", async () => {
+    const { gateway, provider, chat } = await createTestGateway({
+      models: {},
+      prices: { "test/a/free": { input: 0, output: 0 } },
+      budgets: [{ id: "usd", limit: { usd: "0.000000001" }, period: "day" }],
+    });
+    const failure = await failureOf(gateway.fetch(chat({ model: "test/a/unknown" })));
+    expect(failure).toMatchObject({ code: "price_unknown" });
+    expect(provider.calls).toEqual([]);
+    expect((await gateway.fetch(chat({ model: "test/a/free" }))).status).toBe(200);
+    expect(await counter(gateway, "usd")).toEqual([{ settled: 0, held: 0 }]);
+  });
+
+  it("with limit 0 refuses everything, explicit price 0 too", async () => {
+    for (const limit of [{ usd: 0 }, { tokens: 0 }, { requests: 0 }]) {
+      const { gateway, chat } = await createTestGateway({
+        models: { "tollgate/scripted": { input: 0, output: 0 } },
+        budgets: [{ id: "none", limit, period: "day" }],
+      });
+      expect((await gateway.fetch(chat())).status).toBe(429);
+    }
+  });
+
+  it("is held on all of its kind or on none (B3)", async () => {
+    const { gateway, chat } = await createTestGateway({
+      budgets: [
+        { id: "a", limit: { requests: 10 }, period: "day" },
+        { id: "b", limit: { requests: 0 }, period: "day" },
+        { id: "c", limit: { requests: 10 }, period: "day" },
+      ],
+    });
+    expect((await gateway.fetch(chat())).status).toBe(429);
+    expect(await heldOn(gateway, "a")).toBe(0);
+    expect(await heldOn(gateway, "c")).toBe(0);
+  });
+});

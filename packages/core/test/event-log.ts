@@ -1,0 +1,33 @@
+import type { GatewayEvent, Observer } from "@tollgate/core";
+
+/** An observer that remembers, and a way to wait for what it is told. */
+export interface EventLog {
+  readonly observers: readonly Observer[];
+  readonly seen: readonly GatewayEvent[];
+  /** Resolves when so many events of a type were seen (default 1). */
+  seeing(type: GatewayEvent["type"], count?: number): Promise<void>;
+}
+
+export function eventLog(): EventLog {
+  const seen: GatewayEvent[] = [];
+  let waiting: { readonly isMet: () => boolean; readonly resolve: () => void }[] = [];
+  const check = (): void => {
+    for (const { isMet, resolve } of waiting) if (isMet()) resolve();
+    waiting = waiting.filter(({ isMet }) => !isMet());
+  };
+  return {
+    seen,
+    observers: [
+      (event) => {
+        seen.push(event);
+        check();
+      },
+    ],
+    seeing: (type, count = 1) =>
+      new Promise((resolve) => {
+        const isMet = () => seen.filter((event) => event.type === type).length >= count;
+        waiting.push({ isMet, resolve });
+        check();
+      }),
+  };
+}

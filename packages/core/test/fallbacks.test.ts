@@ -1,0 +1,154 @@
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { ProviderError } from "@tollgate/core/provider";
+import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { completionOf, failureOf } from "./wire.ts";
+
+const down = new ProviderError("Down.", { reason: "down", delivery: "answered", status: 503 });
+const prices = {
+  "test/a/one": { input: 1, output: 1 },
+  "spare/a/two": { input: 2, output: 2 },
+  "spare/a/three": { input: 3, output: 3 },
+  "spare/a/dear": { input: 9_999, output: 9_999 },
+};
+
+const falling = (...fallbacks: readonly string[]) =>
+  definePolicy({
+    rules: [permit("all", {}, { fallbacks }), forbid("forbidden", { model: "*/*/forbidden" })],
+  });
+
+function open(
+  policy: ReturnType<typeof falling>,
+  options: Parameters<typeof createTestGateway>[0] = {},
+) {
+  return createTestGateway({
+    policy,
+    prices,
+    gateways: ["spare"],
+    retries: { most: 0 },
+    ...options,
+  });
+}
+
+async function records({ gateway, key: { organizationId } }: TestGateway) {
+  const { data: steps } = await gateway.steps.list({ organizationId });
+  const { data: decisions } = await gateway.decisions.list({ organizationId });
+  return { step: steps[0], decisions: decisions.toReversed() };
+}
+
+describe("fallbacks", () => {
+  it("are asked in order when a model fails, each decided, priced and recorded on its own", async () => {
+    const test = await open(falling("spare/a/two", "spare/a/three"));
+    test.provider.fail(down, { times: 2 });
+    const answer = await test.gateway.fetch(test.chat({ model: "test/a/one" }));
+    expect((await completionOf(answer.clone())).model).toBe("test/a/one");
+    const { step, decisions } = await records(test);
+    expect(test.provider.calls.map(({ gateway, model }) => `${gateway}/${model}`)).toEqual([
+      "test/a/one",
+      "spare/a/two",
+      "spare/a/three",
+    ]);
+    const [first, ...others] = decisions;
+    expect(answer.headers.get("x-service-policy-decision-id")).toBe(first?.id);
+    expect(first?.firstDecisionId).toBeNull();
+    expect(others.map(({ firstDecisionId }) => firstDecisionId)).toEqual([first?.id, first?.id]);
+    expect(step).toMatchObject({
+      outcome: "completed",
+      requestedModel: "test/a/one",
+      model: "spare/a/three",
+      decisionId: first?.id,
+      costNanoUsd: 45_000,
+      attempts: [
+        { number: 1, model: "test/a/one", decisionId: first?.id, costNanoUsd: 0 },
+        { number: 2, model: "spare/a/two", decisionId: others[0]?.id, costNanoUsd: 0 },
+        { number: 3, model: "spare/a/three", decisionId: others[1]?.id, costNanoUsd: 45_000 },
+      ],
+    });
+  });
+
+  it("that are denied are recorded and skipped", async () => {
+    const test = await open(falling("spare/a/forbidden", "spare/a/two"));
+    test.provider.fail(down);
+    expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
+    const { step, decisions } = await records(test);
+    expect(decisions.map(({ effect, facts }) => [facts.model, effect])).toEqual([
+      ["one", "permit"],
+      ["forbidden", "deny"],
+      ["two", "permit"],
+    ]);
+    expect(step?.attempts.map(({ number, model }) => [number, model])).toEqual([
+      [1, "test/a/one"],
+      [2, "spare/a/two"],
+    ]);
+  });
+
+  it("that no budget can afford, or have no price, are recorded and skipped", async () => {
+    const test = await open(falling("spare/a/dear", "spare/a/unknown", "spare/a/two"), {
+      budgets: [{ id: "usd", limit: { usd: 1 }, period: "day" }],
+    });
+    test.provider.fail(down);
+    expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
+    const { decisions } = await records(test);
+    expect(decisions.map(({ facts }) => facts.model)).toEqual(["one", "dear", "unknown", "two"]);
+    expect((await test.gateway.budgets.status({ id: "usd" })).data).toMatchObject([
+      { settled: 30_000, held: 0 },
+    ]);
+  });
+
+  it("of a gateway that does not exist are skipped", async () => {
+    const test = await open(falling("nowhere/a/b", "spare/a/two"));
+    test.provider.fail(down);
+    expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
+    expect((await records(test)).step).toMatchObject({ model: "spare/a/two" });
+  });
+
+  it("hold anew on the budgets of their own model, and give back what the failed one held", async () => {
+    const test = await open(falling("spare/a/two"), {
+      budgets: [
+        { id: "one", scope: { model: "test/a/one" }, limit: { requests: 9 }, period: "day" },
+        { id: "spare", scope: { gateway: "spare" }, limit: { requests: 9 }, period: "day" },
+        { id: "all", limit: { tokens: 10_000 }, period: "day" },
+      ],
+    });
+    test.provider.fail(down);
+    const hold = test.provider.hold({ afterEvents: 1 });
+    const answering = test.gateway.fetch(test.chat({ model: "test/a/one", max_tokens: 10 }));
+    await hold.reached();
+    const status = async (id: string) => {
+      const { data } = await test.gateway.budgets.status({ id });
+      return data.map(({ settled, held }) => [settled, held]);
+    };
+    expect(await status("one")).toEqual([[1, 0]]);
+    expect(await status("spare")).toEqual([[0, 1]]);
+    expect(await status("all")).toEqual([[0, 20]]);
+    hold.release();
+    expect((await answering).status).toBe(200);
+    expect([await status("one"), await status("spare"), await status("all")]).toEqual([
+      [[1, 0]],
+      [[1, 0]],
+      [[15, 0]],
+    ]);
+  });
+
+  it("are not asked when the request itself is at fault, and the last failure is told", async () => {
+    const test = await open(falling("spare/a/two"));
+    const rejected = { reason: "status_400", delivery: "answered", status: 400 } as const;
+    test.provider.fail(new ProviderError("No.", rejected));
+    const one = test.chat({ model: "test/a/one" });
+    expect(await failureOf(test.gateway.fetch(one.clone()))).toMatchObject({
+      code: "upstream_rejected",
+    });
+    expect(test.provider.calls).toHaveLength(1);
+    test.provider.fail(down, { times: 2 });
+    const answer = await test.gateway.fetch(one);
+    expect(answer.status).toBe(503);
+    expect(test.provider.calls).toHaveLength(3);
+  });
+
+  it("are asked when a provider refuses the platform's credential", async () => {
+    const test = await open(falling("spare/a/two"));
+    const refused = { reason: "status_401", delivery: "answered", status: 401 } as const;
+    test.provider.fail(new ProviderError("No.", refused));
+    expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
+  });
+});
