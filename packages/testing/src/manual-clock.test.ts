@@ -33,6 +33,14 @@ describe("a manual clock", () => {
     expect([clock.now(), clock.monotonic()]).toEqual([Date.UTC(2026, 1, 1), 3_600_000]);
   });
 
+  it("tells whole milliseconds of wall time, wherever a timer falls due", async () => {
+    const clock = manualClock();
+    const seen: number[] = [];
+    clock.after(0.6, () => seen.push(clock.now() - Date.UTC(2026, 0, 1), clock.monotonic()));
+    await clock.advance(1);
+    expect([...seen, clock.now() - Date.UTC(2026, 0, 1)]).toEqual([0, 0.6, 1]);
+  });
+
   it("forgets a timer that is cancelled", async () => {
     const clock = manualClock();
     const cancel = clock.after(1, () => expect.unreachable());

@@ -59,7 +59,8 @@ export function manualClock(start: string = defaultStart): ManualClock {
   };
 
   return {
-    now: () => wall,
+    // Whole milliseconds, as a machine's wall clock gives them; a timer may fall due between two.
+    now: () => Math.floor(wall),
     monotonic: () => monotonic,
     after(milliseconds, run) {
       const timer = { at: monotonic + Math.max(0, milliseconds), run };
