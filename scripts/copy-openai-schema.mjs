@@ -1,0 +1,97 @@
+// Copies the part of OpenAI's published schema that answers of the Responses endpoint are held to:
+//   node scripts/copy-openai-schema.mjs openapi.json 2026-08-21
+// Unions that list more kinds than the gateway sends are cut to those it does, which makes the check stricter.
+import { readFileSync, writeFileSync } from "node:fs";
+
+const [source, date] = process.argv.slice(2);
+if (source === undefined || date === undefined)
+  throw new Error("usage: node scripts/copy-openai-schema.mjs <openapi.json> <date of that file>");
+
+const target = "packages/core/test/fixtures/openai-responses-schema.json";
+const prefix = "#/components/schemas/";
+const roots = [
+  "Response",
+  "ResponseItemList",
+  "ResponseCreatedEvent",
+  "ResponseInProgressEvent",
+  "ResponseOutputItemAddedEvent",
+  "ResponseOutputItemDoneEvent",
+  "ResponseContentPartAddedEvent",
+  "ResponseContentPartDoneEvent",
+  "ResponseTextDeltaEvent",
+  "ResponseTextDoneEvent",
+  "ResponseRefusalDeltaEvent",
+  "ResponseRefusalDoneEvent",
+  "ResponseReasoningSummaryPartAddedEvent",
+  "ResponseReasoningSummaryPartDoneEvent",
+  "ResponseReasoningSummaryTextDeltaEvent",
+  "ResponseReasoningSummaryTextDoneEvent",
+  "ResponseFunctionCallArgumentsDeltaEvent",
+  "ResponseFunctionCallArgumentsDoneEvent",
+  "ResponseErrorEvent",
+  "ResponseCompletedEvent",
+  "ResponseIncompleteEvent",
+  "ResponseFailedEvent",
+];
+const sent = {
+  OutputItem: ["OutputMessage", "FunctionToolCall", "ReasoningItem"],
+  ItemResource: [
+    "InputMessageResource",
+    "OutputMessage",
+    "FunctionToolCallResource",
+    "FunctionToolCallOutputResource",
+    "ReasoningItem",
+  ],
+  Tool: ["FunctionTool"],
+  ToolChoiceParam: ["ToolChoiceOptions", "ToolChoiceFunction"],
+  InputItem: ["EasyInputMessage"],
+  Annotation: ["UrlCitationBody"],
+};
+const documentary = ["description", "title", "example", "deprecated", "discriminator"];
+
+const { schemas } = JSON.parse(readFileSync(source, "utf8")).components;
+const definitions = {};
+for (const name of roots) copy(name);
+const ordered = Object.fromEntries(
+  Object.entries(definitions).sort(([a], [b]) => (a < b ? -1 : 1)),
+);
+const $comment = `openai/openai-openapi, ${date}: the Responses API's objects and events, MIT`;
+writeFileSync(target, `${JSON.stringify({ $comment, $defs: ordered }, null, 2)}\n`);
+
+function copy(name) {
+  if (name in definitions) return;
+  const schema = schemas[name];
+  if (schema === undefined) throw new Error(`the source has no schema ${name}`);
+  definitions[name] = null;
+  definitions[name] = plain(name in sent ? cut(schema, sent[name]) : schema);
+}
+
+function cut(schema, kept) {
+  const union = "oneOf" in schema ? "oneOf" : "anyOf";
+  const members = schema[union].filter(({ $ref }) => kept.includes($ref?.slice(prefix.length)));
+  if (members.length !== kept.length) throw new Error(`the source lacks some of ${kept}`);
+  return { [union]: members };
+}
+
+/** The schema without what only documents it, with references that stay in the copy. */
+function plain(schema) {
+  if (Array.isArray(schema)) return schema.map(plain);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const kept = Object.entries(schema).filter(
+    ([key]) => !key.startsWith("x-") && !documentary.includes(key),
+  );
+  return Object.fromEntries(kept.map(([key, value]) => [key, member(key, value)]));
+}
+
+function member(key, value) {
+  if (key === "$ref") return reference(value);
+  if (key !== "properties") return plain(value);
+  return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, plain(schema)]));
+}
+
+function reference(given) {
+  if (!given.startsWith(prefix)) throw new Error(`cannot follow ${given}`);
+  const name = given.slice(prefix.length);
+  copy(name);
+  return `#/$defs/${name}`;
+}
