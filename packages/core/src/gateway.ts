@@ -6,9 +6,11 @@ import { createKeys } from "./administration/keys.ts";
 import { createSessions, type Sessions } from "./administration/sessions.ts";
 import { createSteps, type Steps } from "./administration/steps.ts";
 import { chatCompletions } from "./endpoints/chat-completions.ts";
+import { createResponse } from "./endpoints/create-response.ts";
 import type { Endpoint, EndpointContext } from "./endpoints/endpoint.ts";
 import { getModel, listModels } from "./endpoints/models.ts";
 import { endpointOf } from "./endpoints/routes.ts";
+import { deleteResponse, getResponse, listInputItems } from "./endpoints/stored-responses.ts";
 import { errorBody, GatewayError, toGatewayError } from "./errors/gateway-error.ts";
 import type { Answer } from "./http/answer.ts";
 import { requireSmallHeaders } from "./http/headers.ts";
@@ -29,6 +31,10 @@ export type Handler = (request: Request) => Promise<Response>;
 /** The handlers of a gateway by name, for hosts that route by themselves. */
 export interface Handlers {
   readonly chatCompletions: Handler;
+  readonly createResponse: Handler;
+  readonly getResponse: Handler;
+  readonly deleteResponse: Handler;
+  readonly listInputItems: Handler;
   readonly listModels: Handler;
   readonly getModel: Handler;
 }
@@ -156,6 +162,10 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     answer: (request) => answer(request),
     handlers: {
       chatCompletions: handler(chatCompletions),
+      createResponse: handler(createResponse),
+      getResponse: handler(getResponse),
+      deleteResponse: handler(deleteResponse),
+      listInputItems: handler(listInputItems),
       listModels: handler(listModels),
       getModel: handler(getModel),
     },

@@ -1,8 +1,10 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import { routeOf } from "../http/route.ts";
 import { chatCompletions } from "./chat-completions.ts";
+import { createResponse } from "./create-response.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { getModel, listModels } from "./models.ts";
+import { deleteResponse, getResponse, listInputItems, notEmulated } from "./stored-responses.ts";
 
 interface Route {
   /** Matches the path after `/v1/`; a group is the endpoint's tail. */
@@ -13,6 +15,11 @@ interface Route {
 /** Every route there is. None reaches a provider but by the one line. */
 const routes: readonly Route[] = [
   { path: /^chat\/completions$/, methods: { POST: chatCompletions } },
+  { path: /^responses$/, methods: { POST: createResponse } },
+  { path: /^responses\/compact$/, methods: { POST: notEmulated } },
+  { path: /^responses\/([^/]+)$/, methods: { GET: getResponse, DELETE: deleteResponse } },
+  { path: /^responses\/([^/]+)\/input_items$/, methods: { GET: listInputItems } },
+  { path: /^responses\/([^/]+)\/cancel$/, methods: { POST: notEmulated } },
   { path: /^models$/, methods: { GET: listModels } },
   { path: /^models\/(.+)$/, methods: { GET: getModel } },
 ];

@@ -1,0 +1,152 @@
+import type { ResponseDraft } from "../contracts/store.ts";
+import type { Caller } from "../domain/caller.ts";
+import type { Message } from "../domain/message.ts";
+import type { Answer } from "../http/answer.ts";
+import { readJson } from "../http/read-json.ts";
+import { execute } from "../pipeline/execute.ts";
+import type { AnswerHead, PreparedRequest, SettledAnswer } from "../pipeline/governed-call.ts";
+import type { Line } from "../pipeline/line.ts";
+import { decisionHeaders } from "../pipeline/with-decision.ts";
+import { createEventWriter } from "../wire/responses/events.ts";
+import { storedInput } from "../wire/responses/input-items.ts";
+import { responseId } from "../wire/responses/item-ids.ts";
+import { outputItems } from "../wire/responses/output-items.ts";
+import { parseResponse, type ResponseCall } from "../wire/responses/parse.ts";
+import { type ResponseHead, responseBody } from "../wire/responses/response-object.ts";
+import { toMessages } from "../wire/responses/to-messages.ts";
+import { asCaller, type EndpointContext, jsonHeaders } from "./endpoint.ts";
+import { presentStream, type StreamWriter } from "./present-stream.ts";
+import { type Conversation, findConversation } from "./response-conversation.ts";
+import { settled } from "./settled.ts";
+
+/** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */
+export function createResponse(context: EndpointContext, request: Request): Promise<Answer> {
+  const { line } = context;
+  return asCaller(context, request, async (caller) => {
+    const call = parseResponse(await readJson(request, line.limits), line.limits);
+    const answer = await execute(line, {
+      caller,
+      endpoint: "responses",
+      stream: call.stream,
+      model: call.model,
+      dataClass: request.headers.get(line.headerNames.dataSensitivity),
+      sessionId: call.sessionId,
+      turnId: call.turnId,
+      signal: request.signal,
+      prepare: async () =>
+        prepared(line, { caller, call, conversation: await findConversation(line, caller, call) }),
+    });
+    const head = headOf(answer, call);
+    if (call.stream) return presentStream(line, answer, eventWriter(head));
+    return {
+      status: 200,
+      headers: { ...jsonHeaders, ...decisionHeaders(line.headerNames, answer) },
+      body: bodyOf(head, await settled(answer)),
+    };
+  });
+}
+
+interface Exchange {
+  readonly caller: Caller;
+  readonly call: ResponseCall;
+  readonly conversation: Conversation;
+}
+
+/** Instructions come first for the model, and are no part of the conversation. */
+function prepared(line: Line, exchange: Exchange): PreparedRequest {
+  const { call, conversation } = exchange;
+  const transcript = [...conversation.history, ...conversation.messages];
+  const { instructions } = call;
+  const messages =
+    instructions === null
+      ? transcript
+      : [{ role: "system" as const, content: instructions }, ...transcript];
+  return {
+    request: { ...call.options, messages },
+    transcript,
+    instructions,
+    referredClass: conversation.dataClass,
+    alsoConsider: conversation.sessionId,
+    conclude: (head, answer) => {
+      const reply = toMessages(outputItems(answer.completion, responseId(head.stepId)));
+      return {
+        reply,
+        response: call.store ? draft(line, exchange, { head, answer, reply }) : null,
+      };
+    },
+  };
+}
+
+function draft(
+  line: Line,
+  { caller, call, conversation }: Exchange,
+  {
+    head,
+    answer,
+    reply,
+  }: {
+    readonly head: AnswerHead;
+    readonly answer: SettledAnswer;
+    readonly reply: readonly Message[];
+  },
+): ResponseDraft {
+  const id = responseId(head.stepId);
+  const { organizationId, userId, keyId } = caller;
+  return {
+    id,
+    organizationId,
+    userId,
+    keyId,
+    stepId: head.stepId,
+    sessionId: head.sessionId,
+    dataClass: head.dataClass,
+    previousResponseId: call.previousResponseId,
+    createdAt: head.openedAt,
+    expiresAt: head.openedAt + line.retention.responses,
+    body: Buffer.from(bodyOf(headOf(head, call), answer)),
+    input: json(storedInput(conversation.items, id)),
+    messages: json([...conversation.messages, ...reply]),
+    inherited: json(conversation.history),
+  };
+}
+
+function headOf(answer: AnswerHead, call: ResponseCall): ResponseHead {
+  return {
+    id: responseId(answer.stepId),
+    createdAt: answer.openedAt,
+    model: call.model,
+    sessionId: answer.sessionId,
+    turnId: answer.turnId,
+    previousResponseId: call.previousResponseId,
+    store: call.store,
+    echo: call.echo,
+  };
+}
+
+function bodyOf(
+  head: ResponseHead,
+  { completion, usage, finishReason, settledAt }: SettledAnswer,
+): string {
+  return responseBody(head, completion, usage, finishReason, settledAt);
+}
+
+/** The events of section 6.2; the first two come with whatever is written first. */
+function eventWriter(head: ResponseHead): StreamWriter {
+  const events = createEventWriter(head);
+  let hasStarted = false;
+  const start = (): string => {
+    const first = hasStarted ? "" : events.start();
+    hasStarted = true;
+    return first;
+  };
+  return {
+    write: (batch) => start() + events.write(batch),
+    finish: ({ completion, usage, finishReason, settledAt }) =>
+      start() + events.finish(completion, usage, finishReason, settledAt),
+    fail: (error) => start() + events.fail(error),
+  };
+}
+
+function json(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}

@@ -1,0 +1,95 @@
+import { GatewayError } from "../errors/gateway-error.ts";
+import { createLeaf } from "../evidence/leaves.ts";
+import type { Answer } from "../http/answer.ts";
+import { bearerToken } from "../http/headers.ts";
+import { durable } from "../pipeline/durable.ts";
+import { listInputItems as listItems } from "../wire/responses/input-items.ts";
+import { type EndpointContext, jsonHeaders } from "./endpoint.ts";
+
+/** GET /v1/responses/{response_id} (section 4.3): the same JSON value that the creation returned. */
+export async function getResponse(
+  context: EndpointContext,
+  request: Request,
+  id: string,
+): Promise<Answer> {
+  const { line, authenticator } = context;
+  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+  refuseResuming(new URL(request.url).searchParams);
+  const response = await durable(line.store.responses.get(caller, id, line.clock.now()));
+  if (!response) throw notFound();
+  return { status: 200, headers: jsonHeaders, body: Buffer.from(response.body).toString() };
+}
+
+/** DELETE /v1/responses/{response_id} (section 4.4): removes the response state; its evidence remains. */
+export async function deleteResponse(
+  context: EndpointContext,
+  request: Request,
+  id: string,
+): Promise<Answer> {
+  const { line, authenticator } = context;
+  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+  const at = line.clock.now();
+  const { organizationId, userId, keyId } = caller;
+  const head = { id: line.ids.uuid(), organizationId, kind: "response.deleted" as const, at };
+  const deletion = {
+    owner: { organizationId, userId, keyId },
+    id,
+    at,
+    leaf: createLeaf(head, { key: keyId, response: id, user: userId }),
+  };
+  if (!(await durable(line.store.responses.delete(deletion)))) throw notFound();
+  return {
+    status: 200,
+    headers: jsonHeaders,
+    body: JSON.stringify({ id, object: "response", deleted: true }),
+  };
+}
+
+/** GET /v1/responses/{response_id}/input_items (section 4.5): its own input, a page at a time. */
+export async function listInputItems(
+  context: EndpointContext,
+  request: Request,
+  id: string,
+): Promise<Answer> {
+  const { line, authenticator } = context;
+  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+  const response = await durable(line.store.responses.get(caller, id, line.clock.now()));
+  if (!response) throw notFound();
+  const items = JSON.parse(Buffer.from(response.input).toString());
+  return {
+    status: 200,
+    headers: jsonHeaders,
+    body: listItems(items, new URL(request.url).searchParams),
+  };
+}
+
+/** POST …/cancel and …/compact: background work and compaction are not offered (section 4.6). */
+export async function notEmulated(
+  { authenticator }: EndpointContext,
+  request: Request,
+): Promise<Answer> {
+  await authenticator.authenticateFresh(bearerToken(request.headers));
+  throw new GatewayError(
+    "unsupported_parameter",
+    "Responses can be neither cancelled nor compacted here.",
+  );
+}
+
+/** Resuming a stream belongs to background responses, which are not offered. */
+function refuseResuming(query: URLSearchParams): void {
+  const param =
+    query.get("stream") === "true"
+      ? "stream"
+      : query.has("starting_after")
+        ? "starting_after"
+        : null;
+  if (param === null) return;
+  throw new GatewayError("unsupported_parameter", "A stored response cannot be streamed again.", {
+    param,
+  });
+}
+
+/** One answer for what is another's, deleted, expired or never was. */
+function notFound(): GatewayError {
+  return new GatewayError("response_not_found", "Response not found.");
+}
