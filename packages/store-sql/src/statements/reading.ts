@@ -2,6 +2,7 @@ import { sessionColumns } from "../rows/session-row.ts";
 
 /** Where parts stand that are no part of the transcript: a reply that did not join it, and instructions. */
 export const besidePosition = -1;
+/** Where the instructions of a Step stand: recorded on it, and no part of the transcript. */
 export const instructionsPosition = -2;
 
 /** One row by its id: of an organization, or of whichever has it. */
