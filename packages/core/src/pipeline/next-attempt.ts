@@ -5,7 +5,7 @@ import type { Hold } from "../domain/budget.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
 import { sleep } from "../kernel/clock.ts";
-import { routeOf } from "../routing/route.ts";
+import { findRoute } from "../routing/route.ts";
 import { type Candidate, decideOn, planAttempt, refusalOf } from "./candidate.ts";
 import { durable, evidenceUnavailable } from "./durable.ts";
 import type { Line } from "./line.ts";
@@ -86,14 +86,12 @@ async function fallback(line: Line, run: Run, failure: ProviderError): Promise<C
   return null;
 }
 
-/** A fallback that is denied or cannot be priced is recorded and skipped. */
+/** A fallback that is denied or cannot be priced is recorded and skipped; one that leads nowhere is only skipped. */
 async function permittedFallback(line: Line, run: Run, model: string): Promise<Candidate | null> {
+  const route = findRoute(model, line.providers);
+  if (route === null) return null;
   const { dataClass, decision: first } = run.opened.candidate.decided;
-  const decided = decideOn(line, run.call, {
-    route: routeOf(model, line.providers),
-    dataClass,
-    first,
-  });
+  const decided = decideOn(line, run.call, { route, dataClass, first });
   const number = run.attempt.candidate.attempt.number + 1;
   const candidate =
     refusalOf(decided) === null && decided.route.connection === "platform"

@@ -15,18 +15,22 @@ export interface Route {
  * @throws GatewayError `model_not_found` when it has not three parts or names no gateway.
  */
 export function routeOf(model: string, providers: ReadonlyMap<string, Provider>): Route {
+  const route = findRoute(model, providers);
+  if (route) return route;
+  throw new GatewayError(
+    "model_not_found",
+    parseModelId(model)
+      ? "The model's gateway does not exist."
+      : "A model is named <gateway>/<vendor>/<model>, in at most 255 characters.",
+    { param: "model" },
+  );
+}
+
+/** The route of a model id, or null where it leads nowhere. */
+export function findRoute(model: string, providers: ReadonlyMap<string, Provider>): Route | null {
   const id = parseModelId(model);
   const provider = id && providers.get(id.gateway);
-  if (!id || !provider) {
-    throw new GatewayError(
-      "model_not_found",
-      id
-        ? "The model's gateway does not exist."
-        : "A model is named <gateway>/<vendor>/<model>, in at most 255 characters.",
-      { param: "model" },
-    );
-  }
-  return { model: id, provider, connection: provider.connection };
+  return id && provider ? { model: id, provider, connection: provider.connection } : null;
 }
 
 export function connectionRequired(): GatewayError {
