@@ -10,6 +10,7 @@ import {
   opening,
   type PagedList,
   reading,
+  responding,
   selectById,
   selectPage,
   sessionColumns,
@@ -32,8 +33,13 @@ function planOf(text: string): readonly string[] {
 
 /** What SQLite passes over from end to end to run a statement. */
 function tablesScanned(text: string): readonly string[] {
-  // A row without a table, the 100 candidates and the branches found are no tables.
-  return planOf(text).filter((detail) => /^SCAN (?!CONSTANT ROW|recent$|b$)/.test(detail));
+  // A row without a table, the 100 candidates, the branches and the chain found are no tables.
+  return planOf(text).filter((detail) => /^SCAN (?!CONSTANT ROW|recent$|b$|link$)/.test(detail));
+}
+
+/** What is searched by its organization alone, which is all of what the organization has. */
+function organizationsRead(text: string): readonly string[] {
+  return planOf(text).filter((detail) => detail.endsWith("(organization_id=?)"));
 }
 
 /** Tables passed over, and results sorted because no index has their order. */
@@ -47,11 +53,28 @@ const { lapsed: _, ...leases } = leasing;
 /** The few budgets created at run time are read together. */
 const { budgets: __, ...administered } = administration;
 
-const statements = { ...opening, ...holding, ...settling, ...reading, ...leases, ...administered };
+const statements = {
+  ...opening,
+  ...holding,
+  ...settling,
+  ...reading,
+  ...responding,
+  ...leases,
+  ...administered,
+};
 
-describe("no statement of a request passes over a table", () => {
+describe("no statement of a request passes over a table, or all that an organization has", () => {
   it.each(Object.entries(statements))("%s", (_name, text) => {
-    expect(tablesScanned(text)).toEqual([]);
+    expect([...tablesScanned(text), ...organizationsRead(text)]).toEqual([]);
+  });
+
+  it("finds by their own indexes what continues a response, and what has expired without sorting", () => {
+    expect(planOf(responding.continuations)).toEqual([
+      "SEARCH responses USING COVERING INDEX responses_by_origin (organization_id=? AND built_on=?)",
+    ]);
+    expect(planOf(responding.expired)).toEqual([
+      "SEARCH responses USING COVERING INDEX responses_by_expiry (expires_at<?)",
+    ]);
   });
 
   it("one by its id", () => {

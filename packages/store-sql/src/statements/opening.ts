@@ -27,15 +27,15 @@ export const opening = {
     WHERE length BETWEEN 1 AND :length AND head = substr(:chain, length * 32 - 31, 32)
       AND (in_flight = 0 OR length < :length)
     ORDER BY length DESC, updated DESC LIMIT 1`,
+  /** Joined in this order, so that nothing but the branches is read. */
   descendants: `WITH RECURSIVE branch (id) AS (
       SELECT id FROM sessions
         WHERE organization_id = :organization_id AND branched_from_session_id = :id
       UNION ALL
-      SELECT s.id FROM branch b JOIN sessions s
-        ON s.organization_id = :organization_id AND s.branched_from_session_id = b.id)
-    SELECT s.id FROM branch b JOIN sessions s
-      ON s.organization_id = :organization_id AND s.id = b.id
-    WHERE s.length BETWEEN 1 AND :length AND s.head = substr(:chain, s.length * 32 - 31, 32)
+      SELECT s.id FROM branch b CROSS JOIN sessions s
+        WHERE s.organization_id = :organization_id AND s.branched_from_session_id = b.id)
+    SELECT s.id FROM branch b CROSS JOIN sessions s
+    WHERE s.organization_id = :organization_id AND s.id = b.id AND s.length BETWEEN 1 AND :length AND s.head = substr(:chain, s.length * 32 - 31, 32)
     ORDER BY s.length DESC, s.updated DESC LIMIT 1`,
   insertSession: `${insertInto("sessions", sessionColumns)} ON CONFLICT DO NOTHING`,
   extendSession: `UPDATE sessions SET head = :head, length = :length, updated = :updated,

@@ -10,7 +10,7 @@ const live = `organization_id = :organization_id AND id = :id
 /** Of a chain, only the response that was asked for is read whole. */
 const chained = responseColumns.map((column) =>
   column === "body" || column === "input"
-    ? `CASE c.distance WHEN 0 THEN r.${column} END AS ${column}`
+    ? `CASE link.distance WHEN 0 THEN r.${column} END AS ${column}`
     : `r.${column}`,
 );
 
@@ -19,15 +19,18 @@ export const responding = {
   insert: `${insertInto("responses", [...responseColumns, "built_on", "inherited"])}
     ON CONFLICT DO NOTHING`,
   get: `SELECT ${columns} FROM responses WHERE ${live}`,
-  /** A response and those it is built on, oldest first, as they stand at one moment. */
+  /**
+   * A response and those it is built on, oldest first, as they stand at one moment. Joined in this order, so that
+   * nothing but the chain is read.
+   */
   history: `WITH RECURSIVE chain (id, built_on, distance) AS (
       SELECT id, built_on, 0 FROM responses WHERE ${live}
       UNION ALL
-      SELECT r.id, r.built_on, c.distance + 1 FROM chain c JOIN responses r
-        ON r.organization_id = :organization_id AND r.id = c.built_on)
-    SELECT ${chained.join(", ")}, r.inherited FROM chain c JOIN responses r
-      ON r.organization_id = :organization_id AND r.id = c.id
-    ORDER BY c.distance DESC`,
+      SELECT r.id, r.built_on, link.distance + 1 FROM chain link CROSS JOIN responses r
+        WHERE r.organization_id = :organization_id AND r.id = link.built_on)
+    SELECT ${chained.join(", ")}, r.inherited FROM chain link CROSS JOIN responses r
+      WHERE r.organization_id = :organization_id AND r.id = link.id
+    ORDER BY link.distance DESC`,
   /** Whether a response can still be built on: an expired one can until it is swept. */
   standing: `SELECT id FROM responses WHERE organization_id = :organization_id AND id = :id
     AND user_id = :user_id AND key_id = :key_id`,

@@ -4,7 +4,8 @@ import { countersOf } from "./budgets.ts";
 import { assistant, contentOf, hex, sha256, user } from "./chain.ts";
 import { opened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
-import { createIntents, type Intents } from "./intents.ts";
+import { createIntents } from "./intents.ts";
+import { type SharedTest, sharedResponseTests } from "./shared-responses.ts";
 
 /** A store whose data can be opened again, beside it or after it was closed. */
 export interface OpenedSharedStore {
@@ -13,15 +14,10 @@ export interface OpenedSharedStore {
   another(): Promise<Store>;
 }
 
-interface SharedSubject {
-  readonly store: Store;
-  readonly intents: Intents;
-  another(): Promise<Store>;
-}
-
 /** Several stores on the same data, and the same data after everyone closed it. */
 export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
   const test = createSharedTest(open);
+  sharedResponseTests(test);
 
   test("what was written is there after the store was closed and opened again", async (subject) => {
     const { store, intents } = subject;
@@ -126,8 +122,8 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
   });
 }
 
-function createSharedTest(open: () => Promise<OpenedSharedStore>) {
-  return (title: string, run: (subject: SharedSubject) => Promise<void>): void => {
+function createSharedTest(open: () => Promise<OpenedSharedStore>): SharedTest {
+  return (title, run) => {
     it(title, async () => {
       const { store, another } = await open();
       const stores = [store];

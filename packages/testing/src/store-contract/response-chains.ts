@@ -1,0 +1,145 @@
+import { expect } from "vitest";
+import { assistant, user } from "./chain.ts";
+import type { ContractTest } from "./contract-test.ts";
+import { createResponding, historyOf, openStepIn, textOfMessages } from "./responding.ts";
+
+/** Responses that continue one another: their history outlives every one of them. */
+export function responseChainTests(test: ContractTest): void {
+  test("a history is all that its chain said, oldest first", async ({ store, intents }) => {
+    const { chain } = createResponding(store, intents);
+    const { ids, added } = await chain(5);
+    for (const [place, id] of ids.entries()) {
+      const expected = textOfMessages(added.slice(0, place + 1).flat());
+      expect(await historyOf(store, intents.owner, id)).toBe(expected);
+    }
+  });
+
+  test("a chain of 5 keeps its histories whatever is deleted of it, in every order", async ({
+    store,
+    intents,
+  }) => {
+    const { chain, remove } = createResponding(store, intents);
+    const deleteIn = async (order: readonly number[]): Promise<void> => {
+      const { ids, added } = await chain(5);
+      const remaining = new Set(ids);
+      for (const deleted of order) {
+        const id = ids[deleted] ?? "";
+        expect(await remove(id)).toBe(true);
+        remaining.delete(id);
+        for (const [place, one] of ids.entries()) {
+          const whole = textOfMessages(added.slice(0, place + 1).flat());
+          const expected = remaining.has(one) ? whole : null;
+          expect(await historyOf(store, intents.owner, one)).toBe(expected);
+        }
+      }
+    };
+    await Promise.all(permutationsOf([0, 1, 2, 3, 4]).map(deleteIn));
+  });
+
+  test("responses that continue the same one do not meet", async ({ store, intents }) => {
+    const { respond, remove } = createResponding(store, intents);
+    const root = await respond({ messages: [user("root")] });
+    const built = { previousResponseId: root.id, inherited: [user("root")] };
+    const left = await respond({ ...built, messages: [assistant("left")] });
+    const right = await respond({ ...built, messages: [assistant("right")] });
+    await remove(root.id);
+    await remove(left.id);
+    expect(await historyOf(store, intents.owner, left.id)).toBeNull();
+    const expected = textOfMessages([user("root"), assistant("right")]);
+    expect(await historyOf(store, intents.owner, right.id)).toBe(expected);
+  });
+
+  test("a history is read through responses that have expired or were swept since", async ({
+    store,
+    intents,
+  }) => {
+    const { chain } = createResponding(store, intents);
+    const { ids, added } = await chain(4, (place) => ({
+      expiresAt: [10, 30, 20, 100][place] ?? 0,
+    }));
+    const whole = textOfMessages(added.flat());
+    const last = ids[3] ?? "";
+    expect(await historyOf(store, intents.owner, last, 99)).toBe(whole);
+    for (const at of [10, 20, 30]) {
+      expect(await store.responses.sweep({ at, limit: 9 })).toBe(1);
+      expect(await historyOf(store, intents.owner, last, 99)).toBe(whole);
+    }
+    expect(await historyOf(store, intents.owner, last, 100)).toBeNull();
+  });
+
+  test("the previous response may be gone by the settlement: what came with it is kept instead", async ({
+    store,
+    intents,
+  }) => {
+    const { chain, remove } = createResponding(store, intents);
+    for (const depart of [
+      (id: string) => remove(id),
+      async () => (await store.responses.sweep({ at: 10, limit: 9 })) > 0,
+    ]) {
+      const { ids, added } = await chain(2, () => ({ expiresAt: 10 }));
+      const step = await openStepIn(store, intents);
+      const response = intents.response(step, {
+        previousResponseId: ids[1] ?? "",
+        inherited: added.flat(),
+        messages: [user("c")],
+      });
+      expect(await depart(ids[1] ?? "")).toBe(true);
+      await store.settleStep(intents.settlement(step, { response }));
+      const expected = textOfMessages([...added.flat(), user("c")]);
+      expect(await historyOf(store, intents.owner, response.id)).toBe(expected);
+      const read = await store.responses.get(intents.owner, response.id, 0);
+      expect(read?.previousResponseId).toBe(ids[1]);
+    }
+  });
+
+  test("what comes with a response is not kept while the one it continues is there, expired or not", async ({
+    store,
+    intents,
+  }) => {
+    const { respond } = createResponding(store, intents);
+    const first = await respond({ messages: [user("stored")], expiresAt: 1 });
+    const { id } = await respond({
+      previousResponseId: first.id,
+      inherited: [user("brought")],
+      messages: [user("c")],
+      createdAt: 50,
+    });
+    const expected = textOfMessages([user("stored"), user("c")]);
+    expect(await historyOf(store, intents.owner, id, 50)).toBe(expected);
+  });
+
+  test("sweeping takes what expires first, at most as many as asked, and leaves the rest", async ({
+    store,
+    intents,
+  }) => {
+    const { respond, remove } = createResponding(store, intents);
+    const expiries = [50, 10, 40, 20, 30, 60, 70];
+    const ids: string[] = [];
+    for (const expiresAt of expiries) ids.push((await respond({ expiresAt })).id);
+    const remaining = async () => {
+      const found = ids.map((id) => store.responses.get(intents.owner, id, 0));
+      return (await Promise.all(found)).flatMap((one) => (one ? [one.expiresAt] : []));
+    };
+    const before = await store.evidence.list({ organizationId: "acme" }, wholePage);
+    expect(await store.responses.sweep({ at: 9, limit: 9 })).toBe(0);
+    expect(await store.responses.sweep({ at: 60, limit: 2 })).toBe(2);
+    expect(await remaining()).toEqual([50, 40, 30, 60, 70]);
+    expect(await store.responses.sweep({ at: 60, limit: 3 })).toBe(3);
+    expect(await remaining()).toEqual([60, 70]);
+    expect(await store.responses.sweep({ at: 60, limit: 3 })).toBe(1);
+    expect(await store.responses.sweep({ at: 60, limit: 3 })).toBe(0);
+    expect(await remaining()).toEqual([70]);
+    const after = await store.evidence.list({ organizationId: "acme" }, wholePage);
+    expect(after.data).toHaveLength(before.data.length);
+    expect(await remove(ids[0] ?? "")).toBe(false);
+  });
+}
+
+const wholePage = { cursor: null, limit: 100 };
+
+function permutationsOf(items: readonly number[]): readonly (readonly number[])[] {
+  if (items.length === 0) return [[]];
+  return items.flatMap((item) =>
+    permutationsOf(items.filter((other) => other !== item)).map((rest) => [item, ...rest]),
+  );
+}

@@ -1,0 +1,77 @@
+import type { Owner, Store } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { assistant, user } from "./chain.ts";
+import type { ContractTest } from "./contract-test.ts";
+import { createResponding, historyOf, openStepIn, textOfMessages } from "./responding.ts";
+
+const strangers: readonly (readonly [string, Partial<Owner>])[] = [
+  ["another key of the same user", { keyId: "key-2" }],
+  ["another user of the same organization", { userId: "bob", keyId: "key-2" }],
+  ["another organization with equal ids", { organizationId: "globex" }],
+];
+
+/** No Step opens in this name, but it may be asked in it. */
+const impossible: typeof strangers = [["another user under the same key's id", { userId: "bob" }]];
+
+const neverStored = ["resp_unknown", "", "%", "' OR 1=1 --", "resp_\u0000", "r".repeat(10_000)];
+
+/** Who sees a stored response: its organization, user and key together, and nobody else (S9, T2). */
+export function responseOwnerTests(test: ContractTest): void {
+  for (const [name, other] of [...strangers, ...impossible])
+    test(`${name} sees, deletes and continues nothing`, async ({ store, intents }) => {
+      const theirs = intents.as(other);
+      await store.keys.insert(theirs.key());
+      const mine = createResponding(store, intents);
+      const asked = createResponding(store, theirs);
+      const { ids } = await mine.chain(3);
+      await mine.remove(ids[1] ?? "");
+      const expired = (await mine.respond({ expiresAt: 1 })).id;
+      const leavesOfBoth = () =>
+        Promise.all([leavesOf(store, intents.owner), leavesOf(store, theirs.owner)]);
+      const leaves = await leavesOfBoth();
+      for (const id of [...ids, expired, ...neverStored]) {
+        expect(await store.responses.get(theirs.owner, id, 0)).toBeNull();
+        expect(await store.responses.history(theirs.owner, id, 0)).toBeNull();
+        expect(await asked.remove(id)).toBe(false);
+      }
+      expect(await leavesOfBoth()).toEqual(leaves);
+      expect(await store.responses.get(intents.owner, ids[2] ?? "", 0)).not.toBeNull();
+    });
+
+  for (const [name, other] of strangers)
+    test(`${name} who names a response builds on what they bring, not on it`, async ({
+      store,
+      intents,
+    }) => {
+      const theirs = intents.as(other);
+      await store.keys.insert(theirs.key());
+      const mine = createResponding(store, intents);
+      const { id } = await mine.respond({ messages: [user("secret")] });
+      const asked = await createResponding(store, theirs).respond({
+        previousResponseId: id,
+        inherited: [user("own")],
+        messages: [assistant("b")],
+      });
+      const expected = textOfMessages([user("own"), assistant("b")]);
+      expect(await historyOf(store, theirs.owner, asked.id)).toBe(expected);
+      expect(await mine.remove(id)).toBe(true);
+      expect(await historyOf(store, theirs.owner, asked.id)).toBe(expected);
+    });
+
+  test("what was never stored is nobody's", async ({ store, intents }) => {
+    const { respond, remove } = createResponding(store, intents);
+    await respond();
+    const { stepId } = await openStepIn(store, intents);
+    for (const id of [stepId, ...neverStored]) {
+      expect(await store.responses.get(intents.owner, id, 0)).toBeNull();
+      expect(await store.responses.history(intents.owner, id, 0)).toBeNull();
+      expect(await remove(id)).toBe(false);
+    }
+    expect(await leavesOf(store, intents.owner)).not.toContain("response.deleted");
+  });
+}
+
+async function leavesOf(store: Store, { organizationId }: Owner): Promise<readonly string[]> {
+  const page = await store.evidence.list({ organizationId }, { cursor: null, limit: 100 });
+  return page.data.map(({ kind }) => kind);
+}

@@ -1,0 +1,133 @@
+import { commitContent, type Store } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { assistant, contentOf, hex, sha256, user } from "./chain.ts";
+import { type ContractTest, opened } from "./contract-test.ts";
+import { createConversation } from "./conversation.ts";
+import { createIntents } from "./intents.ts";
+
+const text = "Be brief.\u0000 \u{1f600}\r\n";
+
+/** What one Step recorded: its instructions, its part of the transcript and its reply, byte for byte. */
+export function stepContentTests(test: ContractTest): void {
+  test("instructions, request and reply read back byte-equal", async ({ store, intents }) => {
+    const messages = [user("\u0000 \u{1f600}"), { role: "user", json: '{ "a": 1.0 }' } as const];
+    const reply = [assistant("\u0000 \u{1f600}")];
+    const step = intents.step(messages, { instructions: instructionsOf(text) });
+    await opened(store.openStep(step));
+    const inFlight = {
+      instructions: textHex(text),
+      request: hex(contentOf(messages)),
+      reply: null,
+    };
+    expect(await contentsOf(store, step.stepId)).toEqual(inFlight);
+    await store.settleStep(intents.settlement(step, { reply }));
+    const whole = { ...inFlight, reply: hex(contentOf(reply)) };
+    expect(await contentsOf(store, step.stepId)).toEqual(whole);
+    expect(await contentsOf(store, step.stepId, null)).toEqual(whole);
+  });
+
+  test("each Step of a Session has its own, and only what was new in it", async ({
+    store,
+    intents,
+  }) => {
+    const { exchange } = createConversation(store, intents);
+    const first = await exchange([user("a")], [assistant("b")]);
+    const history = [user("a"), assistant("b"), user("c")];
+    const second = await exchange(history, [assistant("d")]);
+    expect(second.sessionId).toBe(first.sessionId);
+    expect(await contentsOf(store, first.intent.stepId)).toEqual({
+      instructions: null,
+      request: hex(contentOf([user("a")])),
+      reply: hex(contentOf([assistant("b")])),
+    });
+    expect(await contentsOf(store, second.intent.stepId)).toEqual({
+      instructions: null,
+      request: hex(contentOf([user("c")])),
+      reply: hex(contentOf([assistant("d")])),
+    });
+  });
+
+  test("a branch has what is new in it, a repeated request nothing", async ({ store, intents }) => {
+    const { exchange, open } = createConversation(store, intents);
+    const { sessionId } = await exchange([user("a"), user("b")], [assistant("c")]);
+    const branch = await exchange([user("a"), user("z")], [], { sessionId });
+    expect(branch.branchedFromSessionId).toBe(sessionId);
+    const { request } = await contentsOf(store, branch.intent.stepId);
+    expect(request).toBe(hex(contentOf([user("z")])));
+    const again = await open([user("a"), user("z")], { sessionId: branch.sessionId });
+    expect(again.sessionId).toBe(branch.sessionId);
+    expect(await contentsOf(store, again.intent.stepId)).toEqual(nothing);
+  });
+
+  test("a reply that did not join is there beside the instructions", async ({ store, intents }) => {
+    const step = intents.step([user("a")], { instructions: instructionsOf(text) });
+    await opened(store.openStep(step));
+    const partial = { outcome: "failed", reply: [assistant("par")], joins: false } as const;
+    await store.settleStep(intents.settlement(step, partial));
+    const { instructions, reply } = await contentsOf(store, step.stepId);
+    expect([instructions, reply]).toEqual([textHex(text), hex(contentOf([assistant("par")]))]);
+  });
+
+  test("where only digests are kept there is no content", async ({ store, intents }) => {
+    const step = intents.step([user("a")], {
+      transcript: { keep: "digest" },
+      instructions: { ...instructionsOf(text), content: null },
+    });
+    await opened(store.openStep(step));
+    await store.settleStep(intents.settlement(step, { reply: [assistant("b")] }));
+    expect(await contentsOf(store, step.stepId)).toEqual(nothing);
+  });
+
+  test("instructions are no part of the Session: changing them continues it", async ({
+    store,
+    intents,
+  }) => {
+    const openWith = (history: Parameters<typeof intents.step>[0], instructions: string) =>
+      intents.step(history, { instructions: instructionsOf(instructions) });
+    const first = openWith([user("a")], "one");
+    const { sessionId } = await opened(store.openStep(first));
+    await store.settleStep(intents.settlement(first, { reply: [assistant("b")] }));
+    const second = openWith([user("a"), assistant("b"), user("c")], "two");
+    expect((await opened(store.openStep(second))).sessionId).toBe(sessionId);
+    const parts = await store.sessions.transcript("acme", sessionId);
+    expect(parts?.map(({ kind, from, count }) => [kind, from, count])).toEqual([
+      ["request", 0, 1],
+      ["reply", 1, 1],
+      ["request", 2, 1],
+    ]);
+    expect((await contentsOf(store, first.stepId)).instructions).toBe(textHex("one"));
+    expect((await contentsOf(store, second.stepId)).instructions).toBe(textHex("two"));
+  });
+
+  test("a Step of another organization, or none, has no contents", async ({ store, intents }) => {
+    const { intent } = await createConversation(store, intents).open([user("a")]);
+    const theirs = createIntents("globex");
+    await store.keys.insert(theirs.key());
+    expect(await store.steps.contents("globex", intent.stepId)).toBeNull();
+    expect(await store.steps.contents("acme", "unknown")).toBeNull();
+    expect(await store.steps.contents(null, "unknown")).toBeNull();
+  });
+}
+
+const nothing = { instructions: null, request: null, reply: null };
+
+function instructionsOf(content: string) {
+  const contentSalt = sha256("instructions");
+  const bytes = Buffer.from(content);
+  return { content: bytes, contentSalt, contentCommitment: commitContent(contentSalt, bytes) };
+}
+
+function textHex(content: string): string {
+  return hex(Buffer.from(content));
+}
+
+async function contentsOf(store: Store, stepId: string, organizationId: string | null = "acme") {
+  const contents = await store.steps.contents(organizationId, stepId);
+  if (!contents) return expect.fail("There is no such Step.");
+  const { instructions, request, reply } = contents;
+  return {
+    instructions: instructions && hex(instructions),
+    request: request && hex(request),
+    reply: reply && hex(reply),
+  };
+}
