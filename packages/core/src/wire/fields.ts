@@ -4,7 +4,7 @@ import { child, missing, type Read, unsupportedValue, wrongType } from "./read.t
 type Presence = "required" | "optional" | "ignored";
 
 /** One member of an object: whether it must be given, what it is called in the result, and how it is read. */
-interface Field<Value, Given extends Presence, Name extends string> {
+export interface Field<Value, Given extends Presence, Name extends string> {
   readonly presence: Given;
   /** The name in the result; empty where the member keeps its own. */
   readonly name: Name;
