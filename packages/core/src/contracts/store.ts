@@ -447,7 +447,10 @@ export interface ResponseRepository {
     readonly at: number;
     readonly leaf: EvidenceLeaf;
   }): Promise<boolean>;
-  /** Removes up to `limit` responses that expired before `at`, in the same way, without a leaf; says how many. */
+  /**
+   * Removes up to `limit` responses that have expired at `at`, oldest expiry first, in the same way but without a leaf;
+   * says how many.
+   */
   sweep(query: { readonly at: number; readonly limit: number }): Promise<number>;
 }
 
