@@ -21,4 +21,4 @@ process.send?.({
   "p50 µs": times[Math.floor(calls * 0.5)],
   "p99 µs": times[Math.floor(calls * 0.99)],
 });
-process.disconnect();
+process.disconnect?.();
