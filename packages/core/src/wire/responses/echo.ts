@@ -19,9 +19,10 @@ type EchoedFormat =
   | {
       readonly type: "json_schema";
       readonly name: string;
-      readonly description: string | null;
+      /** Present only when given: the published schema has no null here. */
+      readonly description?: string;
       readonly schema: Json;
-      readonly strict: boolean | null;
+      readonly strict: boolean;
     };
 
 /** What a response object repeats of its request, under the names of the wire; what was not asked has its default. */
@@ -82,8 +83,8 @@ export function echoOf(options: Omit<CompletionRequest, "messages">, asked: Echo
 
 function echoedFormat(format: ResponseFormat): EchoedFormat {
   if (format.type !== "json_schema") return format;
-  const { type, name, description = null, schema = null, strict = null } = format;
-  return { type, name, description, schema, strict };
+  const { schema = null, strict = false, ...given } = format;
+  return { ...given, schema, strict };
 }
 
 function echoedChoice(choice: ToolChoice): ResponseEcho["tool_choice"] {
