@@ -1,5 +1,27 @@
 export { type Chat, type ChatFields, chatWith } from "./chat.ts";
+export { checkActivity } from "./checkers/activity.ts";
+export { checkBudgets } from "./checkers/budgets.ts";
+export { checkDump } from "./checkers/check-dump.ts";
+export { type DumpQuery, dumpStore, type SessionDump, type StoreDump } from "./checkers/dump.ts";
+export { checkEvidence } from "./checkers/evidence.ts";
+export { checkLeases, checkQuiet } from "./checkers/leases.ts";
+export { checkTranscripts } from "./checkers/transcripts.ts";
+export { checkUsage } from "./checkers/usage.ts";
 export { countingIds } from "./counting-ids.ts";
+export { type GatewayProcess, spawnGateway } from "./faults/process.ts";
+export { type PushedClock, pushedClock } from "./faults/pushed-clock.ts";
+export { type RawClient, type RawPost, rawClient } from "./faults/raw-client.ts";
+export {
+  type ReachBarrier,
+  type ServedProcess,
+  serveAsProcess,
+} from "./faults/serve-as-process.ts";
+export {
+  faultyStore,
+  type RunningFault,
+  type StoreFault,
+  type StoreVerb,
+} from "./faults/store.ts";
 export {
   type ScriptedUpstream,
   scriptedUpstream,

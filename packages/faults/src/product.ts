@@ -1,0 +1,182 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  createGateway,
+  type Gateway,
+  type GatewayEvent,
+  type GatewayOptions,
+} from "@tollgate/core";
+import type { Provider } from "@tollgate/core/provider";
+import type { Step, Store } from "@tollgate/core/store";
+import { type RunningServer, type ServeOptions, serve } from "@tollgate/node";
+import { type OpenaiCompatibleOptions, openaiCompatible } from "@tollgate/provider-openai";
+import { sqliteStore } from "@tollgate/store-sqlite";
+import {
+  checkDump,
+  checkQuiet,
+  dumpStore,
+  type PushedClock,
+  pushedClock,
+  type RawClient,
+  rawClient,
+  type ScriptedUpstream,
+  scriptedUpstream,
+} from "@tollgate/testing";
+import { type ReadAnswer, readAnswer } from "./read-answer.ts";
+import { goodAnswer } from "./upstream-bytes.ts";
+
+type Script = Parameters<typeof scriptedUpstream>[0];
+
+/** The whole product but its client: a server, a gateway, a provider and a database file, before an upstream of bytes. */
+export interface Product {
+  readonly upstream: ScriptedUpstream;
+  readonly gateway: Gateway;
+  readonly server: RunningServer;
+  /** The store beneath any wrapper. */
+  readonly store: Store;
+  readonly clock: PushedClock;
+  readonly filename: string;
+  readonly secret: string;
+  /** What observers were told. */
+  readonly events: readonly GatewayEvent[];
+  /** Answers every request from now on as it should be. */
+  heal(): void;
+  /** A connection of its own. */
+  connect(): Promise<RawClient>;
+  /** A chat completion request on a connection of its own, to be read or left. */
+  post(fields?: object, headers?: readonly string[]): Promise<RawClient>;
+  /** The same, read to its end. */
+  ask(fields?: object, headers?: readonly string[]): Promise<ReadAnswer>;
+  /** Resolves when so many Steps have been settled since the product was opened. */
+  settled(steps: number): Promise<void>;
+  /** All Steps, the oldest first. */
+  steps(): Promise<readonly Step[]>;
+  /** Everything that does not hold of the store; nothing may run. */
+  problems(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** What a product is made of, beside its upstream. */
+export interface ProductOptions {
+  readonly gateway?: Partial<GatewayOptions>;
+  readonly provider?: Partial<OpenaiCompatibleOptions>;
+  readonly server?: ServeOptions;
+  /** Where the provider is told the upstream is. Default: where it is. */
+  readonly baseURL?: string;
+  /** The store on the product's file. */
+  readonly store?: (filename: string) => Store;
+  /** What stands between the gateway and the store. */
+  readonly around?: (store: Store) => Store;
+}
+
+export const organization = "acme";
+export const model = "up/vendor/model";
+/** Every product counts on this budget: 1,000 dollars. */
+export const budget = "whole";
+
+export async function openProduct(script: Script, options: ProductOptions = {}): Promise<Product> {
+  let isHealed = false;
+  const upstream = await scriptedUpstream((exchange, number) =>
+    isHealed ? exchange.send(goodAnswer(exchange.body)) : script(exchange, number),
+  );
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-faults-"));
+  const filename = join(folder, "tollgate.db");
+  const clock = pushedClock();
+  const store = (options.store ?? ((name) => sqliteStore({ filename: name })))(filename);
+  const journal = createJournal();
+  const provider: Provider = openaiCompatible({
+    baseURL: options.baseURL ?? `${upstream.url}/v1`,
+    apiKey: "sk-of-the-platform",
+    models: { "vendor/model": { input: "1", output: "2", maxOutputTokens: 1_000 } },
+    clock,
+    ...options.provider,
+  });
+  const gateway = createGateway<Record<string, Provider>>({
+    budgets: [{ id: budget, limit: { usd: 1_000 }, period: "total" }],
+    retries: { most: 0 },
+    ...options.gateway,
+    clock,
+    store: options.around?.(store) ?? store,
+    observers: [journal.note],
+    providers: { ...options.gateway?.providers, up: provider },
+  });
+  const server = await serve(gateway, { port: 0, ...options.server });
+  const secret = await createSecret(gateway);
+  const connect = (): Promise<RawClient> => rawClient(server.url);
+  const post: Product["post"] = async (fields = {}, headers = []) => {
+    const client = await connect();
+    client.post(chat(fields), { secret, headers: ["connection: close", ...headers] });
+    return client;
+  };
+  const steps = async (): Promise<readonly Step[]> => {
+    const paging = { cursor: null, limit: 1_000 };
+    return (await store.steps.list({ organizationId: organization }, paging)).data.toReversed();
+  };
+
+  return {
+    upstream,
+    gateway,
+    server,
+    store,
+    clock,
+    filename,
+    secret,
+    events: journal.events,
+    connect,
+    steps,
+    heal() {
+      isHealed = true;
+    },
+    post,
+    ask: async (fields, headers) => readAnswer(await (await post(fields, headers)).ended()),
+    settled: journal.settled,
+    async problems() {
+      const query = { organizations: [organization], at: clock.now(), activity: gateway.activity };
+      const dump = await dumpStore(store, query);
+      return [...checkDump(dump), ...checkQuiet(dump)];
+    },
+    async close() {
+      await server.close();
+      await gateway.close();
+      await upstream.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A chat completion request's body. */
+export const chat = (fields: object = {}): object => ({
+  model,
+  messages: [{ role: "user", content: "Say hello" }],
+  ...fields,
+});
+
+async function createSecret(gateway: Gateway): Promise<string> {
+  const created = await gateway.keys.create({
+    organizationId: organization,
+    userId: "jane",
+    label: "test key",
+  });
+  return created.secret;
+}
+
+/** Keeps what observers are told, and waits for settlements. */
+function createJournal() {
+  const events: GatewayEvent[] = [];
+  let waiting: { readonly steps: number; readonly resolve: () => void }[] = [];
+  const count = (): number => events.filter(({ type }) => type === "step.settled").length;
+  return {
+    events,
+    note(event: GatewayEvent): void {
+      events.push(event);
+      const due = waiting.filter(({ steps }) => steps <= count());
+      waiting = waiting.filter(({ steps }) => steps > count());
+      for (const { resolve } of due) resolve();
+    },
+    settled: (steps: number): Promise<void> =>
+      count() >= steps
+        ? Promise.resolve()
+        : new Promise((resolve) => waiting.push({ steps, resolve })),
+  };
+}

@@ -1,0 +1,221 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { faultyStore, type RawClient, type RunningFault } from "@tollgate/testing";
+import { expect, it } from "vitest";
+import { readAnswer, readStream } from "../src/read-answer.ts";
+import {
+  chunked,
+  done,
+  finish,
+  lastChunk,
+  streamHead,
+  text,
+  usage,
+} from "../src/upstream-bytes.ts";
+import { asked, endings, expectWhole, good, product } from "./fixture.ts";
+
+const leavings: readonly (readonly [string, (client: RawClient) => void])[] = [
+  ["with FIN", (client) => client.close()],
+  ["with RST", (client) => client.reset()],
+  ["by closing its own side", (client) => client.halfClose()],
+];
+
+it.each(leavings)("F20 a client that leaves %s before the first byte", async (_, leave) => {
+  const of = await product(() => {});
+  for (const stream of [true, false]) {
+    const before = of.upstream.requests.length;
+    const client = await of.post({ stream });
+    await asked(of, before + 1);
+    leave(client);
+    await of.settled(before + 1);
+    await of.upstream.requests.at(-1)?.closed;
+    client.close();
+  }
+  for (const step of await of.steps())
+    expect(step).toMatchObject({ outcome: "cancelled", reason: "client_closed" });
+  expect(await endings(of)).toMatchObject([
+    { usageBasis: "estimated", usage: { completionTokens: 0 } },
+  ]);
+  await expectWhole(of);
+});
+
+it("F20 a client that leaves before the first byte is read for where answers are drained", async () => {
+  const go = Promise.withResolvers<void>();
+  const of = await product(
+    async ({ send }) => {
+      await go.promise;
+      await send(streamHead + chunked(text("Hello") + finish + usage(7, 9) + done) + lastChunk);
+    },
+    { gateway: { onDisconnect: "drain" } },
+  );
+  const client = await of.post({ stream: true });
+  await asked(of);
+  client.reset();
+  await noticed();
+  go.resolve();
+  await of.settled(1);
+  expect(await of.steps()).toMatchObject([{ outcome: "completed", reason: "client_closed" }]);
+  expect(await endings(of)).toMatchObject([
+    { usageBasis: "reported", usage: { promptTokens: 7, completionTokens: 9 } },
+  ]);
+  await expectWhole(of);
+});
+
+const words = ["One ", "two ", "three ", "four "];
+
+it("F21 a client that leaves after any chunk pays for what was received until then", async () => {
+  for (let seen = 1; seen <= words.length; seen++)
+    for (const [, leave] of leavings) {
+      const of = await product(async ({ send }) => {
+        await send(streamHead);
+        for (const word of words.slice(0, seen)) await send(chunked(text(word)));
+      });
+      const client = await of.post({ stream: true });
+      await client.until(words[seen - 1] ?? "");
+      leave(client);
+      await of.settled(1);
+      await of.upstream.requests[0]?.closed;
+      client.close();
+      const said = words.slice(0, seen).join("");
+      const [step] = await of.steps();
+      expect(step?.outcome).toBe("cancelled");
+      const contents = await of.store.steps.contents(null, step?.id ?? "");
+      expect(Buffer.from(contents?.reply ?? []).toString()).toContain(said);
+      expect(await endings(of)).toMatchObject([
+        { usageBasis: "estimated", usage: { completionTokens: Math.ceil(said.length / 3) } },
+      ]);
+      await expectWhole(of);
+    }
+});
+
+it("F21 a client that leaves in mid stream is read for to the end, or to the bound of that", async () => {
+  for (const ends of [true, false]) {
+    const go = Promise.withResolvers<void>();
+    const of = await product(
+      async ({ send }) => {
+        await send(streamHead + chunked(text("Half")));
+        await go.promise;
+        if (ends) await send(chunked(text(" more") + finish + usage(7, 9) + done) + lastChunk);
+      },
+      { gateway: { onDisconnect: "drain", deadlines: { drain: "20s" } } },
+    );
+    const client = await of.post({ stream: true });
+    await client.until("Half");
+    client.reset();
+    await noticed();
+    go.resolve();
+    if (!ends) of.clock.push(21_000);
+    await of.settled(1);
+    expect(await endings(of)).toMatchObject([
+      ends
+        ? {
+            outcome: "completed",
+            reason: "client_closed",
+            usageBasis: "reported",
+            usage: { completionTokens: 9 },
+          }
+        : { outcome: "cancelled", usageBasis: "estimated", usage: { completionTokens: 2 } },
+    ]);
+    await expectWhole(of);
+  }
+});
+
+/** A reset on this machine is there at once; the server sees it when the event loop next asks. */
+async function noticed(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+}
+
+it("F22 a client that leaves while the settlement is written has had a complete answer", async () => {
+  let settling: RunningFault | undefined;
+  const of = await product(good, {
+    around: (store) => {
+      const faulty = faultyStore(store, {
+        on: { verb: "settleStep", nth: 1, when: "before", does: "wait" },
+      });
+      settling = faulty.fault;
+      return faulty.store;
+    },
+  });
+  const client = await of.post({ stream: true });
+  await client.until("there");
+  await settling?.reached();
+  expect(client.received()).not.toContain("[DONE]");
+  expect(client.received()).not.toContain('"finish_reason":"stop"');
+  client.reset();
+  await noticed();
+  settling?.release();
+  await of.settled(1);
+  expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
+  await expectWhole(of);
+});
+
+it("F23 a silent stream is kept open by comments every 15 seconds", async () => {
+  const of = await product(async ({ send }) => {
+    await send(streamHead + chunked(text("Half")));
+  });
+  const client = await of.post({ stream: true });
+  await client.until("Half");
+  for (let beat = 1; beat <= 3; beat++) {
+    of.clock.push(15_000);
+    while (client.received().split(": ping").length <= beat) await nextTurn();
+  }
+  client.reset();
+  await of.settled(1);
+  await expectWhole(of);
+});
+
+it("F23 a client that vanished without a word is cut off when nothing of its stream is taken", async () => {
+  const of = await product(flood, { server: { limits: { writeStall: 150 } } });
+  const client = await of.post({ stream: true });
+  await client.until("xxxx");
+  client.pause();
+  await of.settled(1);
+  expect(await of.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
+  await of.upstream.requests[0]?.closed;
+  client.close();
+  await expectWhole(of);
+});
+
+it("F24 an upstream is paused while its reader is slow, and goes on when it reads again", async () => {
+  const pieces = 500;
+  let sent = 0;
+  const of = await product(async ({ send }) => {
+    await send(streamHead);
+    for (; sent < pieces; sent++) await send(chunked(text("x".repeat(65_536))));
+    await send(chunked(finish + usage(1, 2) + done) + lastChunk);
+  });
+  const client = await of.post({ stream: true });
+  await client.until("xxxx");
+  client.pause();
+  await standsStill(() => sent);
+  expect(sent).toBeLessThan(pieces * 0.8);
+  expect((await of.steps())[0]?.outcome).toBeNull();
+  client.resume();
+  const { text: said, done: isDone } = readStream(readAnswer(await client.ended()));
+  expect(said.length).toBe(pieces * 65_536);
+  expect(isDone).toBe(true);
+  await expectWhole(of);
+}, 30_000);
+
+/** Resolves when a count has not moved for a tenth of a second: the buffers of the system are full. */
+async function standsStill(count: () => number): Promise<void> {
+  for (let before = -1; before !== count(); ) {
+    before = count();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** Sends text until its connection is gone. */
+async function flood({
+  send,
+  closed,
+}: {
+  readonly send: (bytes: string) => Promise<void>;
+  readonly closed: Promise<void>;
+}): Promise<void> {
+  let isOpen = true;
+  void closed.then(() => {
+    isOpen = false;
+  });
+  await send(streamHead);
+  while (isOpen) await send(chunked(text("x".repeat(65_536))));
+}

@@ -1,0 +1,73 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Attempt, AttemptEnd } from "@tollgate/core/store";
+import { expect, onTestFinished } from "vitest";
+import { openProduct, type Product, type ProductOptions } from "../src/product.ts";
+import { type ReadAnswer, readStream } from "../src/read-answer.ts";
+import { chunked, goodAnswer, lastChunk, streamHead } from "../src/upstream-bytes.ts";
+
+type Script = Parameters<typeof openProduct>[0];
+
+/** A product that is closed when the test ends. */
+export async function product(script: Script, options?: ProductOptions): Promise<Product> {
+  const opened = await openProduct(script, options);
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+/** An upstream that answers every request with these bytes, and leaves the connection as it is. */
+export const answering =
+  (bytes: string): Script =>
+  ({ send }) =>
+    send(bytes);
+
+/** An upstream that streams these events in one piece and ends the answer as it should. */
+export const streaming = (events: string): Script =>
+  answering(streamHead + chunked(events) + lastChunk);
+
+/** An upstream that answers as it should. */
+export const good: Script = ({ send, body }) => send(goodAnswer(body));
+
+/** Resolves when so many requests have reached the upstream. */
+export async function asked({ upstream }: Product, requests = 1): Promise<void> {
+  while (upstream.requests.length < requests) await nextTurn();
+}
+
+/** How the attempts of the first Step ended, one after the other. */
+export async function endings(of: Product, step = 0): Promise<readonly AttemptEnd[]> {
+  const attempts: readonly Attempt[] = (await of.steps())[step]?.attempts ?? [];
+  return attempts.flatMap(({ end }) => end ?? []);
+}
+
+/** What every row of the matrix ends with: one usage record each, nothing held, the evidence whole, nothing left over. */
+export async function expectWhole(of: Product): Promise<void> {
+  expect(await of.problems()).toEqual([]);
+  of.heal();
+  const next = await of.ask();
+  expect(next.status).toBe(200);
+  expect(next.whole).toBe(true);
+  expect(await of.problems()).toEqual([]);
+  // One connection may be kept; what broke is closed.
+  while (of.upstream.connections.open > 1) await closing(of);
+  expect(of.clock.timers()).toBeLessThanOrEqual(lastingTimers);
+}
+
+/** The lease's, and that of the keys' last use. */
+const lastingTimers = 2;
+
+function closing({ upstream }: Product): Promise<unknown> {
+  return Promise.any(upstream.requests.slice(0, -1).map(({ closed }) => closed));
+}
+
+/** A stream that failed after its headers: an error, then `[DONE]`, and no finish reason that nobody gave. */
+export function expectFailedStream(answer: ReadAnswer, code = "upstream_error"): void {
+  const { error, done, finishReason } = readStream(answer);
+  expect(answer.status).toBe(200);
+  expect(error).toMatchObject({ code });
+  expect(finishReason).toBeNull();
+  expect(done).toBe(true);
+}
+
+/** The code of a plain error. */
+export function codeOf(answer: ReadAnswer): unknown {
+  return JSON.parse(answer.body).error.code;
+}

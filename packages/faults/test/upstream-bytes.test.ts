@@ -1,0 +1,176 @@
+import { expect, it } from "vitest";
+import { readAnswer, readStream } from "../src/read-answer.ts";
+import {
+  chunked,
+  data,
+  done,
+  finish,
+  lastChunk,
+  openHead,
+  plainAnswer,
+  streamHead,
+  text,
+  usage,
+} from "../src/upstream-bytes.ts";
+import { endings, expectFailedStream, expectWhole, product, streaming } from "./fixture.ts";
+
+const complete = { finishReason: "stop", error: null, done: true };
+
+it("F9 noise between events is skipped", async () => {
+  for (const events of [
+    `\ufeff: a comment\n\n${text("Hi")}data:\n\nevent: nothing\n\nid: 7\nretry: 10\n\n${finish}${done}`,
+    (text("Hi") + finish + done).replaceAll("\n", "\r"),
+    (text("Hi") + finish + done).replaceAll("\n", "\r\n"),
+    `${text("Hi")}unknown: field\n\n${finish}${done}`,
+  ]) {
+    const of = await product(streaming(events));
+    const answer = await of.ask({ stream: true });
+    expect(readStream(answer)).toEqual({ text: "Hi", ...complete });
+    expect(answer.body).not.toContain("a comment");
+    await expectWhole(of);
+  }
+});
+
+it("F9 an event that is not JSON fails the answer and is never passed on", async () => {
+  for (const event of ["data: {broken\n\n", "data: plain text\n\n", "data: 7\n\n"]) {
+    const of = await product(streaming(text("Half") + event + finish + done));
+    const answer = await of.ask({ stream: true });
+    expectFailedStream(answer);
+    expect(answer.body).not.toContain(event);
+    await expectWhole(of);
+  }
+});
+
+const letters = "añ€😀z";
+
+it("F10 bytes of one character may arrive apart", async () => {
+  const events = Buffer.from(text(letters) + finish + usage(1, 2) + done);
+  const from = events.indexOf(letters);
+  let at = from;
+  const of = await product(async ({ send, end }) => {
+    await send(Buffer.concat([Buffer.from(openHead), events.subarray(0, at)]));
+    await send(events.subarray(at));
+    end();
+  });
+  for (; at <= from + Buffer.byteLength(letters); at++) {
+    const answer = await of.ask({ stream: true });
+    expect(readStream(answer), `cut at byte ${at}`).toEqual({ text: letters, ...complete });
+  }
+  await expectWhole(of);
+});
+
+it("F10 bytes that are not UTF-8 fail the answer", async () => {
+  const broken = Buffer.from(text("x@y"));
+  broken[broken.indexOf("@")] = 0xff;
+  const seen = Promise.withResolvers<void>();
+  const of = await product(async ({ send, end }) => {
+    await send(openHead + text("Half"));
+    await seen.promise;
+    await send(Buffer.concat([broken, Buffer.from(finish + done)]));
+    end();
+  });
+  const client = await of.post({ stream: true });
+  await client.until("Half");
+  seen.resolve();
+  const answer = readAnswer(await client.ended());
+  expectFailedStream(answer);
+  expect(answer.body).not.toContain("\ufffd");
+  await expectWhole(of);
+});
+
+const fragment = (index: number, call: object): string =>
+  data({ choices: [{ index: 0, delta: { tool_calls: [{ index, ...call }] } }] });
+
+it("F11 what is forwarded is what is stored, and fragments of tool calls go by their index", async () => {
+  const of = await product(
+    streaming(
+      text("A") +
+        text("A") +
+        fragment(1, { id: "call-b", function: { name: "second", arguments: '{"b":' } }) +
+        fragment(0, { id: "call-a", function: { name: "first", arguments: '{"a":' } }) +
+        fragment(1, { function: { arguments: "2}" } }) +
+        fragment(0, { function: { arguments: "1}" } }) +
+        finish +
+        finish +
+        done +
+        done,
+    ),
+  );
+  const answer = await of.ask({ stream: true });
+  expect(readStream(answer)).toEqual({ text: "AA", ...complete });
+  const [step] = await of.steps();
+  const contents = await of.store.steps.contents(null, step?.id ?? "");
+  const [reply] = JSON.parse(Buffer.from(contents?.reply ?? []).toString());
+  expect(reply.content).toBe("AA");
+  const calls: readonly { readonly function: unknown }[] = reply.tool_calls;
+  expect(calls.map((call) => call.function)).toEqual(
+    expect.arrayContaining([
+      { name: "first", arguments: '{"a":1}' },
+      { name: "second", arguments: '{"b":2}' },
+    ]),
+  );
+  await expectWhole(of);
+});
+
+it("F12 an event without end is cut off at its limit, and so is an answer of endless events", async () => {
+  for (const [limits, piece] of [
+    [{ upstreamEventBytes: 65_536 }, "x".repeat(16_384)],
+    [{ upstreamBytes: 65_536 }, `${text("x")}\n\n`.repeat(100)],
+  ] as const) {
+    const of = await product(
+      async ({ send, closed }) => {
+        let isOpen = true;
+        void closed.then(() => {
+          isOpen = false;
+        });
+        await send(`${openHead}${text("Half")}data: `);
+        while (isOpen) await send(piece);
+      },
+      { gateway: { limits } },
+    );
+    expectFailedStream(await of.ask({ stream: true }));
+    await of.upstream.requests[0]?.closed;
+    await expectWhole(of);
+  }
+});
+
+it("F13 without usage the answer is complete and its usage estimated", async () => {
+  const of = await product(({ send, body }) =>
+    send(
+      body.includes('"stream":true')
+        ? streamHead + chunked(text("Hello") + finish + done) + lastChunk
+        : plainAnswer("Hello", null),
+    ),
+  );
+  for (const [step, stream] of [true, false].entries()) {
+    const answer = await of.ask({
+      stream,
+      ...(stream ? { stream_options: { include_usage: true } } : {}),
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.body).not.toContain("prompt_tokens_details");
+    const [end] = await endings(of, step);
+    expect(end).toMatchObject({ usageBasis: "estimated", usage: { completionTokens: 2 } });
+    expect(answer.body).toContain(`"prompt_tokens":${end?.usage.promptTokens}`);
+  }
+  await expectWhole(of);
+});
+
+it("F14 the last usage counts, never the sum, and figures that cannot be are not believed", async () => {
+  const base = (last: string): string => text("Hello") + last + finish;
+  for (const [events, expected] of [
+    [base(usage(10, 1) + usage(10, 2)) + usage(10, 3), { completionTokens: 3, basis: "reported" }],
+    [usage(10, 4) + base(""), { completionTokens: 4, basis: "reported" }],
+    [base("") + usage(10, -5), { completionTokens: 2, basis: "estimated" }],
+    [base("") + usage(10, 1e15), { completionTokens: 2, basis: "estimated" }],
+    [base("") + usage(10, 0), { completionTokens: 0, basis: "reported" }],
+  ] as const) {
+    const of = await product(streaming(events + done));
+    await of.ask({ stream: true });
+    const [end, ...more] = await endings(of);
+    expect(more).toEqual([]);
+    expect(end?.usage.completionTokens).toBe(expected.completionTokens);
+    expect(end?.usageBasis).toBe(expected.basis);
+    await expectWhole(of);
+  }
+});

@@ -1,0 +1,153 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { readAnswer } from "../src/read-answer.ts";
+import {
+  chunked,
+  goodAnswer,
+  goodEvents,
+  lastChunk,
+  streamHead,
+  text,
+} from "../src/upstream-bytes.ts";
+import {
+  answering,
+  asked,
+  codeOf,
+  endings,
+  expectFailedStream,
+  expectWhole,
+  good,
+  product,
+} from "./fixture.ts";
+
+const nothingUsed = { costNanoUsd: 0, usage: { totalTokens: 0 }, usageBasis: "reported" };
+const estimated = { usageBasis: "estimated", priceSource: "custom" };
+
+it("F1 a refused connection is tried again, and costs nothing when it stays refused", async () => {
+  const closed = createServer();
+  await once(closed.listen(0, "127.0.0.1"), "listening");
+  const address = closed.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  await new Promise((resolve) => closed.close(resolve));
+  const of = await product(good, {
+    baseURL: `http://127.0.0.1:${port}/v1`,
+    gateway: { retries: { most: 1, backoff: 1 } },
+  });
+  for (const stream of [false, true]) {
+    const answer = await of.ask({ stream });
+    expect(answer.status).toBe(502);
+    expect(codeOf(answer)).toBe("upstream_error");
+    expect(answer.headers["x-should-retry"]).toBe("true");
+  }
+  for (const step of [0, 1]) {
+    const ends = await endings(of, step);
+    expect(ends).toHaveLength(2);
+    for (const end of ends)
+      expect(end).toMatchObject({ ...nothingUsed, reason: "connection_refused" });
+  }
+  expect(await of.problems()).toEqual([]);
+});
+
+it("F2 a request whose fate is unknown is not sent again, and its usage is estimated", async () => {
+  for (const end of ["reset", "end"] as const) {
+    const of = await product((exchange) => exchange[end](), {
+      gateway: { retries: { most: 2, backoff: 1 } },
+    });
+    const answer = await of.ask();
+    expect(answer.status).toBe(502);
+    expect(answer.headers["x-should-retry"]).toBe("false");
+    expect(of.upstream.requests).toHaveLength(1);
+    const [attempt, ...more] = await endings(of);
+    expect(more).toEqual([]);
+    expect(attempt).toMatchObject({ ...estimated, outcome: "failed" });
+    expect(attempt?.usage.promptTokens).toBeGreaterThan(0);
+    expect(attempt?.usage.completionTokens).toBe(0);
+    await expectWhole(of);
+  }
+});
+
+it("F2 a request whose fate is unknown is sent again where duplicates are allowed", async () => {
+  const of = await product(
+    (exchange, number) =>
+      number === 1 ? exchange.reset() : exchange.send(goodAnswer(exchange.body)),
+    { gateway: { retries: { most: 2, backoff: 1, allowDuplicates: true } } },
+  );
+  expect((await of.ask()).status).toBe(200);
+  expect(await endings(of)).toMatchObject([
+    { ...estimated, outcome: "failed" },
+    { outcome: "completed" },
+  ]);
+  await expectWhole(of);
+});
+
+it("F3 a host without a name, or without TLS, gets nothing and costs nothing", async () => {
+  const speaker = createServer((socket) => socket.on("error", () => {}).end("220 hello\r\n"));
+  await once(speaker.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void speaker.close());
+  const address = speaker.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  for (const [baseURL, reason] of [
+    [`http://${"x".repeat(64)}.invalid/v1`, "dns_failed"],
+    [`https://127.0.0.1:${port}/v1`, "tls_failed"],
+  ] as const) {
+    const of = await product(good, { baseURL });
+    const answer = await of.ask({ stream: true });
+    expect(answer.status).toBe(502);
+    expect(answer.headers["x-should-retry"]).toBe("true");
+    expect(await endings(of)).toMatchObject([{ ...nothingUsed, reason }]);
+    expect(await of.problems()).toEqual([]);
+  }
+});
+
+it("F4 an upstream that says nothing is given up with 504 before the headers", async () => {
+  const of = await product(() => {}, {
+    gateway: { deadlines: { firstByte: "100s" } },
+  });
+  const answer = of.ask();
+  await asked(of);
+  of.clock.push(101_000);
+  expect((await answer).status).toBe(504);
+  expect(await endings(of)).toMatchObject([{ ...estimated, reason: "silent" }]);
+  await of.upstream.requests[0]?.closed;
+  await expectWhole(of);
+});
+
+it("F4 an upstream that falls silent in mid body ends the stream with an error", async () => {
+  const of = await product(answering(streamHead + chunked(text("Half"))), {
+    gateway: { deadlines: { idle: "50s" } },
+  });
+  const client = await of.post({ stream: true });
+  await client.until("Half");
+  of.clock.push(51_000);
+  expectFailedStream(readAnswer(await client.ended()));
+  await of.upstream.requests[0]?.closed;
+  await expectWhole(of);
+});
+
+it("F4 an answer that never ends is ended by the deadline of the whole", async () => {
+  const of = await product(answering(streamHead + chunked(text("Half"))), {
+    gateway: { deadlines: { idle: "2h", total: "1h" } },
+  });
+  const answer = of.ask({ stream: false });
+  await asked(of);
+  of.clock.push(3_601_000);
+  expect((await answer).status).toBe(504);
+  expect(await endings(of)).toMatchObject([{ reason: "deadline" }]);
+  await expectWhole(of);
+});
+
+it("F4 a slow but living upstream is waited for", async () => {
+  const go = Promise.withResolvers<void>();
+  const of = await product(async ({ send }) => {
+    await send(streamHead);
+    await go.promise;
+    await send(chunked(goodEvents) + lastChunk);
+  });
+  const answer = of.ask({ stream: true });
+  await asked(of);
+  of.clock.push(59_000);
+  go.resolve();
+  expect((await answer).status).toBe(200);
+  await expectWhole(of);
+});

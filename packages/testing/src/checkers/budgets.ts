@@ -1,0 +1,100 @@
+import type { BudgetCounterKey, EvidenceLeaf, Hold } from "@tollgate/core/store";
+import type { StoreDump } from "./dump.ts";
+import { factsOf, leafFacts, leafHolds } from "./leaf-facts.ts";
+
+interface Account {
+  readonly hold: Hold;
+  settled: number;
+  held: number;
+  /** What was charged beyond what was held: a provider used more than it was asked to. */
+  overage: number;
+}
+
+interface Running {
+  holds: readonly Hold[];
+  usd: number;
+  tokens: number;
+}
+
+/**
+ * Replays every hold and every charge of the evidence in the order they were written. At each hold of a hard budget what is
+ * settled and held fits its limit, apart from what a provider used beyond a hold; at the end the counters are the sums.
+ */
+export function checkBudgets({ leaves, counters }: StoreDump): readonly string[] {
+  const accounts = new Map<string, Account>();
+  const running = new Map<string, Running>();
+  const problems = leaves.flatMap((leaf) => replay(leaf, accounts, running));
+  const known = new Map(counters.map((counter) => [counterName(counter), counter]));
+  for (const [name, { settled, held }] of accounts) {
+    const counter = known.get(name);
+    if (counter?.settled !== settled || counter.held !== held)
+      problems.push(
+        `Counter ${name}: ${counter?.settled} settled and ${counter?.held} held, but its records say ${settled} and ${held}`,
+      );
+  }
+  return problems;
+}
+
+function replay(
+  leaf: EvidenceLeaf,
+  accounts: Map<string, Account>,
+  running: Map<string, Running>,
+): string[] {
+  const facts = leafFacts(leaf);
+  const step = String(facts["step"]);
+  const now = running.get(step) ?? { holds: [], usd: 0, tokens: 0 };
+  running.set(step, now);
+  switch (leaf.kind) {
+    case "step.opened":
+      return take(leaf, now, accounts);
+    case "attempt.opened":
+      charge(now, facts["ended"]);
+      if (facts["holds"] === null) return [];
+      settle(now, accounts);
+      return take(leaf, now, accounts);
+    case "step.settled":
+      charge(now, facts["attempt"]);
+      settle(now, accounts);
+      return [];
+    default:
+      return [];
+  }
+}
+
+function take(leaf: EvidenceLeaf, now: Running, accounts: Map<string, Account>): string[] {
+  now.holds = leafHolds(leaf);
+  return now.holds.flatMap((hold) => {
+    const name = counterName(hold);
+    const account = accounts.get(name) ?? { hold, settled: 0, held: 0, overage: 0 };
+    accounts.set(name, account);
+    account.held += hold.amount;
+    const used = account.settled + account.held - account.overage;
+    return hold.mode === "soft" || used <= hold.limit
+      ? []
+      : [`Counter ${name}: ${used} settled and held against a limit of ${hold.limit}`];
+  });
+}
+
+function charge(now: Running, ended: unknown): void {
+  const { costNanoUsd, usage } = factsOf(ended);
+  now.usd += Number(costNanoUsd ?? 0);
+  now.tokens += Number(factsOf(usage)["totalTokens"] ?? 0);
+}
+
+function settle(now: Running, accounts: Map<string, Account>): void {
+  for (const hold of now.holds) {
+    const account = accounts.get(counterName(hold));
+    if (!account) continue;
+    const spent = { requests: hold.amount, usd: now.usd, tokens: now.tokens }[hold.unit];
+    account.held -= hold.amount;
+    account.settled += spent;
+    account.overage += Math.max(0, spent - hold.amount);
+  }
+  now.holds = [];
+  now.usd = 0;
+  now.tokens = 0;
+}
+
+function counterName({ budgetId, subject, periodStart }: BudgetCounterKey): string {
+  return JSON.stringify([budgetId, subject, periodStart]);
+}

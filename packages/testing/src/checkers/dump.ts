@@ -1,0 +1,108 @@
+import type { Activity } from "@tollgate/core";
+import type {
+  BudgetCounter,
+  EvidenceLeaf,
+  PolicyDecision,
+  Session,
+  Step,
+  Store,
+  StorePage,
+  StorePaging,
+  TranscriptPart,
+} from "@tollgate/core/store";
+import { leafHolds } from "./leaf-facts.ts";
+
+/** Everything that can be read of what a store keeps of some organizations. */
+export interface StoreDump {
+  /** When it was read, on the gateway's clock. */
+  readonly at: number;
+  readonly steps: readonly Step[];
+  readonly decisions: readonly PolicyDecision[];
+  /** Each organization's leaves in the order they were written. */
+  readonly leaves: readonly EvidenceLeaf[];
+  /** The counters of every budget that a leaf names. */
+  readonly counters: readonly BudgetCounter[];
+  /** Open Steps that no process will settle. */
+  readonly lapsedSteps: readonly string[];
+  readonly sessions: readonly SessionDump[];
+  /** Step ids of the activity records. */
+  readonly activity: readonly string[];
+}
+
+/** A Session and its transcript. */
+export interface SessionDump {
+  readonly session: Session;
+  readonly parts: readonly TranscriptPart[];
+}
+
+/** What to dump, and when it is. */
+export interface DumpQuery {
+  readonly organizations: readonly string[];
+  /** Milliseconds since the epoch, on the gateway's clock. */
+  readonly at: number;
+  /** `gateway.activity` */
+  readonly activity: Activity;
+}
+
+/** Reads a dump. Nothing else may write meanwhile: its parts are read one after the other. */
+export async function dumpStore(store: Store, query: DumpQuery): Promise<StoreDump> {
+  const { organizations, at, activity } = query;
+  const ofEach = async <Row>(read: (organizationId: string) => Promise<readonly Row[]>) =>
+    (await Promise.all(organizations.map(read))).flat();
+  const leaves = await ofEach((organizationId) =>
+    everyRow((paging) => store.evidence.list({ organizationId }, paging)),
+  );
+  const sessions = await ofEach((organizationId) =>
+    everyRow((paging) => store.sessions.list({ organizationId }, paging)),
+  );
+  const lapsed = await store.lapsedSteps({ at, limit: 100_000 });
+  return {
+    at,
+    leaves,
+    steps: await ofEach((organizationId) =>
+      everyRow((paging) => store.steps.list({ organizationId }, paging)),
+    ),
+    decisions: await ofEach((organizationId) =>
+      everyRow((paging) => store.decisions.list({ organizationId }, paging)),
+    ),
+    counters: await countersOf(store, leaves),
+    lapsedSteps: lapsed.map(({ step }) => step.id),
+    sessions: await Promise.all(sessions.map((session) => sessionDump(store, session))),
+    activity: await ofEach((organizationId) => activityOf(activity, organizationId)),
+  };
+}
+
+async function countersOf(
+  store: Store,
+  leaves: readonly EvidenceLeaf[],
+): Promise<readonly BudgetCounter[]> {
+  const ids = new Set(leaves.flatMap(leafHolds).map(({ budgetId }) => budgetId));
+  const counters = [...ids].map((budgetId) =>
+    everyRow((paging) => store.budgets.counters({ budgetId }, paging)),
+  );
+  return (await Promise.all(counters)).flat();
+}
+
+async function sessionDump(store: Store, session: Session): Promise<SessionDump> {
+  const parts = await store.sessions.transcript(session.organizationId, session.id);
+  return { session, parts: parts ?? [] };
+}
+
+async function activityOf(activity: Activity, organizationId: string): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for await (const { id } of activity.list({ organizationId }, { limit: 1_000 })) ids.push(id);
+  return ids;
+}
+
+async function everyRow<Row>(
+  read: (paging: StorePaging) => Promise<StorePage<Row>>,
+): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: StorePage<Row> = await read({ cursor, limit: 1_000 });
+    rows.push(...page.data);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return rows;
+}

@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { type FromProcess, isMessage, type ToProcess } from "./process-messages.ts";
+
+/** A gateway in a process of its own, with real signals and barriers between the two. */
+export interface GatewayProcess {
+  /** Where it listens. */
+  readonly url: string;
+  /** Runs one of the process's commands and gives its result. */
+  command(name: string, value?: unknown): Promise<unknown>;
+  /** Resolves when the process stands at this barrier. */
+  reached(barrier: string): Promise<void>;
+  /** Lets the process go on from the barrier. */
+  release(barrier: string): void;
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** SIGSTOP and SIGCONT. */
+  pause(): void;
+  resume(): void;
+  /** SIGTERM; resolves with the exit code when the process has ended by itself. */
+  stop(): Promise<number | null>;
+}
+
+const longestStart = 30_000;
+const fromProcess = { listening: true, reached: true, answered: true, failed: true } as const;
+
+/**
+ * Starts a script that calls `serveAsProcess` and resolves when it listens. The process ends with this one, whatever
+ * way this one ends.
+ * @throws Error when the script does not listen within 30 seconds, or ends before
+ */
+export async function spawnGateway(script: URL, settings: unknown): Promise<GatewayProcess> {
+  const child = spawn(
+    process.execPath,
+    ["--conditions=tollgate-source", "--no-warnings", fileURLToPath(script)],
+    { stdio: ["ignore", "inherit", "inherit", "ipc"] },
+  );
+  const conversation = converse(child);
+  const expired = setTimeout(() => child.kill("SIGKILL"), longestStart);
+  conversation.tell({ type: "start", settings });
+  const url = await conversation.listening.finally(() => clearTimeout(expired));
+  const gone = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  };
+  return {
+    url,
+    command: conversation.command,
+    reached: conversation.reached,
+    release: (barrier) => conversation.tell({ type: "release", barrier }),
+    kill: () => gone("SIGKILL"),
+    pause: () => void child.kill("SIGSTOP"),
+    resume: () => void child.kill("SIGCONT"),
+    async stop() {
+      await gone("SIGTERM");
+      return child.exitCode;
+    },
+  };
+}
+
+interface Conversation extends Pick<GatewayProcess, "command" | "reached"> {
+  readonly listening: Promise<string>;
+  tell(message: ToProcess): void;
+}
+
+function converse(child: ChildProcess): Conversation {
+  const listening = Promise.withResolvers<string>();
+  const barriers = new Map<string, PromiseWithResolvers<void>>();
+  const answers = new Map<number, PromiseWithResolvers<unknown>>();
+  let commands = 0;
+
+  const barrierOf = (name: string): PromiseWithResolvers<void> => {
+    const known = barriers.get(name) ?? Promise.withResolvers<void>();
+    known.promise.catch(() => {});
+    barriers.set(name, known);
+    return known;
+  };
+  const hear = (message: FromProcess): void => {
+    if (message.type === "listening") listening.resolve(message.url);
+    else if (message.type === "reached") barrierOf(message.barrier).resolve();
+    else if (message.type === "answered") answers.get(message.id)?.resolve(message.value);
+    else answers.get(message.id)?.reject(new Error(message.message));
+  };
+  const tell = (message: ToProcess): void => {
+    if (child.connected) child.send(message, () => {});
+  };
+  child.on("message", (message: unknown) => {
+    if (isMessage<FromProcess>(message, fromProcess)) hear(message);
+  });
+  child.on("exit", (code, signal) => {
+    const ended = new Error(`The gateway process ended (${signal ?? code}).`);
+    listening.reject(ended);
+    for (const waiting of [...barriers.values(), ...answers.values()]) waiting.reject(ended);
+  });
+
+  return {
+    listening: listening.promise,
+    tell,
+    reached: (barrier) => barrierOf(barrier).promise,
+    command(name, value = null) {
+      const id = ++commands;
+      const answer = Promise.withResolvers<unknown>();
+      answers.set(id, answer);
+      tell({ type: "command", id, name, value });
+      return answer.promise.finally(() => answers.delete(id));
+    },
+  };
+}

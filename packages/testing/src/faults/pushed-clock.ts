@@ -1,0 +1,59 @@
+import type { Clock } from "@tollgate/core";
+
+/** The machine's time, and a test that can push it forward. */
+export interface PushedClock extends Clock {
+  /** Moves both times on at once; timers that fall due run, the earliest first. */
+  push(milliseconds: number): void;
+  /** How many timers wait. */
+  timers(): number;
+}
+
+interface Timer {
+  readonly at: number;
+  readonly run: () => void;
+  cancel: () => void;
+}
+
+/**
+ * A clock for tests over real sockets and files, where time has to pass by itself: it runs like the machine's, and a
+ * test pushes it over a deadline instead of waiting for it.
+ */
+export function pushedClock(): PushedClock {
+  const timers = new Set<Timer>();
+  let pushed = 0;
+  const monotonic = (): number => performance.now() + pushed;
+
+  const arm = (timer: Timer): void => {
+    const handle = setTimeout(() => fire(timer), Math.max(0, timer.at - monotonic()));
+    handle.unref();
+    timer.cancel = () => clearTimeout(handle);
+  };
+  const fire = (timer: Timer): void => {
+    timer.cancel();
+    if (timers.delete(timer)) timer.run();
+  };
+
+  return {
+    now: () => Date.now() + pushed,
+    monotonic,
+    after(milliseconds, run) {
+      const timer: Timer = { at: monotonic() + milliseconds, run, cancel: () => {} };
+      timers.add(timer);
+      arm(timer);
+      return () => {
+        timer.cancel();
+        timers.delete(timer);
+      };
+    },
+    push(milliseconds) {
+      pushed += milliseconds;
+      const due = [...timers].filter(({ at }) => at <= monotonic());
+      for (const timer of due.sort((a, b) => a.at - b.at)) fire(timer);
+      for (const timer of timers) {
+        timer.cancel();
+        arm(timer);
+      }
+    },
+    timers: () => timers.size,
+  };
+}

@@ -1,0 +1,89 @@
+import type { Store } from "@tollgate/core/store";
+import { createBarrier, type Hold } from "../hold.ts";
+
+/** The verbs of a store that a fault can befall. */
+export type StoreVerb =
+  | "migrate"
+  | "openStep"
+  | "openAttempt"
+  | "settleStep"
+  | "recordRefusal"
+  | "renewLease"
+  | "lapsedSteps";
+
+/** What goes wrong, and at which call. */
+export interface StoreFault {
+  readonly verb: StoreVerb;
+  /** The call it happens at, from 1. */
+  readonly nth: number;
+  /** Before the change, or after it was committed. */
+  readonly when: "before" | "after";
+  /** `fail` rejects; `wait` stands still until it is released, and then goes on. Default `fail`. */
+  readonly does?: "fail" | "wait";
+  /** Whether it happens at every call from then on, until it is mended. Default false. */
+  readonly lasting?: boolean;
+}
+
+/** A fault in the hands of a test: `reached` and `release` are of its `wait`. */
+export interface RunningFault extends Hold {
+  /** From now on the store is whole; what waits goes on. */
+  mend(): void;
+  /** How many calls of the verb there were. */
+  calls(): number;
+}
+
+/**
+ * A store that fails or stands still at one call of one verb, or from it on. Whatever the fault does not name goes to
+ * the store beneath unchanged.
+ */
+export function faultyStore(
+  store: Store,
+  { on }: { readonly on: StoreFault },
+): { readonly store: Store; readonly fault: RunningFault } {
+  const barrier = createBarrier();
+  const endless = new AbortController().signal;
+  let calls = 0;
+  let isMended = false;
+
+  const happens = (call: number): boolean =>
+    !isMended && (on.lasting ? call >= on.nth : call === on.nth);
+  const befall = async (): Promise<void> => {
+    if (on.does === "wait") return barrier.pass(endless);
+    throw new Error(`The store failed ${on.when} call ${calls} of ${on.verb}.`);
+  };
+  const faulty = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+    const isHit = happens(++calls);
+    if (isHit && on.when === "before") await befall();
+    const result = await call();
+    if (isHit && on.when === "after") await befall();
+    return result;
+  };
+
+  return {
+    store: { ...store, ...wrapped(store, on.verb, faulty) },
+    fault: {
+      reached: barrier.reached,
+      release: barrier.release,
+      mend() {
+        isMended = true;
+        barrier.release();
+      },
+      calls: () => calls,
+    },
+  };
+}
+
+type Around = <Result>(call: () => Promise<Result>) => Promise<Result>;
+
+function wrapped(store: Store, verb: StoreVerb, around: Around): Partial<Store> {
+  const verbs: Pick<Store, StoreVerb> = {
+    migrate: () => around(() => store.migrate()),
+    openStep: (intent) => around(() => store.openStep(intent)),
+    openAttempt: (intent) => around(() => store.openAttempt(intent)),
+    settleStep: (settlement) => around(() => store.settleStep(settlement)),
+    recordRefusal: (refusal) => around(() => store.recordRefusal(refusal)),
+    renewLease: (renewal) => around(() => store.renewLease(renewal)),
+    lapsedSteps: (query) => around(() => store.lapsedSteps(query)),
+  };
+  return { [verb]: verbs[verb] };
+}
