@@ -93,9 +93,11 @@ describe("the commands", () => {
     });
   });
 
-  it("migrate and recover", async () => {
+  it("migrate, recover and sweep", async () => {
     expect(await runJson(folder, "migrate")).toEqual({ migrated: true });
     expect(await runJson(folder, "recover")).toEqual({ recovered: 0 });
+    expect(await runJson(folder, "sweep")).toEqual({ removed: 0 });
+    expect((await run(folder, ["sweep"])).output).toBe("Stored responses removed: 0\n");
   });
 });
 

@@ -9,6 +9,7 @@ export function defineMaintenance(program: Command): void {
     .description("create or upgrade what the store keeps; safe at any time")
     .action(migrate);
   program.command("recover").description("settle Steps whose process died").action(recover);
+  program.command("sweep").description("remove stored responses that expired").action(sweep);
 }
 
 async function migrate(_options: unknown, command: Command): Promise<void> {
@@ -24,5 +25,13 @@ async function recover(_options: unknown, command: Command): Promise<void> {
   await withGateway(config, async (gateway) => {
     const recovered = await gateway.recover();
     print(json, { recovered }, `Steps recovered: ${recovered}`);
+  });
+}
+
+async function sweep(_options: unknown, command: Command): Promise<void> {
+  const { config, json } = optionsOf(command);
+  await withGateway(config, async (gateway) => {
+    const removed = await gateway.sweep();
+    print(json, { removed }, `Stored responses removed: ${removed}`);
   });
 }

@@ -130,20 +130,13 @@ function bodyOf(
   return responseBody(head, completion, usage, finishReason, settledAt);
 }
 
-/** The events of section 6.2; the first two come with whatever is written first. */
 function eventWriter(head: ResponseHead): StreamWriter {
-  const events = createEventWriter(head);
-  let hasStarted = false;
-  const start = (): string => {
-    const first = hasStarted ? "" : events.start();
-    hasStarted = true;
-    return first;
-  };
+  const { write, finish, fail } = createEventWriter(head);
   return {
-    write: (batch) => start() + events.write(batch),
+    write,
     finish: ({ completion, usage, finishReason, settledAt }) =>
-      start() + events.finish(completion, usage, finishReason, settledAt),
-    fail: (error) => start() + events.fail(error),
+      finish(completion, usage, finishReason, settledAt),
+    fail,
   };
 }
 
