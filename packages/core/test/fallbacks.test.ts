@@ -108,6 +108,7 @@ describe("fallbacks", () => {
         { id: "one", scope: { model: "test/a/one" }, limit: { requests: 9 }, period: "day" },
         { id: "spare", scope: { gateway: "spare" }, limit: { requests: 9 }, period: "day" },
         { id: "all", limit: { tokens: 10_000 }, period: "day" },
+        { id: "once", limit: { requests: 1 }, period: "day" },
       ],
     });
     test.provider.fail(down);
@@ -121,6 +122,7 @@ describe("fallbacks", () => {
     expect(await status("one")).toEqual([[1, 0]]);
     expect(await status("spare")).toEqual([[0, 1]]);
     expect(await status("all")).toEqual([[0, 20]]);
+    expect(await status("once")).toEqual([[1, 0]]);
     hold.release();
     expect((await answering).status).toBe(200);
     expect([await status("one"), await status("spare"), await status("all")]).toEqual([

@@ -1,0 +1,113 @@
+import { countingIds, createTestGateway, manualClock } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { eventLog } from "./event-log.ts";
+import { stores } from "./stores.ts";
+import { completionOf } from "./wire.ts";
+import { heldOn } from "./written.ts";
+
+const budgets = [{ id: "tokens", limit: { tokens: 100_000 }, period: "day" }] as const;
+
+/** Two gateways on one store. The first's clock stands still: it renews no lease, like a process that is gone. */
+async function oneOfTwoGone(open: (typeof stores)[number][1]) {
+  const store = open();
+  const gone = await createTestGateway({ store, budgets });
+  const log = eventLog();
+  const clock = manualClock();
+  const { observers } = log;
+  const peer = await createTestGateway({ store, clock, ids: countingIds(1), budgets, observers });
+  const { organizationId } = gone.key;
+  const steps = async () => (await peer.gateway.steps.list({ organizationId })).data;
+  return { gone, peer, clock, log, steps };
+}
+
+describe.each(stores)("a Step whose process is gone, on %s", (_, open) => {
+  it("is settled as interrupted by a peer after the lapse, once, and holds nothing", async () => {
+    const { gone, peer, clock, log, steps } = await oneOfTwoGone(open);
+    const hold = gone.provider.hold({ afterEvents: 2 });
+    const answer = await gone.gateway.fetch(gone.chat({ stream: true, max_tokens: 30 }));
+    expect(await heldOn(peer.gateway, "tokens")).toBe(40);
+
+    await clock.advance("14s");
+    expect(await peer.gateway.recover()).toBe(0);
+    expect(await steps()).toMatchObject([{ outcome: "open" }]);
+    await clock.advance("6s");
+    expect(await steps()).toMatchObject([
+      {
+        outcome: "interrupted",
+        reason: "process_lost",
+        usageBasis: "estimated",
+        promptTokens: 10,
+        completionTokens: 30,
+        attempts: [{ outcome: "interrupted" }],
+      },
+    ]);
+    expect((await peer.gateway.budgets.status({ id: "tokens" })).data).toMatchObject([
+      { settled: 40, held: 0 },
+    ]);
+    expect(await peer.gateway.recover()).toBe(0);
+    expect(log.seen.filter(({ type }) => type === "step.settled")).toHaveLength(1);
+
+    // The process was not gone after all: its late settlement changes nothing, and the client is not told it is complete.
+    hold.release();
+    const text = await answer.text();
+    expect(text).toContain("evidence_unavailable");
+    expect(text).not.toContain('"finish_reason":"stop"');
+    expect(await steps()).toMatchObject([{ outcome: "interrupted", completionTokens: 30 }]);
+  });
+
+  it("is estimated from the output its process last recorded", async () => {
+    const { gone, clock, steps } = await oneOfTwoGone(open);
+    gone.provider.hold({ afterEvents: 2 });
+    gone.provider.reply({ text: ["123456789", "x"] });
+    const answer = await gone.gateway.fetch(gone.chat({ stream: true, max_tokens: 30 }));
+    await answer.body?.getReader().read();
+    await gone.clock.advance("5s");
+    await clock.advance("30s");
+    expect(await steps()).toMatchObject([
+      { outcome: "interrupted", promptTokens: 10, completionTokens: 3 },
+    ]);
+  });
+
+  it("is left alone while its process renews its lease, however long it takes", async () => {
+    const store = open();
+    const clock = manualClock();
+    const running = await createTestGateway({ store, clock });
+    const peer = await createTestGateway({ store, clock, ids: countingIds(1) });
+    const hold = running.provider.hold();
+    const answering = running.gateway.fetch(running.chat());
+    await hold.reached();
+    await clock.advance("1m");
+    expect(await peer.gateway.recover()).toBe(0);
+    hold.release();
+    await completionOf(answering);
+  });
+
+  it("is continued by the retry of its client", async () => {
+    const { gone, peer, clock, steps } = await oneOfTwoGone(open);
+    const hold = gone.provider.hold();
+    void gone.gateway.fetch(gone.chat());
+    await hold.reached();
+    await clock.advance("30s");
+    const retry = await completionOf(peer.gateway.fetch(gone.chat()));
+    const [second, first] = await steps();
+    expect([second?.sessionId, second?.turnId]).toEqual([first?.sessionId, first?.turnId]);
+    expect(retry.session_id).toBe(first?.sessionId);
+  });
+
+  it("is settled once by two peers that recover at the same time", async () => {
+    const store = open();
+    const gone = await createTestGateway({ store });
+    const clock = manualClock();
+    const peers = await Promise.all(
+      [1, 2].map((series) =>
+        createTestGateway({ store, clock, ids: countingIds(series), maintenance: false }),
+      ),
+    );
+    const hold = gone.provider.hold();
+    for (let call = 0; call < 5; call++) void gone.gateway.fetch(gone.chat());
+    await hold.reached(5);
+    await clock.advance("16s");
+    const recovered = await Promise.all(peers.map(({ gateway }) => gateway.recover()));
+    expect(recovered.reduce((sum, count) => sum + count, 0)).toBe(5);
+  });
+});
