@@ -23,7 +23,7 @@ export const scenarios: readonly Scenario[] = [
     model: "plain",
     concurrency: 64,
     seconds: 5,
-    warmUpSeconds: 2,
+    warmUpSeconds: 5,
     spreadSeconds: 0,
   },
   {
