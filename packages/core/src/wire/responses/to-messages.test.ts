@@ -1,0 +1,170 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { defaultLimits } from "../../domain/limits.ts";
+import type { Message } from "../../domain/message.ts";
+import { storedInput } from "./input-items.ts";
+import type { InputItem } from "./items.ts";
+import { parseResponse } from "./parse.ts";
+import { toMessages } from "./to-messages.ts";
+
+const itemsOf = (input: unknown): readonly InputItem[] =>
+  parseResponse({ model: "sim/acme/echo", input, previous_response_id: "resp_1" }, defaultLimits)
+    .input;
+const messagesOf = (input: unknown): readonly Message[] => toMessages(itemsOf(input));
+
+const said = (content: unknown) => ({ type: "message", role: "assistant", content });
+const call = (id: string) => ({
+  type: "function_call",
+  call_id: id,
+  name: "look",
+  arguments: "{}",
+});
+const output = (id: string) => ({ type: "function_call_output", call_id: id, output: "A cat." });
+const reasoning = { type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] };
+const toolCall = (id: string) => ({
+  id,
+  type: "function",
+  function: { name: "look", arguments: "{}" },
+});
+const toolMessage = (id: string) => ({ role: "tool", tool_call_id: id, content: "A cat." });
+const text = (words: string) => ({ type: "text", text: words });
+const url = "https://example.com/a.png";
+
+const rows: readonly (readonly [name: string, input: unknown, messages: readonly object[]])[] = [
+  ["a string is a user message", "Hello", [{ role: "user", content: "Hello" }]],
+  [
+    "the roles of the application stay what they are",
+    [
+      { role: "system", content: "Be brief." },
+      { role: "developer", content: [{ type: "input_text", text: "Be kind." }] },
+    ],
+    [
+      { role: "system", content: "Be brief." },
+      { role: "developer", content: "Be kind." },
+    ],
+  ],
+  [
+    "several texts stay apart",
+    [{ role: "system", content: ["a", "b"].map((words) => ({ type: "input_text", text: words })) }],
+    [{ role: "system", content: [text("a"), text("b")] }],
+  ],
+  [
+    "images go as URLs, with the detail that was asked for",
+    [
+      {
+        role: "user",
+        content: [
+          { type: "input_text", text: "Look" },
+          { type: "input_image", image_url: url },
+          { type: "input_image", image_url: url, detail: "high" },
+        ],
+      },
+      { role: "user", content: [{ type: "input_image", image_url: url }] },
+    ],
+    [
+      {
+        role: "user",
+        content: [
+          text("Look"),
+          { type: "image_url", image_url: { url } },
+          { type: "image_url", image_url: { url, detail: "high" } },
+        ],
+      },
+      { role: "user", content: [{ type: "image_url", image_url: { url } }] },
+    ],
+  ],
+  [
+    "a refusal stays one",
+    [said([{ type: "refusal", refusal: "No." }])],
+    [{ role: "assistant", content: [{ type: "refusal", refusal: "No." }] }],
+  ],
+  ["an answer of nothing is still an answer", [said([])], [{ role: "assistant", content: "" }]],
+  [
+    "answers stay apart",
+    [said("a"), said("b")],
+    [
+      { role: "assistant", content: "a" },
+      { role: "assistant", content: "b" },
+    ],
+  ],
+  [
+    "calls in a row and the words before them are one message, whatever was thought between",
+    [
+      reasoning,
+      said("I look."),
+      reasoning,
+      call("1"),
+      reasoning,
+      call("2"),
+      output("1"),
+      output("2"),
+    ],
+    [
+      { role: "assistant", content: "I look.", tool_calls: [toolCall("1"), toolCall("2")] },
+      toolMessage("1"),
+      toolMessage("2"),
+    ],
+  ],
+  [
+    "calls without words have no content",
+    [call("1"), output("1"), call("2"), output("2")],
+    [
+      { role: "assistant", content: null, tool_calls: [toolCall("1")] },
+      toolMessage("1"),
+      { role: "assistant", content: null, tool_calls: [toolCall("2")] },
+      toolMessage("2"),
+    ],
+  ],
+  [
+    "words after a call do not come between it and its output",
+    [call("1"), said("I look."), call("2"), output("1"), output("2")],
+    [
+      { role: "assistant", content: "I look.", tool_calls: [toolCall("1"), toolCall("2")] },
+      toolMessage("1"),
+      toolMessage("2"),
+    ],
+  ],
+  ["reasoning alone is no message", [reasoning], []],
+];
+
+describe("items as messages", () => {
+  it.each(rows)("%s", (_name, input, messages) => {
+    expect(messagesOf(input)).toEqual(messages);
+  });
+
+  it("are the same once the items are stored", () => {
+    for (const [, input] of rows) {
+      const items = itemsOf(input);
+      expect(toMessages(storedInput(items, "resp_1"))).toEqual(toMessages(items));
+    }
+  });
+
+  it("do not stand for references", () => {
+    expect(() => toMessages([{ type: "item_reference", id: "msg_1" }])).toThrow("reference");
+  });
+
+  it("have each call's output after the one message that has the calls", () => {
+    const turn = fc
+      .array(fc.constantFrom("say", "think", "call"), { maxLength: 6 })
+      .map((steps) => [
+        ...steps.map((step, at) =>
+          step === "say" ? said("Well.") : step === "think" ? reasoning : call(String(at)),
+        ),
+        ...steps.flatMap((step, at) => (step === "call" ? output(String(at)) : [])),
+        { role: "user", content: "Go on." },
+      ]);
+    fc.assert(
+      fc.property(fc.array(turn, { minLength: 1, maxLength: 3 }), (turns) => {
+        let open = new Set<string>();
+        for (const message of messagesOf(turns.flat())) {
+          if (message.role === "tool") expect(open.delete(message.tool_call_id)).toBe(true);
+          else expect(open.size).toBe(0);
+          if (message.role === "assistant")
+            open = new Set((message.tool_calls ?? []).map(({ id }) => id));
+        }
+        expect(open.size).toBe(0);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
