@@ -7,7 +7,7 @@ import {
 } from "@tollgate/core/store";
 import { isOwnedBy } from "./is-owned-by.ts";
 
-/** The stored responses, each linked to the one it continues. */
+/** The stored responses and their conversations. */
 export interface Responses {
   /** Throws when the organization has the id already. */
   requireFree(draft: ResponseDraft): void;
@@ -22,11 +22,16 @@ export interface Responses {
 
 interface ResponseRow {
   readonly response: StoredResponse;
-  /** The response its history is read through; null when that is gone or never was. */
-  previous: ResponseRow | null;
-  /** Messages of responses that are gone, as JSON arrays, oldest first. */
-  inherited: readonly Uint8Array[];
-  readonly continuations: Set<ResponseRow>;
+  readonly said: Said;
+}
+
+/**
+ * A conversation up to a response. Later responses hold on to it themselves, so that it lives on in them when the
+ * response is removed, and goes with the last of them.
+ */
+interface Said {
+  readonly messages: Uint8Array;
+  readonly before: Said | null;
 }
 
 export function createResponses(): Responses {
@@ -39,19 +44,20 @@ export function createResponses(): Responses {
     const row = find(owner, id);
     return row && row.response.expiresAt > at ? row : null;
   };
-  const remove = (row: ResponseRow): void => {
-    unlink(row);
-    rows.delete(nameOf(row.response.organizationId, row.response.id));
-  };
+  const remove = ({ response }: ResponseRow): boolean =>
+    rows.delete(nameOf(response.organizationId, response.id));
   return {
     requireFree({ organizationId, id }) {
       if (rows.has(nameOf(organizationId, id)))
         throw new GatewayError("invalid_argument", "The id for a stored response is taken.");
     },
-    insert(draft) {
-      const { previousResponseId: previousId, organizationId, id } = draft;
-      const row = link(draft, previousId === null ? null : find(draft, previousId));
-      rows.set(nameOf(organizationId, id), row);
+    insert({ inherited, ...draft }) {
+      const { organizationId, id, previousResponseId: previousId } = draft;
+      const previous = previousId === null ? null : find(draft, previousId);
+      const response = copyOf(draft);
+      const before = previous?.said ?? { messages: Uint8Array.from(inherited), before: null };
+      const said = { messages: response.messages, before };
+      rows.set(nameOf(organizationId, id), { response, said });
     },
     get(owner, id, at) {
       const row = findLive(owner, id, at);
@@ -59,18 +65,17 @@ export function createResponses(): Responses {
     },
     history(owner, id, at) {
       const row = findLive(owner, id, at);
-      return row && { response: copyOf(row.response), messages: messagesOf(row) };
+      return row && { response: copyOf(row.response), messages: messagesOf(row.said) };
     },
     remove(owner, id, at) {
       const row = findLive(owner, id, at);
-      if (row) remove(row);
-      return row !== null;
+      return row !== null && remove(row);
     },
     sweep(at, limit) {
       const expired = [...rows.values()].filter(({ response }) => response.expiresAt <= at);
       expired.sort((a, b) => a.response.expiresAt - b.response.expiresAt);
       const swept = expired.slice(0, limit);
-      swept.forEach(remove);
+      for (const row of swept) remove(row);
       return swept.length;
     },
   };
@@ -80,34 +85,11 @@ function nameOf(organizationId: string, id: string): string {
   return JSON.stringify([organizationId, id]);
 }
 
-function link(draft: ResponseDraft, previous: ResponseRow | null): ResponseRow {
-  const { inherited, ...response } = draft;
-  const row: ResponseRow = {
-    response: copyOf(response),
-    previous,
-    inherited: previous ? [] : [Uint8Array.from(inherited)],
-    continuations: new Set(),
-  };
-  previous?.continuations.add(row);
-  return row;
-}
-
-/** What a response's continuations were built on moves into each of them. */
-function unlink(row: ResponseRow): void {
-  const moved = [...row.inherited, row.response.messages];
-  row.previous?.continuations.delete(row);
-  for (const continuation of row.continuations) {
-    continuation.inherited = [...moved, ...continuation.inherited];
-    continuation.previous = row.previous;
-    row.previous?.continuations.add(continuation);
-  }
-}
-
-function messagesOf(row: ResponseRow): readonly Uint8Array[] {
+function messagesOf(said: Said): readonly Uint8Array[] {
   const newestFirst: Uint8Array[] = [];
-  for (let at: ResponseRow | null = row; at; at = at.previous)
-    newestFirst.push(at.response.messages, ...at.inherited.toReversed());
-  return newestFirst.toReversed().map((messages) => Uint8Array.from(messages));
+  for (let at: Said | null = said; at; at = at.before)
+    newestFirst.push(Uint8Array.from(at.messages));
+  return newestFirst.toReversed();
 }
 
 function copyOf(response: StoredResponse): StoredResponse {

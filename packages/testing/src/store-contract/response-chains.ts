@@ -67,6 +67,24 @@ export function responseChainTests(test: ContractTest): void {
     expect(await historyOf(store, intents.owner, last, 100)).toBeNull();
   });
 
+  test("one sweep takes several of a chain, and each remaining history is whole", async ({
+    store,
+    intents,
+  }) => {
+    const { chain, respond } = createResponding(store, intents);
+    const gone = new Set([0, 2, 3, 4]);
+    const { ids, added } = await chain(7, (at) => (gone.has(at) ? { expiresAt: 1 } : {}));
+    const previousResponseId = ids[3] ?? "";
+    const beside = await respond({ previousResponseId, messages: [user("beside")] });
+    expect(await store.responses.sweep({ at: 1, limit: 9 })).toBe(4);
+    for (const place of [1, 5, 6]) {
+      const expected = textOfMessages(added.slice(0, place + 1).flat());
+      expect(await historyOf(store, intents.owner, ids[place] ?? "")).toBe(expected);
+    }
+    const expected = textOfMessages([...added.slice(0, 4).flat(), user("beside")]);
+    expect(await historyOf(store, intents.owner, beside.id)).toBe(expected);
+  });
+
   test("the previous response may be gone by the settlement: what came with it is kept instead", async ({
     store,
     intents,

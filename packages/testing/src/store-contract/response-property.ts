@@ -27,12 +27,12 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       type: fc.constant("respond"),
       which: fc.option(which, { freq: 5 }),
       count: fc.nat(2),
-      life: fc.integer({ min: 1, max: 20 }),
+      life: fc.integer({ min: 1, max: 40 }),
     }),
   },
   { weight: 3, arbitrary: fc.record({ type: fc.constant("delete"), which }) },
   {
-    weight: 1,
+    weight: 2,
     arbitrary: fc.record({ type: fc.constant("sweep"), limit: fc.integer({ min: 1, max: 4 }) }),
   },
   {

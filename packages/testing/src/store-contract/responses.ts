@@ -139,7 +139,8 @@ export function responseTests(test: ContractTest): void {
     const theirs = createIntents("globex");
     await store.keys.insert(theirs.key());
     const id = "resp_1";
-    await createResponding(store, intents).respond({ id, messages: [user("mine")] });
+    const own = createResponding(store, intents);
+    await own.respond({ id, messages: [user("mine")] });
     const other = createResponding(store, theirs);
     await other.respond({ id, messages: [user("theirs")] });
     const next = { id: "resp_2", previousResponseId: id, inherited: [user("theirs")] };
@@ -148,6 +149,12 @@ export function responseTests(test: ContractTest): void {
     expect(await historyOf(store, intents.owner, id)).toBe(textOfMessages([user("mine")]));
     const expected = textOfMessages([user("theirs"), assistant("b")]);
     expect(await historyOf(store, theirs.owner, "resp_2")).toBe(expected);
+    await other.respond({ id, previousResponseId: "resp_2", messages: [] });
+    await other.respond({ id: "resp_3", previousResponseId: id, messages: [] });
+    expect(await own.remove(id)).toBe(true);
+    expect(await historyOf(store, intents.owner, id)).toBeNull();
+    expect(await historyOf(store, theirs.owner, id)).toBe(expected);
+    expect(await historyOf(store, theirs.owner, "resp_3")).toBe(expected);
   });
 }
 
