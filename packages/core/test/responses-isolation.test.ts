@@ -1,0 +1,150 @@
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { type ResponsesCalls, responsesOf } from "./responses-calls.ts";
+import { stores } from "./stores.ts";
+import { written } from "./written.ts";
+
+const day = 24 * 60 * 60 * 1_000;
+
+/** Who asks, beside the owner. */
+const strangers = {
+  "the same user with another key": {},
+  "another user of the organization": { userId: "user-2" },
+  "another organization": { organizationId: "organization-2" },
+  "another organization's user of the same name and label": {
+    organizationId: "organization-2",
+    userId: "user-1",
+    label: "test key",
+  },
+} as const;
+
+/** What a caller can do with a response id. */
+type Use = (calls: ResponsesCalls, id: string) => Promise<Response>;
+const uses: Readonly<Record<string, Use>> = {
+  GET: (calls, id) => calls.get(id),
+  DELETE: (calls, id) => calls.remove(id),
+  input_items: (calls, id) => calls.inputItems(id),
+  previous_response_id: (calls, id) => calls.post({ previous_response_id: id }),
+  "previous_response_id of a stream": (calls, id) =>
+    calls.post({ previous_response_id: id, stream: true }),
+  "item_reference to its output": (calls, id) =>
+    calls.post({ input: [{ type: "item_reference", id: itemOf(id, "o0") }] }),
+  "item_reference to its input": (calls, id) =>
+    calls.post({ input: [{ type: "item_reference", id: itemOf(id, "i0") }] }),
+};
+
+const itemOf = (id: string, place: string) => `${id.replace(/^resp_/, "msg_")}_${place}`;
+
+/** A gateway with one response of each state, all of one owner but the last. */
+async function everyState(open: (typeof stores)[number][1]) {
+  const test = await createTestGateway({ store: open(), maintenance: false });
+  const { gateway, clock, key, createKey } = test;
+  const owner = responsesOf(gateway, key.secret);
+  const expired = await owner.create();
+  clock.setWall(clock.now() + 30 * day);
+  const [stored, deleted, stateless] = [
+    await owner.create(),
+    await owner.create(),
+    await owner.create({ store: false }),
+  ];
+  await owner.remove(deleted.id);
+  const ids = {
+    stored: stored.id,
+    deleted: deleted.id,
+    expired: expired.id,
+    stateless: stateless.id,
+    random: "resp_0190a00000007000800000000000ffff",
+    malformed: "resp_%2e%2e%00'--",
+  };
+  const others = await Promise.all(
+    Object.entries(strangers).map(async ([name, creation]) => {
+      const other = await createKey({ label: "other", ...creation });
+      return [name, responsesOf(gateway, other.key.secret)] as const;
+    }),
+  );
+  return { ...test, owner, others, ids };
+}
+
+/** Everything a caller can tell one answer from another by. */
+async function seen(answer: Response) {
+  const { "x-request-id": requestId, ...headers } = Object.fromEntries(answer.headers);
+  expect(requestId).toBeTruthy();
+  return JSON.stringify([answer.status, headers, await answer.text()]);
+}
+
+describe.each(stores)("responses are their key's alone (S9), on %s", (_, open) => {
+  it("one's own stored response works in every way", async () => {
+    for (const [name, use] of Object.entries(uses)) {
+      const { owner, ids } = await everyState(open);
+      expect((await use(owner, ids.stored)).status, name).toBe(200);
+    }
+  });
+
+  it("anybody else's, and what is deleted, expired, stateless, random or malformed, is one and the same answer", async () => {
+    const { gateway, provider, owner, others, ids } = await everyState(open);
+    const asked = provider.calls.length;
+    const before = await written(gateway);
+    const { stored, ...gone } = ids;
+    const callers = [["the owner", owner] as const, ...others];
+    for (const [name, use] of Object.entries(uses)) {
+      const answers = new Map<string, string>();
+      for (const [caller, calls] of callers) {
+        const own = caller === "the owner";
+        for (const [state, id] of Object.entries(own ? gone : ids))
+          answers.set(`${caller}, ${state}`, await seen(await use(calls, id)));
+      }
+      const [first = ""] = answers.values();
+      for (const [which, answer] of answers) expect(answer, `${name}: ${which}`).toBe(first);
+      expect(first.slice(0, 5), name).toBe(name.startsWith("previous") ? "[400," : "[404,");
+    }
+    expect(provider.calls).toHaveLength(asked);
+    expect(await written(gateway)).toEqual(before);
+    expect((await owner.get(stored)).status).toBe(200);
+  });
+
+  it("the answers are those of the table of errors", async () => {
+    const { owner, ids } = await everyState(open);
+    const error = async (answer: Promise<Response>) => (await answer).json();
+    expect(await error(owner.get(ids.random))).toEqual({
+      error: {
+        message: "Response not found.",
+        type: "invalid_request_error",
+        param: null,
+        code: "response_not_found",
+      },
+    });
+    expect(await error(owner.post({ previous_response_id: ids.random }))).toMatchObject({
+      error: {
+        type: "invalid_request_error",
+        param: "previous_response_id",
+        code: "previous_response_not_found",
+      },
+    });
+    const reference = { type: "item_reference", id: itemOf(ids.random, "o0") };
+    const input = [{ role: "user", content: "Hello" }, reference];
+    expect(await error(owner.post({ input }))).toMatchObject({
+      error: { type: "invalid_request_error", param: "input[1]", code: "item_not_found" },
+    });
+  });
+
+  it("a Session is never joined through another key's response", async () => {
+    const { gateway, owner, others, ids } = await everyState(open);
+    const { session_id } = JSON.parse(await (await owner.get(ids.stored)).text());
+    for (const [, calls] of others) {
+      const answer = await calls.post({ session_id });
+      expect(answer.status).toBe(404);
+    }
+    expect((await written(gateway)).sessions).toBeGreaterThan(0);
+  });
+});
+
+describe("requests without a key, or with one that ended", () => {
+  it("are 401 on every endpoint, whatever the id", async () => {
+    const { gateway, key, owner, ids } = await everyState(stores[0]?.[1] ?? expect.unreachable);
+    await gateway.keys.revoke({ organizationId: key.organizationId, id: key.id });
+    for (const calls of [owner, responsesOf(gateway, "tg_wrong")])
+      for (const [name, use] of Object.entries(uses))
+        for (const id of Object.values(ids))
+          expect((await use(calls, id)).status, `${name} ${id}`).toBe(401);
+  });
+});
