@@ -2,6 +2,7 @@ import type { Caller } from "../domain/caller.ts";
 import type { Answer } from "../http/answer.ts";
 import { bearerToken } from "../http/headers.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
+import { durable } from "../pipeline/durable.ts";
 import type { Line } from "../pipeline/line.ts";
 
 /** What every endpoint is given. */
@@ -27,11 +28,11 @@ export async function asCaller<Result>(
   run: (caller: Caller) => Promise<Result>,
 ): Promise<Result> {
   const token = bearerToken(request.headers);
-  const caller = await authenticator.authenticate(token);
+  const caller = await durable(authenticator.authenticate(token));
   try {
     return await run(caller);
   } catch (error) {
-    await authenticator.authenticateFresh(token);
+    await durable(authenticator.authenticateFresh(token));
     throw error;
   }
 }

@@ -1,0 +1,86 @@
+import { createGateway } from "@tollgate/core";
+import type { Provider } from "@tollgate/core/provider";
+import type { Store } from "@tollgate/core/store";
+import { serve } from "@tollgate/node";
+import { openaiCompatible } from "@tollgate/provider-openai";
+import { sqliteStore } from "@tollgate/store-sqlite";
+import {
+  faultyStore,
+  pushedClock,
+  type ReachBarrier,
+  type StoreFault,
+  serveAsProcess,
+} from "@tollgate/testing";
+
+/** What a test gives a gateway process. */
+export interface ProcessSettings {
+  readonly filename: string;
+  readonly upstream: string;
+  /** The hard limit of the one budget, in requests. Default none. */
+  readonly requests?: number;
+  /** A call of the store at which the process stands still, at the barrier `store`. */
+  readonly waitsAt?: Pick<StoreFault, "verb" | "nth" | "when">;
+}
+
+serveAsProcess(async (settings, reach) => {
+  if (!isSettings(settings)) throw new Error("the settings name no file and no upstream");
+  const clock = pushedClock();
+  const gateway = createGateway({
+    store: standingStill(sqliteStore({ filename: settings.filename }), settings, reach),
+    clock,
+    budgets: [
+      { id: "whole", limit: { usd: 1_000 }, period: "total" },
+      ...(settings.requests === undefined
+        ? []
+        : [{ id: "few", limit: { requests: settings.requests }, period: "total" as const }]),
+    ],
+    retries: { most: 0 },
+    providers: { up: providerOf(settings) },
+  });
+  await gateway.ready();
+  const server = await serve(gateway, { port: 0, limits: { drain: 1_000 } });
+  return {
+    url: server.url,
+    commands: {
+      createKey: async () => {
+        const who = { organizationId: "acme", userId: "jane", label: "test key" };
+        return (await gateway.keys.create(who)).secret;
+      },
+      recover: () => gateway.recover(),
+      push: (milliseconds) => clock.push(Number(milliseconds)),
+    },
+    async close() {
+      await server.close();
+      await gateway.close();
+    },
+  };
+});
+
+function providerOf({ upstream }: ProcessSettings): Provider {
+  return openaiCompatible({
+    baseURL: `${upstream}/v1`,
+    apiKey: null,
+    models: { "vendor/model": { input: "1", output: "2", maxOutputTokens: 1_000 } },
+  });
+}
+
+function standingStill(store: Store, { waitsAt }: ProcessSettings, reach: ReachBarrier): Store {
+  if (waitsAt === undefined) return store;
+  const faulty = faultyStore(store, { on: { ...waitsAt, does: "wait" } });
+  void faulty.fault.reached().then(async () => {
+    await reach("store");
+    faulty.fault.release();
+  });
+  return faulty.store;
+}
+
+function isSettings(value: unknown): value is ProcessSettings {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "filename" in value &&
+    typeof value.filename === "string" &&
+    "upstream" in value &&
+    typeof value.upstream === "string"
+  );
+}

@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createGateway } from "@tollgate/core";
+import type { Step } from "@tollgate/core/store";
+import { openaiCompatible } from "@tollgate/provider-openai";
+import { sqliteStore } from "@tollgate/store-sqlite";
+import {
+  checkDump,
+  checkQuiet,
+  dumpStore,
+  type GatewayProcess,
+  type RawClient,
+  rawClient,
+  type ScriptedUpstream,
+  type StoreDump,
+  scriptedUpstream,
+  spawnGateway,
+} from "@tollgate/testing";
+import type { ProcessSettings } from "./gateway-process.ts";
+import { chat, organization } from "./product.ts";
+
+type Script = Parameters<typeof scriptedUpstream>[0];
+
+/** Gateway processes that share one database file and one upstream. */
+export interface Processes {
+  readonly upstream: ScriptedUpstream;
+  readonly filename: string;
+  start(settings?: Omit<ProcessSettings, "filename" | "upstream">): Promise<GatewayProcess>;
+  /** A key that works in every process of the file. */
+  secret(): Promise<string>;
+  /** A chat completion request to a process. */
+  post(to: GatewayProcess, fields?: object): Promise<RawClient>;
+  /** What the file holds, read by a process that has nothing else to do with it. */
+  dump(): Promise<StoreDump>;
+  steps(): Promise<readonly Step[]>;
+  /** Everything that does not hold of the file; `quiet` asks also that nothing runs. */
+  problems(quiet?: boolean): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+const script = new URL("./gateway-process.ts", import.meta.url);
+
+export async function openProcesses(answer: Script): Promise<Processes> {
+  const upstream = await scriptedUpstream(answer);
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-processes-"));
+  const filename = join(folder, "tollgate.db");
+  const started: GatewayProcess[] = [];
+  let secret: Promise<string> | null = null;
+
+  const dump = (): Promise<StoreDump> => readFile(filename);
+  const secretOf = (): Promise<string> => {
+    secret ??= createSecret(filename);
+    return secret;
+  };
+  return {
+    upstream,
+    filename,
+    dump,
+    secret: secretOf,
+    async start(settings = {}) {
+      const child = await spawnGateway(script, { ...settings, filename, upstream: upstream.url });
+      started.push(child);
+      return child;
+    },
+    async post(to, fields) {
+      const client = await rawClient(to.url);
+      const headers = ["connection: close"];
+      client.post(chat(fields), { secret: await secretOf(), headers });
+      return client;
+    },
+    steps: async () => (await dump()).steps.toReversed(),
+    async problems(quiet = true) {
+      const read = await dump();
+      return [...checkDump(read), ...(quiet ? checkQuiet(read) : [])];
+    },
+    async close() {
+      await Promise.all(started.map((child) => child.kill()));
+      await upstream.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A gateway on the file that sends nothing and recovers nothing. */
+function openReader(filename: string) {
+  const store = sqliteStore({ filename });
+  const providers = { up: openaiCompatible({ baseURL: "http://127.0.0.1:1/v1", apiKey: null }) };
+  return { store, gateway: createGateway({ store, providers, maintenance: false }) };
+}
+
+async function readFile(filename: string): Promise<StoreDump> {
+  const { store, gateway } = openReader(filename);
+  await gateway.ready();
+  const { activity } = gateway;
+  const dump = await dumpStore(store, { organizations: [organization], at: Date.now(), activity });
+  await gateway.close();
+  return dump;
+}
+
+async function createSecret(filename: string): Promise<string> {
+  const { gateway } = openReader(filename);
+  const who = { organizationId: organization, userId: "jane", label: "test key" };
+  const { secret } = await gateway.keys.create(who);
+  await gateway.close();
+  return secret;
+}

@@ -1,0 +1,245 @@
+import type { Step } from "@tollgate/core/store";
+import { sqliteStore } from "@tollgate/store-sqlite";
+import type { GatewayProcess, StoreFault } from "@tollgate/testing";
+import { expect, it, onTestFinished } from "vitest";
+import { openProcesses, type Processes } from "../src/processes.ts";
+import { readAnswer } from "../src/read-answer.ts";
+import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/upstream-bytes.ts";
+
+type Script = Parameters<typeof openProcesses>[0];
+
+/** Answers as it should, but a request for a stream stops in its middle. */
+const stopsInStreams: Script = ({ send, body }) =>
+  send(asksForStream(body) ? streamHead + chunked(text("Half of it")) : goodAnswer(body));
+
+async function processes(script: Script = stopsInStreams): Promise<Processes> {
+  const opened = await openProcesses(script);
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+const lapse = 20_000;
+
+/** Lets the leases of the dead lapse for this process, and gives how many Steps it recovered. */
+async function recoverAfterLapse(process: GatewayProcess): Promise<unknown> {
+  await process.command("push", lapse);
+  return process.command("recover");
+}
+
+function expectInterrupted(step: Step | undefined): void {
+  expect(step).toMatchObject({ outcome: "interrupted", reason: "process_lost" });
+  expect(step?.attempts.at(-1)?.end).toMatchObject({
+    usageBasis: "estimated",
+    outcome: "interrupted",
+  });
+}
+
+async function expectNextWorks(of: Processes, process: GatewayProcess): Promise<void> {
+  const next = await of.post(process);
+  expect(readAnswer(await next.ended()).status).toBe(200);
+  expect(await of.problems()).toEqual([]);
+}
+
+it("F25 a process killed between the intent and the request: the next start settles the Step", async () => {
+  const of = await processes();
+  const killed = await of.start({ waitsAt: { verb: "openStep", nth: 1, when: "after" } });
+  await of.post(killed);
+  await killed.reached("store");
+  await killed.kill();
+  expect(of.upstream.requests).toHaveLength(0);
+  expect(await of.steps()).toMatchObject([{ outcome: null }]);
+
+  const next = await of.start();
+  await recoverAfterLapse(next);
+  const [step] = await of.steps();
+  expectInterrupted(step);
+  await expectNextWorks(of, next);
+});
+
+it("F26 a process killed in mid stream: after the lapse its Step is interrupted, and nothing else changed", async () => {
+  const of = await processes();
+  const first = await of.start();
+  const whole = await of.post(first);
+  expect(readAnswer(await whole.ended()).status).toBe(200);
+  const client = await of.post(first, { stream: true, messages: [{ role: "user", content: "B" }] });
+  await client.until("Half of it");
+  await first.kill();
+  const before = await of.dump();
+
+  const next = await of.start();
+  expect(await next.command("recover")).toBe(0);
+  expect((await of.steps())[1]?.outcome).toBeNull();
+  await recoverAfterLapse(next);
+  const after = await of.dump();
+  const [completed, interrupted] = after.steps.toReversed();
+  expect(completed).toEqual(before.steps.at(-1));
+  expectInterrupted(interrupted);
+  expect(after.leaves.slice(0, before.leaves.length)).toEqual(before.leaves);
+  expect(after.leaves).toHaveLength(before.leaves.length + 1);
+  expect(after.sessions.map(({ parts }) => parts)).toEqual(
+    before.sessions.map(({ parts }) => parts),
+  );
+  await expectNextWorks(of, next);
+});
+
+it("F26 the output a process last told of is what its Step is charged", async () => {
+  const of = await processes();
+  const killed = await of.start();
+  const client = await of.post(killed, { stream: true });
+  await client.until("Half of it");
+  // One beat of the lease tells what was seen of the open Steps.
+  await killed.command("push", 5_000);
+  await progressed(of);
+  await killed.kill();
+  const next = await of.start();
+  await next.command("push", 5_000 + lapse);
+  await next.command("recover");
+  const [step] = await of.steps();
+  expectInterrupted(step);
+  expect(step?.attempts[0]?.end?.usage.completionTokens).toBe(Math.ceil("Half of it".length / 3));
+  expect(await of.problems()).toEqual([]);
+});
+
+/** Resolves when the file names some output of its open Step. */
+async function progressed(of: Processes): Promise<void> {
+  const store = sqliteStore({ filename: of.filename });
+  const far = Date.now() + 1_000_000;
+  for (;;) {
+    const [lapsed] = await store.lapsedSteps({ at: far, limit: 1 });
+    if (lapsed?.outputTokens) break;
+  }
+  await store.close();
+}
+
+it("F26 a peer on the same file recovers the Steps of a killed process, once and by itself", async () => {
+  const of = await processes();
+  const [killed, peer] = [await of.start(), await of.start()];
+  const clients = await Promise.all([1, 2, 3].map(() => of.post(killed, { stream: true })));
+  const mine = await of.post(peer, { stream: true });
+  for (const client of [...clients, mine]) await client.until("Half of it");
+  await killed.kill();
+  // The peer's own beat recovers: no command does.
+  await peer.command("push", lapse);
+  await untilSettled(of, 3);
+  expect(await peer.command("recover")).toBe(0);
+  const steps = await of.steps();
+  expect(steps.filter(({ outcome }) => outcome === "interrupted")).toHaveLength(3);
+  expect(steps.filter(({ outcome }) => outcome === null)).toHaveLength(1);
+  mine.reset();
+  await untilSettled(of, 4);
+  await expectNextWorks(of, peer);
+});
+
+async function untilSettled(of: Processes, count: number): Promise<void> {
+  while ((await of.steps()).filter(({ outcome }) => outcome !== null).length < count);
+}
+
+const stops: readonly (readonly [string, StoreFault["verb"], StoreFault["when"], object])[] = [
+  ["before a Step opens", "openStep", "before", { steps: 0 }],
+  ["after a Step opened", "openStep", "after", { steps: 1 }],
+  ["before a Step is settled", "settleStep", "before", { steps: 1 }],
+  ["between the settlement and the answer", "settleStep", "after", { steps: 1 }],
+];
+
+it.each(stops)("F27 a process killed %s: all of it or nothing", async (_, verb, when, expected) => {
+  const of = await processes(({ send, body }) => send(goodAnswer(body)));
+  const killed = await of.start({ waitsAt: { verb, nth: 1, when } });
+  const client = await of.post(killed, { stream: true });
+  await killed.reached("store");
+  await killed.kill();
+  expect(await client.ended()).not.toContain("[DONE]");
+  expect({ steps: (await of.steps()).length }).toEqual(expected);
+
+  const next = await of.start();
+  await recoverAfterLapse(next);
+  const [step] = await of.steps();
+  if (verb === "settleStep" && when === "after") expect(step?.outcome).toBe("completed");
+  else if (step) expectInterrupted(step);
+  await expectNextWorks(of, next);
+});
+
+it("F28 recovery that is killed, and two recoveries at once, settle each Step once", async () => {
+  const of = await processes();
+  const killed = await of.start();
+  const clients = await Promise.all([1, 2, 3, 4].map(() => of.post(killed, { stream: true })));
+  for (const client of clients) await client.until("Half of it");
+  await killed.kill();
+
+  const halfway = await of.start({ waitsAt: { verb: "settleStep", nth: 2, when: "before" } });
+  await halfway.command("push", lapse);
+  void halfway.command("recover").catch(() => {});
+  await halfway.reached("store");
+  await halfway.kill();
+
+  const peers = [await of.start(), await of.start()];
+  await Promise.all(peers.map(recoverAfterLapse));
+  // The leaves tell that each was settled once: the checkers count them.
+  for (const step of await of.steps()) expectInterrupted(step);
+  expect(await of.problems()).toEqual([]);
+  const [next] = peers;
+  if (next) await expectNextWorks(of, next);
+});
+
+it("F26 two processes recover each other's Steps, each once", async () => {
+  const of = await processes();
+  const first = await of.start();
+  await (await of.post(first, { stream: true })).until("Half of it");
+  await first.kill();
+  const second = await of.start();
+  await recoverAfterLapse(second);
+  await (await of.post(second, { stream: true })).until("Half of it");
+  await second.kill();
+  const third = await of.start();
+  await third.command("push", 2 * lapse);
+  await third.command("recover");
+  const steps = await of.steps();
+  expect(steps).toHaveLength(2);
+  for (const step of steps) expectInterrupted(step);
+  await expectNextWorks(of, third);
+});
+
+it("F26 a process that was stopped longer than its lease finds its Step settled and shows no end of it", async () => {
+  const of = await processes(async ({ send, body, closed }) => {
+    if (!asksForStream(body)) return send(goodAnswer(body));
+    await send(streamHead + chunked(text("Half of it")));
+    await closed;
+  });
+  const stopped = await of.start();
+  const client = await of.post(stopped, { stream: true });
+  await client.until("Half of it");
+  stopped.pause();
+  const peer = await of.start();
+  await recoverAfterLapse(peer);
+  expectInterrupted((await of.steps())[0]);
+  stopped.resume();
+  client.reset();
+  await of.upstream.requests[0]?.closed;
+  await expectNextWorks(of, peer);
+  expectInterrupted((await of.steps())[0]);
+});
+
+it("F40 two processes on one file let through together what a hard budget fits", async () => {
+  const held = Promise.withResolvers<void>();
+  const of = await processes(async ({ send, body }) => {
+    await held.promise;
+    await send(goodAnswer(body));
+  });
+  const [first, second] = [await of.start({ requests: 50 }), await of.start({ requests: 50 })];
+  const answers = Array.from({ length: 200 }, async (_, at) => {
+    const client = await of.post(at % 2 === 0 ? first : second);
+    return readAnswer(await client.ended()).status;
+  });
+  let refused = 0;
+  for (const answer of answers) void answer.then((status) => void (status === 429 && refused++));
+  while (refused < 150 || of.upstream.requests.length < 50)
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(of.upstream.requests).toHaveLength(50);
+  held.resolve();
+  const statuses = await Promise.all(answers);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(50);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(150);
+  expect(of.upstream.requests).toHaveLength(50);
+  expect(await of.problems()).toEqual([]);
+  const few = (await of.dump()).counters.find(({ budgetId }) => budgetId === "few");
+  expect(few).toMatchObject({ settled: 50, held: 0 });
+});

@@ -1,0 +1,203 @@
+import { closeSync, existsSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { type SqliteClient, sqliteStore } from "@tollgate/store-sqlite";
+import { faultyStore } from "@tollgate/testing";
+import { expect, it, onTestFinished } from "vitest";
+import type { Product } from "../src/product.ts";
+import { readAnswer } from "../src/read-answer.ts";
+import { chunked, done, finish, lastChunk, streamHead, text } from "../src/upstream-bytes.ts";
+import { codeOf, expectFailedStream, expectWhole, good, product } from "./fixture.ts";
+
+/** A product on a connection that the test holds as well. */
+async function onConnection(
+  script: Parameters<typeof product>[0] = good,
+): Promise<{ readonly of: Product; readonly database: DatabaseSync }> {
+  let database: DatabaseSync | undefined;
+  const of = await product(script, {
+    store(filename) {
+      database = new DatabaseSync(filename);
+      return sqliteStore({ client: database });
+    },
+  });
+  if (database === undefined) throw new Error("there is no database");
+  const opened = database;
+  onTestFinished(() => opened.close());
+  return { of, database };
+}
+
+/** Leaves the database no page to grow by. */
+function fill(database: DatabaseSync): void {
+  const pages = Object.values(database.prepare("PRAGMA page_count").get() ?? {})[0];
+  database.exec(`PRAGMA max_page_count = ${pages}`);
+}
+
+const empty = (database: DatabaseSync): void => database.exec("PRAGMA max_page_count = 1000000");
+
+/** Refused for want of a record: nothing was sent, whatever form was asked for. */
+async function expectNothingSent(of: Product, fields: object = {}): Promise<void> {
+  const asked = of.upstream.requests.length;
+  for (const stream of [true, false]) {
+    const answer = await of.ask({ ...fields, stream });
+    expect(answer.status).toBe(503);
+    expect(codeOf(answer)).toBe("evidence_unavailable");
+    expect(answer.headers["x-should-retry"]).toBe("true");
+  }
+  expect(of.upstream.requests).toHaveLength(asked);
+}
+
+const long = { messages: [{ role: "user", content: "x".repeat(200_000) }] };
+
+it("F29 on a full disk nothing is sent, and it goes on when there is room again", async () => {
+  const { of, database } = await onConnection();
+  expect((await of.ask()).status).toBe(200);
+  fill(database);
+  await expectNothingSent(of, long);
+  empty(database);
+  await expectWhole(of);
+});
+
+it("F29 a disk that is full at the settlement ends the stream with an error; recovery releases what is held", async () => {
+  const { of, database } = await onConnection(async ({ send }) => {
+    await send(streamHead + chunked(text("x".repeat(200_000))));
+    await full.promise;
+    await send(chunked(finish + done) + lastChunk);
+  });
+  const full = Promise.withResolvers<void>();
+  const client = await of.post({ stream: true });
+  await client.until("xxxx");
+  fill(database);
+  full.resolve();
+  const answer = client.ended();
+  await pushUntil(of, answer);
+  expectFailedStream(readAnswer(await answer), "evidence_unavailable");
+  expect((await of.steps())[0]?.outcome).toBeNull();
+  expect(await held(of)).toBeGreaterThan(0);
+
+  empty(database);
+  of.clock.push(5_000);
+  await of.settled(1);
+  expect(await of.steps()).toMatchObject([{ outcome: "interrupted" }]);
+  expect(await held(of)).toBe(0);
+  await expectWhole(of);
+});
+
+/** The settlement is tried again a few times; each wait is pushed over. */
+async function pushUntil({ clock }: Product, answer: Promise<unknown>): Promise<void> {
+  let isAnswered = false;
+  void answer.finally(() => {
+    isAnswered = true;
+  });
+  while (!isAnswered) {
+    clock.push(100);
+    await new Promise(setImmediate);
+  }
+}
+
+async function held({ store }: Product): Promise<number | undefined> {
+  const paging = { cursor: null, limit: 1 };
+  return (await store.budgets.counters({ budgetId: "whole" }, paging)).data[0]?.held;
+}
+
+it("F30 on a database that cannot be written nothing is sent, and reading goes on", async () => {
+  const { of, database } = await onConnection();
+  expect((await of.ask()).status).toBe(200);
+  database.exec("PRAGMA query_only = 1");
+  await expectNothingSent(of);
+  expect(await of.steps()).toHaveLength(1);
+  of.clock.push(5_000);
+  while (!of.events.some(({ type }) => type === "gateway.degraded"))
+    await new Promise(setImmediate);
+  database.exec("PRAGMA query_only = 0");
+  await expectWhole(of);
+});
+
+it("F31 a lock of another process is waited for, and the event loop goes on", async () => {
+  const of = await product(good);
+  const other = new DatabaseSync(of.filename);
+  other.exec("BEGIN IMMEDIATE");
+  const answer = of.ask();
+  // Were the loop blocked, nothing here could let the lock go.
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  expect(of.upstream.requests).toHaveLength(0);
+  other.exec("COMMIT");
+  other.close();
+  expect((await answer).status).toBe(200);
+  await expectWhole(of);
+});
+
+it("F31 a lock that is not let go is 503 after two seconds", async () => {
+  const of = await product(good);
+  const other = new DatabaseSync(of.filename);
+  other.exec("BEGIN IMMEDIATE");
+  const answer = await of.ask();
+  expect(answer.status).toBe(503);
+  expect(codeOf(answer)).toBe("evidence_unavailable");
+  expect(of.upstream.requests).toHaveLength(0);
+  other.exec("COMMIT");
+  other.close();
+  await expectWhole(of);
+});
+
+it("F32 a file that was removed stops admission and is not made anew", async () => {
+  const of = await product(good);
+  expect((await of.ask()).status).toBe(200);
+  rmSync(of.filename);
+  await expectNothingSent(of);
+  expect(existsSync(of.filename)).toBe(false);
+});
+
+it("F32 a file that is corrupt stops admission", async () => {
+  const { of, database } = await onConnection();
+  expect((await of.ask()).status).toBe(200);
+  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  database.exec("PRAGMA shrink_memory");
+  const { size } = statSync(of.filename);
+  const file = openSync(of.filename, "r+");
+  // The first page names the tables, so that only their pages are lost.
+  writeSync(file, Buffer.alloc(size - 16_384, 0xff), 0, size - 16_384, 16_384);
+  closeSync(file);
+  await expectNothingSent(of);
+});
+
+it("F32 a library that is too old is refused at the start", async () => {
+  const client = new DatabaseSync(":memory:");
+  onTestFinished(() => client.close());
+  const old: SqliteClient = {
+    exec: (sql) => client.exec(sql),
+    prepare: (sql) =>
+      client.prepare(sql.includes("sqlite_version()") ? "SELECT '3.45.1' AS version" : sql),
+    close: () => {},
+  };
+  await expect(product(good, { store: () => sqliteStore({ client: old }) })).rejects.toThrow(
+    "older than 3.51.3",
+  );
+});
+
+it("F27 a settlement whose commit is not known of is settled again, and counts once", async () => {
+  for (const when of ["before", "after"] as const) {
+    const of = await product(good, {
+      around: (store) => faultyStore(store, { on: { verb: "settleStep", nth: 1, when } }).store,
+    });
+    expect((await of.ask({ stream: true })).body).toContain("[DONE]");
+    expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
+    await expectWhole(of);
+  }
+});
+
+it("F27 an opening whose commit is not known of sends nothing, and its hold is released", async () => {
+  const of = await product(good, {
+    around: (store) =>
+      faultyStore(store, { on: { verb: "openStep", nth: 1, when: "after" } }).store,
+  });
+  await expectOneRefused(of);
+  expect(await held(of)).toBeGreaterThan(0);
+  of.clock.push(5_000);
+  await of.settled(1);
+  expect(await of.steps()).toMatchObject([{ outcome: "interrupted" }]);
+  await expectWhole(of);
+});
+
+async function expectOneRefused(of: Product): Promise<void> {
+  expect((await of.ask()).status).toBe(503);
+  expect(of.upstream.requests).toHaveLength(0);
+}
