@@ -36,28 +36,25 @@ interface Said {
 
 export function createResponses(): Responses {
   const rows = new Map<string, ResponseRow>();
-  const find = (owner: Owner, id: string): ResponseRow | null => {
-    const row = rows.get(nameOf(owner.organizationId, id));
+  const find = (owner: Owner, id: string | null): ResponseRow | null => {
+    const row = rows.get(nameOf({ organizationId: owner.organizationId, id }));
     return row && isOwnedBy(owner, row.response) ? row : null;
   };
   const findLive = (owner: Owner, id: string, at: number): ResponseRow | null => {
     const row = find(owner, id);
     return row && row.response.expiresAt > at ? row : null;
   };
-  const remove = ({ response }: ResponseRow): boolean =>
-    rows.delete(nameOf(response.organizationId, response.id));
+  const remove = ({ response }: ResponseRow): boolean => rows.delete(nameOf(response));
   return {
-    requireFree({ organizationId, id }) {
-      if (rows.has(nameOf(organizationId, id)))
+    requireFree(draft) {
+      if (rows.has(nameOf(draft)))
         throw new GatewayError("invalid_argument", "The id for a stored response is taken.");
     },
     insert({ inherited, ...draft }) {
-      const { organizationId, id, previousResponseId: previousId } = draft;
-      const previous = previousId === null ? null : find(draft, previousId);
       const response = copyOf(draft);
+      const previous = find(draft, draft.previousResponseId);
       const before = previous?.said ?? { messages: Uint8Array.from(inherited), before: null };
-      const said = { messages: response.messages, before };
-      rows.set(nameOf(organizationId, id), { response, said });
+      rows.set(nameOf(draft), { response, said: { messages: response.messages, before } });
     },
     get(owner, id, at) {
       const row = findLive(owner, id, at);
@@ -73,16 +70,20 @@ export function createResponses(): Responses {
     },
     sweep(at, limit) {
       const expired = [...rows.values()].filter(({ response }) => response.expiresAt <= at);
-      expired.sort((a, b) => a.response.expiresAt - b.response.expiresAt);
-      const swept = expired.slice(0, limit);
+      const swept = expired.sort(byExpiry).slice(0, limit);
       for (const row of swept) remove(row);
       return swept.length;
     },
   };
 }
 
-function nameOf(organizationId: string, id: string): string {
-  return JSON.stringify([organizationId, id]);
+/** An id is unique within its organization only; nothing has the name of no id. */
+function nameOf(named: { readonly organizationId: string; readonly id: string | null }): string {
+  return JSON.stringify([named.organizationId, named.id]);
+}
+
+function byExpiry(a: ResponseRow, b: ResponseRow): number {
+  return a.response.expiresAt - b.response.expiresAt;
 }
 
 function messagesOf(said: Said): readonly Uint8Array[] {

@@ -138,23 +138,23 @@ export function responseTests(test: ContractTest): void {
   test("equal ids of two organizations are two responses", async ({ store, intents }) => {
     const theirs = createIntents("globex");
     await store.keys.insert(theirs.key());
-    const id = "resp_1";
-    const own = createResponding(store, intents);
-    await own.respond({ id, messages: [user("mine")] });
-    const other = createResponding(store, theirs);
-    await other.respond({ id, messages: [user("theirs")] });
-    const next = { id: "resp_2", previousResponseId: id, inherited: [user("theirs")] };
-    await other.respond({ ...next, messages: [assistant("b")] });
-    expect(await other.remove(id)).toBe(true);
-    expect(await historyOf(store, intents.owner, id)).toBe(textOfMessages([user("mine")]));
-    const expected = textOfMessages([user("theirs"), assistant("b")]);
-    expect(await historyOf(store, theirs.owner, "resp_2")).toBe(expected);
-    await other.respond({ id, previousResponseId: "resp_2", messages: [] });
-    await other.respond({ id: "resp_3", previousResponseId: id, messages: [] });
-    expect(await own.remove(id)).toBe(true);
-    expect(await historyOf(store, intents.owner, id)).toBeNull();
-    expect(await historyOf(store, theirs.owner, id)).toBe(expected);
-    expect(await historyOf(store, theirs.owner, "resp_3")).toBe(expected);
+    const both = [createResponding(store, intents), createResponding(store, theirs)] as const;
+    const last = "resp_2";
+    for (const [place, { chain }] of both.entries())
+      await chain(3, (at) => ({ id: `resp_${at}`, messages: [user(`${place} says ${at}`)] }));
+    const histories = async () => [
+      await historyOf(store, intents.owner, last),
+      await historyOf(store, theirs.owner, last),
+    ];
+    const expected = both.map((_, place) =>
+      textOfMessages([0, 1, 2].map((at) => user(`${place} says ${at}`))),
+    );
+    expect(await histories()).toEqual(expected);
+    expect(await both[0].remove("resp_1")).toBe(true);
+    expect(await both[1].remove("resp_0")).toBe(true);
+    expect(await histories()).toEqual(expected);
+    expect(await both[0].remove(last)).toBe(true);
+    expect(await histories()).toEqual([null, expected[1]]);
   });
 }
 
