@@ -102,7 +102,7 @@ const speech = fc.record({
   type: fc.constantFrom("text-delta", "reasoning-delta", "refusal-delta"),
   text: fc.oneof(hostile, fc.constant("")),
 });
-const call = fc.record({ type: fc.constant("tool-call"), name: hostile });
+const call = fc.record({ type: fc.constant("tool-call"), name: hostile, isRepeated: fc.boolean() });
 const fragment = fc.record({
   type: fc.constant("tool-call-delta"),
   index: fc.nat(3),
@@ -120,11 +120,12 @@ const said: fc.Arbitrary<readonly CompletionEvent[]> = fc
   .array(fc.oneof(speech, call, fragment, unseen), { maxLength: 30 })
   .map((drawn) => {
     let calls = 0;
-    return drawn.flatMap((event): CompletionEvent | [] => {
-      if (event.type !== "tool-call")
-        return event.type === "tool-call-delta" && event.index >= calls ? [] : event;
-      const index = calls++;
-      return { type: "tool-call-started", index, id: `call_${index}`, name: event.name };
+    return drawn.flatMap((event, at): CompletionEvent | [] => {
+      if (event.type === "tool-call-delta") return event.index < calls ? event : [];
+      if (event.type !== "tool-call") return event;
+      // An index that comes again is another call, and fragments go on belonging to the first.
+      const index = event.isRepeated && calls > 0 ? calls - 1 : calls++;
+      return { type: "tool-call-started", index, id: `call_${at}`, name: event.name };
     });
   });
 
