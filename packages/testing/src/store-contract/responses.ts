@@ -150,10 +150,12 @@ export function responseTests(test: ContractTest): void {
       textOfMessages([0, 1, 2].map((at) => user(`${place} says ${at}`))),
     );
     expect(await histories()).toEqual(expected);
-    expect(await both[0].remove("resp_1")).toBe(true);
+    expect(await both[0].remove("resp_0")).toBe(true);
+    expect(await histories()).toEqual(expected);
     expect(await both[1].remove("resp_0")).toBe(true);
     expect(await histories()).toEqual(expected);
     expect(await both[0].remove(last)).toBe(true);
+    expect(await both[0].remove("resp_1")).toBe(true);
     expect(await histories()).toEqual([null, expected[1]]);
   });
 }
