@@ -120,28 +120,33 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     ).toEqual([null, "Speak Dutch.", "Speak French."]);
   });
 
-  it("goes on after a middle response was deleted or swept, and what that one said goes with its heirs", async () => {
-    const { clock, gateway, responses, asked } = await start({ store: open() });
-    const first = await responses.create({ input: "One" });
-    clock.setWall(clock.now() + 1_000);
-    const second = await responses.create({ input: "Two", previous_response_id: first.id });
-    clock.setWall(clock.now() + 1_000);
-    const third = await responses.create({ input: "Three", previous_response_id: second.id });
-    await responses.remove(second.id);
-    const whole = ["One", "OK", "Two", "OK", "Three", "OK", "Four"];
-    const said = () => asked()?.map(({ content }) => content);
-    await responses.create({ input: "Four", previous_response_id: third.id, store: false });
-    expect(said()).toEqual(whole);
-    await responses.remove(first.id);
-    expect(await gateway.sweep()).toBe(0);
-    await responses.create({ input: "Four", previous_response_id: third.id, store: false });
-    expect(said()).toEqual(whole);
-    expect((await responses.post({ previous_response_id: second.id })).status).toBe(400);
-    expect((await itemsOf(responses.inputItems(third.id))).data).toHaveLength(1);
-    expect(await (await responses.get(third.id)).json()).toMatchObject({
-      previous_response_id: second.id,
-    });
-  });
+  it.each(["deleted", "expired", "swept"])(
+    "goes on when all it was built on is %s",
+    async (fate) => {
+      const test = await start({ store: open(), retention: { responses: "1h" } });
+      const { clock, gateway, responses, asked } = test;
+      const first = await responses.create({ input: "One" });
+      const second = await responses.create({ input: "Two", previous_response_id: first.id });
+      clock.setWall(clock.now() + 1_000);
+      const third = await responses.create({ input: "Three", previous_response_id: second.id });
+      const expectWhole = async () => {
+        await responses.create({ input: "Four", previous_response_id: third.id, store: false });
+        const said = asked()?.map(({ content }) => content);
+        expect(said).toEqual(["One", "OK", "Two", "OK", "Three", "OK", "Four"]);
+      };
+      if (fate === "deleted") {
+        await responses.remove(second.id);
+        await expectWhole();
+        await responses.remove(first.id);
+      } else clock.setWall(clock.now() + 3_599_000);
+      if (fate === "swept") expect(await gateway.sweep()).toBe(2);
+      await expectWhole();
+      for (const { id } of [first, second])
+        expect((await responses.post({ previous_response_id: id })).status).toBe(400);
+      expect((await itemsOf(responses.inputItems(third.id))).data).toHaveLength(1);
+      expect(await (await responses.get(third.id)).json()).toEqual(third);
+    },
+  );
 
   it("branches: two answers to one response have each their own history", async () => {
     const { responses, asked } = await start({ store: open() });
