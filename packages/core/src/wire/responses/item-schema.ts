@@ -76,12 +76,12 @@ function messageOf(
   }));
 }
 
-const given = { of: inputText, least: 1 };
+const asked = { of: inputText, least: 1 };
 const message: Read<MessageItem> = variants("role", {
-  user: messageOf("user", variants("type", { ...texts, input_image: image }), given),
+  user: messageOf("user", variants("type", { ...texts, input_image: image }), asked),
   assistant: messageOf("assistant", variants("type", answers), { of: outputText, least: 0 }),
-  system: messageOf("system", variants("type", texts), given),
-  developer: messageOf("developer", variants("type", texts), given),
+  system: messageOf("system", variants("type", texts), asked),
+  developer: messageOf("developer", variants("type", texts), asked),
 });
 
 const functionCall: Read<FunctionCallItem> = object({

@@ -76,7 +76,7 @@ export const responseRequest = object({
   model: required(text),
   input: required(input),
   instructions: optional(content),
-  previous_response_id: named("previousResponseId", optional(identifier)),
+  previous_response_id: named("previousResponseId", optional(text)),
   store: optional(flag),
   stream: optional(flag),
   stream_options: ignored(object({ include_obfuscation: ignored(flag) })),
