@@ -37,4 +37,12 @@ export async function asCaller<Result>(
   }
 }
 
+/**
+ * The caller of a request that opens no Step, from a fresh read: a revoked key is refused at once.
+ * @throws GatewayError `evidence_unavailable` when the store cannot say
+ */
+export function freshCaller({ authenticator }: EndpointContext, request: Request): Promise<Caller> {
+  return durable(authenticator.authenticateFresh(bearerToken(request.headers)));
+}
+
 export const jsonHeaders = { "content-type": "application/json" } as const;

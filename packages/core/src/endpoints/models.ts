@@ -2,17 +2,14 @@ import type { Caller } from "../domain/caller.ts";
 import { formatModelId, parseModelId } from "../domain/model-id.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
-import { bearerToken } from "../http/headers.ts";
 import type { Line } from "../pipeline/line.ts";
 import { decide } from "../policy/decide.ts";
-import { type EndpointContext, jsonHeaders } from "./endpoint.ts";
+import { type EndpointContext, freshCaller, jsonHeaders } from "./endpoint.ts";
 
 /** GET /v1/models: the models each gateway lists, narrowed by the key's own models and a dry run of the policy. */
-export async function listModels(
-  { line, authenticator }: EndpointContext,
-  request: Request,
-): Promise<Answer> {
-  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+export async function listModels(context: EndpointContext, request: Request): Promise<Answer> {
+  const { line } = context;
+  const caller = await freshCaller(context, request);
   const data = listedModels(line)
     .filter((id) => mayUse(line, caller, id))
     .map(modelObject);
@@ -21,11 +18,12 @@ export async function listModels(
 
 /** GET /v1/models/{id}: one of the above; the id holds slashes, written plainly or escaped. */
 export async function getModel(
-  { line, authenticator }: EndpointContext,
+  context: EndpointContext,
   request: Request,
   tail: string,
 ): Promise<Answer> {
-  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+  const { line } = context;
+  const caller = await freshCaller(context, request);
   const id = decoded(tail);
   if (id === null || !listedModels(line).includes(id) || !mayUse(line, caller, id)) {
     throw new GatewayError(

@@ -1,10 +1,9 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { Answer } from "../http/answer.ts";
-import { bearerToken } from "../http/headers.ts";
 import { durable } from "../pipeline/durable.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
-import { type EndpointContext, jsonHeaders } from "./endpoint.ts";
+import { type EndpointContext, freshCaller, jsonHeaders } from "./endpoint.ts";
 
 /** GET /v1/responses/{response_id} (section 4.3): the same JSON value that the creation returned. */
 export async function getResponse(
@@ -12,8 +11,8 @@ export async function getResponse(
   request: Request,
   id: string,
 ): Promise<Answer> {
-  const { line, authenticator } = context;
-  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+  const { line } = context;
+  const caller = await freshCaller(context, request);
   refuseResuming(new URL(request.url).searchParams);
   const response = await durable(line.store.responses.get(caller, id, line.clock.now()));
   if (!response) throw notFound();
@@ -26,8 +25,8 @@ export async function deleteResponse(
   request: Request,
   id: string,
 ): Promise<Answer> {
-  const { line, authenticator } = context;
-  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+  const { line } = context;
+  const caller = await freshCaller(context, request);
   const at = line.clock.now();
   const { organizationId, userId, keyId } = caller;
   const head = { id: line.ids.uuid(), organizationId, kind: "response.deleted" as const, at };
@@ -51,8 +50,8 @@ export async function listInputItems(
   request: Request,
   id: string,
 ): Promise<Answer> {
-  const { line, authenticator } = context;
-  const caller = await authenticator.authenticateFresh(bearerToken(request.headers));
+  const { line } = context;
+  const caller = await freshCaller(context, request);
   const response = await durable(line.store.responses.get(caller, id, line.clock.now()));
   if (!response) throw notFound();
   const items = JSON.parse(Buffer.from(response.input).toString());
@@ -64,11 +63,8 @@ export async function listInputItems(
 }
 
 /** POST …/cancel and …/compact: background work and compaction are not offered (section 4.6). */
-export async function notEmulated(
-  { authenticator }: EndpointContext,
-  request: Request,
-): Promise<Answer> {
-  await authenticator.authenticateFresh(bearerToken(request.headers));
+export async function notEmulated(context: EndpointContext, request: Request): Promise<Answer> {
+  await freshCaller(context, request);
   throw new GatewayError(
     "unsupported_parameter",
     "Responses can be neither cancelled nor compacted here.",

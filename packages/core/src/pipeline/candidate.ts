@@ -44,7 +44,7 @@ export function decideOn(
   },
 ): Decided {
   const at = line.clock.now();
-  const price = line.prices.priceOf(route.model, at);
+  const price = priceOf(line, route, at);
   const inputTokens = estimateInput(call.request, line.limits.imageTokens);
   const output = outputCap(line, route, call.request, undefined);
   const cost = estimateCost(price, inputTokens, output);
@@ -111,6 +111,16 @@ export async function planAttempt(
     holds: holdsOn(matching, spender, { estimates, at }),
     budgetsVersion: version,
   };
+}
+
+/** A price book of the host's own may fail: then the price is unknown, which is not zero. */
+function priceOf(line: Line, { model }: Route, at: number): Price | null {
+  try {
+    return line.prices.priceOf(model, at);
+  } catch {
+    line.notify({ type: "gateway.degraded", at, what: "prices" });
+    return null;
+  }
 }
 
 /** The smallest cap that is given, else the model's own, else the configured one. */
