@@ -269,7 +269,12 @@ describe("a budget", () => {
         { id: "requests", limit: { requests: 1 }, period: "day", mode: "soft" },
       ],
     });
-    for (let call = 0; call < 3; call++) expect((await gateway.fetch(chat())).status).toBe(200);
+    const hold = provider.hold();
+    const answers = [1, 2, 3].map(() => gateway.fetch(chat()));
+    await hold.reached(3);
+    expect(await counter(gateway, "usd")).toEqual([{ settled: 0, held: 0 }]);
+    hold.release();
+    for (const answer of answers) expect((await answer).status).toBe(200);
     expect(provider.calls[0]?.request.maxOutputTokens).toBeUndefined();
     expect(await counter(gateway, "usd")).toEqual([{ settled: 60_000, held: 0 }]);
     expect(await counter(gateway, "requests")).toEqual([{ settled: 3, held: 0 }]);
@@ -313,6 +318,29 @@ describe("a budget", () => {
     expect(provider.calls).toEqual([]);
     expect((await gateway.fetch(chat({ model: "test/a/free" }))).status).toBe(200);
     expect(await counter(gateway, "usd")).toEqual([{ settled: 0, held: 0 }]);
+  });
+
+  it("in US dollars takes a price book that fails for one that knows no price", async () => {
+    const log = eventLog();
+    const prices = {
+      priceOf() {
+        throw new Error("no prices today");
+      },
+    };
+    const { observers } = log;
+    const options = { models: {}, prices, observers };
+    const free = await createTestGateway(options);
+    expect((await free.gateway.fetch(free.chat())).status).toBe(200);
+    const { data } = await free.gateway.steps.list({ organizationId: free.key.organizationId });
+    expect(data).toMatchObject([{ costNanoUsd: null }]);
+    const budgets = [{ id: "usd", limit: { usd: 1 }, period: "day" }] as const;
+    const bound = await createTestGateway({ ...options, budgets });
+    expect(await failureOf(bound.gateway.fetch(bound.chat()))).toMatchObject({
+      code: "price_unknown",
+    });
+    expect(log.seen).toContainEqual(
+      expect.objectContaining({ type: "gateway.degraded", what: "prices" }),
+    );
   });
 
   it("with limit 0 refuses everything, explicit price 0 too", async () => {

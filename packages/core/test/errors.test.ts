@@ -1,4 +1,5 @@
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type TestGateway, type TestGatewayOptions } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { failureOf } from "./wire.ts";
@@ -285,6 +286,39 @@ describe("a request that is refused after its decision", () => {
     });
     expect(test.provider.calls).toEqual([]);
     expect(await written(test.gateway)).toEqual({ steps: 0, sessions: 0, decisions: 1 });
+  });
+});
+
+describe("a fault that is not the caller's", () => {
+  it("is 503 evidence_unavailable when the store cannot say whose key it is", async () => {
+    const store = memoryStore();
+    const broken = {
+      ...store,
+      keys: { ...store.keys, findByDigest: () => Promise.reject(new Error("the disk is gone")) },
+    };
+    const { gateway, key, chat } = await createTestGateway({ store: broken });
+    const models = new Request("http://in-process/v1/models", {
+      headers: { authorization: `Bearer ${key.secret}` },
+    });
+    for (const request of [chat(), chat({ stream: true }), models]) {
+      const answer = await gateway.fetch(request);
+      expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([503, "true"]);
+      expect(await failureOf(answer)).toEqual({
+        message: "The record of this request cannot be written, so it was not completed.",
+        type: "server_error",
+        param: null,
+        code: "evidence_unavailable",
+      });
+    }
+  });
+
+  it("is 500 internal_error for a request whose body somebody else has read", async () => {
+    const { gateway, chat } = await createTestGateway();
+    const request = chat({ stream: true });
+    await request.text();
+    const answer = await gateway.fetch(request);
+    expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([500, null]);
+    expect(await failureOf(answer)).toMatchObject({ type: "server_error", code: "internal_error" });
   });
 });
 

@@ -64,7 +64,9 @@ describe("API keys (section 5.1)", () => {
     const { gateway, key, chat } = await createTestGateway();
     expect((await gateway.fetch(chat())).status).toBe(200);
     await gateway.keys.revoke({ organizationId: key.organizationId, id: key.id });
-    expect((await gateway.fetch(chat())).status).toBe(401);
+    // A refusal opens no Step, which would have read the key again.
+    for (const fields of [{}, { top_k: 1 }, { model: "nowhere/a/b" }])
+      expect((await gateway.fetch(chat(fields))).status).toBe(401);
   });
 
   it("are refused by another gateway on the same store as soon as they are revoked", async () => {
