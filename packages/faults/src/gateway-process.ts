@@ -1,4 +1,4 @@
-import { createGateway } from "@tollgate/core";
+import { type Clock, createGateway } from "@tollgate/core";
 import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { serve } from "@tollgate/node";
@@ -11,6 +11,7 @@ import {
   type StoreFault,
   serveAsProcess,
 } from "@tollgate/testing";
+import { measure } from "./measure.ts";
 
 /** What a test gives a gateway process. */
 export interface ProcessSettings {
@@ -35,7 +36,7 @@ serveAsProcess(async (settings, reach) => {
         : [{ id: "few", limit: { requests: settings.requests }, period: "total" as const }]),
     ],
     retries: { most: 0 },
-    providers: { up: providerOf(settings) },
+    providers: { up: providerOf(settings, clock) },
   });
   await gateway.ready();
   const server = await serve(gateway, { port: 0, limits: { drain: 1_000 } });
@@ -47,6 +48,7 @@ serveAsProcess(async (settings, reach) => {
         return (await gateway.keys.create(who)).secret;
       },
       recover: () => gateway.recover(),
+      measure: () => measure(clock.timers()),
       push: (milliseconds) => clock.push(Number(milliseconds)),
     },
     async close() {
@@ -56,8 +58,9 @@ serveAsProcess(async (settings, reach) => {
   };
 });
 
-function providerOf({ upstream }: ProcessSettings): Provider {
+function providerOf({ upstream }: ProcessSettings, clock: Clock): Provider {
   return openaiCompatible({
+    clock,
     baseURL: `${upstream}/v1`,
     apiKey: null,
     models: { "vendor/model": { input: "1", output: "2", maxOutputTokens: 1_000 } },

@@ -34,6 +34,8 @@ export interface Processes {
   /** What the file holds, read by a process that has nothing else to do with it. */
   dump(): Promise<StoreDump>;
   steps(): Promise<readonly Step[]>;
+  /** How many Steps are open; at most 1,000. */
+  openSteps(): Promise<number>;
   /** Everything that does not hold of the file; `quiet` asks also that nothing runs. */
   problems(quiet?: boolean): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -70,6 +72,7 @@ export async function openProcesses(answer: Script): Promise<Processes> {
       return client;
     },
     steps: async () => (await dump()).steps.toReversed(),
+    openSteps: () => countOpen(filename),
     async problems(quiet = true) {
       const read = await dump();
       return [...checkDump(read), ...(quiet ? checkQuiet(read) : [])];
@@ -104,4 +107,12 @@ async function createSecret(filename: string): Promise<string> {
   const { secret } = await gateway.keys.create(who);
   await gateway.close();
   return secret;
+}
+
+async function countOpen(filename: string): Promise<number> {
+  const store = sqliteStore({ filename });
+  const query = { organizationId: organization, outcome: ["open" as const] };
+  const { data } = await store.steps.list(query, { cursor: null, limit: 1_000 });
+  await store.close();
+  return data.length;
 }

@@ -144,6 +144,8 @@ it("F22 a client that leaves while the settlement is written has had a complete 
   await noticed();
   settling?.release();
   await of.settled(1);
+  await noticed();
+  expect(of.events.map(({ type }) => type)).toEqual(["step.opened", "step.settled"]);
   expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
   await expectWhole(of);
 });

@@ -1,0 +1,77 @@
+/**
+ * `npm run faults:guards -- [ROW…]`: takes one guard after the other out of a scratch copy and runs the tests that name
+ * its row. They must pass before and fail without it.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Guard, readGuards } from "./read-guards.ts";
+import { scratchCopy } from "./scratch-copy.ts";
+
+interface TestRun {
+  readonly passed: number;
+  readonly failed: number;
+}
+
+const repository = fileURLToPath(new URL("../../..", import.meta.url));
+const list = fileURLToPath(new URL("../guards.json", import.meta.url));
+const longestRunMs = 120_000;
+
+const rows = process.argv.slice(2);
+const guards = readGuards(readFileSync(list, "utf8")).filter(
+  ({ row }) => rows.length === 0 || rows.includes(row),
+);
+const copy = scratchCopy(repository);
+process.once("exit", copy.remove);
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
+const whole = runTests(copy.root, "^F\\d+ ", []);
+process.stdout.write(`with every guard: ${whole.passed} passed, ${whole.failed} failed\n`);
+const survivors = guards.filter((guard) => !report(guard, runWithout(copy.root, guard)));
+process.stdout.write(
+  survivors.length === 0
+    ? `each of ${guards.length} removals was noticed\n`
+    : `not noticed: ${survivors.map(({ row }) => row).join(", ")}\n`,
+);
+process.exit(
+  survivors.length === 0 && whole.failed === 0 && whole.passed > 0 && guards.length > 0 ? 0 : 1,
+);
+
+function runWithout(root: string, { file, find, replace, test }: Guard): TestRun {
+  const path = join(root, file);
+  const source = readFileSync(path, "utf8");
+  if (source.split(find).length !== 2)
+    throw new Error(`${file} does not hold this exactly once: ${find}`);
+  writeFileSync(
+    path,
+    source.replace(find, () => replace),
+  );
+  // What waits for a guard that is gone waits in vain: the limits are short.
+  const limits = ["--testTimeout=4000", "--hookTimeout=3000", "--bail=1"];
+  const run = runTests(root, `^${test}`, limits);
+  writeFileSync(path, source);
+  return run;
+}
+
+function runTests(root: string, names: string, limits: readonly string[]): TestRun {
+  const vitest = join(root, "node_modules/vitest/vitest.mjs");
+  const written = join(root, "tests.json");
+  rmSync(written, { force: true });
+  const reporting = ["--reporter=json", `--outputFile=${written}`];
+  const line = ["run", "--project", "faults", "-t", names, ...reporting, ...limits];
+  spawnSync(process.execPath, [vitest, ...line], {
+    cwd: root,
+    stdio: "ignore",
+    timeout: longestRunMs,
+  });
+  if (!existsSync(written)) return { passed: 0, failed: 0 };
+  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(written, "utf8"));
+  return { passed: Number(numPassedTests), failed: Number(numFailedTests) };
+}
+
+/** A removal is noticed when a test failed: one that could not even be loaded says nothing. */
+function report({ row, guard }: Guard, { failed }: TestRun): boolean {
+  process.stdout.write(`${row.padEnd(4)} ${failed > 0 ? "noticed " : "SURVIVED"} ${guard}\n`);
+  return failed > 0;
+}

@@ -1,0 +1,54 @@
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+/** A copy of the repository's working state, which may be broken at will. */
+export interface ScratchCopy {
+  readonly root: string;
+  remove(): void;
+}
+
+const scope = "@tollgate";
+
+/** Copies what git knows or would add; installed packages are linked, and those of the workspace link into the copy. */
+export function scratchCopy(repository: string): ScratchCopy {
+  const root = mkdtempSync(join(tmpdir(), "tollgate-guards-"));
+  const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "-z"], {
+    cwd: repository,
+    encoding: "utf8",
+  });
+  const files = listed.split("\0").filter((path) => path !== "");
+  for (const path of files) {
+    const from = join(repository, path);
+    if (existsSync(from)) cpSync(from, join(root, path));
+  }
+  linkInstalled(join(repository, "node_modules"), join(root, "node_modules"));
+  for (const name of readdirSync(join(repository, "packages"))) {
+    const nested = join(repository, "packages", name, "node_modules");
+    if (existsSync(nested)) link(nested, join(root, "packages", name, "node_modules"));
+  }
+  return { root, remove: () => rmSync(root, { recursive: true, force: true }) };
+}
+
+function linkInstalled(from: string, to: string): void {
+  for (const name of readdirSync(from))
+    if (name !== scope && !name.startsWith(".")) link(join(from, name), join(to, name));
+  // The link of a workspace is relative: in the copy it leads into the copy.
+  for (const name of readdirSync(join(from, scope)))
+    link(readlinkSync(join(from, scope, name)), join(to, scope, name));
+}
+
+function link(target: string, path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(target, path);
+}
