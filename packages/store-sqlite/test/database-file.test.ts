@@ -40,13 +40,13 @@ it("reads back after reopening what was written before closing", async () => {
 
 const page = { cursor: null, limit: 10 };
 
-it("keeps a new file in pages of 16 KB, in a write-ahead log that every commit flushes", async () => {
+it("keeps a new file in pages of 8 KB, in a write-ahead log that every commit flushes", async () => {
   const filename = temporaryFile();
   const client = openClient(filename);
   await sqliteStore({ client }).migrate();
   const pragma = (name: string): unknown =>
     Object.values(client.prepare(`PRAGMA ${name}`).get() ?? {})[0];
-  expect(pragma("page_size")).toBe(16_384);
+  expect(pragma("page_size")).toBe(8_192);
   expect(pragma("journal_mode")).toBe("wal");
   expect(pragma("synchronous")).toBe(2);
   expect(pragma("busy_timeout")).toBe(0);
@@ -112,7 +112,7 @@ it("rejects on a corrupt page and goes on running (F32)", async () => {
   const file = openSync(filename, "r+");
   const size = statSync(filename).size;
   // The first page keeps the schema, so that the file still opens.
-  writeSync(file, Buffer.alloc(size - 16_384, 0xff), 0, size - 16_384, 16_384);
+  writeSync(file, Buffer.alloc(size - 8_192, 0xff), 0, size - 8_192, 8_192);
   closeSync(file);
   const store = sqliteStore({ filename });
   onTestFinished(() => store.close());

@@ -40,13 +40,23 @@ export async function findConversation(
     item.type === "item_reference" ? referredItem(responses, item.id, at) : item,
   );
   const referred = [...responses.values(), ...(previous ? [previous.response] : [])];
+  const history = previous?.messages.flatMap(messagesOf) ?? [];
+  const messages = toMessages(items);
+  if (history.length + messages.length === 0) throw nothingSaid();
   return {
-    history: previous?.messages.flatMap(messagesOf) ?? [],
+    history,
     items,
-    messages: toMessages(items),
+    messages,
     dataClass: mostSensitive(line.dataClasses, referred),
     sessionId: previous?.response.sessionId ?? null,
   };
+}
+
+/** References to reasoning alone say nothing to a model. */
+function nothingSaid(): GatewayError {
+  return new GatewayError("invalid_value", "The input holds nothing to say to the model.", {
+    param: "input",
+  });
 }
 
 async function previousOf(

@@ -1,7 +1,7 @@
 /** One US dollar in nanodollars, the unit all money is counted in. */
 export const NANO_PER_USD = 1_000_000_000;
 
-const decimal = /^(\d{1,15})(?:\.(\d{1,15}))?$/;
+const decimal = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
 
 /**
  * Reads US dollars (a number or a decimal string) as a whole number of nanodollars, exactly.
@@ -20,7 +20,9 @@ export function parseUsd(amount: number | string): number | null {
 /** A number without exponent; what JavaScript writes as 1e-7 becomes 0.0000001. */
 function plain(value: number): string {
   const text = String(value);
-  return /e-/.test(text) ? value.toFixed(15).replace(/0+$/, "") : text;
+  if (!text.includes("e-")) return text;
+  const written = value.toFixed(20).replace(/0+$/, "");
+  return Number(written) === value ? written : text;
 }
 
 /** Writes nanodollars as US dollars with at least two decimals: `1500000000` → `$1.50`. */
