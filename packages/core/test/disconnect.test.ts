@@ -1,4 +1,5 @@
 import { ProviderError } from "@tollgate/core/provider";
+import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
@@ -70,6 +71,32 @@ describe("a client that leaves", () => {
     await expect(ask(true)).rejects.toThrow();
     expect(provider.calls).toEqual([]);
     expect(await written(gateway)).toMatchObject({ steps: 0, sessions: 0 });
+  });
+
+  it("while its Step is being opened leaves a cancelled Step, and no provider is asked", async () => {
+    const [opening, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const store = memoryStore();
+    const { gateway, provider, log, client, ask, steps } = await held(0, {
+      store: {
+        ...store,
+        async openStep(intent) {
+          opening.resolve();
+          await opened.promise;
+          return store.openStep(intent);
+        },
+      },
+    });
+    const asked = ask(false);
+    await opening.promise;
+    client.abort(new Error("gone"));
+    opened.resolve();
+    await expect(asked).rejects.toThrow("gone");
+    await log.seeing("step.settled");
+    expect(provider.calls).toEqual([]);
+    expect(await steps()).toMatchObject([
+      { outcome: "cancelled", totalTokens: 0, costNanoUsd: 0, attempts: [{ host: null }] },
+    ]);
+    expect(await written(gateway)).toMatchObject({ steps: 1, sessions: 1 });
   });
 
   it("while a retry waits ends the wait", async () => {

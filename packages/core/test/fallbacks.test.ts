@@ -1,6 +1,6 @@
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
-import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { createTestGateway, scriptedProvider, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { completionOf, failureOf } from "./wire.ts";
 
@@ -152,5 +152,30 @@ describe("fallbacks", () => {
     const refused = { reason: "status_401", delivery: "answered", status: 401 } as const;
     test.provider.fail(new ProviderError("No.", refused));
     expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
+  });
+
+  it("are retried like the first model, each as often", async () => {
+    const test = await open(falling("spare/a/two"), { retries: { most: 1 } });
+    test.provider.fail(down, { times: 3 });
+    const answering = test.gateway.fetch(test.chat({ model: "test/a/one" }));
+    expect((await test.clock.until(answering)).status).toBe(200);
+    expect(test.provider.calls.map(({ model }) => model)).toEqual([
+      "a/one",
+      "a/one",
+      "a/two",
+      "a/two",
+    ]);
+  });
+
+  it("on a customer-owned gateway without the organization's key are recorded and skipped", async () => {
+    const elsewhere = scriptedProvider();
+    const test = await open(falling("own/a/b", "spare/a/two"), {
+      providers: { own: { ...elsewhere.at("own"), connection: "customer" } },
+    });
+    test.provider.fail(down);
+    expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
+    expect(elsewhere.calls).toEqual([]);
+    const { decisions } = await records(test);
+    expect(decisions.map(({ facts }) => facts.gateway)).toEqual(["test", "own", "spare"]);
   });
 });

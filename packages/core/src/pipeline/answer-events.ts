@@ -38,6 +38,8 @@ async function* attemptEvents(
   run: Run,
 ): AsyncGenerator<readonly CompletionEvent[], FinishReason> {
   const { attempt } = run;
+  // Who left while the Step was being opened has asked nothing of the provider, and is charged nothing.
+  if (run.stopReason !== null) throw run.stopReason;
   const { clock, deadlines } = line;
   const watchdog = createWatchdog(clock, deadlines, () => attempt.controller.abort(silent()));
   try {
