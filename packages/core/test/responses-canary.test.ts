@@ -87,6 +87,8 @@ it("a stored response holds what was said, until it is deleted (T3)", async () =
   for (const column of columns) expect(column).toMatch(/^responses\./);
   await responsesOf(gateway, key.secret).remove(id);
   expect(columnsWithCanary(filename)).toEqual([]);
+  await gateway.close();
+  expect(filesWithCanary(folder)).toEqual([]);
 });
 
 it("a stored response holds what was said, until it is swept (T3)", async () => {
