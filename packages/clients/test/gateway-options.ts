@@ -1,4 +1,5 @@
 import { openaiCompatible } from "@tollgate/provider-openai";
+import { memoryStore } from "@tollgate/store-memory";
 import { sqliteStore } from "@tollgate/store-sqlite";
 
 /** The model every client asks for: one dollar per million tokens in, two out. */
@@ -7,12 +8,12 @@ export const model = "mock/openai/mini";
 /** The user whose keys may open one Step a day. */
 export const limitedUser = "limited";
 
-/** A gateway in front of one upstream, on a SQLite file. */
+/** A gateway in front of one upstream, on a SQLite file, or in memory. */
 export const gatewayOptions = (place: {
   readonly upstream: string;
-  readonly database: string;
+  readonly database: string | null;
 }) => ({
-  store: sqliteStore({ filename: place.database }),
+  store: place.database === null ? memoryStore() : sqliteStore({ filename: place.database }),
   providers: {
     mock: openaiCompatible({
       baseURL: `${place.upstream}/v1`,

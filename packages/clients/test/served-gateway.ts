@@ -53,12 +53,21 @@ export type StartGateway = (upstream: string) => Promise<ServedGateway>;
 const temporaryFolder = () => mkdtemp(join(tmpdir(), "tollgate-clients-"));
 const remove = (folder: string) => rm(folder, { recursive: true, force: true });
 
-/** The gateway in this process, on a port of its own. */
+/** The gateway in this process, on a port of its own, with a SQLite file. */
 export const serveInProcess: StartGateway = async (upstream) => {
   const folder = await temporaryFolder();
-  const gateway = createGateway(
-    gatewayOptions({ upstream, database: join(folder, "tollgate.db") }),
-  );
+  return serveOn({ upstream, database: join(folder, "tollgate.db") }, () => remove(folder));
+};
+
+/** The same in memory. */
+export const serveInMemory: StartGateway = (upstream) =>
+  serveOn({ upstream, database: null }, async () => {});
+
+async function serveOn(
+  place: Parameters<typeof gatewayOptions>[0],
+  cleanUp: () => Promise<void>,
+): Promise<ServedGateway> {
+  const gateway = createGateway(gatewayOptions(place));
   const server = await serve(gateway, { port: 0 });
   return {
     baseURL: `${server.url}/v1`,
@@ -77,10 +86,10 @@ export const serveInProcess: StartGateway = async (upstream) => {
     async stop() {
       await server.close();
       await gateway.close();
-      await remove(folder);
+      await cleanUp();
     },
   };
-};
+}
 
 const run = promisify(execFile);
 const binary = fileURLToPath(new URL("../../cli/bin/tollgate.js", import.meta.url));

@@ -1,13 +1,15 @@
 import {
   Agent,
+  type Model,
   OpenAIChatCompletionsModel,
+  OpenAIResponsesModel,
   Runner,
   setTracingDisabled,
   tool,
 } from "@openai/agents";
 import OpenAI from "openai";
 import { z } from "zod";
-import type { CreateClient } from "../client.ts";
+import type { Client, CreateClient } from "../client.ts";
 
 const errors = {
   401: OpenAI.AuthenticationError,
@@ -16,12 +18,17 @@ const errors = {
 } as const;
 
 /** OpenAI Agents over Chat Completions. */
-export const createAgentsClient: CreateClient = ({ baseURL, apiKey, model: name }) => {
-  setTracingDisabled(true);
-  const model = new OpenAIChatCompletionsModel(
-    new OpenAI({ baseURL, apiKey, maxRetries: 0 }),
-    name,
+export const createAgentsClient: CreateClient = ({ baseURL, apiKey, model }) =>
+  agentsClient(
+    new OpenAIChatCompletionsModel(new OpenAI({ baseURL, apiKey, maxRetries: 0 }), model),
   );
+
+/** OpenAI Agents over Responses. */
+export const createAgentsResponsesClient: CreateClient = ({ baseURL, apiKey, model }) =>
+  agentsClient(new OpenAIResponsesModel(new OpenAI({ baseURL, apiKey, maxRetries: 0 }), model));
+
+function agentsClient(model: Model): Client {
+  setTracingDisabled(true);
   const runner = new Runner({ tracingDisabled: true });
   const agent = new Agent({ name: "Assistant", model });
   return {
@@ -67,4 +74,4 @@ export const createAgentsClient: CreateClient = ({ baseURL, apiKey, model: name 
     },
     isStatus: (error, status) => error instanceof errors[status],
   };
-};
+}

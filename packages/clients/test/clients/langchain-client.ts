@@ -3,7 +3,7 @@ import { HumanMessage, type ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI } from "@langchain/openai";
 import { z } from "zod";
-import { type Answer, type CreateClient, degreesSchema } from "../client.ts";
+import { type Answer, type Client, type CreateClient, degreesSchema } from "../client.ts";
 
 const answer = (text: string, usage: UsageMetadata | undefined): Answer => ({
   text,
@@ -11,9 +11,23 @@ const answer = (text: string, usage: UsageMetadata | undefined): Answer => ({
   completionTokens: usage?.output_tokens,
 });
 
-/** LangChain's chat model. */
-export const createLangchainClient: CreateClient = ({ baseURL, apiKey, model: name }) => {
-  const model = new ChatOpenAI({ model: name, apiKey, maxRetries: 0, configuration: { baseURL } });
+/** LangChain's chat model over Chat Completions. */
+export const createLangchainClient: CreateClient = ({ baseURL, apiKey, model }) =>
+  langchainClient(new ChatOpenAI({ model, apiKey, maxRetries: 0, configuration: { baseURL } }));
+
+/** LangChain's chat model over Responses. */
+export const createLangchainResponsesClient: CreateClient = ({ baseURL, apiKey, model }) =>
+  langchainClient(
+    new ChatOpenAI({
+      model,
+      apiKey,
+      maxRetries: 0,
+      useResponsesApi: true,
+      configuration: { baseURL },
+    }),
+  );
+
+function langchainClient(model: ChatOpenAI): Client {
   return {
     async plain(prompt) {
       const message = await model.invoke(prompt);
@@ -56,4 +70,4 @@ export const createLangchainClient: CreateClient = ({ baseURL, apiKey, model: na
     isStatus: (error, status) =>
       error instanceof Error && "status" in error && error.status === status,
   };
-};
+}
