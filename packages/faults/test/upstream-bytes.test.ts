@@ -46,17 +46,22 @@ const letters = "añ€😀z";
 it("F10 bytes of one character may arrive apart", async () => {
   const events = Buffer.from(text(letters) + finish + usage(1, 2) + done);
   const from = events.indexOf(letters);
-  let at = from;
-  const of = await product(async ({ send, end }) => {
-    await send(Buffer.concat([Buffer.from(openHead), events.subarray(0, at)]));
-    await send(events.subarray(at));
-    end();
-  });
-  for (; at <= from + Buffer.byteLength(letters); at++) {
-    const answer = await of.ask({ stream: true });
-    expect(readStream(answer), `cut at byte ${at}`).toEqual({ text: letters, ...complete });
+  for (let at = from; at <= from + Buffer.byteLength(letters); at++) {
+    const seen = Promise.withResolvers<void>();
+    const of = await product(async ({ send, end }) => {
+      await send(Buffer.concat([Buffer.from(openHead + text("1")), events.subarray(0, at)]));
+      await seen.promise;
+      await send(events.subarray(at));
+      end();
+    });
+    const client = await of.post({ stream: true });
+    // What came with the first part has been read when its text is there.
+    await client.until('"content":"1"');
+    seen.resolve();
+    const answer = readAnswer(await client.ended());
+    expect(readStream(answer), `cut at byte ${at}`).toEqual({ text: `1${letters}`, ...complete });
+    await expectWhole(of);
   }
-  await expectWhole(of);
 });
 
 it("F10 bytes that are not UTF-8 fail the answer", async () => {
@@ -113,9 +118,9 @@ it("F11 what is forwarded is what is stored, and fragments of tool calls go by t
 });
 
 it("F12 an event without end is cut off at its limit, and so is an answer of endless events", async () => {
-  for (const [limits, piece] of [
-    [{ upstreamEventBytes: 65_536 }, "x".repeat(16_384)],
-    [{ upstreamBytes: 65_536 }, `${text("x")}\n\n`.repeat(100)],
+  for (const [limits, first, piece] of [
+    [{ upstreamEventBytes: 65_536 }, "data: ", "x".repeat(16_384)],
+    [{ upstreamBytes: 65_536 }, "", text("x").repeat(100)],
   ] as const) {
     const of = await product(
       async ({ send, closed }) => {
@@ -123,7 +128,7 @@ it("F12 an event without end is cut off at its limit, and so is an answer of end
         void closed.then(() => {
           isOpen = false;
         });
-        await send(`${openHead}${text("Half")}data: `);
+        await send(openHead + text("Half") + first);
         while (isOpen) await send(piece);
       },
       { gateway: { limits } },

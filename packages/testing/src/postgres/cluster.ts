@@ -1,0 +1,73 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { unpackServer } from "./unpack-server.ts";
+
+/** A data folder, and how its server is run. */
+export interface Cluster {
+  readonly folder: string;
+  readonly program: string;
+  readonly parameters: readonly string[];
+  readonly port: number;
+  readonly environment: RunEnvironment;
+}
+
+interface RunEnvironment {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+const relaxed = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
+
+/** Makes an empty data folder below the system's folder for temporary files. */
+export async function createCluster({ durable }: { readonly durable: boolean }): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-postgres-"));
+  const programs = unpackServer(folder);
+  const data = join(folder, "data");
+  mkdirSync(data, { mode: 0o700 });
+  const environment = { cwd: folder, env: { LC_ALL: "C", TZ: "UTC" }, ...giveAway(folder, data) };
+  initialise(join(programs, "initdb"), data, environment);
+  const port = await freePort();
+  const settings = [
+    ...(durable ? [] : relaxed),
+    "max_connections=80",
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+  ];
+  const parameters = ["-D", data, "-p", String(port), ...settings.flatMap((one) => ["-c", one])];
+  return { folder, program: join(programs, "postgres"), parameters, port, environment };
+}
+
+/** PostgreSQL refuses to run as root, so root hands the folder to the user `nobody`. */
+function giveAway(folder: string, data: string): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const idOf = (kind: string): number => Number(execFileSync("id", [kind, "nobody"]).toString());
+  const [uid, gid] = [idOf("-u"), idOf("-g")];
+  chmodSync(folder, 0o755);
+  for (const one of [folder, data]) chownSync(one, uid, gid);
+  return { uid, gid };
+}
+
+function initialise(program: string, data: string, environment: RunEnvironment): void {
+  const parameters = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"];
+  const { status, error, stderr } = spawnSync(program, [...parameters, "--no-sync"], {
+    ...environment,
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? stderr}`);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      const port = typeof address === "object" && address ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
+}

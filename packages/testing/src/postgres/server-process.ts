@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Cluster } from "./cluster.ts";
+
+/** A server that takes connections. */
+export interface ServerProcess {
+  stop(mode: "immediate" | "fast"): Promise<void>;
+}
+
+const longestStart = 30_000;
+const interval = 25;
+const signals = { immediate: "SIGQUIT", fast: "SIGINT" } as const;
+
+/** The shell ends the server when our end of its standard input closes: even a killed test run leaves none behind. */
+const watched =
+  '"$@" <&- & pid=$!; cat >/dev/null; kill -INT "$pid" 2>/dev/null; wait "$pid"; exit 0';
+
+/** Starts a cluster's server; resolves when it takes connections. */
+export async function startServer(cluster: Cluster): Promise<ServerProcess> {
+  const { program, parameters, environment } = cluster;
+  const shell = spawn("/bin/sh", ["-c", watched, "sh", program, ...parameters], {
+    ...environment,
+    stdio: ["pipe", "ignore", "pipe"],
+  });
+  const exited = once(shell, "exit");
+  const log = keepLog(shell);
+  for (let waited = 0; !(await answers(cluster.port)); waited += interval) {
+    if (shell.exitCode !== null || waited > longestStart)
+      throw new Error(`PostgreSQL did not start:\n${log()}`);
+    await pause(interval);
+  }
+  return {
+    async stop(mode) {
+      const pid = Number(
+        readFileSync(join(cluster.folder, "data", "postmaster.pid"), "utf8").split("\n")[0],
+      );
+      process.kill(pid, signals[mode]);
+      await gone(pid);
+      shell.stdin.end();
+      await exited;
+    },
+  };
+}
+
+/** The end of what the server says. */
+function keepLog(shell: ChildProcess): () => string {
+  let log = "";
+  shell.stderr?.on("data", (chunk: Buffer) => {
+    log = (log + chunk.toString()).slice(-4_000);
+  });
+  return () => log;
+}
+
+async function gone(pid: number): Promise<void> {
+  for (let waited = 0; isAlive(pid); waited += interval) {
+    if (waited > longestStart) throw new Error(`PostgreSQL (process ${pid}) does not stop`);
+    await pause(interval);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Asks whether it would encrypt: a server says so in one byte as soon as it takes connections. */
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]));
+    });
+    const end = (answer: boolean): void => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once("data", () => end(true));
+    socket.once("error", () => end(false));
+    socket.setTimeout(500, () => end(false));
+  });
+}
