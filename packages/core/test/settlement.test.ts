@@ -102,6 +102,20 @@ describe("what a client received complete, the ledger has", () => {
     expect(sentIn(text).at(-1)).toEqual({ type: "done" });
   });
 
+  it("is whole even if the client leaves after the last event, while it settles (F22)", async () => {
+    const { store, asked, release } = slowToSettle();
+    const { gateway, key, chat } = await createTestGateway({ store });
+    const client = new AbortController();
+    const request = new Request(chat({ stream: true }), { signal: client.signal });
+    const reading = (await gateway.fetch(request)).text();
+    await asked;
+    client.abort();
+    release();
+    expect(await reading).toContain("[DONE]");
+    const { data } = await gateway.activity.list({ organizationId: key.organizationId });
+    expect(data).toMatchObject([{ finishReason: "stop", totalTokens: 15 }]);
+  });
+
   it.each([1, 4])(
     "is settled again when the outcome of settling is unknown, %s times",
     async (times) => {
