@@ -4,7 +4,7 @@ import { type SqliteClient, sqliteStore } from "@tollgate/store-sqlite";
 import { faultyStore } from "@tollgate/testing";
 import { expect, it, onTestFinished } from "vitest";
 import type { Product } from "../src/product.ts";
-import { readAnswer } from "../src/read-answer.ts";
+import { readAnswer, readStream } from "../src/read-answer.ts";
 import { chunked, done, finish, lastChunk, streamHead, text } from "../src/upstream-bytes.ts";
 import { codeOf, expectFailedStream, expectWhole, good, product } from "./fixture.ts";
 
@@ -178,7 +178,11 @@ it("F27 a settlement whose commit is not known of is settled again, and counts o
     const of = await product(good, {
       around: (store) => faultyStore(store, { on: { verb: "settleStep", nth: 1, when } }).store,
     });
-    expect((await of.ask({ stream: true })).body).toContain("[DONE]");
+    expect(readStream(await of.ask({ stream: true }))).toMatchObject({
+      finishReason: "stop",
+      error: null,
+      done: true,
+    });
     expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
     await expectWhole(of);
   }
