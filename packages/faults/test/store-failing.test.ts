@@ -1,9 +1,11 @@
-import { closeSync, existsSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { createGateway } from "@tollgate/core";
+import { openaiCompatible } from "@tollgate/provider-openai";
 import { type SqliteClient, sqliteStore } from "@tollgate/store-sqlite";
 import { faultyStore } from "@tollgate/testing";
 import { expect, it, onTestFinished } from "vitest";
-import type { Product } from "../src/product.ts";
+import { chat, type Product } from "../src/product.ts";
 import { readAnswer, readStream } from "../src/read-answer.ts";
 import { chunked, done, finish, lastChunk, streamHead, text } from "../src/upstream-bytes.ts";
 import { codeOf, expectFailedStream, expectWhole, good, product } from "./fixture.ts";
@@ -111,6 +113,27 @@ it("F30 on a database that cannot be written nothing is sent, and reading goes o
   await expectWhole(of);
 });
 
+it("F30 a gateway that starts on a database it cannot write sends nothing", async () => {
+  const of = await product(good);
+  const database = new DatabaseSync(of.filename, { readOnly: true });
+  onTestFinished(() => database.close());
+  const reader = createGateway({
+    store: sqliteStore({ client: database }),
+    providers: { up: openaiCompatible({ baseURL: `${of.upstream.url}/v1`, apiKey: null }) },
+  });
+  const answer = await reader.fetch(
+    new Request("http://in-process/v1/chat/completions", {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${of.secret}` },
+      body: JSON.stringify(chat()),
+    }),
+  );
+  expect(answer.status).toBe(503);
+  expect(of.upstream.requests).toHaveLength(0);
+  await reader.close();
+  await expectWhole(of);
+});
+
 it("F31 a lock of another process is waited for, and the event loop goes on", async () => {
   const of = await product(good);
   const other = new DatabaseSync(of.filename);
@@ -144,6 +167,15 @@ it("F32 a file that was removed stops admission and is not made anew", async () 
   rmSync(of.filename);
   await expectNothingSent(of);
   expect(existsSync(of.filename)).toBe(false);
+});
+
+it("F32 a file that another took the place of stops admission, and neither is written", async () => {
+  const [of, other] = [await product(good), await product(good)];
+  expect((await of.ask()).status).toBe(200);
+  const before = await other.steps();
+  renameSync(other.filename, of.filename);
+  await expectNothingSent(of);
+  expect(await other.steps()).toEqual(before);
 });
 
 it("F32 a file that is corrupt stops admission", async () => {

@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { definePolicy, permit } from "@tollgate/core/policy";
+import { openaiCompatible } from "@tollgate/provider-openai";
+import { scriptedUpstream } from "@tollgate/testing";
 import { expect, it, onTestFinished } from "vitest";
-import { readAnswer } from "../src/read-answer.ts";
+import { readAnswer, readStream } from "../src/read-answer.ts";
 import {
   chunked,
   goodAnswer,
@@ -46,6 +49,34 @@ it("F1 a refused connection is tried again, and costs nothing when it stays refu
     for (const end of ends)
       expect(end).toMatchObject({ ...nothingUsed, reason: "connection_refused" });
   }
+  expect(await of.problems()).toEqual([]);
+});
+
+it("F1 a refused connection goes to the policy's fallback, and each attempt has its own record", async () => {
+  const other = await scriptedUpstream(good);
+  onTestFinished(() => other.close());
+  const of = await product(good, {
+    baseURL: "http://127.0.0.1:1/v1",
+    gateway: {
+      policy: definePolicy({
+        rules: [permit("all", {}, { fallbacks: ["other/vendor/model"] })],
+      }),
+      providers: {
+        other: openaiCompatible({
+          baseURL: `${other.url}/v1`,
+          apiKey: null,
+          models: { "vendor/model": { input: "1", output: "2" } },
+        }),
+      },
+    },
+  });
+  const answer = await of.ask({ stream: true });
+  expect(readStream(answer)).toMatchObject({ text: "Hello there", finishReason: "stop" });
+  expect(await endings(of)).toMatchObject([
+    { ...nothingUsed, reason: "connection_refused" },
+    { outcome: "completed", usageBasis: "reported", usage: { totalTokens: 15 } },
+  ]);
+  expect((await of.steps())[0]?.attempts.map(({ gateway }) => gateway)).toEqual(["up", "other"]);
   expect(await of.problems()).toEqual([]);
 });
 
