@@ -2,16 +2,14 @@ import { replyMessage } from "../domain/completion.ts";
 import type { Answer } from "../http/answer.ts";
 import { readJson } from "../http/read-json.ts";
 import { execute } from "../pipeline/execute.ts";
-import type { AnswerHead, GovernedAnswer } from "../pipeline/governed-call.ts";
-import type { Line } from "../pipeline/line.ts";
-import { decisionHeaders } from "../pipeline/with-decision.ts";
+import type { AnswerHead } from "../pipeline/governed-call.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
 import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { parseChatCompletion } from "../wire/chat-completions/parse.ts";
-import { asCaller, type EndpointContext, jsonHeaders } from "./endpoint.ts";
+import { asCaller, type EndpointContext } from "./endpoint.ts";
+import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
-import { settled } from "./settled.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
 export function chatCompletions(context: EndpointContext, request: Request): Promise<Answer> {
@@ -42,7 +40,9 @@ export function chatCompletions(context: EndpointContext, request: Request): Pro
     const head = headOf(answer, parsed.model);
     return parsed.stream
       ? presentStream(line, answer, chunkWriter(head, parsed.includeUsage))
-      : presentBody(line, answer, head);
+      : presentBody(line, answer, ({ completion, usage }) =>
+          chatCompletionBody(head, completion, usage),
+        );
   });
 }
 
@@ -65,19 +65,5 @@ function chunkWriter(head: ChatCompletionHead, includeUsage: boolean): StreamWri
     write: chunks.write,
     finish: ({ finishReason, usage }) => chunks.finish(finishReason, usage),
     fail: chunks.fail,
-  };
-}
-
-/** The plain body is the fold of the same events a stream would send. */
-async function presentBody(
-  line: Line,
-  answer: GovernedAnswer,
-  head: ChatCompletionHead,
-): Promise<Answer> {
-  const { completion, usage } = await settled(answer);
-  return {
-    status: 200,
-    headers: { ...jsonHeaders, ...decisionHeaders(line.headerNames, answer) },
-    body: chatCompletionBody(head, completion, usage),
   };
 }

@@ -6,7 +6,6 @@ import { readJson } from "../http/read-json.ts";
 import { execute } from "../pipeline/execute.ts";
 import type { AnswerHead, PreparedRequest, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
-import { decisionHeaders } from "../pipeline/with-decision.ts";
 import { createEventWriter } from "../wire/responses/events.ts";
 import { storedInput } from "../wire/responses/input-items.ts";
 import { responseId } from "../wire/responses/item-ids.ts";
@@ -14,10 +13,10 @@ import { outputItems } from "../wire/responses/output-items.ts";
 import { parseResponse, type ResponseCall } from "../wire/responses/parse.ts";
 import { type ResponseHead, responseBody } from "../wire/responses/response-object.ts";
 import { toMessages } from "../wire/responses/to-messages.ts";
-import { asCaller, type EndpointContext, jsonHeaders } from "./endpoint.ts";
+import { asCaller, type EndpointContext } from "./endpoint.ts";
+import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
 import { type Conversation, findConversation } from "./response-conversation.ts";
-import { settled } from "./settled.ts";
 
 /** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */
 export function createResponse(context: EndpointContext, request: Request): Promise<Answer> {
@@ -37,12 +36,9 @@ export function createResponse(context: EndpointContext, request: Request): Prom
         prepared(line, { caller, call, conversation: await findConversation(line, caller, call) }),
     });
     const head = headOf(answer, call);
-    if (call.stream) return presentStream(line, answer, eventWriter(head));
-    return {
-      status: 200,
-      headers: { ...jsonHeaders, ...decisionHeaders(line.headerNames, answer) },
-      body: bodyOf(head, await settled(answer)),
-    };
+    return call.stream
+      ? presentStream(line, answer, eventWriter(head))
+      : presentBody(line, answer, (settled) => bodyOf(head, settled));
   });
 }
 

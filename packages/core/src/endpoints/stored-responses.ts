@@ -1,3 +1,4 @@
+import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { Answer } from "../http/answer.ts";
@@ -11,11 +12,8 @@ export async function getResponse(
   request: Request,
   id: string,
 ): Promise<Answer> {
-  const { line } = context;
-  const caller = await freshCaller(context, request);
+  const response = await ownResponse(context, request, id);
   refuseResuming(new URL(request.url).searchParams);
-  const response = await durable(line.store.responses.get(caller, id, line.clock.now()));
-  if (!response) throw notFound();
   return { status: 200, headers: jsonHeaders, body: Buffer.from(response.body).toString() };
 }
 
@@ -50,10 +48,7 @@ export async function listInputItems(
   request: Request,
   id: string,
 ): Promise<Answer> {
-  const { line } = context;
-  const caller = await freshCaller(context, request);
-  const response = await durable(line.store.responses.get(caller, id, line.clock.now()));
-  if (!response) throw notFound();
+  const response = await ownResponse(context, request, id);
   const items = JSON.parse(Buffer.from(response.input).toString());
   return {
     status: 200,
@@ -69,6 +64,19 @@ export async function notEmulated(context: EndpointContext, request: Request): P
     "unsupported_parameter",
     "Responses can be neither cancelled nor compacted here.",
   );
+}
+
+/** @throws GatewayError `response_not_found` for what is not the caller's, or not there. */
+async function ownResponse(
+  context: EndpointContext,
+  request: Request,
+  id: string,
+): Promise<StoredResponse> {
+  const { line } = context;
+  const caller = await freshCaller(context, request);
+  const response = await durable(line.store.responses.get(caller, id, line.clock.now()));
+  if (response) return response;
+  throw notFound();
 }
 
 /** Resuming a stream belongs to background responses, which are not offered. */

@@ -1,0 +1,25 @@
+import type { Answer } from "../http/answer.ts";
+import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
+import type { Line } from "../pipeline/line.ts";
+import { decisionHeaders } from "../pipeline/with-decision.ts";
+import { jsonHeaders } from "./endpoint.ts";
+
+/** A governed answer as a plain body: the fold of the same events that a stream would send. */
+export async function presentBody(
+  line: Line,
+  answer: GovernedAnswer,
+  bodyOf: (settled: SettledAnswer) => string,
+): Promise<Answer> {
+  return {
+    status: 200,
+    headers: { ...jsonHeaders, ...decisionHeaders(line.headerNames, answer) },
+    body: bodyOf(await settled(answer)),
+  };
+}
+
+async function settled({ events }: GovernedAnswer): Promise<SettledAnswer> {
+  for (;;) {
+    const { done, value } = await events.next();
+    if (done) return value;
+  }
+}
