@@ -2,6 +2,7 @@ import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
 import { defaultLimits } from "./domain/limits.ts";
 import { parseModelId } from "./domain/model-id.ts";
+import { findRoute } from "./routing/route.ts";
 
 /** What is wrong with options, one sentence each. */
 export function providerProblems(providers: ReadonlyMap<string, Provider>): readonly string[] {
@@ -44,9 +45,13 @@ export function policyProblems(
 ): readonly string[] {
   if (policy === undefined) return [];
   if (policy.contract !== 1) return ["policy must be a policy of contract 1: use definePolicy."];
-  return policy.gateways
+  const gateways = policy.gateways
     .filter((gateway) => !providers.has(gateway))
     .map((gateway) => `The policy names the gateway ${gateway}, which is not among the providers.`);
+  const fallbacks = policy.fallbacks
+    .filter((model) => findRoute(model, providers) === null)
+    .map((model) => `The policy falls back to ${model}, whose gateway is not among the providers.`);
+  return [...gateways, ...fallbacks];
 }
 
 export function limitProblems(written: Partial<Record<string, number>>): readonly string[] {

@@ -1,5 +1,7 @@
+import { createGateway } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
+import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, scriptedProvider, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { completionOf, failureOf } from "./wire.ts";
@@ -24,7 +26,6 @@ function open(
   return createTestGateway({
     policy,
     prices,
-    gateways: ["spare"],
     retries: { most: 0 },
     ...options,
   });
@@ -95,11 +96,24 @@ describe("fallbacks", () => {
     ]);
   });
 
-  it("of a gateway that does not exist are skipped", async () => {
-    const test = await open(falling("nowhere/a/b", "spare/a/two"));
+  it("of a gateway that does not exist are refused at start, and skipped where a function names them", async () => {
+    const options = { prices, retries: { most: 0 } };
+    const unknown = { providers: { test: scriptedProvider().at("test") }, store: memoryStore() };
+    expect(() => createGateway({ ...unknown, policy: falling("nowhere/a/b") })).toThrow(
+      "The policy falls back to nowhere/a/b, whose gateway is not among the providers.",
+    );
+    const policy = definePolicy({
+      version: "1",
+      decide: () => ({
+        effect: "permit",
+        rules: ["all"],
+        obligations: { fallbacks: ["nowhere/a/b", "nothing", "test/a/two"] },
+      }),
+    });
+    const test = await createTestGateway({ ...options, policy });
     test.provider.fail(down);
     expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
-    expect((await records(test)).step).toMatchObject({ model: "spare/a/two" });
+    expect((await records(test)).step).toMatchObject({ model: "test/a/two" });
   });
 
   it("hold anew on the budgets of their own model, and give back what the failed one held", async () => {

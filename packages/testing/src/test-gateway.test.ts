@@ -20,7 +20,7 @@ describe("a test gateway", () => {
   it("answers every gateway the policy names", async () => {
     const policy = definePolicy({
       rules: [
-        permit("default", { gateway: "openrouter" }),
+        permit("default", { gateway: "openrouter" }, { fallbacks: ["spare/a/b"] }),
         forbid("no-preview-models", { model: "*/*/*-preview" }),
       ],
     });
@@ -29,6 +29,7 @@ describe("a test gateway", () => {
     expect(denied.status).toBe(403);
     expect(provider.calls).toEqual([]);
     expect((await gateway.fetch(chat({ model: "openrouter/openai/gpt-6" }))).status).toBe(200);
+    expect((await gateway.fetch(chat({ model: "spare/a/b" }))).status).toBe(403);
   });
 
   it("takes budgets, prices and further gateways", async () => {

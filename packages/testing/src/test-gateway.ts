@@ -67,7 +67,9 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
     ...rest
   } = options;
   const provider = scriptedProvider({ clock, models });
-  const names = ["test", ...(options.policy?.gateways ?? []), ...gateways];
+  const { policy } = options;
+  const fallbacks = (policy?.fallbacks ?? []).flatMap((model) => model.split("/", 1));
+  const names = ["test", ...(policy?.gateways ?? []), ...fallbacks, ...gateways];
   const scripted = Object.fromEntries(names.map((name) => [name, provider.at(name)]));
   const gateway = createGateway({
     ...rest,

@@ -8,6 +8,8 @@ export interface Policy<Gateway extends string = string> {
   /** The gateways and data classes its rules name: unknown ones are refused at start. */
   readonly gateways: readonly Gateway[];
   readonly dataClasses: readonly string[];
+  /** The model ids its rules fall back to: one of an unknown gateway is refused at start. */
+  readonly fallbacks: readonly string[];
   /** `dataClasses` is the configured order, the least sensitive first. */
   decide(facts: PolicyFacts, dataClasses: readonly string[]): Verdict;
 }

@@ -17,6 +17,7 @@ export function combine<const Policies extends readonly Policy<string>[]>(
     version: policies.map((policy) => policy.version).join("+"),
     gateways: policies.flatMap((policy) => policy.gateways),
     dataClasses: policies.flatMap((policy) => policy.dataClasses),
+    fallbacks: policies.flatMap((policy) => policy.fallbacks),
     decide(facts, dataClasses) {
       const verdicts = policies.map((policy) => policy.decide(facts, dataClasses));
       const denials = verdicts.filter((verdict) => verdict.effect === "deny");

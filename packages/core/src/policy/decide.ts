@@ -8,6 +8,7 @@ export const permitAll: Policy<never> = {
   version: "none",
   gateways: [],
   dataClasses: [],
+  fallbacks: [],
   decide: () => ({ effect: "permit", rules: ["no-policy"] }),
 };
 

@@ -34,6 +34,7 @@ export function definePolicy<const Gateway extends string = never>(
       version: definition.version,
       gateways: [],
       dataClasses: [],
+      fallbacks: [],
       decide: (facts) => definition.decide(facts),
     };
   }
@@ -47,6 +48,7 @@ export function definePolicy<const Gateway extends string = never>(
       match.gateway === undefined ? [] : listed(match.gateway),
     ),
     dataClasses: rules.flatMap(({ match }) => [match.from ?? [], match.upTo ?? []].flat()),
+    fallbacks: rules.flatMap(({ options }) => options.fallbacks ?? []),
     decide: (facts, dataClasses) => decideByRules(rules, facts, dataClasses),
   };
 }
