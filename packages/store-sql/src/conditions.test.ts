@@ -3,6 +3,7 @@ import { createConditions } from "./conditions.ts";
 
 const conditions = createConditions({
   placeholder: () => "?",
+  text: "TEXT",
   integer: "INTEGER",
   bytes: "BLOB",
   keyedTable: "",

@@ -5,7 +5,8 @@ export type SqlValue = string | number | Uint8Array | null;
 export interface SqlDialect {
   /** The placeholder of the parameter at a position, from 1. */
   placeholder(position: number): string;
-  /** Column types. */
+  /** Column types; text sorts by its bytes. */
+  readonly text: string;
   readonly integer: string;
   readonly bytes: string;
   /** What follows the columns of a table that is found by its primary key alone. */

@@ -14,81 +14,81 @@ export function schemaSteps(dialect: SqlDialect): ReadonlyMap<number, readonly s
   ]);
 }
 
-function identity({ integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
   return [
     `CREATE TABLE store_state (
       id ${integer} NOT NULL PRIMARY KEY,
       sequence ${integer} NOT NULL, budgets_version ${integer} NOT NULL)${keyedTable}`,
     `INSERT INTO store_state (id, sequence, budgets_version) VALUES (1, 0, 0)`,
-    `CREATE TABLE organizations (id TEXT NOT NULL PRIMARY KEY, salt ${bytes} NOT NULL)${keyedTable}`,
+    `CREATE TABLE organizations (id ${text} NOT NULL PRIMARY KEY, salt ${bytes} NOT NULL)${keyedTable}`,
     `CREATE TABLE api_keys (
-      organization_id TEXT NOT NULL, id TEXT NOT NULL, user_id TEXT NOT NULL, label TEXT NOT NULL,
-      prefix TEXT NOT NULL, default_data_class TEXT NOT NULL, minimum_data_class TEXT NOT NULL,
-      models TEXT, created_at ${integer} NOT NULL, expires_at ${integer}, revoked_at ${integer},
+      organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, label ${text} NOT NULL,
+      prefix ${text} NOT NULL, default_data_class ${text} NOT NULL, minimum_data_class ${text} NOT NULL,
+      models ${text}, created_at ${integer} NOT NULL, expires_at ${integer}, revoked_at ${integer},
       last_used_at ${integer}, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX api_keys_by_time ON api_keys (organization_id, created_at, sequence)`,
     `CREATE TABLE key_secrets (
-      digest ${bytes} NOT NULL PRIMARY KEY, organization_id TEXT NOT NULL, key_id TEXT NOT NULL,
+      digest ${bytes} NOT NULL PRIMARY KEY, organization_id ${text} NOT NULL, key_id ${text} NOT NULL,
       expires_at ${integer})${keyedTable}`,
     `CREATE INDEX key_secrets_by_key ON key_secrets (organization_id, key_id)`,
     `CREATE TABLE processes (
-      id TEXT NOT NULL PRIMARY KEY, renewal ${integer} NOT NULL,
+      id ${text} NOT NULL PRIMARY KEY, renewal ${integer} NOT NULL,
       lapses_at ${integer} NOT NULL)${keyedTable}`,
   ];
 }
 
-function history({ integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
   return [
     // `updated` is the store's sequence; `in_flight` marks a Session whose first Step alone is all it has, unanswered.
     `CREATE TABLE sessions (
-      organization_id TEXT NOT NULL, id TEXT NOT NULL, user_id TEXT NOT NULL, key_id TEXT NOT NULL,
-      source TEXT NOT NULL, head ${bytes} NOT NULL, length ${integer} NOT NULL,
+      organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
+      source ${text} NOT NULL, head ${bytes} NOT NULL, length ${integer} NOT NULL,
       created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL, updated ${integer} NOT NULL,
-      in_flight ${integer} NOT NULL, turn_id TEXT NOT NULL, branched_from_session_id TEXT,
+      in_flight ${integer} NOT NULL, turn_id ${text} NOT NULL, branched_from_session_id ${text},
       common_length ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX sessions_by_update ON sessions
       (organization_id, key_id, source, updated, length, in_flight, head, id)`,
     `CREATE INDEX sessions_by_origin ON sessions (organization_id, branched_from_session_id)
       WHERE branched_from_session_id IS NOT NULL`,
     `CREATE TABLE turns (
-      organization_id TEXT NOT NULL, id TEXT NOT NULL, session_id TEXT NOT NULL,
+      organization_id ${text} NOT NULL, id ${text} NOT NULL, session_id ${text} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
     // Positions below 0 are beside the transcript and stay on their Step: -1 a reply that did not join, -2 instructions.
     `CREATE TABLE transcript_parts (
-      organization_id TEXT NOT NULL, session_id TEXT NOT NULL, position ${integer} NOT NULL,
-      step_id TEXT NOT NULL, kind TEXT NOT NULL, count ${integer} NOT NULL, chain ${bytes} NOT NULL,
+      organization_id ${text} NOT NULL, session_id ${text} NOT NULL, position ${integer} NOT NULL,
+      step_id ${text} NOT NULL, kind ${text} NOT NULL, count ${integer} NOT NULL, chain ${bytes} NOT NULL,
       content ${bytes}, salt ${bytes} NOT NULL, commitment ${bytes} NOT NULL,
       PRIMARY KEY (organization_id, session_id, position, step_id))${keyedTable}`,
     `CREATE TABLE steps (
-      organization_id TEXT NOT NULL, id TEXT NOT NULL, user_id TEXT NOT NULL, key_id TEXT NOT NULL,
-      key_label TEXT NOT NULL, source TEXT NOT NULL, endpoint TEXT NOT NULL, stream ${integer} NOT NULL,
-      requested_model TEXT NOT NULL, data_class TEXT NOT NULL, decision_id TEXT NOT NULL,
-      session_id TEXT NOT NULL, turn_id TEXT NOT NULL, step_number ${integer} NOT NULL,
-      process_id TEXT NOT NULL, opened_at ${integer} NOT NULL, settled_at ${integer},
-      outcome TEXT NOT NULL, reason TEXT, finish_reason TEXT,
+      organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
+      key_label ${text} NOT NULL, source ${text} NOT NULL, endpoint ${text} NOT NULL, stream ${integer} NOT NULL,
+      requested_model ${text} NOT NULL, data_class ${text} NOT NULL, decision_id ${text} NOT NULL,
+      session_id ${text} NOT NULL, turn_id ${text} NOT NULL, step_number ${integer} NOT NULL,
+      process_id ${text} NOT NULL, opened_at ${integer} NOT NULL, settled_at ${integer},
+      outcome ${text} NOT NULL, reason ${text}, finish_reason ${text},
       head ${bytes} NOT NULL, length ${integer} NOT NULL, reply_head ${bytes},
-      opened_session ${integer} NOT NULL, branched_from_session_id TEXT, holds ${integer} NOT NULL,
-      gateway TEXT NOT NULL, vendor TEXT NOT NULL, model TEXT NOT NULL, connection TEXT NOT NULL,
-      host TEXT, attempt ${integer} NOT NULL, attempt_start TEXT NOT NULL, attempt_end TEXT,
-      earlier_attempts TEXT, carried_usd ${integer} NOT NULL, carried_tokens ${integer} NOT NULL,
+      opened_session ${integer} NOT NULL, branched_from_session_id ${text}, holds ${integer} NOT NULL,
+      gateway ${text} NOT NULL, vendor ${text} NOT NULL, model ${text} NOT NULL, connection ${text} NOT NULL,
+      host ${text}, attempt ${integer} NOT NULL, attempt_start ${text} NOT NULL, attempt_end ${text},
+      earlier_attempts ${text}, carried_usd ${integer} NOT NULL, carried_tokens ${integer} NOT NULL,
       sequence ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX steps_by_time ON steps (organization_id, opened_at, sequence)`,
     `CREATE INDEX steps_by_session ON steps (organization_id, session_id, opened_at, sequence)`,
     `CREATE TABLE open_steps (
-      process_id TEXT NOT NULL, step_id TEXT NOT NULL, organization_id TEXT NOT NULL,
+      process_id ${text} NOT NULL, step_id ${text} NOT NULL, organization_id ${text} NOT NULL,
       renewal ${integer} NOT NULL, output_tokens ${integer},
       PRIMARY KEY (process_id, step_id, organization_id))${keyedTable}`,
   ];
 }
 
-function responses({ integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+function responses({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
   return [
     // A history is read through `built_on` to the root; `inherited` are the messages of responses that are gone.
     `CREATE TABLE responses (
-      organization_id TEXT NOT NULL, id TEXT NOT NULL, user_id TEXT NOT NULL, key_id TEXT NOT NULL,
-      step_id TEXT NOT NULL, session_id TEXT NOT NULL, data_class TEXT NOT NULL,
-      previous_response_id TEXT, built_on TEXT, created_at ${integer} NOT NULL,
+      organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
+      step_id ${text} NOT NULL, session_id ${text} NOT NULL, data_class ${text} NOT NULL,
+      previous_response_id ${text}, built_on ${text}, created_at ${integer} NOT NULL,
       expires_at ${integer} NOT NULL, inherited ${bytes} NOT NULL, messages ${bytes} NOT NULL,
       input ${bytes} NOT NULL, body ${bytes} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
@@ -98,31 +98,31 @@ function responses({ integer, bytes, keyedTable }: SqlDialect): readonly string[
   ];
 }
 
-function ledger({ integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+function ledger({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
   return [
     `CREATE TABLE decisions (
-      organization_id TEXT NOT NULL, id TEXT NOT NULL, user_id TEXT NOT NULL, key_id TEXT NOT NULL,
-      effect TEXT NOT NULL, at ${integer} NOT NULL, verdict TEXT NOT NULL, facts TEXT NOT NULL,
-      policy_version TEXT NOT NULL, first_decision_id TEXT, sequence ${integer} NOT NULL,
+      organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
+      effect ${text} NOT NULL, at ${integer} NOT NULL, verdict ${text} NOT NULL, facts ${text} NOT NULL,
+      policy_version ${text} NOT NULL, first_decision_id ${text}, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX decisions_by_time ON decisions (organization_id, at, sequence)`,
     `CREATE TABLE budgets (
-      id TEXT NOT NULL PRIMARY KEY, scope TEXT NOT NULL, unit TEXT NOT NULL,
-      amount ${integer} NOT NULL, period TEXT NOT NULL, mode TEXT NOT NULL,
+      id ${text} NOT NULL PRIMARY KEY, scope ${text} NOT NULL, unit ${text} NOT NULL,
+      amount ${integer} NOT NULL, period ${text} NOT NULL, mode ${text} NOT NULL,
       sequence ${integer} NOT NULL)${keyedTable}`,
     `CREATE TABLE budget_counters (
-      budget_id TEXT NOT NULL, subject TEXT NOT NULL, period_start ${integer} NOT NULL,
-      unit TEXT NOT NULL, settled ${integer} NOT NULL, held ${integer} NOT NULL CHECK (held >= 0),
+      budget_id ${text} NOT NULL, subject ${text} NOT NULL, period_start ${integer} NOT NULL,
+      unit ${text} NOT NULL, settled ${integer} NOT NULL, held ${integer} NOT NULL CHECK (held >= 0),
       PRIMARY KEY (budget_id, subject, period_start))${keyedTable}`,
     // `settled` is null while the amount is held: the counters can be computed anew from these rows.
     `CREATE TABLE holds (
-      organization_id TEXT NOT NULL, step_id TEXT NOT NULL, attempt ${integer} NOT NULL,
-      budget_id TEXT NOT NULL, subject TEXT NOT NULL, period_start ${integer} NOT NULL,
-      unit TEXT NOT NULL, amount ${integer} NOT NULL, settled ${integer},
+      organization_id ${text} NOT NULL, step_id ${text} NOT NULL, attempt ${integer} NOT NULL,
+      budget_id ${text} NOT NULL, subject ${text} NOT NULL, period_start ${integer} NOT NULL,
+      unit ${text} NOT NULL, amount ${integer} NOT NULL, settled ${integer},
       PRIMARY KEY (organization_id, step_id, attempt, budget_id, subject, period_start))${keyedTable}`,
     `CREATE TABLE leaves (
-      organization_id TEXT NOT NULL, sequence ${integer} NOT NULL, id TEXT NOT NULL,
-      kind TEXT NOT NULL, at ${integer} NOT NULL, meta TEXT NOT NULL, hash ${bytes} NOT NULL,
+      organization_id ${text} NOT NULL, sequence ${integer} NOT NULL, id ${text} NOT NULL,
+      kind ${text} NOT NULL, at ${integer} NOT NULL, meta ${text} NOT NULL, hash ${bytes} NOT NULL,
       PRIMARY KEY (organization_id, sequence))${keyedTable}`,
   ];
 }

@@ -4,6 +4,7 @@ import { compileStatement, insertInto, orderParameters } from "./statement.ts";
 
 const numbered: SqlDialect = {
   placeholder: (position) => `$${position}`,
+  text: "TEXT",
   integer: "BIGINT",
   bytes: "BYTEA",
   keyedTable: "",

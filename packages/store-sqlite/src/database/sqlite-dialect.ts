@@ -2,6 +2,7 @@ import type { SqlDialect } from "@tollgate/store-sql";
 
 export const sqliteDialect: SqlDialect = {
   placeholder: () => "?",
+  text: "TEXT",
   integer: "INTEGER",
   bytes: "BLOB",
   keyedTable: " STRICT, WITHOUT ROWID",

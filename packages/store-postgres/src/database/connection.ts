@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import { compileStatement, orderParameters, type SqlParameters } from "@tollgate/store-sql";
+import type { Loan } from "./borrow.ts";
+import type { PostgresQuery, PostgresResult } from "./client.ts";
+import { queryFailure } from "./failure.ts";
+import { postgresDialect } from "./postgres-dialect.ts";
+import { columnTypes, toParameter } from "./values.ts";
+
+/** How long an answer may take. Milliseconds. */
+export const longestAnswer = { statement: 2_000, list: 15_000, migration: 120_000 } as const;
+
+/** A borrowed connection; every call runs in whatever transaction is open. */
+export interface Connection {
+  /** Runs a statement of constant text; returns how many rows changed. */
+  run(text: string, parameters: SqlParameters): Promise<number>;
+  get(text: string, parameters: SqlParameters): Promise<unknown>;
+  all(text: string, parameters: SqlParameters): Promise<readonly unknown[]>;
+  /** As `all`, for a text put together from a filter: it is not prepared, and may take longer. */
+  query(text: string, parameters: SqlParameters): Promise<readonly unknown[]>;
+  /** Runs statements without parameters in one round trip. `COMMIT` alone leaves it unsure whether it happened. */
+  exec(sql: string, longest?: number): Promise<void>;
+}
+
+/** Statements as this store sends them: in its schema, prepared by name or not. */
+export type Prepare = (text: string) => Prepared;
+
+interface Prepared {
+  readonly query: Pick<PostgresQuery, "text" | "name">;
+  readonly names: readonly string[];
+}
+
+/** Texts are constants, so what is kept of them is bounded. */
+export function createPrepare(options: {
+  readonly qualify: (text: string) => string;
+  readonly namedStatements: boolean;
+}): Prepare {
+  const kept = new Map<string, Prepared>();
+  return (text) => {
+    const known = kept.get(text);
+    if (known) return known;
+    const compiled = compileStatement(options.qualify(text), postgresDialect);
+    const name = `tollgate_${createHash("sha256").update(compiled.text).digest("hex").slice(0, 32)}`;
+    const query = options.namedStatements ? { text: compiled.text, name } : { text: compiled.text };
+    const prepared = { query, names: compiled.names };
+    kept.set(text, prepared);
+    return prepared;
+  };
+}
+
+export function createConnection(
+  { client, lose }: Loan,
+  {
+    prepare,
+    qualify,
+    commits,
+  }: {
+    readonly prepare: Prepare;
+    readonly qualify: (text: string) => string;
+    /** Whether each statement commits by itself. */
+    readonly commits: boolean;
+  },
+): Connection {
+  const send = async (query: PostgresQuery, mayCommit: boolean): Promise<PostgresResult> => {
+    try {
+      return await client.query({
+        query_timeout: longestAnswer.statement,
+        ...query,
+        types: columnTypes,
+      });
+    } catch (error) {
+      const failure = queryFailure(error, mayCommit);
+      if (failure.kind.isLost) lose();
+      throw failure;
+    }
+  };
+  const prepared = (text: string, parameters: SqlParameters): Promise<PostgresResult> => {
+    const { query, names } = prepare(text);
+    return send({ ...query, values: orderParameters(names, parameters).map(toParameter) }, commits);
+  };
+  return {
+    run: async (text, parameters) => (await prepared(text, parameters)).rowCount ?? 0,
+    get: async (text, parameters) => (await prepared(text, parameters)).rows[0],
+    all: async (text, parameters) => (await prepared(text, parameters)).rows,
+    async query(text, parameters) {
+      const compiled = compileStatement(qualify(text), postgresDialect);
+      const values = orderParameters(compiled.names, parameters).map(toParameter);
+      const query = { text: compiled.text, values, query_timeout: longestAnswer.list };
+      return (await send(query, commits)).rows;
+    },
+    async exec(sql, longest = longestAnswer.statement) {
+      await send({ text: sql, query_timeout: longest }, sql === "COMMIT");
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import { randomInt } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { createLender } from "./borrow.ts";
+import type { PostgresPool } from "./client.ts";
+import { type Connection, createConnection, createPrepare } from "./connection.ts";
+import { PostgresFailure } from "./failure.ts";
+import { migrate, requireSchema } from "./migrate.ts";
+import { createQualify } from "./schema-name.ts";
+import { createTransaction, inTransaction, type Transaction } from "./transaction.ts";
+import { type Chance, createTryAgain, type Repeatable } from "./try-again.ts";
+
+/** The database as the verbs and the repositories use it. */
+export interface Database {
+  migrate(): Promise<void>;
+  /** Runs a change in one transaction; resolves when it is on disk. Run again as a whole where that can help. */
+  write<Result>(
+    change: (transaction: Transaction) => Promise<Result>,
+    repeatable: Repeatable,
+  ): Promise<Result>;
+  /** Runs statements that each see what is committed by then. */
+  read<Result>(query: (connection: Connection) => Promise<Result>): Promise<Result>;
+  /** Waits for what runs. */
+  close(): Promise<void>;
+}
+
+/** How a database is opened. */
+export interface DatabaseOptions {
+  readonly pool: PostgresPool;
+  readonly schema: string;
+  readonly migrate: "auto" | "check";
+  readonly namedStatements: boolean;
+  /** Ends the pool, where it is the store's own. */
+  readonly end: () => Promise<void>;
+  readonly chance?: Chance;
+}
+
+const realChance: Chance = { random: () => randomInt(1_000) / 1_000, pause };
+
+export function createDatabase(options: DatabaseOptions): Database {
+  const { pool, schema, chance = realChance } = options;
+  const qualify = createQualify(schema);
+  const prepare = createPrepare({ qualify, namedStatements: options.namedStatements });
+  const tryAgain = createTryAgain(chance);
+  const lender = createLender(pool);
+  const running = new Set<Promise<unknown>>();
+  // An idle connection that breaks is replaced by the pool; unheard, its event would end the host process.
+  const ignore = (): void => {};
+  pool.on("error", ignore);
+  let checked: Promise<void> | null = null;
+  let closing: Promise<void> | null = null;
+
+  const withConnection = async <Result>(
+    commits: boolean,
+    use: (connection: Connection) => Promise<Result>,
+  ): Promise<Result> => {
+    const loan = await lender();
+    try {
+      return await use(createConnection(loan, { prepare, qualify, commits }));
+    } finally {
+      loan.giveBack();
+    }
+  };
+  const transact = <Result>(
+    change: (transaction: Transaction, connection: Connection) => Promise<Result>,
+    isUnsure: boolean,
+  ): Promise<Result> =>
+    withConnection(false, (connection) => {
+      const transaction = createTransaction(connection, { schema, isUnsure });
+      return inTransaction(connection, () => change(transaction, connection));
+    });
+  const whileOpen = <Result>(call: () => Promise<Result>): Promise<Result> => {
+    if (closing) return Promise.reject(new PostgresFailure("the store is closed"));
+    const result = call().finally(() => running.delete(result));
+    running.add(result);
+    return result;
+  };
+  const check = (): Promise<void> =>
+    tryAgain(
+      () => withConnection(false, (connection) => requireSchema(connection, schema)),
+      anyway,
+    );
+  const ready = (): Promise<void> => {
+    checked ??= check().catch((error: unknown) => {
+      checked = null;
+      throw error;
+    });
+    return checked;
+  };
+
+  return {
+    migrate: () =>
+      whileOpen(() =>
+        options.migrate === "check"
+          ? check()
+          : tryAgain(
+              (isUnsure) => transact((_, connection) => migrate(connection, schema), isUnsure),
+              anyway,
+            ),
+      ),
+    write: (change, repeatable) =>
+      whileOpen(async () => {
+        await ready();
+        return tryAgain((isUnsure) => transact(change, isUnsure), repeatable);
+      }),
+    read: (query) =>
+      whileOpen(async () => {
+        await ready();
+        return tryAgain(() => withConnection(true, query), anyway);
+      }),
+    close() {
+      closing ??= Promise.allSettled(running).then(async () => {
+        await options.end();
+        pool.off("error", ignore);
+      });
+      return closing;
+    },
+  };
+}
+
+const anyway: Repeatable = { evenIfDone: true };

@@ -1,0 +1,25 @@
+import { GatewayError } from "@tollgate/core/store";
+
+import { postgresSchema } from "./schema.ts";
+
+/** Refuses a schema name that would have to be quoted. */
+export function requireSchemaName(schema: string): string {
+  if (/^[a-z_][a-z0-9_]{0,47}$/.test(schema) && !schema.startsWith("pg_")) return schema;
+  throw new GatewayError(
+    "invalid_configuration",
+    "The schema must be 1 to 48 lower-case letters, digits and underscores, and not begin with pg_ or a digit.",
+    { param: "schema" },
+  );
+}
+
+/**
+ * Names the schema of every table in a statement. The setting that would spare it, `search_path`, belongs to the
+ * session, and behind a transaction pooler that is somebody else's.
+ */
+export function createQualify(schema: string): (text: string) => string {
+  const tables = [...postgresSchema().values()]
+    .flat()
+    .flatMap((statement) => /^CREATE TABLE (\w+)/.exec(statement)?.[1] ?? []);
+  const places = new RegExp(`\\b(FROM|JOIN|INTO|UPDATE)(\\s+)(${tables.join("|")})\\b`, "g");
+  return (text) => text.replace(places, `$1$2${schema}.$3`);
+}

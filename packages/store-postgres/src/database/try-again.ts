@@ -1,0 +1,46 @@
+import { PostgresFailure } from "./failure.ts";
+
+/** How often a failed call is run again. */
+const mostRepeats = 5;
+/** The pause before the first repeat, doubled for each further one. Milliseconds. */
+const firstPause = 20;
+
+/** What passes between attempts, injected so that tests need not wait. */
+export interface Chance {
+  /** From 0 to 1. */
+  random(): number;
+  pause(milliseconds: number): Promise<unknown>;
+}
+
+/** How a call may be repeated. */
+export interface Repeatable {
+  /** Whether the call may run again although an earlier run of it may have been committed. */
+  readonly evenIfDone: boolean;
+}
+
+/**
+ * Runs work until it succeeds, fails for good, or has been repeated often enough. `run` is told whether an earlier run
+ * may have been committed. One wait for an answer in vain is repeated once, so that the caller hears within seconds.
+ */
+export function createTryAgain({ random, pause }: Chance) {
+  return async <Result>(
+    run: (isUnsure: boolean) => Promise<Result>,
+    { evenIfDone }: Repeatable,
+  ): Promise<Result> => {
+    let isUnsure = false;
+    let timeouts = 0;
+    for (let repeats = 0; ; repeats++) {
+      try {
+        return await run(isUnsure);
+      } catch (error) {
+        if (!(error instanceof PostgresFailure)) throw error;
+        const { kind } = error;
+        isUnsure ||= kind.isUnsure;
+        timeouts += kind.isTimeout ? 1 : 0;
+        if (!kind.isPassing || (isUnsure && !evenIfDone)) throw error;
+        if (repeats === mostRepeats || timeouts > 1) throw error;
+        await pause(firstPause * 2 ** repeats * (0.5 + random()));
+      }
+    }
+  };
+}

@@ -1,0 +1,100 @@
+import type { Store } from "@tollgate/core/store";
+import { createConditions, leafFromRow, lists } from "@tollgate/store-sql";
+import type { PostgresPool } from "./database/client.ts";
+import { createDatabase, type Database } from "./database/database.ts";
+import { openPool } from "./database/open-pool.ts";
+import { postgresDialect } from "./database/postgres-dialect.ts";
+import { requireSchemaName } from "./database/schema-name.ts";
+import { createBudgetRepository } from "./repositories/budget-repository.ts";
+import { createKeyRepository } from "./repositories/key-repository.ts";
+import { readPage } from "./repositories/read-page.ts";
+import { createResponseRepository } from "./repositories/response-repository.ts";
+import { createSessionRepository } from "./repositories/session-repository.ts";
+import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
+import { lapsedSteps, renewLease } from "./verbs/leases.ts";
+import { openAttempt } from "./verbs/open-attempt.ts";
+import { openStep } from "./verbs/open-step.ts";
+import { recordRefusal } from "./verbs/record-refusal.ts";
+import { settleStep } from "./verbs/settle-step.ts";
+
+/**
+ * Where the database is: a `postgres://…` address, for which the store opens up to 10 connections and closes them, or
+ * an open pool of `pg` 8 that the caller closes.
+ */
+export type PostgresSource = { readonly url: string } | { readonly pool: PostgresPool };
+
+/** How a PostgreSQL store is kept. */
+export interface PostgresStoreOptions {
+  /**
+   * The schema its tables are in, created by `migrate()`: lower-case letters, digits and underscores. Default
+   * `tollgate`.
+   */
+  readonly schema?: string;
+  /**
+   * What `migrate()` does: `auto` creates or upgrades the schema; `check` changes nothing and rejects unless it is
+   * current, for processes whose database user may not change it. Default `auto`.
+   */
+  readonly migrate?: "auto" | "check";
+  /**
+   * Whether statements are prepared once per connection. Turn it off behind a PgBouncer older than 1.21 in transaction
+   * mode. Default true.
+   */
+  readonly namedStatements?: boolean;
+}
+
+/**
+ * Creates a store in a PostgreSQL database (18), which any number of processes may share, directly or through a pooler
+ * in transaction mode. A resolved change is committed. The schema must have been migrated once.
+ *
+ * No call holds a connection while a stream runs. Up to 256 calls wait for one, each at most 2 seconds. Changes that
+ * the server rolls back (deadlock, serialization, lock timeout) or that meet a lost connection run again up to five
+ * times; a call of a server that does not answer rejects within 5 seconds.
+ *
+ * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for what the caller got wrong, and with an
+ * Error that says what is the matter when the database cannot serve. Throws a GatewayError `invalid_configuration` for
+ * a schema name that it does not take.
+ */
+export function postgresStore(source: PostgresSource, options: PostgresStoreOptions = {}): Store {
+  const database = openDatabase(source, options);
+  const conditions = createConditions(postgresDialect);
+  const anyway = { evenIfDone: true };
+  return {
+    contract: 1,
+    migrate: () => database.migrate(),
+    close: () => database.close(),
+    openStep: (intent) => database.write((transaction) => openStep(transaction, intent), anyway),
+    openAttempt: (intent) =>
+      database.write((transaction) => openAttempt(transaction, intent), anyway),
+    settleStep: (settlement) =>
+      database.write((transaction) => settleStep(transaction, settlement), anyway),
+    recordRefusal: (refusal) =>
+      database.write((transaction) => recordRefusal(transaction, refusal), anyway),
+    renewLease: (renewal) =>
+      database.write((transaction) => renewLease(transaction, renewal), anyway),
+    lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
+    keys: createKeyRepository(database, conditions),
+    sessions: createSessionRepository(database, conditions),
+    steps: createStepRepository(database, conditions),
+    decisions: createDecisionRepository(database, conditions),
+    budgets: createBudgetRepository(database, conditions),
+    responses: createResponseRepository(database),
+    evidence: {
+      list: ({ organizationId }, paging) => {
+        const ofOrganization = {
+          text: "organization_id = :organization_id",
+          parameters: { organization_id: organizationId },
+        };
+        return readPage(database, lists.leaves, [ofOrganization], paging, leafFromRow);
+      },
+    },
+  };
+}
+
+function openDatabase(source: PostgresSource, options: PostgresStoreOptions): Database {
+  const { schema = "tollgate", migrate = "auto", namedStatements = true } = options;
+  const settings = { schema: requireSchemaName(schema), migrate, namedStatements };
+  if ("pool" in source)
+    return createDatabase({ ...settings, pool: source.pool, end: async () => {} });
+  const pool = openPool(source.url);
+  return createDatabase({ ...settings, pool, end: () => pool.end() });
+}

@@ -1,0 +1,61 @@
+import type { BudgetRepository, EvidenceLeaf } from "@tollgate/core/store";
+import {
+  administration,
+  budgetFromRow,
+  budgetToRow,
+  type Conditions,
+  counterFromRow,
+  leafToRow,
+  lists,
+  opening,
+  readRow,
+} from "@tollgate/store-sql";
+import type { Database } from "../database/database.ts";
+import type { Transaction } from "../database/transaction.ts";
+import { readPage } from "./read-page.ts";
+
+/** The row of the version also makes changes of budgets take turns. */
+const countChange = "UPDATE store_state SET budgets_version = budgets_version + 1 WHERE id = 1";
+
+export function createBudgetRepository(
+  database: Database,
+  conditions: Conditions,
+): BudgetRepository {
+  /** A change moves the version and leaves its leaf; a change of no row leaves nothing. */
+  const change = (
+    leaf: EvidenceLeaf,
+    apply: (transaction: Transaction) => Promise<number>,
+  ): Promise<boolean> =>
+    database.write(
+      async (transaction) => {
+        if ((await apply(transaction)) === 0) return false;
+        await transaction.run(countChange, {});
+        await transaction.run(opening.insertLeaf, leafToRow(leaf, await transaction.next()));
+        return true;
+      },
+      // What it returns says whether there was a row, and of its own change it would say the opposite.
+      { evenIfDone: false },
+    );
+  return {
+    version: () =>
+      database.read(async (connection) =>
+        readRow(await connection.get(administration.readState, {})).integer("budgets_version"),
+      ),
+    list: () =>
+      database.read(async (connection) =>
+        (await connection.all(administration.budgets, {})).map(budgetFromRow),
+      ),
+    insert: (budget, leaf) =>
+      change(leaf, async (transaction) =>
+        transaction.run(administration.insertBudget, budgetToRow(budget, await transaction.next())),
+      ),
+    update: (budget, leaf) =>
+      change(leaf, (transaction) =>
+        transaction.run(administration.updateBudget, budgetToRow(budget, 0)),
+      ),
+    remove: (id, leaf) =>
+      change(leaf, (transaction) => transaction.run(administration.removeBudget, { id })),
+    counters: (query, paging) =>
+      readPage(database, lists.counters, conditions.ofCounters(query), paging, counterFromRow),
+  };
+}

@@ -1,0 +1,16 @@
+import type { StorePage, StorePaging } from "@tollgate/core/store";
+import { type Condition, type PagedList, pageOf, selectPage } from "@tollgate/store-sql";
+import type { Database } from "../database/database.ts";
+
+/** Reads one page of a list. */
+export async function readPage<Record>(
+  database: Database,
+  list: PagedList,
+  conditions: readonly Condition[],
+  paging: StorePaging,
+  fromRow: (row: unknown) => Record,
+): Promise<StorePage<Record>> {
+  const { text, parameters } = selectPage(list, conditions, paging);
+  const rows = await database.read((connection) => connection.query(text, parameters));
+  return pageOf(list, rows, paging.limit, fromRow);
+}

@@ -1,0 +1,50 @@
+import type { Owner, SessionRepository } from "@tollgate/core/store";
+import {
+  type Conditions,
+  lists,
+  opening,
+  type SessionRecord,
+  sessionColumns,
+  sessionFromRow,
+  sessionRecordFromRow,
+} from "@tollgate/store-sql";
+import type { Database } from "../database/database.ts";
+import { readById } from "./read-by-id.ts";
+import { readPage } from "./read-page.ts";
+import { transcriptOf } from "./transcript-of.ts";
+
+export function createSessionRepository(
+  database: Database,
+  conditions: Conditions,
+): SessionRepository {
+  const ownedBy = (owner: Owner, statement: string, id: string): Promise<SessionRecord | null> =>
+    database.read(async (connection) => {
+      const row = await connection.get(statement, { organization_id: owner.organizationId, id });
+      const session = row === undefined ? null : sessionRecordFromRow(row);
+      return session?.userId === owner.userId && session.keyId === owner.keyId ? session : null;
+    });
+  return {
+    get: (organizationId, id) =>
+      database.read((connection) =>
+        readById(connection, sessions, { organizationId, id }, sessionFromRow),
+      ),
+    list: (query, paging) =>
+      readPage(database, lists.sessions, conditions.ofSessions(query), paging, sessionFromRow),
+    transcript: (organizationId, id) =>
+      database.read(async (connection) => {
+        const session = await readById(
+          connection,
+          sessions,
+          { organizationId, id },
+          sessionRecordFromRow,
+        );
+        return session && (await transcriptOf(connection, session));
+      }),
+    isOwned: async (owner, sessionId) =>
+      (await ownedBy(owner, opening.session, sessionId)) !== null,
+    ofTurn: async (owner, turnId) =>
+      (await ownedBy(owner, opening.sessionOfTurn, turnId))?.id ?? null,
+  };
+}
+
+const sessions = { name: "sessions", columns: sessionColumns };

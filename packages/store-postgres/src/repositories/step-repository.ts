@@ -1,0 +1,42 @@
+import type { DecisionRepository, StepRepository } from "@tollgate/core/store";
+import {
+  type Conditions,
+  decisionColumns,
+  decisionFromRow,
+  lists,
+  stepFromRow,
+  stepReadColumns,
+} from "@tollgate/store-sql";
+import type { Database } from "../database/database.ts";
+import { contentsOf } from "./contents-of.ts";
+import { readById } from "./read-by-id.ts";
+import { readPage } from "./read-page.ts";
+
+export function createStepRepository(database: Database, conditions: Conditions): StepRepository {
+  const steps = { name: "steps", columns: stepReadColumns };
+  return {
+    get: (organizationId, id) =>
+      database.read((connection) =>
+        readById(connection, steps, { organizationId, id }, stepFromRow),
+      ),
+    list: (query, paging) =>
+      readPage(database, lists.steps, conditions.ofSteps(query), paging, stepFromRow),
+    contents: (organizationId, id) =>
+      database.read((connection) => contentsOf(connection, organizationId, id)),
+  };
+}
+
+export function createDecisionRepository(
+  database: Database,
+  conditions: Conditions,
+): DecisionRepository {
+  const decisions = { name: "decisions", columns: decisionColumns };
+  return {
+    get: (organizationId, id) =>
+      database.read((connection) =>
+        readById(connection, decisions, { organizationId, id }, decisionFromRow),
+      ),
+    list: (query, paging) =>
+      readPage(database, lists.decisions, conditions.ofDecisions(query), paging, decisionFromRow),
+  };
+}

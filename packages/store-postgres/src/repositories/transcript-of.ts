@@ -1,0 +1,38 @@
+import { messagePrefix, type TranscriptPart } from "@tollgate/core/store";
+import { reading, readRow, type SessionRecord } from "@tollgate/store-sql";
+import type { Connection } from "../database/connection.ts";
+import { lineageOf } from "../verbs/lineage-of.ts";
+
+/** What the Steps of a Session, and of those it branched from, appended. */
+export async function transcriptOf(
+  connection: Connection,
+  session: SessionRecord,
+): Promise<readonly TranscriptPart[]> {
+  const parts: TranscriptPart[] = [];
+  for (const stretch of await lineageOf(connection, session)) {
+    const { organizationId, id } = stretch.session;
+    const rows = await connection.all(reading.parts, {
+      organization_id: organizationId,
+      session_id: id,
+      end: stretch.end,
+    });
+    parts.push(...rows.map((row) => partUpTo(row, stretch.end)));
+  }
+  return parts;
+}
+
+/** A part, cut where a branch diverged within it. */
+function partUpTo(row: unknown, end: number): TranscriptPart {
+  const read = readRow(row);
+  const from = read.integer("position");
+  const whole = read.integer("count");
+  const count = Math.min(whole, end - from);
+  const content = read.bytesOrNull("content");
+  return {
+    stepId: read.text("step_id"),
+    kind: read.text("kind") === "reply" ? "reply" : "request",
+    from,
+    count,
+    content: content && count < whole ? Uint8Array.from(messagePrefix(content, count)) : content,
+  };
+}

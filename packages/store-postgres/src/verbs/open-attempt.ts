@@ -1,0 +1,61 @@
+import type { AttemptIntent, AttemptOpening, Hold } from "@tollgate/core/store";
+import { attemptToRow, decisionToRow, leafToRow, opening, settling } from "@tollgate/store-sql";
+import type { Transaction } from "../database/transaction.ts";
+import { type Charge, settleHolds, takeHolds } from "./holds.ts";
+import { addCharge, findStep, type RunningStep, requireRunning } from "./running-step.ts";
+
+export async function openAttempt(
+  transaction: Transaction,
+  intent: AttemptIntent,
+): Promise<AttemptOpening> {
+  const { organizationId, stepId, ended, attempt, decision } = intent;
+  const step = await findStep(transaction, organizationId, stepId);
+  if (step.outcome !== null) return { opened: false, hold: null };
+  if (attempt.number <= step.attempt) return { opened: true };
+  requireRunning(step, ended);
+
+  const spent = addCharge(step.carried, ended.charge);
+  const hold = await exchangeHolds(transaction, intent, spent);
+  if (hold) return { opened: false, hold };
+  await writeAttempt(transaction, intent, step, spent);
+  if (decision)
+    await transaction.run(
+      opening.insertDecision,
+      decisionToRow(step.owner, decision, await transaction.next()),
+    );
+  await transaction.run(opening.insertLeaf, leafToRow(intent.leaf, await transaction.next()));
+  return { opened: true };
+}
+
+/** Settles the running holds and takes the new ones, or changes nothing and returns the first that does not fit. */
+async function exchangeHolds(
+  transaction: Transaction,
+  { organizationId, stepId, attempt, holds }: AttemptIntent,
+  spent: Charge,
+): Promise<Hold | null> {
+  if (holds === null) return null;
+  return transaction.unless(async () => {
+    await settleHolds(transaction, { organizationId, stepId }, spent);
+    return takeHolds(transaction, { organizationId, stepId, attempt: attempt.number }, holds);
+  });
+}
+
+async function writeAttempt(
+  transaction: Transaction,
+  { organizationId, stepId, ended, attempt, holds }: AttemptIntent,
+  step: RunningStep,
+  spent: Charge,
+): Promise<void> {
+  const { number, charge, ...end } = ended;
+  const earlier = [...step.earlierAttempts(), { ...step.runningAttempt(), end }];
+  const carried = holds === null ? spent : { usd: 0, tokens: 0 };
+  await transaction.run(settling.nextAttempt, {
+    organization_id: organizationId,
+    id: stepId,
+    earlier_attempts: JSON.stringify(earlier),
+    holds: holds === null ? step.holds : holds.length,
+    carried_usd: carried.usd,
+    carried_tokens: carried.tokens,
+    ...attemptToRow(attempt),
+  });
+}
