@@ -46,7 +46,10 @@ process.exit(failures.length === 0 ? 0 : 1);
 async function abort(on: GatewayProcess, count: number): Promise<void> {
   let begun = 0;
   const worker = async (): Promise<void> => {
-    while (begun < count) await leave(await of.post(on, { stream: true }), begun++);
+    while (begun < count) {
+      const number = begun++;
+      await leave(await of.post(on, { stream: true }), number);
+    }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
 }

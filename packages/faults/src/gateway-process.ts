@@ -12,6 +12,7 @@ import {
   serveAsProcess,
 } from "@tollgate/testing";
 import { measure } from "./measure.ts";
+import { createCostWatch } from "./watch-cost.ts";
 
 /** What a test gives a gateway process. */
 export interface ProcessSettings {
@@ -38,6 +39,7 @@ serveAsProcess(async (settings, reach) => {
     retries: { most: 0 },
     providers: { up: providerOf(settings, clock) },
   });
+  const watch = createCostWatch();
   await gateway.ready();
   const server = await serve(gateway, { port: 0, limits: { drain: 1_000 } });
   return {
@@ -48,6 +50,8 @@ serveAsProcess(async (settings, reach) => {
         return (await gateway.keys.create(who)).secret;
       },
       recover: () => gateway.recover(),
+      watch: () => watch.start(),
+      watched: () => watch.stop(),
       measure: () => measure(clock.timers()),
       push: (milliseconds) => clock.push(Number(milliseconds)),
     },

@@ -1,6 +1,5 @@
 import { readdirSync } from "node:fs";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { garbageCollector } from "./collect-garbage.ts";
 
 /** What a process holds on to, once garbage is collected. */
 export interface Holdings {
@@ -16,11 +15,10 @@ export interface Holdings {
 
 /** `timers` are those of the clock, which the event loop does not count. */
 export async function measure(timers: number): Promise<Holdings> {
-  setFlagsFromString("--expose-gc");
-  const collect: unknown = runInNewContext("gc");
+  const collect = garbageCollector();
   // Finalizers free more: a second collection takes what the first one let go.
   for (let round = 0; round < 3; round++) {
-    if (typeof collect === "function") collect();
+    collect();
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   const { heapUsed, rss } = process.memoryUsage();
