@@ -2,6 +2,7 @@ import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
 import { createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { eventLog } from "./event-log.ts";
 import { eventsOf, lastResponse, responseOf, responsesOf } from "./responses-calls.ts";
 import { stores } from "./stores.ts";
@@ -86,7 +87,7 @@ describe.each(stores)("a provider that fails, on %s", (_, open) => {
       usage: null,
       output: [{ status: "incomplete", content: [{ text: "Hel" }] }],
     });
-    const { id } = failed as { readonly id: string };
+    const { id } = z.looseObject({ id: z.string() }).parse(failed);
     expect((await responses.get(id)).status).toBe(404);
     expect((await responses.post({ previous_response_id: id })).status).toBe(400);
     expect(await steps()).toMatchObject([{ outcome: "failed", usageBasis: "estimated" }]);

@@ -10,9 +10,11 @@ import { listInputItems, storedInput } from "../src/wire/responses/input-items.t
 import { outputItems } from "../src/wire/responses/output-items.ts";
 import { parseResponse } from "../src/wire/responses/parse.ts";
 import { type ResponseHead, responseBody } from "../src/wire/responses/response-object.ts";
+import { createEventProblems } from "./published-events.ts";
 import { createPublishedSchemas } from "./published-schema.ts";
 
 const problems = createPublishedSchemas();
+const eventProblems = createEventProblems(problems);
 const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 };
 const asked = {
   model: "sim/acme/echo",
@@ -54,43 +56,6 @@ function eventsOf(stream: string): readonly StreamEvent[] {
     expect(event["sequence_number"]).toBe(index);
     return event;
   });
-}
-
-const schemaOf: Readonly<Record<string, string>> = {
-  "response.created": "ResponseCreatedEvent",
-  "response.in_progress": "ResponseInProgressEvent",
-  "response.output_item.added": "ResponseOutputItemAddedEvent",
-  "response.output_item.done": "ResponseOutputItemDoneEvent",
-  "response.content_part.added": "ResponseContentPartAddedEvent",
-  "response.content_part.done": "ResponseContentPartDoneEvent",
-  "response.output_text.delta": "ResponseTextDeltaEvent",
-  "response.output_text.done": "ResponseTextDoneEvent",
-  "response.refusal.delta": "ResponseRefusalDeltaEvent",
-  "response.refusal.done": "ResponseRefusalDoneEvent",
-  "response.reasoning_summary_part.added": "ResponseReasoningSummaryPartAddedEvent",
-  "response.reasoning_summary_part.done": "ResponseReasoningSummaryPartDoneEvent",
-  "response.reasoning_summary_text.delta": "ResponseReasoningSummaryTextDeltaEvent",
-  "response.reasoning_summary_text.done": "ResponseReasoningSummaryTextDoneEvent",
-  "response.function_call_arguments.delta": "ResponseFunctionCallArgumentsDeltaEvent",
-  "response.function_call_arguments.done": "ResponseFunctionCallArgumentsDoneEvent",
-  error: "ResponseErrorEvent",
-  "response.completed": "ResponseCompletedEvent",
-  "response.incomplete": "ResponseIncompleteEvent",
-  "response.failed": "ResponseFailedEvent",
-};
-
-/** What is wrong with an event. That usage is null until it is known is how the published API answers, not its schema. */
-function eventProblems(event: StreamEvent): readonly string[] {
-  const response = event["response"];
-  const isWithoutUsage =
-    typeof response === "object" &&
-    response !== null &&
-    "usage" in response &&
-    response.usage === null;
-  const checked = isWithoutUsage
-    ? { ...event, response: { ...response, usage: undefined } }
-    : event;
-  return problems(schemaOf[event.type] ?? event.type, JSON.parse(JSON.stringify(checked)));
 }
 
 /** Text that tries to break out of its line. */
