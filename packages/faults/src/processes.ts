@@ -50,7 +50,6 @@ export async function openProcesses(answer: Script): Promise<Processes> {
   const started: GatewayProcess[] = [];
   let secret: Promise<string> | null = null;
 
-  const dump = (): Promise<StoreDump> => readFile(filename);
   const secretOf = (): Promise<string> => {
     secret ??= createSecret(filename);
     return secret;
@@ -58,7 +57,7 @@ export async function openProcesses(answer: Script): Promise<Processes> {
   return {
     upstream,
     filename,
-    dump,
+    dump: () => readFile(filename),
     secret: secretOf,
     async start(settings = {}) {
       const child = await spawnGateway(script, { ...settings, filename, upstream: upstream.url });
@@ -71,10 +70,10 @@ export async function openProcesses(answer: Script): Promise<Processes> {
       client.post(chat(fields), { secret: await secretOf(), headers });
       return client;
     },
-    steps: async () => (await dump()).steps.toReversed(),
+    steps: async () => (await readFile(filename)).steps.toReversed(),
     openSteps: () => countOpen(filename),
     async problems(quiet = true) {
-      const read = await dump();
+      const read = await readFile(filename);
       return [...checkDump(read), ...(quiet ? checkQuiet(read) : [])];
     },
     async close() {

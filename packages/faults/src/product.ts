@@ -23,6 +23,7 @@ import {
   type ScriptedUpstream,
   scriptedUpstream,
 } from "@tollgate/testing";
+import { createJournal } from "./journal.ts";
 import { type ReadAnswer, readAnswer } from "./read-answer.ts";
 import { goodAnswer } from "./upstream-bytes.ts";
 
@@ -81,10 +82,46 @@ export async function openProduct(script: Script, options: ProductOptions = {}):
     isHealed ? exchange.send(goodAnswer(exchange.body)) : script(exchange, number),
   );
   const folder = mkdtempSync(join(tmpdir(), "tollgate-faults-"));
-  const filename = join(folder, "tollgate.db");
+  const served = await serveGateway(options, upstream, join(folder, "tollgate.db"));
+  const { gateway, server } = served;
+  const close = async (): Promise<void> => {
+    await server.close();
+    await gateway.close();
+    await upstream.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const secret = await createSecret(gateway);
+    return {
+      upstream,
+      ...served,
+      ...asking(served, secret),
+      ...reading(served),
+      secret,
+      heal() {
+        isHealed = true;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+type Served = Pick<
+  Product,
+  "gateway" | "server" | "store" | "clock" | "filename" | "events" | "settled"
+>;
+
+async function serveGateway(
+  options: ProductOptions,
+  upstream: ScriptedUpstream,
+  filename: string,
+): Promise<Served> {
   const clock = pushedClock();
-  const store = (options.store ?? ((name) => sqliteStore({ filename: name })))(filename);
-  const journal = createJournal();
+  const store = options.store?.(filename) ?? sqliteStore({ filename });
+  const { events, note, settled } = createJournal();
   const provider: Provider = openaiCompatible({
     baseURL: options.baseURL ?? `${upstream.url}/v1`,
     apiKey: "sk-of-the-platform",
@@ -98,49 +135,36 @@ export async function openProduct(script: Script, options: ProductOptions = {}):
     ...options.gateway,
     clock,
     store: options.around?.(store) ?? store,
-    observers: [journal.note],
+    observers: [note],
     providers: { ...options.gateway?.providers, up: provider },
   });
   const server = await serve(gateway, { port: 0, ...options.server });
-  const secret = await createSecret(gateway);
+  return { gateway, server, store, clock, filename, events, settled };
+}
+
+function asking({ server }: Served, secret: string): Pick<Product, "connect" | "post" | "ask"> {
   const connect = (): Promise<RawClient> => rawClient(server.url);
   const post: Product["post"] = async (fields = {}, headers = []) => {
     const client = await connect();
     client.post(chat(fields), { secret, headers: ["connection: close", ...headers] });
     return client;
   };
-  const steps = async (): Promise<readonly Step[]> => {
-    const paging = { cursor: null, limit: 1_000 };
-    return (await store.steps.list({ organizationId: organization }, paging)).data.toReversed();
-  };
+  const ask: Product["ask"] = async (fields, headers) =>
+    readAnswer(await (await post(fields, headers)).ended());
+  return { connect, post, ask };
+}
 
+function reading({ store, gateway, clock }: Served): Pick<Product, "steps" | "problems"> {
   return {
-    upstream,
-    gateway,
-    server,
-    store,
-    clock,
-    filename,
-    secret,
-    events: journal.events,
-    connect,
-    steps,
-    heal() {
-      isHealed = true;
+    async steps() {
+      const paging = { cursor: null, limit: 1_000 };
+      const page = await store.steps.list({ organizationId: organization }, paging);
+      return page.data.toReversed();
     },
-    post,
-    ask: async (fields, headers) => readAnswer(await (await post(fields, headers)).ended()),
-    settled: journal.settled,
     async problems() {
       const query = { organizations: [organization], at: clock.now(), activity: gateway.activity };
       const dump = await dumpStore(store, query);
       return [...checkDump(dump), ...checkQuiet(dump)];
-    },
-    async close() {
-      await server.close();
-      await gateway.close();
-      await upstream.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
@@ -159,24 +183,4 @@ async function createSecret(gateway: Gateway): Promise<string> {
     label: "test key",
   });
   return created.secret;
-}
-
-/** Keeps what observers are told, and waits for settlements. */
-function createJournal() {
-  const events: GatewayEvent[] = [];
-  let waiting: { readonly steps: number; readonly resolve: () => void }[] = [];
-  const count = (): number => events.filter(({ type }) => type === "step.settled").length;
-  return {
-    events,
-    note(event: GatewayEvent): void {
-      events.push(event);
-      const due = waiting.filter(({ steps }) => steps <= count());
-      waiting = waiting.filter(({ steps }) => steps > count());
-      for (const { resolve } of due) resolve();
-    },
-    settled: (steps: number): Promise<void> =>
-      count() >= steps
-        ? Promise.resolve()
-        : new Promise((resolve) => waiting.push({ steps, resolve })),
-  };
 }

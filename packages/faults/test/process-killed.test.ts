@@ -1,44 +1,16 @@
-import type { Step } from "@tollgate/core/store";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import type { GatewayProcess, StoreFault } from "@tollgate/testing";
-import { expect, it, onTestFinished } from "vitest";
-import { openProcesses, type Processes } from "../src/processes.ts";
+import type { StoreFault } from "@tollgate/testing";
+import { expect, it } from "vitest";
+import type { Processes } from "../src/processes.ts";
 import { readAnswer } from "../src/read-answer.ts";
 import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/upstream-bytes.ts";
-
-type Script = Parameters<typeof openProcesses>[0];
-
-/** Answers as it should, but a request for a stream stops in its middle. */
-const stopsInStreams: Script = ({ send, body }) =>
-  send(asksForStream(body) ? streamHead + chunked(text("Half of it")) : goodAnswer(body));
-
-async function processes(script: Script = stopsInStreams): Promise<Processes> {
-  const opened = await openProcesses(script);
-  onTestFinished(() => opened.close());
-  return opened;
-}
-
-const lapse = 20_000;
-
-/** Lets the leases of the dead lapse for this process, and gives how many Steps it recovered. */
-async function recoverAfterLapse(process: GatewayProcess): Promise<unknown> {
-  await process.command("push", lapse);
-  return process.command("recover");
-}
-
-function expectInterrupted(step: Step | undefined): void {
-  expect(step).toMatchObject({ outcome: "interrupted", reason: "process_lost" });
-  expect(step?.attempts.at(-1)?.end).toMatchObject({
-    usageBasis: "estimated",
-    outcome: "interrupted",
-  });
-}
-
-async function expectNextWorks(of: Processes, process: GatewayProcess): Promise<void> {
-  const next = await of.post(process);
-  expect(readAnswer(await next.ended()).status).toBe(200);
-  expect(await of.problems()).toEqual([]);
-}
+import {
+  expectInterrupted,
+  expectNextWorks,
+  lapse,
+  processes,
+  recoverAfterLapse,
+} from "./process-fixture.ts";
 
 it("F25 a process killed between the intent and the request: the next start settles the Step", async () => {
   const of = await processes();
@@ -158,46 +130,6 @@ it.each(stops)("F27 a process killed %s: all of it or nothing", async (_, verb, 
   await expectNextWorks(of, next);
 });
 
-it("F28 recovery that is killed, and two recoveries at once, settle each Step once", async () => {
-  const of = await processes();
-  const killed = await of.start();
-  const clients = await Promise.all([1, 2, 3, 4].map(() => of.post(killed, { stream: true })));
-  for (const client of clients) await client.until("Half of it");
-  await killed.kill();
-
-  const halfway = await of.start({ waitsAt: { verb: "settleStep", nth: 2, when: "before" } });
-  await halfway.command("push", lapse);
-  void halfway.command("recover").catch(() => {});
-  await halfway.reached("store");
-  await halfway.kill();
-
-  const peers = [await of.start(), await of.start()];
-  await Promise.all(peers.map(recoverAfterLapse));
-  // The leaves tell that each was settled once: the checkers count them.
-  for (const step of await of.steps()) expectInterrupted(step);
-  expect(await of.problems()).toEqual([]);
-  const [next] = peers;
-  if (next) await expectNextWorks(of, next);
-});
-
-it("F26 two processes recover each other's Steps, each once", async () => {
-  const of = await processes();
-  const first = await of.start();
-  await (await of.post(first, { stream: true })).until("Half of it");
-  await first.kill();
-  const second = await of.start();
-  await recoverAfterLapse(second);
-  await (await of.post(second, { stream: true })).until("Half of it");
-  await second.kill();
-  const third = await of.start();
-  await third.command("push", 2 * lapse);
-  await third.command("recover");
-  const steps = await of.steps();
-  expect(steps).toHaveLength(2);
-  for (const step of steps) expectInterrupted(step);
-  await expectNextWorks(of, third);
-});
-
 it("F26 a process that was stopped longer than its lease finds its Step settled and shows no end of it", async () => {
   const of = await processes(async ({ send, body, closed }) => {
     if (!asksForStream(body)) return send(goodAnswer(body));
@@ -216,30 +148,4 @@ it("F26 a process that was stopped longer than its lease finds its Step settled 
   await of.upstream.requests[0]?.closed;
   await expectNextWorks(of, peer);
   expectInterrupted((await of.steps())[0]);
-});
-
-it("F40 two processes on one file let through together what a hard budget fits", async () => {
-  const held = Promise.withResolvers<void>();
-  const of = await processes(async ({ send, body }) => {
-    await held.promise;
-    await send(goodAnswer(body));
-  });
-  const [first, second] = [await of.start({ requests: 50 }), await of.start({ requests: 50 })];
-  const answers = Array.from({ length: 200 }, async (_, at) => {
-    const client = await of.post(at % 2 === 0 ? first : second);
-    return readAnswer(await client.ended()).status;
-  });
-  let refused = 0;
-  for (const answer of answers) void answer.then((status) => void (status === 429 && refused++));
-  while (refused < 150 || of.upstream.requests.length < 50)
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  expect(of.upstream.requests).toHaveLength(50);
-  held.resolve();
-  const statuses = await Promise.all(answers);
-  expect(statuses.filter((status) => status === 200)).toHaveLength(50);
-  expect(statuses.filter((status) => status === 429)).toHaveLength(150);
-  expect(of.upstream.requests).toHaveLength(50);
-  expect(await of.problems()).toEqual([]);
-  const few = (await of.dump()).counters.find(({ budgetId }) => budgetId === "few");
-  expect(few).toMatchObject({ settled: 50, held: 0 });
 });

@@ -70,15 +70,9 @@ function converse(child: ChildProcess): Conversation {
   const answers = new Map<number, PromiseWithResolvers<unknown>>();
   let commands = 0;
 
-  const barrierOf = (name: string): PromiseWithResolvers<void> => {
-    const known = barriers.get(name) ?? Promise.withResolvers<void>();
-    known.promise.catch(() => {});
-    barriers.set(name, known);
-    return known;
-  };
   const hear = (message: FromProcess): void => {
     if (message.type === "listening") listening.resolve(message.url);
-    else if (message.type === "reached") barrierOf(message.barrier).resolve();
+    else if (message.type === "reached") barrierOf(barriers, message.barrier).resolve();
     else if (message.type === "answered") answers.get(message.id)?.resolve(message.value);
     else answers.get(message.id)?.reject(new Error(message.message));
   };
@@ -97,7 +91,7 @@ function converse(child: ChildProcess): Conversation {
   return {
     listening: listening.promise,
     tell,
-    reached: (barrier) => barrierOf(barrier).promise,
+    reached: (barrier) => barrierOf(barriers, barrier).promise,
     command(name, value = null) {
       const id = ++commands;
       const answer = Promise.withResolvers<unknown>();
@@ -106,4 +100,14 @@ function converse(child: ChildProcess): Conversation {
       return answer.promise.finally(() => answers.delete(id));
     },
   };
+}
+
+function barrierOf(
+  barriers: Map<string, PromiseWithResolvers<void>>,
+  name: string,
+): PromiseWithResolvers<void> {
+  const known = barriers.get(name) ?? Promise.withResolvers<void>();
+  known.promise.catch(() => {});
+  barriers.set(name, known);
+  return known;
 }

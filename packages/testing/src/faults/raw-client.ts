@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 
 /** A client made of bytes: it sends what it is told, and leaves as it is told. */
 export interface RawClient {
@@ -44,15 +44,6 @@ export async function rawClient(url: string): Promise<RawClient> {
   socket.setNoDelay(true);
   const received = (): string => Buffer.concat(parts).toString();
   const isOver = (): boolean => socket.readableEnded || socket.destroyed;
-  const more = (): Promise<void> =>
-    new Promise((resolve) => {
-      const come = (): void => {
-        socket.off("data", come).off("end", come).off("close", come);
-        resolve();
-      };
-      socket.on("data", come).on("end", come).on("close", come);
-    });
-
   return {
     send: (bytes) => void socket.write(bytes),
     post: (body, request) => void socket.write(postBytes(body, request)),
@@ -60,11 +51,11 @@ export async function rawClient(url: string): Promise<RawClient> {
     async until(text) {
       while (!received().includes(text)) {
         if (isOver()) throw new Error(`It ended without ${JSON.stringify(text)}: ${received()}`);
-        await more();
+        await news(socket);
       }
     },
     async ended() {
-      while (!isOver()) await more();
+      while (!isOver()) await news(socket);
       socket.destroy();
       return received();
     },
@@ -74,6 +65,17 @@ export async function rawClient(url: string): Promise<RawClient> {
     close: () => void socket.destroy(),
     reset: () => void socket.resetAndDestroy(),
   };
+}
+
+/** Resolves when something came or the connection ended. */
+function news(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const come = (): void => {
+      socket.off("data", come).off("end", come).off("close", come);
+      resolve();
+    };
+    socket.on("data", come).on("end", come).on("close", come);
+  });
 }
 
 function postBytes(body: unknown, request: RawPost): string {

@@ -1,0 +1,40 @@
+import type { Step } from "@tollgate/core/store";
+import type { GatewayProcess } from "@tollgate/testing";
+import { expect, onTestFinished } from "vitest";
+import { openProcesses, type Processes } from "../src/processes.ts";
+import { readAnswer } from "../src/read-answer.ts";
+import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/upstream-bytes.ts";
+
+type Script = Parameters<typeof openProcesses>[0];
+
+/** Answers as it should, but a request for a stream stops in its middle. */
+const stopsInStreams: Script = ({ send, body }) =>
+  send(asksForStream(body) ? streamHead + chunked(text("Half of it")) : goodAnswer(body));
+
+export async function processes(script: Script = stopsInStreams): Promise<Processes> {
+  const opened = await openProcesses(script);
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+export const lapse = 20_000;
+
+/** Lets the leases of the dead lapse for this process, and gives how many Steps it recovered. */
+export async function recoverAfterLapse(process: GatewayProcess): Promise<unknown> {
+  await process.command("push", lapse);
+  return process.command("recover");
+}
+
+export function expectInterrupted(step: Step | undefined): void {
+  expect(step).toMatchObject({ outcome: "interrupted", reason: "process_lost" });
+  expect(step?.attempts.at(-1)?.end).toMatchObject({
+    usageBasis: "estimated",
+    outcome: "interrupted",
+  });
+}
+
+export async function expectNextWorks(of: Processes, process: GatewayProcess): Promise<void> {
+  const next = await of.post(process);
+  expect(readAnswer(await next.ended()).status).toBe(200);
+  expect(await of.problems()).toEqual([]);
+}
