@@ -1,5 +1,5 @@
 import { createTestGateway } from "@tollgate/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type ResponsesCalls, responsesOf } from "./responses-calls.ts";
 import { stores } from "./stores.ts";
 import { written } from "./written.ts";
@@ -55,6 +55,7 @@ async function everyState(open: (typeof stores)[number][1]) {
     stateless: stateless.id,
     random: "resp_0190a00000007000800000000000ffff",
     malformed: "resp_%2e%2e%00'--",
+    "of another series": "resp_0190A000000070008000000000000001",
   };
   const others = await Promise.all(
     Object.entries(strangers).map(async ([name, creation]) => {
@@ -127,6 +128,15 @@ describe.each(stores)("responses are their key's alone (S9), on %s", (_, open) =
     });
   });
 
+  it("a rotated key keeps its responses, a new key of the same label has none", async () => {
+    const { gateway, key, ids, createKey } = await everyState(open);
+    const { organizationId, id } = key;
+    const { secret } = await gateway.keys.rotate({ organizationId, id });
+    expect((await responsesOf(gateway, secret).get(ids.stored)).status).toBe(200);
+    const fresh = await createKey();
+    expect((await responsesOf(gateway, fresh.key.secret).get(ids.stored)).status).toBe(404);
+  });
+
   it("a Session is never joined through another key's response", async () => {
     const { gateway, owner, others, ids } = await everyState(open);
     const { session_id } = JSON.parse(await (await owner.get(ids.stored)).text());
@@ -135,6 +145,25 @@ describe.each(stores)("responses are their key's alone (S9), on %s", (_, open) =
       expect(answer.status).toBe(404);
     }
     expect((await written(gateway)).sessions).toBeGreaterThan(0);
+  });
+});
+
+describe("an id that no gateway gives", () => {
+  it("never reaches the store, whatever it is made of", async () => {
+    const { gateway, key, store } = await createTestGateway();
+    const asked = (["get", "history", "delete"] as const).map((name) =>
+      vi.spyOn(store.responses, name),
+    );
+    const calls = responsesOf(gateway, key.secret);
+    for (const id of ["resp_\0", "resp_", "x".repeat(4_000), "resp_%", "тест"]) {
+      expect((await calls.post({ previous_response_id: id })).status).toBe(400);
+      const path = encodeURIComponent(id);
+      for (const ask of [calls.get, calls.remove, calls.inputItems])
+        expect((await ask(path)).status, id).toBe(404);
+    }
+    for (const spy of asked) expect(spy).not.toHaveBeenCalled();
+    await calls.get(`resp_${"0".repeat(32)}`);
+    expect(asked[0]).toHaveBeenCalledOnce();
   });
 });
 

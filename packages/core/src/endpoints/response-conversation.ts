@@ -1,14 +1,13 @@
 import type { ResponseHistory } from "../contracts/store.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Message } from "../domain/message.ts";
-import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { durable } from "../pipeline/durable.ts";
 import type { Line } from "../pipeline/line.ts";
-import { responseIdOfItem } from "../wire/responses/item-ids.ts";
-import type { InputItem, StoredItem } from "../wire/responses/items.ts";
+import { isResponseId } from "../wire/responses/item-ids.ts";
 import type { ResponseCall } from "../wire/responses/parse.ts";
 import { toMessages } from "../wire/responses/to-messages.ts";
+import { conversationTooLarge, type ResolvedItem, resolveInput } from "./referred-items.ts";
 
 /** What a Responses request refers to and says, as items and as messages. */
 export interface Conversation {
@@ -22,27 +21,27 @@ export interface Conversation {
   readonly sessionId: string | null;
 }
 
-export type ResolvedItem = Exclude<InputItem, { readonly type: "item_reference" }> | StoredItem;
-
 /**
- * Finds what a request refers to among the caller's own stored responses (sections 2.5 to 2.7).
+ * Finds what a request refers to among the caller's own stored responses (sections 2.5 to 2.7). All of it together is
+ * bounded like a request that would say it all.
  * @throws GatewayError `previous_response_not_found` or `item_not_found`: one answer for what is another's, deleted,
- * expired or never was.
+ * expired or never was; `request_too_large`; `invalid_value` for too many messages.
  */
 export async function findConversation(
   line: Line,
   caller: Owner,
   call: ResponseCall,
 ): Promise<Conversation> {
+  const { limits } = line;
   const previous = await previousOf(line, caller, call.previousResponseId);
-  const responses = await referredResponses(line, caller, call.input);
-  const items = call.input.map((item, at) =>
-    item.type === "item_reference" ? referredItem(responses, item.id, at) : item,
-  );
-  const referred = [...responses.values(), ...(previous ? [previous.response] : [])];
+  const said = previous?.messages.reduce((bytes, { length }) => bytes + length, 0) ?? 0;
+  const room = limits.imageBodyBytes - said;
+  if (room < 0) throw conversationTooLarge(limits.imageBodyBytes);
+  const { items, dataClasses } = await resolveInput(line, caller, { input: call.input, room });
   const history = previous?.messages.flatMap(messagesOf) ?? [];
   const messages = toMessages(items);
-  if (history.length + messages.length === 0) throw nothingSaid();
+  if (history.length + messages.length > limits.messages) throw tooManyMessages(limits.messages);
+  const referred = [...dataClasses, ...(previous ? [previous.response.dataClass] : [])];
   return {
     history,
     items,
@@ -52,74 +51,38 @@ export async function findConversation(
   };
 }
 
-/** References to reasoning alone say nothing to a model. */
-function nothingSaid(): GatewayError {
-  return new GatewayError("invalid_value", "The input holds nothing to say to the model.", {
-    param: "input",
-  });
-}
-
 async function previousOf(
   line: Line,
   caller: Owner,
   id: string | null,
 ): Promise<ResponseHistory | null> {
   if (id === null) return null;
-  const previous = await durable(line.store.responses.history(caller, id, line.clock.now()));
+  const previous = isResponseId(id)
+    ? await durable(line.store.responses.history(caller, id, line.clock.now()))
+    : null;
   if (previous) return previous;
   throw new GatewayError("previous_response_not_found", "The previous response was not found.", {
     param: "previous_response_id",
   });
 }
 
-/** The stored responses whose items are referred to, each read once. */
-async function referredResponses(
-  line: Line,
-  caller: Owner,
-  input: readonly InputItem[],
-): Promise<ReadonlyMap<string, StoredResponse>> {
-  const ids = new Set(
-    input.flatMap((item) =>
-      item.type === "item_reference" ? (responseIdOfItem(item.id) ?? []) : [],
-    ),
-  );
-  const found = new Map<string, StoredResponse>();
-  for (const id of ids) {
-    const response = await durable(line.store.responses.get(caller, id, line.clock.now()));
-    if (response) found.set(id, response);
-  }
-  return found;
-}
-
-function referredItem(
-  responses: ReadonlyMap<string, StoredResponse>,
-  id: string,
-  at: number,
-): StoredItem {
-  const response = responses.get(responseIdOfItem(id) ?? "");
-  const item = response && itemsOf(response).find((candidate) => candidate.id === id);
-  if (item) return item;
-  throw new GatewayError("item_not_found", "The referenced item was not found.", {
-    param: `input[${at}]`,
-  });
-}
-
-function itemsOf(response: StoredResponse): readonly StoredItem[] {
-  const body: { readonly output: readonly StoredItem[] } = JSON.parse(
-    Buffer.from(response.body).toString(),
-  );
-  const input: readonly StoredItem[] = JSON.parse(Buffer.from(response.input).toString());
-  return [...body.output, ...input];
-}
-
 function messagesOf(bytes: Uint8Array): readonly Message[] {
   return JSON.parse(Buffer.from(bytes).toString());
 }
 
-function mostSensitive(
-  dataClasses: readonly string[],
-  responses: readonly StoredResponse[],
-): string | null {
-  const ranks = responses.map(({ dataClass }) => dataClasses.indexOf(dataClass));
+function tooManyMessages(most: number): GatewayError {
+  return new GatewayError(
+    "invalid_value",
+    `The conversation must hold at most ${most} messages, with those it continues.`,
+    { param: "input" },
+  );
+}
+
+/** A class that is no longer configured counts as the most sensitive one there is. */
+function mostSensitive(dataClasses: readonly string[], referred: readonly string[]): string | null {
+  const most = dataClasses.length - 1;
+  const ranks = referred.map((dataClass) =>
+    dataClasses.includes(dataClass) ? dataClasses.indexOf(dataClass) : most,
+  );
   return dataClasses[Math.max(-1, ...ranks)] ?? null;
 }

@@ -4,6 +4,7 @@ import { createLeaf } from "../evidence/leaves.ts";
 import type { Answer } from "../http/answer.ts";
 import { durable } from "../pipeline/durable.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
+import { isResponseId } from "../wire/responses/item-ids.ts";
 import { type EndpointContext, freshCaller, jsonHeaders } from "./endpoint.ts";
 
 /** GET /v1/responses/{response_id} (section 4.3): the same JSON value that the creation returned. */
@@ -34,7 +35,8 @@ export async function deleteResponse(
     at,
     leaf: createLeaf(head, { key: keyId, response: id, user: userId }),
   };
-  if (!(await durable(line.store.responses.delete(deletion)))) throw notFound();
+  if (!isResponseId(id) || !(await durable(line.store.responses.delete(deletion))))
+    throw notFound();
   return {
     status: 200,
     headers: jsonHeaders,
@@ -74,7 +76,9 @@ async function ownResponse(
 ): Promise<StoredResponse> {
   const { line } = context;
   const caller = await freshCaller(context, request);
-  const response = await durable(line.store.responses.get(caller, id, line.clock.now()));
+  const response = isResponseId(id)
+    ? await durable(line.store.responses.get(caller, id, line.clock.now()))
+    : null;
   if (response) return response;
   throw notFound();
 }

@@ -9,6 +9,13 @@ export function responseId(stepId: string): string {
   return `resp_${stepId.replaceAll("-", "")}`;
 }
 
+const ownResponseId = /^resp_[0-9a-f]{32}$/;
+
+/** Whether this gateway could have given this id: no other needs to be looked for, whatever bytes it is made of. */
+export function isResponseId(id: string): boolean {
+  return ownResponseId.test(id);
+}
+
 /** The id of an item: it carries its response's, so that a reference says where to look. */
 export function itemId(kind: ItemKind, response: string, place: ItemPlace): string {
   return `${kind}_${response.slice("resp_".length)}_${place}`;
