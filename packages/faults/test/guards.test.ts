@@ -1,0 +1,35 @@
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { readGuards } from "../src/read-guards.ts";
+
+const repository = fileURLToPath(new URL("../../..", import.meta.url));
+const read = (path: string): string => readFileSync(`${repository}/${path}`, "utf8");
+const guards = readGuards(read("packages/faults/guards.json"));
+const names = globSync("packages/faults/test/*.test.ts", { cwd: repository })
+  .map(read)
+  .flatMap((source) => [...source.matchAll(/^it(?:\.each\(\w+\))?\(\s*"([^"]+)"/gm)])
+  .map(([, name = ""]) => name);
+const rows = Array.from({ length: 32 }, (_, row) => `F${row + 1}`);
+
+it("gives each row of the fault matrix a test that names it", () => {
+  expect(rows.filter((row) => !names.some((name) => name.startsWith(`${row} `)))).toEqual([]);
+});
+
+it("gives each row a guard whose removal its tests are there to notice", () => {
+  expect(rows.filter((row) => !guards.some((guard) => guard.row === row))).toEqual([]);
+  for (const { row, test } of guards) expect(test.startsWith(`${row} `), row).toBe(true);
+});
+
+it.each(guards.map(({ row, ...guard }) => [row, guard] as const))(
+  "finds the guard of %s where the list says it is",
+  (_, { file, find, replace }) => {
+    expect(read(file).split(find)).toHaveLength(2);
+    expect(replace).not.toBe(find);
+  },
+);
+
+it("refuses a list that is none", () => {
+  expect(() => readGuards("{}")).toThrow("no list");
+  expect(() => readGuards('[{"row":"F1"}]')).toThrow('this is no guard: {"row":"F1"}');
+});
