@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Client, CreateClient } from "./client.ts";
 import { limitedUser, model } from "./gateway-options.ts";
-import type { ActivityRow, ServedGateway, StartGateway } from "./served-gateway.ts";
-import { scripted, startUpstream, type Upstream, upstreamUsage } from "./upstream.ts";
+import { runGateway } from "./run-gateway.ts";
+import type { ActivityRow, StartGateway } from "./served-gateway.ts";
+import { scripted, upstreamUsage } from "./upstream.ts";
 
 const redSquare =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
@@ -33,24 +34,15 @@ const said = (error: unknown): string =>
 /** Everything a client library does with a model, through a running gateway, and what is recorded of it. */
 export function describeClient(name: string, start: StartGateway, createClient: CreateClient) {
   describe(name, () => {
-    let upstream: Upstream;
-    let gateway: ServedGateway;
-    beforeAll(async () => {
-      upstream = await startUpstream();
-      gateway = await start(upstream.url);
-    }, 40_000);
-    afterAll(async () => {
-      await gateway?.stop();
-      await upstream?.stop();
-    });
+    const running = runGateway(start);
 
     const clientOf = (apiKey: string, of = model): Client =>
-      createClient({ baseURL: gateway.baseURL, apiKey, model: of });
+      createClient({ baseURL: running.gateway.baseURL, apiKey, model: of });
 
     /** A client with a user and a key of its own, so that its activity stands alone. */
     async function newcomer(user: string) {
-      const apiKey = await gateway.createKey({ user, label: `${user}'s laptop` });
-      return { apiKey, client: clientOf(apiKey), activity: () => gateway.activity(user) };
+      const apiKey = await running.gateway.createKey({ user, label: `${user}'s laptop` });
+      return { apiKey, client: clientOf(apiKey), activity: () => running.gateway.activity(user) };
     }
 
     const expectOneCall = (rows: readonly ActivityRow[], user: string) => {
@@ -96,14 +88,14 @@ export function describeClient(name: string, start: StartGateway, createClient: 
     it("gives structured output by its schema", async () => {
       const { client, activity } = await newcomer("structured");
       expect(await client.structured("As JSON: the weather")).toEqual(scripted.degrees);
-      expect(JSON.stringify(upstream.bodies().at(-1))).toContain('"json_schema"');
+      expect(JSON.stringify(running.upstream.bodies().at(-1))).toContain('"json_schema"');
       expectOneCall(await activity(), "structured");
     });
 
     it("passes an image on to the provider, byte for byte", async () => {
       const { client, activity } = await newcomer("image");
       expect(await client.aboutImage("What is in this image?", redSquare)).toBe(scripted.image);
-      expect(JSON.stringify(upstream.bodies().at(-1))).toContain(redSquare);
+      expect(JSON.stringify(running.upstream.bodies().at(-1))).toContain(redSquare);
       expectOneCall(await activity(), "image");
     });
 
@@ -114,7 +106,7 @@ export function describeClient(name: string, start: StartGateway, createClient: 
           () => expect.unreachable("the call must fail"),
           (error: unknown) => error,
         );
-      const asked = upstream.bodies().length;
+      const asked = running.upstream.bodies().length;
       const wrong = await failure(clientOf(`${apiKey.slice(0, -1)}!`).plain("Say hello"));
       expect(client.isStatus(wrong, 401), String(wrong)).toBe(true);
       const unknown = await failure(clientOf(apiKey, "nowhere/openai/mini").plain("Say hello"));
@@ -123,7 +115,7 @@ export function describeClient(name: string, start: StartGateway, createClient: 
       const exhausted = await failure(client.plain("Say hello"));
       expect(client.isStatus(exhausted, 429), String(exhausted)).toBe(true);
       expect(said(exhausted)).toContain("limited-day");
-      expect(upstream.bodies()).toHaveLength(asked + 1);
+      expect(running.upstream.bodies()).toHaveLength(asked + 1);
       expectOneCall(await activity(), limitedUser);
     });
 
@@ -138,7 +130,7 @@ export function describeClient(name: string, start: StartGateway, createClient: 
 
     it("hides what a failing upstream says", async () => {
       const { client, activity } = await newcomer("hidden");
-      upstream.failNext(400);
+      running.upstream.failNext(400);
       const error: unknown = await client.plain("Say hello").catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(Error);
       expect(`${error} ${JSON.stringify(error)}`).not.toContain("upstream secret");

@@ -1,28 +1,20 @@
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { model } from "./gateway-options.ts";
-import { type ServedGateway, serveInProcess } from "./served-gateway.ts";
-import { scripted, startUpstream, type Upstream } from "./upstream.ts";
+import { runGateway } from "./run-gateway.ts";
+import { serveInProcess } from "./served-gateway.ts";
+import { scripted } from "./upstream.ts";
 
 /** What the gateway adds to the bodies the SDK knows (sections 2.2 and 2.3 of the specification). */
 const extension = z.looseObject({ session_id: z.uuid(), turn_id: z.uuid() });
 
 describe("the official SDK", () => {
-  let upstream: Upstream;
-  let gateway: ServedGateway;
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    gateway = await serveInProcess(upstream.url);
-  });
-  afterAll(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-  });
+  const running = runGateway(serveInProcess);
 
   async function clientOf(user: string): Promise<OpenAI> {
-    const apiKey = await gateway.createKey({ user, label: "laptop" });
-    return new OpenAI({ baseURL: gateway.baseURL, apiKey, maxRetries: 0 });
+    const apiKey = await running.gateway.createKey({ user, label: "laptop" });
+    return new OpenAI({ baseURL: running.gateway.baseURL, apiKey, maxRetries: 0 });
   }
 
   const hello = { role: "user" as const, content: "Say hello" };
@@ -92,12 +84,12 @@ describe("the official SDK", () => {
 
   it("gets a precise error for a parameter that is not supported, before anything is sent", async () => {
     const { chat } = await clientOf("unsupported");
-    const asked = upstream.bodies().length;
+    const asked = running.upstream.bodies().length;
     const error: unknown = await chat.completions
       .create({ model, messages: [hello], n: 2 })
       .catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(OpenAI.BadRequestError);
     expect(error).toMatchObject({ type: "invalid_request_error", param: "n" });
-    expect(upstream.bodies()).toHaveLength(asked);
+    expect(running.upstream.bodies()).toHaveLength(asked);
   });
 });

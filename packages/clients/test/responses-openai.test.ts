@@ -1,11 +1,12 @@
 import OpenAI from "openai";
 import { zodTextFormat } from "openai/helpers/zod";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { toolOutputs, weatherTool } from "./clients/openai-responses-client.ts";
 import { model } from "./gateway-options.ts";
-import { type ServedGateway, serveInMemory, serveInProcess } from "./served-gateway.ts";
-import { scripted, startUpstream, type Upstream } from "./upstream.ts";
+import { runGateway } from "./run-gateway.ts";
+import { serveInMemory, serveInProcess } from "./served-gateway.ts";
+import { scripted } from "./upstream.ts";
 
 const redSquare = "data:image/png;base64,iVBORw0KGgo=";
 
@@ -13,20 +14,11 @@ describe.each([
   ["memoryStore", serveInMemory],
   ["sqliteStore", serveInProcess],
 ] as const)("client.responses of the official SDK, on %s", (_, start) => {
-  let upstream: Upstream;
-  let gateway: ServedGateway;
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    gateway = await start(upstream.url);
-  });
-  afterAll(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-  });
+  const running = runGateway(start);
 
   async function clientOf(user: string) {
-    const apiKey = await gateway.createKey({ user, label: "laptop" });
-    return new OpenAI({ baseURL: gateway.baseURL, apiKey, maxRetries: 0 }).responses;
+    const apiKey = await running.gateway.createKey({ user, label: "laptop" });
+    return new OpenAI({ baseURL: running.gateway.baseURL, apiKey, maxRetries: 0 }).responses;
   }
 
   it("retrieves what was created, lists its input items, and deletes it", async () => {
@@ -92,14 +84,14 @@ describe.each([
     const first = await responses.parse({ model, input: "As JSON: the weather", text: { format } });
     expect(first.output_parsed).toEqual(scripted.degrees);
     await responses.create({ model, input: "Say hello", previous_response_id: first.id });
-    expect(upstream.bodies().at(-1)).toMatchObject({
+    expect(running.upstream.bodies().at(-1)).toMatchObject({
       messages: [
         { role: "user", content: "As JSON: the weather" },
         { role: "assistant", content: JSON.stringify(scripted.degrees) },
         { role: "user", content: "Say hello" },
       ],
     });
-    const rows = await gateway.activity("turns");
+    const rows = await running.gateway.activity("turns");
     expect(new Set(rows.map(({ sessionId }) => sessionId)).size).toBe(1);
     expect(new Set(rows.map(({ turnId }) => turnId)).size).toBe(2);
   });
@@ -123,7 +115,7 @@ describe.each([
     const second = await responses.create({ ...asked, input });
     expect(second.output_text).toBe(scripted.weather);
     await expect(responses.retrieve(second.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
-    const rows = await gateway.activity("stateless");
+    const rows = await running.gateway.activity("stateless");
     expect(rows.map(({ stepNumber, sessionId }) => [stepNumber, sessionId])).toEqual([
       [1, rows[1]?.sessionId],
       [0, rows[1]?.sessionId],

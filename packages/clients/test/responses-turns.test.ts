@@ -13,12 +13,13 @@ import {
   streamText,
 } from "ai";
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { citySchema } from "./client.ts";
 import { model } from "./gateway-options.ts";
-import { type ServedGateway, serveInMemory, serveInProcess } from "./served-gateway.ts";
-import { scripted, startUpstream, type Upstream } from "./upstream.ts";
+import { runGateway } from "./run-gateway.ts";
+import { serveInMemory, serveInProcess } from "./served-gateway.ts";
+import { scripted } from "./upstream.ts";
 
 const question = "What is the weather in Paris?";
 
@@ -36,22 +37,13 @@ describe.each([
   ["memoryStore", serveInMemory],
   ["sqliteStore", serveInProcess],
 ] as const)("a second Turn after a streamed tool loop, on %s", (_, start) => {
-  let upstream: Upstream;
-  let gateway: ServedGateway;
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    gateway = await start(upstream.url);
-  });
-  afterAll(async () => {
-    await gateway?.stop();
-    await upstream?.stop();
-  });
+  const running = runGateway(start);
 
-  const keyOf = (user: string) => gateway.createKey({ user, label: "laptop" });
+  const keyOf = (user: string) => running.gateway.createKey({ user, label: "laptop" });
 
   /** The upstream saw the whole conversation, and it is one Session of two Turns. */
   async function expectOneConversation(user: string) {
-    expect(upstream.bodies().at(-1)).toMatchObject({
+    expect(running.upstream.bodies().at(-1)).toMatchObject({
       messages: [
         { role: "user", content: question },
         { role: "assistant", tool_calls: [{ id: "call_paris" }] },
@@ -64,7 +56,7 @@ describe.each([
         { role: "user", content: "Say hello" },
       ],
     });
-    const rows = (await gateway.activity(user)).toReversed();
+    const rows = (await running.gateway.activity(user)).toReversed();
     expect(new Set(rows.map(({ sessionId }) => sessionId)).size).toBe(1);
     expect(rows.map(({ stepNumber, turnId }) => [stepNumber, turnId === rows[0]?.turnId])).toEqual([
       [0, true],
@@ -94,7 +86,11 @@ describe.each([
 
   it("with the AI SDK's default, which refers to items it was given", async () => {
     const { sent, fetch } = watchedFetch();
-    const openai = createOpenAI({ baseURL: gateway.baseURL, apiKey: await keyOf("ai"), fetch });
+    const openai = createOpenAI({
+      baseURL: running.gateway.baseURL,
+      apiKey: await keyOf("ai"),
+      fetch,
+    });
     await aiSdkConversation(openai(model));
     expect(sent.map((body) => body.includes('"item_reference"'))).toEqual([false, false, true]);
     await expectOneConversation("ai");
@@ -102,7 +98,7 @@ describe.each([
 
   it("with the AI SDK's Open Responses, which sends items back", async () => {
     const apiKey = await keyOf("open-responses");
-    const url = `${gateway.baseURL}/responses`;
+    const url = `${running.gateway.baseURL}/responses`;
     const { sent, fetch } = watchedFetch();
     await aiSdkConversation(createOpenResponses({ name: "tollgate", url, apiKey, fetch })(model));
     expect(sent.map((body) => body.includes('"item_reference"'))).toEqual([false, false, false]);
@@ -113,7 +109,7 @@ describe.each([
     setTracingDisabled(true);
     const user = `agents ${way}`;
     const openai = new OpenAI({
-      baseURL: gateway.baseURL,
+      baseURL: running.gateway.baseURL,
       apiKey: await keyOf(user),
       maxRetries: 0,
     });
@@ -150,7 +146,7 @@ describe.each([
       maxRetries: 0,
       useResponsesApi: true,
       zdrEnabled,
-      configuration: { baseURL: gateway.baseURL },
+      configuration: { baseURL: running.gateway.baseURL },
     });
     const weather = {
       type: "function",
