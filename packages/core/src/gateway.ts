@@ -93,6 +93,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
 
   async function open(): Promise<void> {
     await store.migrate();
+    await line.budgets.reload();
     await maintenance.start();
   }
 

@@ -1,7 +1,10 @@
+import { defaultRetryRules } from "./attempts/retry.ts";
 import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
+import type { Budget } from "./domain/budget.ts";
 import { defaultLimits } from "./domain/limits.ts";
 import { parseModelId } from "./domain/model-id.ts";
+import { listed } from "./domain/pattern.ts";
 import { findRoute } from "./routing/route.ts";
 
 /** What is wrong with options, one sentence each. */
@@ -61,6 +64,41 @@ export function limitProblems(written: Partial<Record<string, number>>): readonl
         !Object.hasOwn(defaultLimits, name) || !Number.isSafeInteger(value) || (value ?? 0) < 1,
     )
     .map(([name]) => `limits.${name} must be a known limit and a whole number from 1.`);
+}
+
+/** Retry rules are numbers from 0, and a plain yes or no for duplicates. */
+export function retryProblems(
+  written: Partial<Record<string, number | boolean>>,
+): readonly string[] {
+  return Object.entries(written)
+    .filter(([name, value]) => {
+      if (name === "allowDuplicates") return typeof value !== "boolean";
+      return (
+        !Object.hasOwn(defaultRetryRules, name) || !Number.isSafeInteger(value) || Number(value) < 0
+      );
+    })
+    .map(
+      ([name]) =>
+        `retries.${name} must be a known rule: a whole number from 0, or for allowDuplicates a boolean.`,
+    );
+}
+
+/** A budget that names a gateway which does not exist would never count anything. */
+export function budgetProblems(
+  budgets: readonly Budget[],
+  providers: ReadonlyMap<string, Provider>,
+): readonly string[] {
+  const twice = duplicates(budgets.map(({ id }) => id)).map(
+    (id) => `Budget ${id} is defined twice.`,
+  );
+  const unknown = budgets.flatMap(({ id, scope }) =>
+    listed(scope.gateway ?? [])
+      .filter((gateway) => !providers.has(gateway))
+      .map(
+        (gateway) => `Budget ${id} names the gateway ${gateway}, which is not among the providers.`,
+      ),
+  );
+  return [...twice, ...unknown];
 }
 
 export function duplicates(names: readonly string[]): readonly string[] {

@@ -38,7 +38,7 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly headerPrefix?: string;
   /** Told of every event; what an observer throws is ignored. */
   readonly observers?: readonly Observer[];
-  /** Whether leases are renewed and lapsed Steps recovered while the gateway is open. Default true. */
+  /** Whether lapsed Steps are recovered and expired responses swept while the gateway is open. Default true. */
   readonly maintenance?: boolean;
   readonly clock?: Clock;
   readonly ids?: IdSource;

@@ -9,11 +9,12 @@ import { type Duration, parseDuration } from "./kernel/duration.ts";
 import { createRandomIds } from "./kernel/ids.ts";
 import { createSlots } from "./limits/slots.ts";
 import {
+  budgetProblems,
   dataClassProblems,
-  duplicates,
   limitProblems,
   policyProblems,
   providerProblems,
+  retryProblems,
 } from "./option-problems.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { Line } from "./pipeline/line.ts";
@@ -54,13 +55,18 @@ export function readOptions(options: GatewayOptions): Line {
     dataClassProblems(dataClasses, options.policy),
     policyProblems(options.policy, providers),
     budgets.flatMap((read) => read.problems),
-    duplicates(budgets.flatMap((read) => read.budget?.id ?? [])).map(
-      (id) => `Budget ${id} is defined twice.`,
+    budgetProblems(
+      budgets.flatMap((read) => read.budget ?? []),
+      providers,
     ),
     priceProblems({ ...configured, ...custom }),
     deadlines.problems,
     responses === null ? 'retention.responses is not a duration such as "30d".' : [],
     limitProblems(options.limits ?? {}),
+    retryProblems({ ...options.retries }),
+    ["abort", "drain", undefined].includes(options.onDisconnect)
+      ? []
+      : "onDisconnect must be abort or drain.",
     headerPrefix.test(options.headerPrefix ?? "X-Service-")
       ? []
       : "headerPrefix must be letters, digits and hyphens.",

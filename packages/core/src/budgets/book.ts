@@ -1,5 +1,6 @@
 import type { BudgetRepository } from "../contracts/store.ts";
 import type { Budget } from "../domain/budget.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
 
 /** All budgets that apply, and the version of those created at run time. */
 export interface BudgetSheet {
@@ -22,7 +23,10 @@ export function createBudgetBook(
   async function read(): Promise<BudgetSheet> {
     // The version first: a change in between then shows as a version that is too old, never as one too new.
     const version = await repository.version();
-    return { budgets: [...declared, ...(await repository.list())], version };
+    const created = await repository.list();
+    const taken = declared.find(({ id }) => created.some((budget) => budget.id === id));
+    if (taken) throw declaredAndCreated(taken.id);
+    return { budgets: [...declared, ...created], version };
   }
 
   function reload(): Promise<BudgetSheet> {
@@ -35,4 +39,11 @@ export function createBudgetBook(
   }
 
   return { current: () => sheet ?? reload(), reload };
+}
+
+function declaredAndCreated(id: string): GatewayError {
+  return new GatewayError(
+    "invalid_configuration",
+    `The budget ${id} is declared in the configuration and was created at run time: remove one of them.`,
+  );
 }

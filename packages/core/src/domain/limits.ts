@@ -54,8 +54,6 @@ export interface Deadlines {
   readonly headers: number;
   /** Between two comments that keep a silent stream open. */
   readonly heartbeat: number;
-  /** How long a client may leave a stream unread. */
-  readonly writeStall: number;
   /** How long an answer is read on after its client left, with `onDisconnect: "drain"`. */
   readonly drain: number;
 }
@@ -66,6 +64,5 @@ export const defaultDeadlines: Deadlines = {
   idle: 60_000,
   headers: 15_000,
   heartbeat: 15_000,
-  writeStall: 30_000,
   drain: 30_000,
 };

@@ -1,0 +1,66 @@
+import { memoryStore } from "@tollgate/store-memory";
+import { scriptedProvider } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { createGateway, type GatewayOptions } from "../src/index.ts";
+
+const providers = { test: scriptedProvider() };
+
+/** The options as JavaScript would pass them: the types would refuse them before. */
+function problemsOf(options: object): string {
+  const all: GatewayOptions = { store: memoryStore(), providers, ...options };
+  try {
+    createGateway(all);
+    return "";
+  } catch (error) {
+    return error instanceof Error ? error.message : "";
+  }
+}
+
+describe("options", () => {
+  it.each([
+    ["onDisconnect must be abort or drain", { onDisconnect: "ignore" }],
+    ["retries.most", { retries: { most: -1 } }],
+    ["retries.allowDuplicates", { retries: { allowDuplicates: 1 } }],
+    ["retries.sometimes", { retries: { sometimes: 1 } }],
+    ["limits.messages", { limits: { messages: 0 } }],
+    ["deadlines.idle", { deadlines: { idle: "soon" } }],
+    ["deadlines.writeStall", { deadlines: { writeStall: 1 } }],
+    ["retention.responses", { retention: { responses: "never" } }],
+    ["headerPrefix", { headerPrefix: "X Service" }],
+    ["Data class A is named twice", { dataClasses: ["A", "A"] }],
+    [
+      "names the gateway nowhere",
+      { budgets: [{ id: "b", scope: { gateway: "nowhere" }, limit: { usd: 1 }, period: "day" }] },
+    ],
+    [
+      "Budget b is defined twice",
+      {
+        budgets: [
+          { id: "b", limit: { usd: 1 }, period: "day" },
+          { id: "b", limit: { usd: 2 }, period: "day" },
+        ],
+      },
+    ],
+    ["its limit must be one of", { budgets: [{ id: "b", limit: { usd: -1 }, period: "day" }] }],
+    [
+      "its limit must be one of",
+      { budgets: [{ id: "b", limit: { usd: Number.NaN }, period: "day" }] },
+    ],
+  ])("are refused at start: %s", (problem, options) => {
+    expect(problemsOf(options)).toContain(problem);
+  });
+
+  it("tell every problem at once", () => {
+    const problems = problemsOf({ onDisconnect: "ignore", headerPrefix: "", dataClasses: [] });
+    expect(problems.split("\n")).toHaveLength(3);
+  });
+
+  it("refuse a budget that is both declared and created", async () => {
+    const store = memoryStore();
+    const budget = { id: "both", limit: { requests: 1 }, period: "day" } as const;
+    const one = createGateway({ store, providers });
+    await one.budgets.create(budget);
+    const two = createGateway({ store, providers, budgets: [budget] });
+    await expect(two.ready()).rejects.toMatchObject({ code: "invalid_configuration" });
+  });
+});
