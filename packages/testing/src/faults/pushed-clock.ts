@@ -1,4 +1,4 @@
-import type { Clock } from "@tollgate/core";
+import { type Clock, systemClock } from "@tollgate/core";
 
 /** The machine's time, and a test that can push it forward. */
 export interface PushedClock extends Clock {
@@ -21,12 +21,10 @@ interface Timer {
 export function pushedClock(): PushedClock {
   const timers = new Set<Timer>();
   let pushed = 0;
-  const monotonic = (): number => performance.now() + pushed;
+  const monotonic = (): number => systemClock.monotonic() + pushed;
 
   const arm = (timer: Timer): void => {
-    const handle = setTimeout(() => fire(timer), Math.max(0, timer.at - monotonic()));
-    handle.unref();
-    timer.cancel = () => clearTimeout(handle);
+    timer.cancel = systemClock.after(Math.max(0, timer.at - monotonic()), () => fire(timer));
   };
   const fire = (timer: Timer): void => {
     timer.cancel();
@@ -34,7 +32,7 @@ export function pushedClock(): PushedClock {
   };
 
   return {
-    now: () => Date.now() + pushed,
+    now: () => systemClock.now() + pushed,
     monotonic,
     after(milliseconds, run) {
       const timer: Timer = { at: monotonic() + milliseconds, run, cancel: () => {} };
