@@ -149,6 +149,19 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     },
   );
 
+  it("keeps the whole conversation of an answer whose past is deleted while it is made", async () => {
+    const { provider, responses, asked } = await start({ store: open() });
+    const first = await responses.create({ input: "One" });
+    const hold = provider.hold();
+    const making = responses.create({ input: "Two", previous_response_id: first.id });
+    await hold.reached();
+    expect((await responses.remove(first.id)).status).toBe(200);
+    hold.release();
+    const { id } = await making;
+    await responses.create({ input: "Three", previous_response_id: id });
+    expect(asked()?.map(({ content }) => content)).toEqual(["One", "OK", "Two", "OK", "Three"]);
+  });
+
   it("branches: two answers to one response have each their own history", async () => {
     const { responses, asked } = await start({ store: open() });
     const root = await responses.create({ input: "Root" });

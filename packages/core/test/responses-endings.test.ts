@@ -93,6 +93,17 @@ describe.each(stores)("a provider that fails, on %s", (_, open) => {
     expect(await steps()).toMatchObject([{ outcome: "failed", usageBasis: "estimated" }]);
   });
 
+  it("after the headers could wait no longer takes the stream's form, with comments before", async () => {
+    const { provider, responses, clock } = await start({ store: open() });
+    provider.reply({ delay: "40s", failure: { error: cut } });
+    const answer = await clock.until(responses.post({ stream: true }));
+    expect(answer.status).toBe(200);
+    const text = await clock.until(answer.text());
+    expect(text).toMatch(/^(: ping\n\n)+event: response\.created\n/);
+    const types = typesOf(await eventsOf(new Response(text)));
+    expect(types).toEqual(["created", "in_progress", "error", "failed"]);
+  });
+
   it("to finish is never taken for complete: an answer without its end is a failure", async () => {
     const { provider, responses } = await start({ store: open() });
     provider.reply({ text: "Hel", finishReason: null });

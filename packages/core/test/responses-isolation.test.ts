@@ -167,6 +167,25 @@ describe("an id that no gateway gives", () => {
   });
 });
 
+it("what is another's and what never was cost the same look at the store (T2)", async () => {
+  const { store, others, ids } = await everyState(stores[0]?.[1] ?? expect.unreachable);
+  const asked = (["get", "history", "delete"] as const).map((name) =>
+    vi.spyOn(store.responses, name),
+  );
+  const [, stranger] = others[0] ?? expect.unreachable("there is no stranger");
+  for (const use of Object.values(uses)) {
+    const looks = [];
+    for (const id of [ids.stored, ids.deleted, ids.random]) {
+      await use(stranger, id);
+      looks.push(asked.map((spy) => spy.mock.calls.length));
+      for (const spy of asked) spy.mockClear();
+    }
+    expect(looks[1]).toEqual(looks[0]);
+    expect(looks[2]).toEqual(looks[0]);
+    expect(looks[0]?.reduce((sum, count) => sum + count)).toBe(1);
+  }
+});
+
 describe("requests without a key, or with one that ended", () => {
   it("are 401 on every endpoint, whatever the id", async () => {
     const { gateway, key, owner, ids } = await everyState(stores[0]?.[1] ?? expect.unreachable);
