@@ -162,6 +162,20 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     expect(asked()?.map(({ content }) => content)).toEqual(["One", "OK", "Two", "OK", "Three"]);
   });
 
+  it("continues the Session of the response, however many came after it", async () => {
+    const { responses } = await start({ store: open() });
+    const first = await responses.create({ input: "Long ago" });
+    for (let other = 0; other < 100; other++)
+      await responses.create({ input: `Something else ${other}`, store: false });
+    const next = await responses.create({ input: "Well?", previous_response_id: first.id });
+    expect(next.session_id).toBe(first.session_id);
+    const input = [{ role: "user", content: "Long ago" }, ...first.output];
+    const unnamed = await responses.create({
+      input: [...input, { role: "user", content: "Well?" }],
+    });
+    expect(unnamed.session_id).not.toBe(first.session_id);
+  });
+
   it("branches: two answers to one response have each their own history", async () => {
     const { responses, asked } = await start({ store: open() });
     const root = await responses.create({ input: "Root" });
