@@ -62,11 +62,12 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     contract: 1,
     migrate: () => database.migrate(),
     close: () => database.close(),
-    openStep: (intent) => database.write((transaction) => openStep(transaction, intent), anyway),
+    openStep: (intent) =>
+      database.call((connection, { functions }) => openStep(connection, functions, intent)),
     openAttempt: (intent) =>
       database.write((transaction) => openAttempt(transaction, intent), anyway),
     settleStep: (settlement) =>
-      database.write((transaction) => settleStep(transaction, settlement), anyway),
+      database.call((connection, call) => settleStep(connection, call, settlement)),
     recordRefusal: (refusal) =>
       database.write((transaction) => recordRefusal(transaction, refusal), anyway),
     renewLease: (renewal) =>

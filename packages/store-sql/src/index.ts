@@ -6,8 +6,8 @@ export { lists } from "./lists.ts";
 export { budgetFromRow, budgetToRow, counterFromRow } from "./rows/budget-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
 export { keyColumns, keyFromRow, keyToRow } from "./rows/key-row.ts";
-export { leafFromRow, leafToRow } from "./rows/leaf-row.ts";
-export { responseFromRow, responseToRow } from "./rows/response-row.ts";
+export { leafColumns, leafFromRow, leafToRow } from "./rows/leaf-row.ts";
+export { responseColumns, responseFromRow, responseToRow } from "./rows/response-row.ts";
 export { type RowReader, readRow } from "./rows/row-reader.ts";
 export {
   type SessionRecord,
@@ -20,6 +20,7 @@ export {
   attemptToRow,
   outcomeOf,
   type StepPlace,
+  stepColumns,
   stepFromRow,
   stepReadColumns,
   stepToRow,

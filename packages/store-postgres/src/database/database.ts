@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import { createFunctions, type Functions } from "../functions/functions.ts";
 import { createLender } from "./borrow.ts";
 import type { PostgresPool } from "./client.ts";
 import { type Connection, createConnection, createPrepare } from "./connection.ts";
@@ -17,10 +18,22 @@ export interface Database {
     change: (transaction: Transaction) => Promise<Result>,
     repeatable: Repeatable,
   ): Promise<Result>;
+  /**
+   * Runs a change that is one statement, in one round trip; resolves when it is on disk. Must be safe to run again
+   * although an earlier run may have been committed, which `isUnsure` tells.
+   */
+  call<Result>(change: (connection: Connection, call: Call) => Promise<Result>): Promise<Result>;
   /** Runs statements that each see what is committed by then. */
   read<Result>(query: (connection: Connection) => Promise<Result>): Promise<Result>;
   /** Waits for what runs. */
   close(): Promise<void>;
+}
+
+/** What a change of one statement is told. */
+export interface Call {
+  readonly functions: Functions;
+  /** Whether an earlier run of the same change may have been committed. */
+  readonly isUnsure: boolean;
 }
 
 /** How a database is opened. */
@@ -39,6 +52,7 @@ const realChance: Chance = { random: () => randomInt(1_000) / 1_000, pause };
 export function createDatabase(options: DatabaseOptions): Database {
   const { pool, schema, chance = realChance } = options;
   const qualify = createQualify(schema);
+  const functions = createFunctions(schema);
   const prepare = createPrepare({ qualify, namedStatements: options.namedStatements });
   const tryAgain = createTryAgain(chance);
   const lender = createLender(pool);
@@ -62,10 +76,9 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
   const transact = <Result>(
     change: (transaction: Transaction, connection: Connection) => Promise<Result>,
-    isUnsure: boolean,
   ): Promise<Result> =>
     withConnection(false, (connection) => {
-      const transaction = createTransaction(connection, { schema, isUnsure });
+      const transaction = createTransaction(connection, { schema, functions });
       return inTransaction(connection, () => change(transaction, connection));
     });
   const whileOpen = <Result>(call: () => Promise<Result>): Promise<Result> => {
@@ -92,15 +105,21 @@ export function createDatabase(options: DatabaseOptions): Database {
       whileOpen(() =>
         options.migrate === "check"
           ? check()
-          : tryAgain(
-              (isUnsure) => transact((_, connection) => migrate(connection, schema), isUnsure),
-              anyway,
-            ),
+          : tryAgain(() => transact((_, connection) => migrate(connection, schema)), anyway),
       ),
     write: (change, repeatable) =>
       whileOpen(async () => {
         await ready();
-        return tryAgain((isUnsure) => transact(change, isUnsure), repeatable);
+        return tryAgain(() => transact(change), repeatable);
+      }),
+    call: (change) =>
+      whileOpen(async () => {
+        await ready();
+        return tryAgain(
+          (isUnsure) =>
+            withConnection(true, (connection) => change(connection, { functions, isUnsure })),
+          anyway,
+        );
       }),
     read: (query) =>
       whileOpen(async () => {

@@ -14,9 +14,12 @@ export interface FailureKind {
 export class PostgresFailure extends Error {
   override readonly name = "PostgresFailure";
   readonly kind: FailureKind;
+  /** SQLSTATE, where the server said what is the matter. */
+  readonly state: string | null;
 
-  constructor(problem: string, kind: Partial<FailureKind> = {}) {
+  constructor(problem: string, kind: Partial<FailureKind> = {}, state: string | null = null) {
     super(`PostgreSQL store: ${problem}`);
+    this.state = state;
     this.kind = { isLost: false, isUnsure: false, isPassing: false, isTimeout: false, ...kind };
   }
 }
@@ -41,10 +44,14 @@ export function queryFailure(thrown: unknown, commits: boolean): PostgresFailure
     });
   }
   const problem = `${message} (${state})`;
-  if (rolledBack.has(state)) return new PostgresFailure(problem, { isPassing: true });
+  if (rolledBack.has(state)) return new PostgresFailure(problem, { isPassing: true }, state);
   if (unavailable.test(state))
-    return new PostgresFailure(problem, { isLost: true, isUnsure: commits, isPassing: true });
-  return new PostgresFailure(problem);
+    return new PostgresFailure(
+      problem,
+      { isLost: true, isUnsure: commits, isPassing: true },
+      state,
+    );
+  return new PostgresFailure(problem, {}, state);
 }
 
 /** Any error while a connection was opened: nothing was sent. */

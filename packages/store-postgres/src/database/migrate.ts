@@ -1,7 +1,9 @@
 import { readRow, schemaVersion } from "@tollgate/store-sql";
+import { createFunctions } from "../functions/functions.ts";
 import { type Connection, longestAnswer } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 import { postgresSchema } from "./schema.ts";
+import { createQualify } from "./schema-name.ts";
 
 /** Creates or upgrades the schema in the open transaction, which other processes wait for. */
 export async function migrate(connection: Connection, schema: string): Promise<void> {
@@ -18,6 +20,8 @@ export async function migrate(connection: Connection, schema: string): Promise<v
   for (const [to, statements] of postgresSchema()) {
     if (to > version) await exec(statements.join(";\n"));
   }
+  for (const statement of createFunctions(schema).create)
+    await exec(createQualify(schema)(statement));
   await exec(
     version === 0
       ? `CREATE TABLE tollgate_schema (version BIGINT NOT NULL);

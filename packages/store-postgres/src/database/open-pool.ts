@@ -12,7 +12,7 @@ const mostConnections = 10;
 
 /** Opens nothing yet: connections are made as they are needed. */
 export function openPool(url: string): OpenedPool {
-  return new pg.Pool({
+  const pool = new pg.Pool({
     connectionString: url,
     application_name: "tollgate",
     max: mostConnections,
@@ -21,4 +21,7 @@ export function openPool(url: string): OpenedPool {
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
   });
+  // Even after `end()` a connection that closes may still have something to say, and nobody else would hear it.
+  pool.on("error", () => {});
+  return pool;
 }

@@ -7,8 +7,13 @@ export const postgresDialect: SqlDialect = {
   bytes: "BYTEA",
   keyedTable: "",
   isOneOf: (column, parameter) => `${column} = ANY(CAST(${parameter} AS TEXT[]))`,
-  list: (values) => `{${values.map(element).join(",")}}`,
+  list: arrayOf,
 };
+
+/** An array parameter, as the server reads it from text. */
+export function arrayOf(values: readonly (string | number)[]): string {
+  return `{${values.map((value) => element(String(value))).join(",")}}`;
+}
 
 /** An element of an array literal. */
 function element(value: string): string {

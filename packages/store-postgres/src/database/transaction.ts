@@ -1,11 +1,11 @@
 import { readRow } from "@tollgate/store-sql";
+import type { Functions } from "../functions/functions.ts";
 import type { Connection } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 
 /** What a change sees of the transaction it runs in. */
 export interface Transaction extends Pick<Connection, "run" | "get" | "all"> {
-  /** Whether an earlier run of the same change may have been committed. */
-  readonly isUnsure: boolean;
+  readonly functions: Functions;
   /** The next number of the store's one sequence. */
   next(): Promise<number>;
   /** Runs all of `work` or, when it returns something, none of it, and returns that. */
@@ -35,11 +35,11 @@ export async function inTransaction<Result>(
 
 export function createTransaction(
   connection: Connection,
-  { schema, isUnsure }: { readonly schema: string; readonly isUnsure: boolean },
+  { schema, functions }: { readonly schema: string; readonly functions: Functions },
 ): Transaction {
   const nextNumber = `SELECT nextval('${schema}.sequence') AS number`;
   return {
-    isUnsure,
+    functions,
     run: connection.run,
     get: connection.get,
     all: connection.all,

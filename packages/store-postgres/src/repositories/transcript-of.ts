@@ -1,7 +1,7 @@
 import { messagePrefix, type TranscriptPart } from "@tollgate/core/store";
 import { reading, readRow, type SessionRecord } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
-import { lineageOf } from "../verbs/lineage-of.ts";
+import { lineageOf } from "./lineage-of.ts";
 
 /** What the Steps of a Session, and of those it branched from, appended. */
 export async function transcriptOf(

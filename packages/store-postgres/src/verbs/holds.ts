@@ -1,7 +1,7 @@
 import type { Hold } from "@tollgate/core/store";
-import { holding } from "@tollgate/store-sql";
+import { readRow, type SqlParameters } from "@tollgate/store-sql";
+import { arrayOf } from "../database/postgres-dialect.ts";
 import type { Transaction } from "../database/transaction.ts";
-import { locking } from "../statements/locking.ts";
 
 /** The attempt that amounts are held for. */
 export interface HoldOwner {
@@ -16,6 +16,19 @@ export interface Charge {
   readonly tokens: number;
 }
 
+/** Holds as the parameters of the functions that take them. */
+export function holdsToParameters(holds: readonly Hold[]): SqlParameters {
+  return {
+    hold_budget_ids: arrayOf(holds.map(({ budgetId }) => budgetId)),
+    hold_subjects: arrayOf(holds.map(({ subject }) => subject)),
+    hold_period_starts: arrayOf(holds.map(({ periodStart }) => periodStart)),
+    hold_units: arrayOf(holds.map(({ unit }) => unit)),
+    hold_amounts: arrayOf(holds.map(({ amount }) => amount)),
+    hold_limits: arrayOf(holds.map(({ limit }) => limit)),
+    hold_softs: arrayOf(holds.map(({ mode }) => (mode === "soft" ? 1 : 0))),
+  };
+}
+
 /** Takes all holds, or none and returns the first that does not fit. */
 export async function takeHolds(
   transaction: Transaction,
@@ -23,30 +36,13 @@ export async function takeHolds(
   holds: readonly Hold[],
 ): Promise<Hold | null> {
   if (holds.length === 0) return null;
-  const takeAll = async (): Promise<Hold | null> => {
-    for (const hold of holds) if (!(await takeHold(transaction, owner, hold))) return hold;
-    return null;
-  };
-  // The first that does not fit has written nothing, so one alone needs no way back.
-  return holds.length === 1 ? takeAll() : await transaction.unless(takeAll);
-}
-
-async function takeHold(transaction: Transaction, owner: HoldOwner, hold: Hold): Promise<boolean> {
-  const parameters = {
+  const row = await transaction.get(transaction.functions.takeHolds, {
     organization_id: owner.organizationId,
     step_id: owner.stepId,
     attempt: owner.attempt,
-    budget_id: hold.budgetId,
-    subject: hold.subject,
-    period_start: hold.periodStart,
-    unit: hold.unit,
-    amount: hold.amount,
-    limit: hold.limit,
-    soft: hold.mode === "soft" ? 1 : 0,
-  };
-  if ((await transaction.run(holding.take, parameters)) === 0) return false;
-  await transaction.run(holding.record, parameters);
-  return true;
+    ...holdsToParameters(holds),
+  });
+  return holds[readRow(row).integer("refused") - 1] ?? null;
 }
 
 /** Turns what a Step holds into what was spent. */
@@ -55,13 +51,10 @@ export async function settleHolds(
   owner: Pick<HoldOwner, "organizationId" | "stepId">,
   charge: Charge,
 ): Promise<void> {
-  const parameters = {
+  await transaction.get(transaction.functions.settleHolds, {
     organization_id: owner.organizationId,
     step_id: owner.stepId,
     usd: charge.usd,
     tokens: charge.tokens,
-  };
-  await transaction.run(locking.counters, parameters);
-  await transaction.run(holding.charge, parameters);
-  await transaction.run(holding.settle, parameters);
+  });
 }

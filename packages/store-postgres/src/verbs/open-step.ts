@@ -1,117 +1,123 @@
+import { GatewayError, type StepIntent, type StepOpening } from "@tollgate/core/store";
 import {
-  fillLeaf,
-  GatewayError,
-  keyIsLive,
-  type OpeningRefusal,
-  type StepIntent,
-  type StepOpening,
-} from "@tollgate/core/store";
-import {
-  administration,
+  attemptToRow,
   decisionToRow,
-  leafToRow,
-  opening,
+  type RowReader,
   readRow,
-  stepToRow,
+  type SqlParameters,
 } from "@tollgate/store-sql";
-import type { Transaction } from "../database/transaction.ts";
-import { appendInstructions } from "./append-instructions.ts";
-import { assignSession } from "./assign-session.ts";
-import { chainHead, chainLength } from "./chain.ts";
-import { takeHolds } from "./holds.ts";
-import { type Joined, joinSession } from "./join-session.ts";
+import type { Connection } from "../database/connection.ts";
+import { PostgresFailure } from "../database/failure.ts";
+import { arrayOf } from "../database/postgres-dialect.ts";
+import type { Functions } from "../functions/functions.ts";
+import { holdsToParameters } from "./holds.ts";
 
-export async function openStep(transaction: Transaction, intent: StepIntent): Promise<StepOpening> {
-  const { owner, stepId, transcript } = intent;
-  const known = await transaction.get(opening.knownStep, {
-    organization_id: owner.organizationId,
-    id: stepId,
-  });
-  if (known) return openingOf(known);
-  if (chainLength(transcript.chain) !== transcript.messages.length)
-    throw new GatewayError("invalid_argument", "The chain needs 32 bytes for each message.");
-  const keyLabel = await liveKeyLabel(transaction, intent);
-  if (keyLabel === null) return refuse({ code: "invalid_api_key" });
-  const assignment = await assignSession(transaction, intent);
-  if ("code" in assignment) return refuse(assignment);
-  if (intent.budgetsVersion !== (await budgetsVersion(transaction)))
-    return refuse({ code: "budgets_changed" });
-  const holder = { organizationId: owner.organizationId, stepId, attempt: intent.attempt.number };
-  const hold = await takeHolds(transaction, holder, intent.holds);
-  if (hold) return refuse({ code: "budget_exceeded", hold });
+/** Bytes of one value of a transcript chain. */
+const valueBytes = 32;
 
-  const joined = await joinSession(transaction, intent, assignment);
-  await appendInstructions(transaction, intent, joined.sessionId);
-  await writeStep(transaction, intent, keyLabel, joined);
-  return {
-    opened: true,
-    sessionId: joined.sessionId,
-    turnId: joined.turnId,
-    branchedFromSessionId: joined.branchedFromSessionId,
-  };
-}
-
-async function budgetsVersion(transaction: Transaction): Promise<number> {
-  return readRow(await transaction.get(administration.readState, {})).integer("budgets_version");
-}
-
-function refuse(refusal: OpeningRefusal): StepOpening {
-  return { opened: false, refusal };
-}
-
-/** The Step was opened before: the caller did not learn of it and asks again. */
-function openingOf(row: unknown): StepOpening {
-  const read = readRow(row);
-  return {
-    opened: true,
-    sessionId: read.text("session_id"),
-    turnId: read.text("turn_id"),
-    branchedFromSessionId: read.textOrNull("branched_from_session_id"),
-  };
-}
-
-/** The key's label, or null when the key is gone, another user's, revoked or expired. */
-async function liveKeyLabel(
-  transaction: Transaction,
-  { owner, at }: StepIntent,
-): Promise<string | null> {
-  const row = await transaction.get(opening.key, {
-    organization_id: owner.organizationId,
-    key_id: owner.keyId,
-  });
-  if (row === undefined) return null;
-  const read = readRow(row);
-  const key = {
-    expiresAt: read.integerOrNull("expires_at"),
-    revokedAt: read.integerOrNull("revoked_at"),
-  };
-  return read.text("user_id") === owner.userId && keyIsLive(key, at) ? read.text("label") : null;
-}
-
-async function writeStep(
-  transaction: Transaction,
+/** Opens a Step in one round trip, or in two where more of the history is new than it seemed. */
+export async function openStep(
+  connection: Connection,
+  functions: Functions,
   intent: StepIntent,
-  keyLabel: string,
-  joined: Joined,
-): Promise<void> {
-  const { owner, stepId, process, decision, transcript } = intent;
-  const { openedSession, ...assignment } = joined;
-  const place = {
-    ...joined,
-    keyLabel,
-    head: chainHead(transcript.chain),
-    length: transcript.messages.length,
-    sequence: await transaction.next(),
-  };
-  await transaction.run(opening.insertStep, stepToRow(intent, place));
-  await transaction.run(opening.insertOpenStep, {
-    process_id: process.id,
-    step_id: stepId,
-    organization_id: owner.organizationId,
-    renewal: process.renewal,
-    output_tokens: null,
+): Promise<StepOpening> {
+  const { chain, messages, lastUserMessage } = intent.transcript;
+  if (chain.length !== messages.length * valueBytes)
+    throw new GatewayError("invalid_argument", "The chain needs 32 bytes for each message.");
+  const fixed = fixedParameters(intent);
+  const open = async (firstMessage: number): Promise<RowReader> =>
+    readRow(
+      await connection
+        .get(functions.openStep, { ...fixed, ...messagesFrom(messages, firstMessage) })
+        .catch(refuseTakenId),
+    );
+  // What a Session does not have yet is rarely more than the last turn: the rest need not be sent.
+  const likely = await open(Math.max(0, lastUserMessage - 1));
+  return openingOf(likely.text("result") === "more" ? await open(0) : likely, intent);
+}
+
+function openingOf(row: RowReader, { holds }: StepIntent): StepOpening {
+  const result = row.text("result");
+  switch (result) {
+    case "opened":
+      return {
+        opened: true,
+        sessionId: row.text("to_session_id"),
+        turnId: row.text("to_turn_id"),
+        branchedFromSessionId: row.textOrNull("branched_from"),
+      };
+    case "budget_exceeded": {
+      const hold = holds[row.integer("refused_hold") - 1];
+      if (!hold) throw new TypeError("the database refused a hold that was not asked for");
+      return { opened: false, refusal: { code: result, hold } };
+    }
+    case "invalid_api_key":
+    case "session_not_found":
+    case "turn_not_found":
+    case "budgets_changed":
+      return { opened: false, refusal: { code: result } };
+    default:
+      throw new TypeError("the database answered an opening with something unknown");
+  }
+}
+
+function refuseTakenId(error: unknown): never {
+  if (error instanceof PostgresFailure && error.state === "TG002")
+    throw new GatewayError("invalid_argument", "The id for a new Session is taken.");
+  throw error;
+}
+
+/** The messages from a position on, one after the other as a JSON array has them, and where each begins. */
+function messagesFrom(messages: readonly string[], first: number): SqlParameters {
+  const texts = messages.slice(first).map((message) => Buffer.from(message));
+  let end = 0;
+  const offsets = texts.map(({ length }) => {
+    const start = end;
+    end += length + 1;
+    return start;
   });
-  await transaction.run(opening.insertDecision, decisionToRow(owner, decision, place.sequence));
-  const leaf = fillLeaf(intent.leaf, assignment);
-  await transaction.run(opening.insertLeaf, leafToRow(leaf, await transaction.next()));
+  const comma = Buffer.from(",");
+  const joined = Buffer.concat(texts.flatMap((text, at) => (at === 0 ? [text] : [comma, text])));
+  return { messages: joined, offsets: arrayOf(offsets), first_message: first };
+}
+
+function fixedParameters(intent: StepIntent): SqlParameters {
+  const { owner, transcript, instructions, decision, leaf } = intent;
+  const decided = decisionToRow(owner, decision, 0);
+  return {
+    ...decided,
+    ...attemptToRow(intent.attempt),
+    ...holdsToParameters(intent.holds),
+    decision_id: decision.id,
+    decided_at: decision.at,
+    id: intent.stepId,
+    source: intent.source,
+    endpoint: intent.endpoint,
+    stream: intent.stream ? 1 : 0,
+    requested_model: intent.requestedModel,
+    data_class: intent.dataClass,
+    step_number: intent.stepNumber,
+    process_id: intent.process.id,
+    renewal: intent.process.renewal,
+    opened_at: intent.at,
+    holds: intent.holds.length,
+    named_session_id: transcript.sessionId,
+    named_turn_id: transcript.turnId,
+    considered_session_id: transcript.alsoConsider,
+    new_session_id: transcript.newSessionId,
+    new_turn_id: transcript.newTurnId,
+    chain: transcript.chain,
+    last_user_message: transcript.lastUserMessage,
+    keeps_content: transcript.keep === "full" ? 1 : 0,
+    content_salt: transcript.contentSalt,
+    instructions: instructions?.content ?? null,
+    instructions_salt: instructions?.contentSalt ?? null,
+    instructions_commitment: instructions?.contentCommitment ?? null,
+    budgets_version: intent.budgetsVersion,
+    leaf_id: leaf.id,
+    leaf_kind: leaf.kind,
+    leaf_at: leaf.at,
+    leaf_before: leaf.before,
+    leaf_after: leaf.after,
+  };
 }

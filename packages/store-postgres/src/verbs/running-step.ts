@@ -10,7 +10,7 @@ import type { Transaction } from "../database/transaction.ts";
 import { locking } from "../statements/locking.ts";
 import type { Charge } from "./holds.ts";
 
-/** A Step and its Session as settling it, or opening its next attempt, needs them. */
+/** A Step as opening its next attempt needs it. */
 export interface RunningStep {
   readonly id: string;
   /** Null while it is open. */
@@ -19,16 +19,6 @@ export interface RunningStep {
     readonly organizationId: string;
     readonly userId: string;
     readonly keyId: string;
-  };
-  readonly processId: string;
-  readonly sessionId: string;
-  readonly head: Uint8Array;
-  readonly length: number;
-  readonly openedSession: boolean;
-  readonly session: {
-    readonly head: Uint8Array;
-    readonly length: number;
-    readonly inFlight: boolean;
   };
   readonly holds: number;
   readonly attempt: number;
@@ -45,23 +35,13 @@ export async function findStep(
   id: string,
 ): Promise<RunningStep> {
   const row = await transaction.get(locking.step, { organization_id: organizationId, id });
-  if (row === undefined) throw new GatewayError("step_not_found", "There is no such Step.");
+  if (row === undefined) throw noSuchStep();
   const read = readRow(row);
   const outcome = read.text("outcome");
   return {
     id,
     outcome: outcome === "open" ? null : outcomeOf(outcome),
     owner: { organizationId, userId: read.text("user_id"), keyId: read.text("key_id") },
-    processId: read.text("process_id"),
-    sessionId: read.text("session_id"),
-    head: read.bytes("head"),
-    length: read.integer("length"),
-    openedSession: read.integer("opened_session") === 1,
-    session: {
-      head: read.bytes("session_head"),
-      length: read.integer("session_length"),
-      inFlight: read.integer("in_flight") === 1,
-    },
     holds: read.integer("holds"),
     attempt: read.integer("attempt"),
     earlierAttempts: () => read.jsonOrNull<readonly Attempt[]>("earlier_attempts") ?? [],
@@ -72,8 +52,15 @@ export async function findStep(
 
 /** Refuses the end of an attempt that is not the one that runs. */
 export function requireRunning(step: RunningStep, { number }: AttemptSettlement): void {
-  if (number !== step.attempt)
-    throw new GatewayError("invalid_argument", `Attempt ${number} is not the one that runs.`);
+  if (number !== step.attempt) throw notRunning({ number });
+}
+
+export function noSuchStep(): GatewayError {
+  return new GatewayError("step_not_found", "There is no such Step.");
+}
+
+export function notRunning({ number }: Pick<AttemptSettlement, "number">): GatewayError {
+  return new GatewayError("invalid_argument", `Attempt ${number} is not the one that runs.`);
 }
 
 export function addCharge(a: Charge, b: Charge): Charge {

@@ -1,101 +1,119 @@
-import type { SettleResult, StepReply, StepSettlement } from "@tollgate/core/store";
-import { attemptEndJson, besidePosition, leafToRow, opening, settling } from "@tollgate/store-sql";
-import type { Transaction } from "../database/transaction.ts";
-import { chainHead, chainLength } from "./chain.ts";
-import { settleHolds } from "./holds.ts";
-import { addCharge, findStep, type RunningStep, requireRunning } from "./running-step.ts";
-import { storeResponse } from "./store-response.ts";
+import {
+  GatewayError,
+  type ResponseDraft,
+  type SettleResult,
+  type StepSettlement,
+} from "@tollgate/core/store";
+import {
+  attemptEndJson,
+  joinMessages,
+  outcomeOf,
+  type RowReader,
+  readRow,
+  responseToRow,
+  type SqlParameters,
+} from "@tollgate/store-sql";
+import type { Connection } from "../database/connection.ts";
+import type { Functions } from "../functions/functions.ts";
+import { noSuchStep, notRunning } from "./running-step.ts";
 
+/** Bytes of one value of a transcript chain. */
+const valueBytes = 32;
+
+/** Settles a Step in one round trip, or in two where the response that its own continues is gone. */
 export async function settleStep(
-  transaction: Transaction,
+  connection: Connection,
+  { functions, isUnsure }: { readonly functions: Functions; readonly isUnsure: boolean },
   settlement: StepSettlement,
 ): Promise<SettleResult> {
-  const { organizationId, stepId, attempt, outcome, reply, response } = settlement;
-  const step = await findStep(transaction, organizationId, stepId);
-  if (step.outcome !== null)
-    return { settled: transaction.isUnsure && step.outcome === outcome, outcome: step.outcome };
-  requireRunning(step, attempt);
-
-  if (step.holds > 0)
-    await settleHolds(
-      transaction,
-      { organizationId, stepId },
-      addCharge(step.carried, attempt.charge),
+  const { response, reply } = settlement;
+  if (reply && reply.chain.length % valueBytes !== 0)
+    throw new GatewayError(
+      "invalid_argument",
+      "The reply's chain needs 32 bytes for each message.",
     );
-  const joining = reply && joins(step, settlement, reply) ? reply : null;
-  if (reply)
-    await appendReply(transaction, settlement, step, reply, joining ? step.length : besidePosition);
-  await touchSession(transaction, settlement, step, joining);
-  if (response) await storeResponse(transaction, step, response);
-  await endStep(transaction, settlement);
-  await transaction.run(settling.closeStep, {
-    process_id: step.processId,
-    organization_id: organizationId,
-    id: stepId,
-  });
-  await transaction.run(opening.insertLeaf, leafToRow(settlement.leaf, await transaction.next()));
-  return { settled: true, outcome };
+  if (response) requireOwn(settlement, response);
+  const fixed = fixedParameters(settlement);
+  const settle = async (inherited: Uint8Array | null): Promise<RowReader> =>
+    readRow(await connection.get(functions.settleStep, { ...fixed, inherited }));
+  // What came before is read through the response that is continued, so it need not be sent.
+  const whole = response && joinMessages([response.inherited]);
+  const likely = await settle(response?.previousResponseId === null ? whole : null);
+  const row = likely.text("result") === "more" ? await settle(whole) : likely;
+  return resultOf(row, settlement, isUnsure);
 }
 
-/** A reply becomes part of the Session unless something else took its place while it was under way. */
-function joins(step: RunningStep, { outcome }: StepSettlement, { chain }: StepReply): boolean {
-  return (
-    outcome === "completed" &&
-    chain.length > 0 &&
-    step.session.length === step.length &&
-    Buffer.compare(step.session.head, step.head) === 0
-  );
+function resultOf(
+  row: RowReader,
+  { outcome, attempt }: StepSettlement,
+  isUnsure: boolean,
+): SettleResult {
+  switch (row.text("result")) {
+    case "settled":
+      return { settled: true, outcome };
+    case "settled_before": {
+      const earlier = outcomeOf(row.text("earlier_outcome"));
+      return { settled: isUnsure && earlier === outcome, outcome: earlier };
+    }
+    case "step_not_found":
+      throw noSuchStep();
+    case "other_attempt":
+      throw notRunning(attempt);
+    case "foreign_response":
+      throw foreignResponse();
+    case "response_taken":
+      throw new GatewayError("invalid_argument", "The id for a stored response is taken.");
+    default:
+      throw new TypeError("the database answered a settlement with something unknown");
+  }
 }
 
-async function appendReply(
-  transaction: Transaction,
-  { organizationId, stepId }: StepSettlement,
-  { sessionId }: RunningStep,
-  reply: StepReply,
-  position: number,
-): Promise<void> {
-  await transaction.run(opening.insertPart, {
+function requireOwn({ organizationId, stepId }: StepSettlement, response: ResponseDraft): void {
+  if (response.stepId !== stepId || response.organizationId !== organizationId)
+    throw foreignResponse();
+}
+
+function foreignResponse(): GatewayError {
+  return new GatewayError("invalid_argument", "The response is not its Step's and its owner's.");
+}
+
+function fixedParameters(settlement: StepSettlement): SqlParameters {
+  const { organizationId, stepId, attempt, reply, response, leaf } = settlement;
+  return {
+    ...(response ? responseToRow(response) : noResponse),
     organization_id: organizationId,
-    session_id: sessionId,
-    position,
     step_id: stepId,
-    kind: "reply",
-    count: chainLength(reply.chain),
-    chain: reply.chain,
-    content: reply.content,
-    salt: reply.contentSalt,
-    commitment: reply.contentCommitment,
-  });
-}
-
-async function touchSession(
-  transaction: Transaction,
-  { organizationId, at }: StepSettlement,
-  { sessionId, session, openedSession }: RunningStep,
-  joining: StepReply | null,
-): Promise<void> {
-  await transaction.run(settling.touchSession, {
-    organization_id: organizationId,
-    id: sessionId,
-    head: joining ? chainHead(joining.chain) : session.head,
-    length: session.length + (joining ? chainLength(joining.chain) : 0),
-    updated: await transaction.next(),
-    updated_at: at,
-    in_flight: session.inFlight && !openedSession && !joining ? 1 : 0,
-  });
-}
-
-async function endStep(transaction: Transaction, settlement: StepSettlement): Promise<void> {
-  const { organizationId, stepId, at, outcome, reason, finishReason, attempt, reply } = settlement;
-  await transaction.run(settling.settleStep, {
-    organization_id: organizationId,
-    id: stepId,
-    settled_at: at,
-    outcome,
-    reason,
-    finish_reason: finishReason,
-    reply_head: reply && reply.chain.length > 0 ? chainHead(reply.chain) : null,
+    at: settlement.at,
+    outcome: settlement.outcome,
+    reason: settlement.reason,
+    finish_reason: settlement.finishReason,
     host: attempt.host,
+    attempt: attempt.number,
     attempt_end: attemptEndJson(attempt),
-  });
+    usd: attempt.charge.usd,
+    tokens: attempt.charge.tokens,
+    reply: reply?.content ?? null,
+    reply_salt: reply?.contentSalt ?? null,
+    reply_commitment: reply?.contentCommitment ?? null,
+    reply_chain: reply?.chain ?? null,
+    leaf_id: leaf.id,
+    leaf_kind: leaf.kind,
+    leaf_at: leaf.at,
+    meta: leaf.meta,
+    hash: leaf.hash,
+  };
 }
+
+const noResponse: SqlParameters = {
+  id: null,
+  user_id: null,
+  key_id: null,
+  session_id: null,
+  data_class: null,
+  previous_response_id: null,
+  created_at: null,
+  expires_at: null,
+  body: null,
+  input: null,
+  messages: null,
+};

@@ -1,0 +1,44 @@
+/** The parameters of a function of the database, by name, with their types. Within it each begins with `in_`. */
+export type FunctionParameters = Readonly<
+  Record<string, "TEXT" | "BIGINT" | "BYTEA" | `${string}[]`>
+>;
+
+/** The statement that makes a function. It gives up on a lock after 1.5 seconds, which no session setting says. */
+export function createFunction(
+  name: string,
+  {
+    parameters,
+    outputs,
+    body,
+  }: {
+    readonly parameters: FunctionParameters;
+    /** What it answers: one row of these columns. */
+    readonly outputs: FunctionParameters;
+    readonly body: string;
+  },
+): string {
+  const list = [
+    ...Object.entries(parameters).map(([parameter, type]) => `in_${parameter} ${type}`),
+    ...Object.entries(outputs).map(([output, type]) => `OUT ${output} ${type}`),
+  ];
+  return `CREATE OR REPLACE FUNCTION ${name} (${list.join(", ")})
+    LANGUAGE plpgsql SET lock_timeout = '1500ms' AS $body$
+    #variable_conflict use_column
+    ${body} $body$`;
+}
+
+/** The statement that calls it, each parameter by its name. */
+export function callFunction(name: string, parameters: FunctionParameters): string {
+  const values = Object.keys(parameters).map((parameter) => `:${parameter}`);
+  return `SELECT * FROM ${name}(${values.join(", ")})`;
+}
+
+/** An INSERT of columns, each from its parameter or as `instead` says. */
+export function insertFrom(
+  table: string,
+  columns: readonly string[],
+  instead: Readonly<Record<string, string>> = {},
+): string {
+  const values = columns.map((column) => instead[column] ?? `in_${column}`);
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${values.join(", ")})`;
+}
