@@ -1,0 +1,109 @@
+import { memoryStore } from "@tollgate/store-memory";
+import { countingIds, createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { responseOf, responsesOf } from "./responses-calls.ts";
+import { failureOf } from "./wire.ts";
+
+const dataClassHeader = "x-service-data-sensitivity";
+
+async function start(options: TestGatewayOptions = {}) {
+  const test = await createTestGateway({ maintenance: false, ...options });
+  return { ...test, responses: responsesOf(test.gateway, test.key.secret) };
+}
+
+describe("what a request refers to is bounded as if it said it all", () => {
+  const limits = { imageBodyBytes: 20_000, bodyBytes: 20_000, messages: 8 };
+
+  it("in bytes, each time it refers to the same item", async () => {
+    const { provider, responses } = await start({ limits });
+    const { id } = await responses.create({ input: "x".repeat(9_000) });
+    const input = { type: "item_reference", id: `${id.replace("resp_", "msg_")}_i0` };
+    expect((await responses.post({ input: [input, input] })).status).toBe(200);
+    const answer = await responses.post({ input: [input, input, input] });
+    expect(answer.status).toBe(413);
+    expect(await failureOf(answer)).toMatchObject({ code: "request_too_large" });
+    expect(provider.calls).toHaveLength(2);
+  });
+
+  it("in bytes, along a chain, with the items it refers to", async () => {
+    const { responses } = await start({ limits });
+    const long = "x".repeat(9_000);
+    const first = await responses.create({ input: long });
+    const second = await responses.create({ input: long, previous_response_id: first.id });
+    const third = await responses.create({ input: long, previous_response_id: second.id });
+    expect((await responses.post({ previous_response_id: third.id })).status).toBe(413);
+    const item = { type: "item_reference", id: `${first.id.replace("resp_", "msg_")}_i0` };
+    const both = { input: [item], previous_response_id: second.id };
+    expect((await responses.post(both)).status).toBe(413);
+    expect((await responses.get(third.id)).status).toBe(200);
+  });
+
+  it("in messages", async () => {
+    const { responses } = await start({ limits });
+    let id: string | null = null;
+    for (let turn = 0; turn < 4; turn++)
+      ({ id } = await responses.create({ previous_response_id: id }));
+    const answer = await responses.post({ previous_response_id: id });
+    expect(answer.status).toBe(400);
+    expect(await failureOf(answer)).toMatchObject({ code: "invalid_value", param: "input" });
+  });
+});
+
+describe("the data class of a response that is referred to", () => {
+  const keyOf = { defaultDataClass: "D1_INTERNAL", minimumDataClass: "D0_PUBLIC" } as const;
+  const confidential = { [dataClassHeader]: "D2_CONFIDENTIAL" };
+
+  it("raises the class of what refers to it, by id or by item", async () => {
+    const { responses } = await start({ key: keyOf });
+    const first = await responses.create({ input: "Secret" }, confidential);
+    const reference = { type: "item_reference", id: first.output[0]?.id };
+    for (const fields of [{ previous_response_id: first.id }, { input: [reference] }]) {
+      const answer = await responses.post(fields);
+      expect([answer.status, answer.headers.get(dataClassHeader)]).toEqual([
+        200,
+        "D2_CONFIDENTIAL",
+      ]);
+      const next = await responseOf(answer);
+      const further = await responses.post({ previous_response_id: next.id });
+      expect(further.headers.get(dataClassHeader)).toBe("D2_CONFIDENTIAL");
+    }
+  });
+
+  it("is never lowered by the header: 400 before anything is decided", async () => {
+    const { provider, gateway, key, responses } = await start({ key: keyOf });
+    const first = await responses.create({ input: "Secret" }, confidential);
+    const reference = { type: "item_reference", id: first.output[0]?.id };
+    for (const fields of [{ previous_response_id: first.id }, { input: [reference] }]) {
+      const answer = await responses.post(fields, { [dataClassHeader]: "D1_INTERNAL" });
+      expect(answer.status).toBe(400);
+      expect(answer.headers.get("x-service-policy-decision-id")).toBeNull();
+      expect(await failureOf(answer)).toMatchObject({
+        code: "data_class_below_floor",
+        param: "X-Service-Data-Sensitivity",
+      });
+    }
+    expect(provider.calls).toHaveLength(1);
+    const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+    expect(data).toHaveLength(1);
+  });
+
+  it("counts as the highest when it is no longer configured", async () => {
+    const store = memoryStore();
+    const first = await start({ store });
+    const { id } = await first.responses.create({}, { [dataClassHeader]: "D3_RESTRICTED" });
+    const dataClasses = ["D0_PUBLIC", "D1_INTERNAL", "D2_CONFIDENTIAL"];
+    const { gateway } = await start({ store, dataClasses, ids: countingIds(1) });
+    const answer = await responsesOf(gateway, first.key.secret).post({ previous_response_id: id });
+    expect(answer.headers.get(dataClassHeader)).toBe("D2_CONFIDENTIAL");
+  });
+
+  it("may be raised further by the header", async () => {
+    const { responses } = await start({ key: keyOf });
+    const first = await responses.create({}, confidential);
+    const answer = await responses.post(
+      { previous_response_id: first.id },
+      { [dataClassHeader]: "D3_RESTRICTED" },
+    );
+    expect(answer.headers.get(dataClassHeader)).toBe("D3_RESTRICTED");
+  });
+});
