@@ -3,15 +3,27 @@ export type FunctionParameters = Readonly<
   Record<string, "TEXT" | "BIGINT" | "BYTEA" | `${string}[]`>
 >;
 
-/** The statement that makes a function. It gives up on a lock after 1.5 seconds, which no session setting says. */
+/**
+ * How a function that is called by itself runs, whatever the session's settings: it gives up on a lock after 1.5
+ * seconds; and its plans, which are kept from the first calls on small tables, follow the indexes from the start.
+ */
+const alone = [
+  "lock_timeout = '1500ms'",
+  ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort"].map((way) => `enable_${way} = off`),
+];
+
+/** The statement that makes a function. */
 export function createFunction(
   name: string,
   {
     parameters,
+    isAlone = false,
     outputs,
     body,
   }: {
     readonly parameters: FunctionParameters;
+    /** Whether it is called by itself, and not within a transaction or another function. Default false. */
+    readonly isAlone?: boolean;
     /** What it answers: one row of these columns. */
     readonly outputs: FunctionParameters;
     readonly body: string;
@@ -22,7 +34,7 @@ export function createFunction(
     ...Object.entries(outputs).map(([output, type]) => `OUT ${output} ${type}`),
   ];
   return `CREATE OR REPLACE FUNCTION ${name} (${list.join(", ")})
-    LANGUAGE plpgsql SET lock_timeout = '1500ms' AS $body$
+    LANGUAGE plpgsql ${isAlone ? alone.map((setting) => `SET ${setting} `).join("") : ""}AS $body$
     #variable_conflict use_column
     ${body} $body$`;
 }

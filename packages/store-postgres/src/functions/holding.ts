@@ -18,14 +18,16 @@ export const takeHoldsParameters = {
   ...holdParameters,
 } as const satisfies FunctionParameters;
 
-/** Takes all holds and returns 0, or none and returns the place of the first that does not fit. */
+/**
+ * Takes all holds and returns 0, or the place of the first that does not fit: those before it are taken by then, so
+ * whoever called rolls back.
+ */
 export function takeHolds(name: string): string {
   return createFunction(name, {
     parameters: takeHoldsParameters,
     outputs: { refused: "BIGINT" },
     body: `BEGIN
       FOR i IN 1 .. cardinality(in_hold_budget_ids) LOOP
-        refused := i;
         -- The check stands here, inside the write, on the row as it is once it is locked.
         INSERT INTO budget_counters (budget_id, subject, period_start, unit, settled, held)
           SELECT in_hold_budget_ids[i], in_hold_subjects[i], in_hold_period_starts[i],
@@ -37,7 +39,8 @@ export function takeHolds(name: string): string {
           WHERE in_hold_softs[i] = 1
             OR budget_counters.settled + budget_counters.held + excluded.held <= in_hold_limits[i];
         IF NOT FOUND THEN
-          RAISE EXCEPTION USING ERRCODE = 'TG001';
+          refused := i;
+          RETURN;
         END IF;
       END LOOP;
       INSERT INTO holds (organization_id, step_id, attempt, budget_id, subject, period_start, unit,
@@ -47,12 +50,19 @@ export function takeHolds(name: string): string {
         FROM unnest(in_hold_budget_ids, in_hold_subjects, in_hold_period_starts, in_hold_units,
           in_hold_amounts) AS h (budget_id, subject, period_start, unit, amount);
       refused := 0;
-    EXCEPTION WHEN SQLSTATE 'TG001' THEN
-      -- None is taken; which did not fit is known all the same.
-      RETURN;
     END`,
   });
 }
+
+/** Looks without a lock, so that asking for what is long used up costs little; taking the hold is what decides. */
+export const firstHoldThatDoesNotFit = `SELECT min(h.place) INTO refused_hold
+    FROM unnest(in_hold_budget_ids, in_hold_subjects, in_hold_period_starts, in_hold_amounts,
+        in_hold_limits, in_hold_softs)
+      WITH ORDINALITY AS h (budget_id, subject, period_start, amount, limited_to, soft, place)
+    LEFT JOIN budget_counters c ON c.budget_id = h.budget_id AND c.subject = h.subject
+      AND c.period_start = h.period_start
+    WHERE h.soft = 0 AND (h.limited_to <= 0
+      OR coalesce(c.settled + c.held, 0) + h.amount > h.limited_to);`;
 
 export const settleHoldsParameters = {
   organization_id: "TEXT",

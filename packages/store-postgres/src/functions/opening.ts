@@ -1,7 +1,7 @@
 import { decisionColumns, leafColumns, sessionColumns, stepColumns } from "@tollgate/store-sql";
 import { assignParameters } from "./assigning.ts";
 import { createFunction, type FunctionParameters, insertFrom } from "./function-text.ts";
-import { holdParameters } from "./holding.ts";
+import { firstHoldThatDoesNotFit, holdParameters } from "./holding.ts";
 import { insertPart } from "./insert-part.ts";
 
 export const openStepParameters = {
@@ -63,6 +63,7 @@ const head = `substr(in_chain, octet_length(in_chain) - 31, 32)`;
 export function openStep(name: string, parts: OpeningParts): string {
   return createFunction(name, {
     parameters: openStepParameters,
+    isAlone: true,
     outputs: {
       result: "TEXT",
       to_session_id: "TEXT",
@@ -102,8 +103,7 @@ export function openStep(name: string, parts: OpeningParts): string {
         ${refuse("'more'")}
       END IF;
       IF cardinality(in_hold_budget_ids) > 0 THEN
-        refused_hold := ${parts.takeHolds}(in_organization_id, in_id, in_attempt,
-          ${inputs(holdParameters)});
+        ${firstHoldThatDoesNotFit}
         IF refused_hold > 0 THEN
           ${refuse("'budget_exceeded'")}
         END IF;
@@ -111,6 +111,11 @@ export function openStep(name: string, parts: OpeningParts): string {
       ${joinSession(parts.sequence)}
       ${appendMessages}
       ${writeStep(parts.sequence)}
+      -- A counter that many share is locked last, so that it is locked for as short as can be.
+      IF cardinality(in_hold_budget_ids) > 0 AND ${parts.takeHolds}(in_organization_id, in_id,
+        in_attempt, ${inputs(holdParameters)}) > 0 THEN
+        RAISE EXCEPTION 'a budget was used up meanwhile' USING ERRCODE = '40001';
+      END IF;
       result := 'opened';
     END`,
   });

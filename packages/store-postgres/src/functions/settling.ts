@@ -47,6 +47,7 @@ export interface SettlingParts {
 export function settleStep(name: string, parts: SettlingParts): string {
   return createFunction(name, {
     parameters: settleStepParameters,
+    isAlone: true,
     outputs: { result: "TEXT", earlier_outcome: "TEXT" },
     body: `DECLARE
       step RECORD; s RECORD; built_on TEXT; joins BOOLEAN := FALSE;
@@ -71,10 +72,6 @@ export function settleStep(name: string, parts: SettlingParts): string {
       SELECT x.head, x.length, x.in_flight INTO s FROM sessions x
         WHERE x.organization_id = in_organization_id AND x.id = step.session_id FOR UPDATE;
       ${storeResponse}
-      IF step.holds > 0 THEN
-        PERFORM ${parts.settleHolds}(in_organization_id, in_step_id, step.carried_usd + in_usd,
-          step.carried_tokens + in_tokens);
-      END IF;
       ${appendReply(parts.sequence)}
       UPDATE steps SET settled_at = in_at, outcome = in_outcome, reason = in_reason,
           finish_reason = in_finish_reason, host = in_host, attempt_end = in_attempt_end,
@@ -84,6 +81,11 @@ export function settleStep(name: string, parts: SettlingParts): string {
       DELETE FROM open_steps WHERE process_id = step.process_id AND step_id = in_step_id
         AND organization_id = in_organization_id;
       ${writeLeaf(parts.sequence)};
+      -- A counter that many share is locked last, so that it is locked for as short as can be.
+      IF step.holds > 0 THEN
+        PERFORM ${parts.settleHolds}(in_organization_id, in_step_id, step.carried_usd + in_usd,
+          step.carried_tokens + in_tokens);
+      END IF;
       result := 'settled';
     END`,
   });

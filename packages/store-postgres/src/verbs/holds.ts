@@ -29,7 +29,7 @@ export function holdsToParameters(holds: readonly Hold[]): SqlParameters {
   };
 }
 
-/** Takes all holds, or none and returns the first that does not fit. */
+/** Takes all holds, or returns the first that does not fit: then whoever called rolls back what was taken before it. */
 export async function takeHolds(
   transaction: Transaction,
   owner: HoldOwner,
