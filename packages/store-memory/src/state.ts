@@ -110,14 +110,14 @@ export interface State {
 export function createState(): State {
   return {
     salts: new Map(),
-    keys: createTable("keys"),
+    keys: createTable("keys", ({ key }) => key.createdAt),
     secrets: new Map(),
     sessions: createTable("sessions"),
     recentSessions: new Map(),
     turns: createTable("turns"),
-    steps: createTable("steps"),
+    steps: createTable("steps", ({ step }) => step.openedAt),
     openSteps: new Set(),
-    decisions: createTable("decisions"),
+    decisions: createTable("decisions", ({ decision }) => decision.at),
     leaves: createTable("leaves"),
     leases: new Map(),
     budgets: new Map(),

@@ -11,7 +11,7 @@ interface TenantRow {
   readonly organizationId: string;
 }
 
-/** Rows in the order they were written, found by id. An id is unique within its organization only. */
+/** Rows by time, and in the order they were written where that is the same, found by id. An id is unique within its organization only. */
 export interface Table<Row extends TenantRow> {
   /** False, and nothing written, when the organization has the id already. */
   insert(row: Row): boolean;
@@ -26,37 +26,77 @@ interface TableQuery<Row> {
   readonly matches?: (row: Row) => boolean;
 }
 
-export function createTable<Row extends TenantRow>(name: string): Table<Row> {
-  const rows: Row[] = [];
+/** A row at its place in time. */
+interface Entry<Row> {
+  readonly time: number;
+  readonly written: number;
+  readonly row: Row;
+}
+
+/** `timeOf` sorts the rows: clocks differ and are set back, so that the order of writing alone does not say. */
+export function createTable<Row extends TenantRow>(
+  name: string,
+  timeOf: (row: Row) => number = () => 0,
+): Table<Row> {
+  const entries: Entry<Row>[] = [];
   const byId = new Map<string, Row[]>();
 
   const get = (tenant: Tenant, id: string): Row | null =>
     byId.get(id)?.find((row) => tenant === null || row.organizationId === tenant) ?? null;
+  const cursorOf = ({ time, written }: Entry<Row>): string =>
+    encodeCursor(name, { order: time, tie: String(written) });
 
   return {
     get,
     insert(row) {
       if (get(row.organizationId, row.id)) return false;
-      rows.push(row);
+      const entry = { time: timeOf(row), written: entries.length, row };
+      entries.splice(placeOf(entries, entry), 0, entry);
       byId.set(row.id, [...(byId.get(row.id) ?? []), row]);
       return true;
     },
     page({ direction, tenant, matches = () => true }, { cursor, limit }) {
       const step = direction === "oldest-first" ? 1 : -1;
-      const start = direction === "oldest-first" ? 0 : rows.length - 1;
       const data: Row[] = [];
-      let last = cursor === null ? start - step : decodeCursor(name, cursor).order;
-      for (let at = last + step; at >= 0 && at < rows.length; at += step) {
-        const row = rows[at];
-        if (!row || (tenant !== null && row.organizationId !== tenant) || !matches(row)) continue;
-        if (data.length === limit)
-          return { data, nextCursor: encodeCursor(name, { order: last, tie: "" }) };
+      let last: Entry<Row> | null = null;
+      for (let at = startOf(name, entries, { step, cursor }); ; at += step) {
+        const entry = entries[at];
+        if (!entry) return { data, nextCursor: null };
+        const { row } = entry;
+        if ((tenant !== null && row.organizationId !== tenant) || !matches(row)) continue;
+        if (last && data.length === limit) return { data, nextCursor: cursorOf(last) };
         data.push(row);
-        last = at;
+        last = entry;
       }
-      return { data, nextCursor: null };
     },
   };
+}
+
+/** Where a page begins: at one end, or beside the row the page before ended with. */
+function startOf(
+  name: string,
+  entries: readonly Entry<unknown>[],
+  { step, cursor }: { readonly step: 1 | -1; readonly cursor: string | null },
+): number {
+  if (cursor === null) return step === 1 ? 0 : entries.length - 1;
+  const { order, tie } = decodeCursor(name, cursor);
+  return placeOf(entries, { time: order, written: Number(tie) }) + (step === 1 ? 1 : -1);
+}
+
+/** How many entries come before this place. */
+function placeOf(
+  entries: readonly Entry<unknown>[],
+  { time, written }: Pick<Entry<unknown>, "time" | "written">,
+): number {
+  let [from, to] = [0, entries.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    const entry = entries[middle];
+    if (entry && (entry.time < time || (entry.time === time && entry.written < written)))
+      from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 /** A page with each row as it is shown. */

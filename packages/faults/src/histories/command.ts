@@ -1,0 +1,175 @@
+import fc from "fast-check";
+
+/** One thing that happens in a history. Numbers that name something count modulo how many of it there are. */
+export type Command =
+  | { readonly type: "createKey"; readonly user: number; readonly organization: number }
+  | { readonly type: "rotateKey" | "revokeKey"; readonly key: number }
+  | {
+      readonly type: "setBudget";
+      readonly budget: number;
+      readonly unit: "requests" | "tokens";
+      readonly limit: number;
+      readonly each: boolean;
+      readonly hard: boolean;
+    }
+  | { readonly type: "removeBudget"; readonly budget: number }
+  | {
+      readonly type: "chat";
+      readonly key: number;
+      /** The conversation it goes on with; null begins one. */
+      readonly after: number | null;
+      readonly stream: boolean;
+      /** Whether it names the Session. */
+      readonly named: boolean;
+      /** Whether it asks for a model that the policy denies. */
+      readonly denied: boolean;
+      readonly words: number;
+    }
+  | {
+      readonly type: "respond";
+      readonly key: number;
+      /** The response it continues; null begins a conversation. */
+      readonly after: number | null;
+      readonly stream: boolean;
+      readonly store: boolean;
+      readonly words: number;
+    }
+  /** A streamed chat whose answer takes twenty seconds, so that others happen meanwhile. */
+  | { readonly type: "chatSlowly"; readonly key: number; readonly words: number }
+  | { readonly type: "retry" }
+  | { readonly type: "disconnect"; readonly stream: number }
+  /** What the next call upstream meets. */
+  | { readonly type: "upstream"; readonly does: Meeting }
+  | {
+      readonly type: "getResponse" | "listItems" | "deleteResponse";
+      readonly response: number;
+      readonly key: number;
+    }
+  | { readonly type: "sweep" | "recover" | "restart" | "observe" }
+  | { readonly type: "advance"; readonly seconds: number }
+  /** The wall clock alone is set, as an operator would. */
+  | { readonly type: "setWall"; readonly hours: number };
+
+/** Once refused, refused until the fallback is asked, cut in mid answer, a call of a tool, an answer that ran out. */
+export type Meeting = "refuse" | "exhaust" | "break" | "callTool" | "truncate";
+
+const place = fc.nat({ max: 7 });
+const words = fc.integer({ min: 1, max: 3 });
+const stream = fc.boolean();
+const key = fc.nat({ max: 3 });
+
+/** Any command. */
+const anyCommand: fc.Arbitrary<Command> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constant("chat" as const),
+      key,
+      after: fc.option(place, { freq: 3 }),
+      stream,
+      named: fc.boolean(),
+      denied: fc.nat({ max: 9 }).map((one) => one === 0),
+      words,
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      type: fc.constant("respond" as const),
+      key,
+      after: fc.option(place, { freq: 3 }),
+      stream,
+      store: fc.boolean(),
+      words,
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant("chatSlowly" as const), key, words }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constantFrom(
+        "getResponse" as const,
+        "listItems" as const,
+        "deleteResponse" as const,
+      ),
+      response: place,
+      key,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("retry" as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constant("disconnect" as const), stream: place }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant("upstream" as const),
+      does: fc.constantFrom<Meeting[]>("refuse", "exhaust", "break", "callTool", "truncate"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant("setBudget" as const),
+      budget: fc.nat({ max: 1 }),
+      unit: fc.constantFrom("requests" as const, "tokens" as const),
+      limit: fc.constantFrom(0, 2, 5, 5_000, 100_000),
+      each: fc.boolean(),
+      hard: fc.boolean(),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant("removeBudget" as const),
+      budget: fc.nat({ max: 1 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant("createKey" as const),
+      user: fc.nat({ max: 1 }),
+      organization: fc.nat({ max: 1 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constantFrom("rotateKey" as const, "revokeKey" as const),
+      key,
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constantFrom(
+        "sweep" as const,
+        "recover" as const,
+        "restart" as const,
+        "observe" as const,
+      ),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant("advance" as const),
+      seconds: fc.constantFrom(1, 6, 21, 65),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant("setWall" as const),
+      hours: fc.constantFrom(-1, 1, 25, 800),
+    }),
+  },
+);
+
+/** A history to play. */
+export const someCommands: fc.Arbitrary<readonly Command[]> = fc.array(anyCommand, {
+  minLength: 4,
+  maxLength: 24,
+});

@@ -1,0 +1,135 @@
+import { GatewayError } from "@tollgate/core";
+import type { Store } from "@tollgate/core/store";
+import { askChat, askRespond, beginSlowly, type Known, retry, stored } from "./asking.ts";
+import { at } from "./at.ts";
+import type { Command } from "./command.ts";
+import { observe, organizations } from "./observe.ts";
+import { meet } from "./upstream.ts";
+import { createWorld, type World } from "./world.ts";
+
+/** What happened: for each command what its caller was told, and at the end everything that can be seen. */
+export type History = readonly unknown[];
+
+const hour = 3_600_000;
+
+/** Plays commands on a store that has nothing in it. */
+export async function play(store: Store, commands: readonly Command[]): Promise<History> {
+  const world = createWorld(store);
+  const known: Known = { keys: [], conversations: [], responses: [], streams: [], last: null };
+  const history: unknown[] = [];
+  const first: Command = { type: "createKey", user: 0, organization: 0 };
+  for (const command of [first, ...commands]) {
+    history.push({ command, told: await told(() => perform(world, known, command, store)) });
+    await world.rest();
+  }
+  await world.clock.advance(30_000);
+  for (const { leave } of known.streams) leave();
+  await world.rest();
+  history.push(
+    known.streams.map((stream) => stream.seen()),
+    await observe(world.gateway(), store),
+  );
+  return history;
+}
+
+/** What a command gave; an error of the gateway is an answer like any other. */
+async function told(run: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof GatewayError) return { code: error.code, message: error.message };
+    throw error;
+  }
+}
+
+async function perform(
+  world: World,
+  known: Known,
+  command: Command,
+  store: Store,
+): Promise<unknown> {
+  const gateway = world.gateway();
+  switch (command.type) {
+    case "createKey":
+    case "rotateKey":
+    case "revokeKey":
+    case "setBudget":
+    case "removeBudget":
+      return administer(world, known, command);
+    case "chat":
+      return askChat(world, known, command);
+    case "respond":
+      return askRespond(world, known, command);
+    case "chatSlowly":
+      return beginSlowly(world, known, command);
+    case "retry":
+      return retry(world, known);
+    case "disconnect":
+      return void at(known.streams, command.stream)?.leave();
+    case "upstream":
+      return meet(world.provider, command.does);
+    case "getResponse":
+    case "listItems":
+    case "deleteResponse":
+      return stored(world, known, command);
+    case "sweep":
+      return gateway.sweep();
+    case "recover":
+      return gateway.recover();
+    case "restart":
+      return world.restart();
+    case "observe":
+      return observe(gateway, store);
+    case "advance":
+      return world.clock.advance(command.seconds * 1_000);
+    case "setWall":
+      return world.clock.moveWall(command.hours * hour);
+  }
+}
+
+type Administering = Extract<
+  Command,
+  { type: "createKey" | "rotateKey" | "revokeKey" | "setBudget" | "removeBudget" }
+>;
+
+async function administer(world: World, known: Known, command: Administering): Promise<unknown> {
+  const { keys, budgets } = world.gateway();
+  switch (command.type) {
+    case "createKey": {
+      const organizationId = organizations[command.organization] ?? organizations[0];
+      const created = await keys.create({
+        organizationId,
+        userId: `user-${command.user}`,
+        label: `key ${known.keys.length}`,
+      });
+      known.keys.push({ id: created.key.id, organizationId, secret: created.secret });
+      return created;
+    }
+    case "rotateKey": {
+      const key = at(known.keys, command.key);
+      if (key === undefined) return null;
+      const rotated = await keys.rotate({ ...key, overlap: "10s" });
+      key.secret = rotated.secret;
+      return rotated;
+    }
+    case "revokeKey": {
+      const key = at(known.keys, command.key);
+      return key === undefined ? null : keys.revoke(key);
+    }
+    case "setBudget": {
+      const budget = {
+        id: `budget-${command.budget}`,
+        scope: command.each ? ({ each: "user" } as const) : { organization: "acme" },
+        limit: command.unit === "tokens" ? { tokens: command.limit } : { requests: command.limit },
+        period: command.each ? ("hour" as const) : ("day" as const),
+        mode: command.hard ? ("hard" as const) : ("soft" as const),
+      };
+      const { data } = await budgets.list();
+      return data.some(({ id }) => id === budget.id)
+        ? budgets.update(budget)
+        : budgets.create(budget);
+    }
+    case "removeBudget":
+      return budgets.remove({ id: `budget-${command.budget}` });
+  }
+}

@@ -1,0 +1,48 @@
+import type { Clock } from "@tollgate/core";
+
+/** Time that stands still until it is moved, and lets everything come to rest between two timers. */
+export interface SteppedClock extends Clock {
+  advance(milliseconds: number): Promise<void>;
+  /** Sets the wall clock alone. */
+  moveWall(milliseconds: number): void;
+}
+
+interface Timer {
+  readonly at: number;
+  readonly run: () => void;
+}
+
+const start = Date.UTC(2026, 0, 1);
+
+/** A clock whose timers run one after the other, each when what the one before set going has come to `rest`. */
+export function steppedClock(rest: () => Promise<void>): SteppedClock {
+  const timers = new Set<Timer>();
+  let monotonic = 0;
+  let wall = start;
+  const due = (until: number): Timer | undefined =>
+    [...timers].filter(({ at }) => at <= until).sort((one, other) => one.at - other.at)[0];
+
+  return {
+    now: () => Math.floor(wall + monotonic),
+    monotonic: () => monotonic,
+    after(milliseconds, run) {
+      const timer = { at: monotonic + Math.max(0, milliseconds), run };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+    async advance(milliseconds) {
+      const target = monotonic + milliseconds;
+      await rest();
+      for (let timer = due(target); timer !== undefined; timer = due(target)) {
+        timers.delete(timer);
+        monotonic = timer.at;
+        timer.run();
+        await rest();
+      }
+      monotonic = target;
+    },
+    moveWall(milliseconds) {
+      wall += milliseconds;
+    },
+  };
+}

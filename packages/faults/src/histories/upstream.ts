@@ -1,0 +1,37 @@
+import { ProviderError } from "@tollgate/core/provider";
+import type { ScriptedProvider } from "@tollgate/testing";
+import type { Meeting } from "./command.ts";
+
+const busy = new ProviderError("The provider is busy.", {
+  reason: "status_503",
+  delivery: "answered",
+  status: 503,
+});
+const cut = new ProviderError("The provider broke off.", {
+  reason: "connection_closed",
+  delivery: "unknown",
+});
+
+/** The first attempt and its two retries. */
+const attempts = 3;
+
+/** Scripts what the next calls meet. */
+export function meet(provider: ScriptedProvider, does: Meeting): void {
+  switch (does) {
+    case "refuse":
+      provider.fail(busy);
+      return;
+    case "exhaust":
+      provider.fail(busy, { times: attempts });
+      return;
+    case "break":
+      provider.fail(cut, { afterEvents: 2, answer: { text: ["Half", " of it"] } });
+      return;
+    case "callTool":
+      provider.reply({ toolCalls: [{ name: "look", arguments: '{"at":1}' }] });
+      return;
+    case "truncate":
+      provider.reply({ text: "Too lo", finishReason: "length" });
+      return;
+  }
+}

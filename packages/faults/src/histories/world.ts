@@ -1,0 +1,104 @@
+import { type Clock, createGateway, type Gateway } from "@tollgate/core";
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import type { Store } from "@tollgate/core/store";
+import { countingIds, type ScriptedProvider, scriptedProvider } from "@tollgate/testing";
+import { aroundStore } from "../stores/around-store.ts";
+import { type QuietStore, quietStore } from "../stores/quiet-store.ts";
+import { type SteppedClock, steppedClock } from "./stepped-clock.ts";
+
+/** A gateway that can die, on a store that stays, before a provider that does as it is told. */
+export interface World {
+  readonly clock: SteppedClock;
+  readonly provider: ScriptedProvider;
+  /** The one that lives. */
+  gateway(): Gateway;
+  /** The process is gone: nothing of it reaches the store any more. Another takes its place. */
+  restart(): void;
+  /** Resolves, moving time on where that is waited for, with what the promise gives. */
+  drive<Result>(promise: Promise<Result>): Promise<Result>;
+  rest(): Promise<void>;
+}
+
+const mostSeconds = 600;
+
+export function createWorld(store: Store): World {
+  const quiet = quietStore(store);
+  const clock = steppedClock(quiet.rest);
+  const provider = scriptedProvider({
+    clock,
+    models: { "tollgate/scripted": { input: "1", output: "2", maxOutputTokens: 100 } },
+  });
+  let life = 0;
+  const born = (): Mortal => createMortal({ quiet, clock, provider, life: ++life });
+  let mortal = born();
+
+  return {
+    clock,
+    provider,
+    gateway: () => mortal.gateway,
+    restart() {
+      mortal.die();
+      mortal = born();
+    },
+    rest: quiet.rest,
+    async drive(promise) {
+      let isSettled = false;
+      const settle = (): void => {
+        isSettled = true;
+      };
+      promise.then(settle, settle);
+      await quiet.rest();
+      for (let waited = 0; !isSettled; waited++) {
+        if (waited === mostSeconds) throw new Error(`nothing came within ${mostSeconds} seconds`);
+        await clock.advance(1_000);
+      }
+      return promise;
+    },
+  };
+}
+
+interface Mortal {
+  readonly gateway: Gateway;
+  die(): void;
+}
+
+function createMortal({
+  quiet,
+  clock,
+  provider,
+  life,
+}: {
+  readonly quiet: QuietStore;
+  readonly clock: Clock;
+  readonly provider: ScriptedProvider;
+  readonly life: number;
+}): Mortal {
+  let isAlive = true;
+  const never = new Promise<never>(() => {});
+  const mortalClock: Clock = {
+    ...clock,
+    after: (milliseconds, run) => clock.after(milliseconds, () => (isAlive ? run() : undefined)),
+  };
+  return {
+    gateway: createGateway({
+      store: aroundStore(quiet.store, (_, call) => (isAlive ? call() : never)),
+      clock: mortalClock,
+      ids: countingIds(life),
+      providers: { test: provider.at("test"), other: provider.at("other") },
+      budgets: [
+        { id: "everyone", limit: { usd: 1 }, period: "day" },
+        { id: "each-key", scope: { each: "key" }, limit: { tokens: 3_000 }, period: "hour" },
+      ],
+      policy: definePolicy({
+        rules: [
+          permit("all", {}, { fallbacks: ["other/tollgate/scripted"] }),
+          forbid("not-this-one", { model: "*/*/denied" }),
+        ],
+      }),
+      retention: { responses: "2h" },
+    }),
+    die() {
+      isAlive = false;
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { DatabaseSync } from "node:sqlite";
+import type { Store } from "@tollgate/core/store";
+import { memoryStore } from "@tollgate/store-memory";
+import { postgresStore } from "@tollgate/store-postgres";
+import { sqliteStore } from "@tollgate/store-sqlite";
+import pg from "pg";
+
+/** A store that has nothing in it yet. */
+export interface FreshStore {
+  readonly store: Store;
+  /** Removes what it kept. */
+  drop(): Promise<void>;
+}
+
+/** Opens stores of one kind. */
+export interface FreshStores {
+  readonly name: string;
+  open(): Promise<FreshStore>;
+  close(): Promise<void>;
+}
+
+export const freshMemory: FreshStores = {
+  name: "memoryStore",
+  open: async () => ({ store: memoryStore(), drop: async () => {} }),
+  close: async () => {},
+};
+
+export const freshSqlite: FreshStores = {
+  name: "sqliteStore",
+  async open() {
+    const client = new DatabaseSync(":memory:");
+    return { store: sqliteStore({ client }), drop: async () => client.close() };
+  },
+  close: async () => {},
+};
+
+/** Stores in schemas of one database, over one connection, so that calls that overlap run in the order they were made. */
+export function freshPostgres(url: string): FreshStores {
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  let count = 0;
+  return {
+    name: "postgresStore",
+    async open() {
+      const schema = `fresh_${process.pid}_${++count}`;
+      const store = postgresStore({ pool }, { schema });
+      return {
+        store,
+        drop: async () => {
+          await store.close();
+          await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+        },
+      };
+    },
+    close: () => pool.end(),
+  };
+}
