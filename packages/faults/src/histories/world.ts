@@ -4,6 +4,7 @@ import type { Store } from "@tollgate/core/store";
 import { countingIds, type ScriptedProvider, scriptedProvider } from "@tollgate/testing";
 import { aroundStore } from "../stores/around-store.ts";
 import { type QuietStore, quietStore } from "../stores/quiet-store.ts";
+import { createDriver, type Drive } from "./driver.ts";
 import { type SteppedClock, steppedClock } from "./stepped-clock.ts";
 
 /** A gateway that can die, on a store that stays, before a provider that does as it is told. */
@@ -14,12 +15,9 @@ export interface World {
   gateway(): Gateway;
   /** The process is gone: nothing of it reaches the store any more. Another takes its place. */
   restart(): void;
-  /** Resolves, moving time on where that is waited for, with what the promise gives. */
-  drive<Result>(promise: Promise<Result>): Promise<Result>;
+  readonly drive: Drive;
   rest(): Promise<void>;
 }
-
-const mostSeconds = 600;
 
 export function createWorld(store: Store): World {
   const quiet = quietStore(store);
@@ -41,19 +39,7 @@ export function createWorld(store: Store): World {
       mortal = born();
     },
     rest: quiet.rest,
-    async drive(promise) {
-      let isSettled = false;
-      const settle = (): void => {
-        isSettled = true;
-      };
-      promise.then(settle, settle);
-      await quiet.rest();
-      for (let waited = 0; !isSettled; waited++) {
-        if (waited === mostSeconds) throw new Error(`nothing came within ${mostSeconds} seconds`);
-        await clock.advance(1_000);
-      }
-      return promise;
-    },
+    drive: createDriver(clock, quiet.rest),
   };
 }
 

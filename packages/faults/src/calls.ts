@@ -1,0 +1,30 @@
+/**
+ * `npm run faults:calls`: each call of the store fails, before and after its commit, once and from then on, or its
+ * client leaves meanwhile, in every scenario, on all three stores.
+ */
+import { startPostgres } from "@tollgate/testing/postgres";
+import { tryEvery } from "./single-faults/every-fault.ts";
+import { scenarios } from "./single-faults/scenarios.ts";
+import { freshMemory, freshPostgres, freshSqlite } from "./stores/fresh-stores.ts";
+
+const server = await startPostgres();
+const postgres = freshPostgres(server.url);
+let total = 0;
+const failures: string[] = [];
+for (const stores of [freshMemory, freshSqlite, postgres]) {
+  const started = performance.now();
+  let faults = 0;
+  for (const scenario of scenarios) {
+    const campaign = await tryEvery(stores, scenario);
+    faults += campaign.faults;
+    failures.push(...campaign.problems.map((problem) => `${stores.name}: ${problem}`));
+  }
+  total += faults;
+  const seconds = ((performance.now() - started) / 1_000).toFixed(1);
+  process.stdout.write(`${stores.name.padEnd(14)} ${faults} faults in ${seconds} s\n`);
+}
+await postgres.close();
+await server.stop();
+for (const failure of failures) process.stdout.write(`  ${failure}\n`);
+process.stdout.write(`${total} faults, ${failures.length} failures\n`);
+process.exit(failures.length === 0 && total > 0 ? 0 : 1);

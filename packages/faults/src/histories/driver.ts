@@ -1,0 +1,22 @@
+import type { SteppedClock } from "./stepped-clock.ts";
+
+/** Waits for a promise, moving time on where that is waited for. */
+export type Drive = <Result>(promise: Promise<Result>) => Promise<Result>;
+
+const mostSeconds = 600;
+
+export function createDriver(clock: SteppedClock, rest: () => Promise<void>): Drive {
+  return async (promise) => {
+    let isSettled = false;
+    const settle = (): void => {
+      isSettled = true;
+    };
+    promise.then(settle, settle);
+    await rest();
+    for (let waited = 0; !isSettled; waited++) {
+      if (waited === mostSeconds) throw new Error(`nothing came within ${mostSeconds} seconds`);
+      await clock.advance(1_000);
+    }
+    return promise;
+  };
+}

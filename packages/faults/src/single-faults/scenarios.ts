@@ -1,0 +1,105 @@
+import type { Asked, Seen } from "../histories/ask.ts";
+import { toldBy } from "../histories/ask.ts";
+import { meet } from "../histories/upstream.ts";
+import type { Trial } from "./trial.ts";
+
+/** What clients do, and which statuses they may be answered beside 503. */
+export interface Scenario {
+  readonly name: string;
+  readonly statuses: readonly number[];
+  /** In requests; the one hard budget of the scenario. */
+  readonly limit?: number;
+  run(trial: Trial): Promise<void>;
+}
+
+const model = "test/tollgate/scripted";
+const hello = { role: "user", content: "Hello" };
+const tools = [{ type: "function", function: { name: "look", parameters: { type: "object" } } }];
+
+const chat = (body: object = {}): Omit<Asked, "secret"> => ({
+  path: "chat/completions",
+  body: { model, messages: [hello], ...body },
+});
+const respond = (body: object): Omit<Asked, "secret"> => ({
+  path: "responses",
+  body: { model, input: "Hello", ...body },
+});
+const isWhole = (answer: Seen): boolean => toldBy(answer) !== null;
+
+/** Everything a client can set going, each with the calls of the store it makes. */
+export const scenarios: readonly Scenario[] = [
+  {
+    name: "a plain answer",
+    statuses: [200],
+    run: async ({ ask }) => void (await ask(chat())),
+  },
+  {
+    name: "a streamed answer",
+    statuses: [200],
+    run: async ({ ask }) => void (await ask(chat({ stream: true }))),
+  },
+  {
+    name: "a tool loop",
+    statuses: [200],
+    async run({ ask, provider }) {
+      meet(provider, "callTool");
+      const first = await ask(chat({ tools }));
+      const message = toldBy(first)?.message;
+      if (!message) return;
+      const result = { role: "tool", tool_call_id: "call_1", content: "3" };
+      await ask(chat({ tools, stream: true, messages: [hello, message, result] }));
+    },
+  },
+  {
+    name: "a chain of responses",
+    statuses: [200],
+    async run({ ask, askWithoutBody }) {
+      const first = toldBy(await ask(respond({})));
+      if (!first) return;
+      const second = await ask(respond({ previous_response_id: first.id, stream: true }));
+      if (!isWhole(second)) return;
+      await askWithoutBody("GET", `responses/${toldBy(second)?.id}`);
+      await askWithoutBody("GET", `responses/${toldBy(second)?.id}/input_items`);
+      await askWithoutBody("DELETE", `responses/${first.id}`);
+    },
+  },
+  {
+    name: "a denial",
+    statuses: [403],
+    run: async ({ ask }) => void (await ask(chat({ model: "test/tollgate/denied" }))),
+  },
+  {
+    name: "a budget that is exhausted",
+    statuses: [200, 429],
+    limit: 1,
+    async run({ ask }) {
+      if (isWhole(await ask(chat()))) await ask(chat());
+    },
+  },
+  {
+    name: "a fallback",
+    statuses: [200],
+    async run({ ask, provider }) {
+      meet(provider, "exhaust");
+      await ask(chat({ stream: true }));
+    },
+  },
+  {
+    name: "a client that leaves in mid stream",
+    statuses: [200],
+    async run({ askAndLeave, provider }) {
+      provider.reply({ text: ["One", " two", " three"], pace: "5s" });
+      await askAndLeave(chat({ stream: true }));
+    },
+  },
+  {
+    name: "an upstream that breaks off",
+    statuses: [200, 502],
+    async run({ ask, provider }) {
+      meet(provider, "break");
+      await ask(chat({ stream: true }));
+      meet(provider, "break");
+      await ask(chat());
+    },
+  },
+];

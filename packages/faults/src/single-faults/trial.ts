@@ -1,0 +1,152 @@
+import { createGateway, type Gateway } from "@tollgate/core";
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import type { Provider } from "@tollgate/core/provider";
+import type { Store } from "@tollgate/core/store";
+import {
+  checkDump,
+  checkQuiet,
+  countingIds,
+  dumpStore,
+  type ScriptedProvider,
+  scriptedProvider,
+} from "@tollgate/testing";
+import { type Asked, requestOf, requestWithoutBody, type Seen, seen } from "../histories/ask.ts";
+import { createDriver } from "../histories/driver.ts";
+import { type SteppedClock, steppedClock } from "../histories/stepped-clock.ts";
+import { quietStore } from "../stores/quiet-store.ts";
+import { answerProblems } from "./check-answer.ts";
+import { type CallFault, type CountedStore, countedStore } from "./nth-call.ts";
+import type { Scenario } from "./scenarios.ts";
+
+/** A scenario under way. */
+export interface Trial {
+  readonly provider: ScriptedProvider;
+  ask(asked: Omit<Asked, "secret">): Promise<Seen>;
+  askWithoutBody(method: string, path: string): Promise<Seen>;
+  /** Leaves in the middle of the answer. */
+  askAndLeave(asked: Omit<Asked, "secret">): Promise<void>;
+}
+
+/** What came of one: how many calls of the store it made, and everything that does not hold. */
+export interface Verdict {
+  readonly calls: readonly string[];
+  readonly problems: readonly string[];
+}
+
+const organizationId = "acme";
+const lapse = 40_000;
+
+/** Plays a scenario on an empty store while one of its calls meets a fault; mends it, recovers, and looks at everything. */
+export async function tryOnce(
+  beneath: Store,
+  scenario: Scenario,
+  fault: CallFault | null,
+): Promise<Verdict> {
+  const { store, rest } = quietStore(beneath);
+  const clock = steppedClock(rest);
+  const secret = await createSecret(store, clock);
+  const problems: string[] = [];
+  let client = new AbortController();
+  const counted = countedStore(store, fault, () => client.abort());
+  const provider = scriptedProvider({ clock, models });
+  const gateway = openGateway(counted, {
+    clock,
+    scenario,
+    provider: watched(provider, store, problems),
+  });
+  const drive = createDriver(clock, rest);
+
+  const answered = async (answer: Promise<Response>): Promise<Seen> => {
+    const result = await drive(answer.then(seen, brokenOff));
+    problems.push(...(await answerProblems(result, scenario.statuses, { store, organizationId })));
+    return result;
+  };
+  await scenario.run({
+    provider,
+    ask(asked) {
+      client = new AbortController();
+      return answered(gateway.fetch(requestOf({ ...asked, secret }, client.signal)));
+    },
+    askWithoutBody: (method, path) =>
+      answered(gateway.fetch(requestWithoutBody(method, path, secret))),
+    async askAndLeave(asked) {
+      client = new AbortController();
+      const answer = gateway
+        .fetch(requestOf({ ...asked, secret }, client.signal))
+        .then(seen, brokenOff);
+      await clock.advance(6_000);
+      client.abort();
+      await drive(answer);
+    },
+  });
+  await rest();
+  const calls = [...counted.calls];
+
+  counted.mend();
+  // The first that failed may not even have opened its gateway: the next request opens it.
+  await drive(gateway.ready());
+  await clock.advance(lapse);
+  const query = { organizations: [organizationId], at: clock.now(), activity: gateway.activity };
+  const dump = await drive(dumpStore(store, query));
+  problems.push(...checkDump(dump), ...checkQuiet(dump));
+  return { calls, problems: problems.map((problem) => `${scenario.name}: ${problem}`) };
+}
+
+const models = { "tollgate/scripted": { input: "1", output: "2", maxOutputTokens: 100 } };
+
+/** A key, made by a process that did nothing else. */
+async function createSecret(store: Store, clock: SteppedClock): Promise<string> {
+  const silent = { ...clock, after: () => () => {} };
+  const provider = scriptedProvider({ clock });
+  const gateway = createGateway({ store, clock: silent, providers: { test: provider } });
+  const { secret } = await gateway.keys.create({
+    organizationId,
+    userId: "jane",
+    label: "test key",
+  });
+  return secret;
+}
+
+function openGateway(
+  { store }: CountedStore,
+  {
+    clock,
+    scenario,
+    provider,
+  }: { readonly clock: SteppedClock; readonly scenario: Scenario; readonly provider: Provider },
+): Gateway {
+  return createGateway({
+    store,
+    clock,
+    ids: countingIds(1),
+    providers: { test: provider, other: provider },
+    policy: definePolicy({
+      rules: [
+        permit("all", {}, { fallbacks: ["other/tollgate/scripted"] }),
+        forbid("not-this-one", { model: "*/*/denied" }),
+      ],
+    }),
+    budgets: [
+      { id: "money", limit: { usd: 1 }, period: "total" },
+      { id: "few", limit: { requests: scenario.limit ?? 100 }, period: "total" },
+    ],
+  });
+}
+
+/** The provider, which looks at each call whether its attempt is recorded. */
+function watched(provider: ScriptedProvider, store: Store, problems: string[]): Provider {
+  return {
+    ...provider,
+    async *complete(call) {
+      const query = { organizationId, outcome: ["open" as const] };
+      const { data } = await store.steps.list(query, { cursor: null, limit: 10 });
+      if (data.flatMap(({ attempts }) => attempts).every(({ end }) => end !== null))
+        problems.push("a request was sent of which no attempt is open");
+      yield* provider.complete(call);
+    },
+  };
+}
+
+function brokenOff(error: unknown): Seen {
+  return { status: 0, headers: [], body: error instanceof Error ? error.name : "unknown" };
+}
