@@ -47,17 +47,17 @@ export function listCommand(noun: Command, description: string): Command {
     .option("--cursor <cursor>", "where the last page ended");
 }
 
-/** Adds a noun's command on one record, which is named by its id within an organization. */
+/** Adds a noun's command on one record, which is named by its id. */
 export function recordCommand(noun: Command, name: string, description: string): Command {
   return noun
     .command(`${name} <id>`)
     .description(description)
-    .option("--organization <id>", "the organization it belongs to", "default");
+    .option("--organization <id>", "only if it belongs to this organization (default: to any)");
 }
 
 /** The options of a command on one record. */
 export interface RecordOptions {
-  readonly organization: string;
+  readonly organization?: string;
 }
 
 /** Which page of a list; what was not asked for is absent. */

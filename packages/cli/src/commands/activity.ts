@@ -1,9 +1,7 @@
 import type { ActivityRecord } from "@tollgate/core";
 import type { Command } from "commander";
-import { isoTime, type ListOptions, listCommand, pageOf } from "../arguments.ts";
-import { optionsOf } from "../globals.ts";
-import { tenantOf, withGateway } from "../open-gateway.ts";
-import { printPage } from "../print.ts";
+import { listAction } from "../actions.ts";
+import { isoTime, listCommand } from "../arguments.ts";
 import type { Column } from "../table.ts";
 import { usd } from "../usd.ts";
 
@@ -42,26 +40,10 @@ export function defineActivity(program: Command): void {
     .option("--model <pattern>", "only models that match, such as */openai/*")
     .option("--from <time>", "begun at or after this time", isoTime)
     .option("--to <time>", "begun before this time", isoTime)
-    .action(list);
-}
-
-async function list(_options: unknown, command: Command): Promise<void> {
-  const options = optionsOf<ListOptions & Filter>(command);
-  const {
-    organization,
-    limit: _limit,
-    cursor: _cursor,
-    config,
-    json,
-    actor: _actor,
-    ...filter
-  } = options;
-  const organizationId = tenantOf(organization);
-  await withGateway(config, async (gateway) =>
-    printPage(
-      json,
-      await gateway.activity.list({ organizationId, ...filter }, pageOf(options)),
-      columns,
-    ),
-  );
+    .action(
+      listAction<Filter, ActivityRecord>(
+        (gateway, filter, page) => gateway.activity.list(filter, page),
+        columns,
+      ),
+    );
 }

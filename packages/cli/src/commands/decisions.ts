@@ -1,17 +1,7 @@
 import type { DecisionRecord } from "@tollgate/core";
 import type { Command } from "commander";
-import {
-  isoTime,
-  type ListOptions,
-  listCommand,
-  oneOf,
-  pageOf,
-  type RecordOptions,
-  recordCommand,
-} from "../arguments.ts";
-import { optionsOf } from "../globals.ts";
-import { tenantOf, withGateway } from "../open-gateway.ts";
-import { printPage, printRecord } from "../print.ts";
+import { listAction, recordAction } from "../actions.ts";
+import { isoTime, listCommand, oneOf, recordCommand } from "../arguments.ts";
 import type { Column } from "../table.ts";
 
 const columns: readonly Column<DecisionRecord>[] = [
@@ -47,34 +37,15 @@ export function defineDecisions(program: Command): void {
     .option("--effect <effect>", "only these: permit or deny", effects)
     .option("--from <time>", "made at or after this time", isoTime)
     .option("--to <time>", "made before this time", isoTime)
-    .action(list);
-  recordCommand(noun, "get", "one decision with the facts it was made on").action(get);
-}
-
-async function list(_options: unknown, command: Command): Promise<void> {
-  const options = optionsOf<ListOptions & Filter>(command);
-  const {
-    organization,
-    limit: _limit,
-    cursor: _cursor,
-    config,
-    json,
-    actor: _actor,
-    ...filter
-  } = options;
-  const organizationId = tenantOf(organization);
-  await withGateway(config, async (gateway) =>
-    printPage(
-      json,
-      await gateway.decisions.list({ organizationId, ...filter }, pageOf(options)),
-      columns,
+    .action(
+      listAction<Filter, DecisionRecord>(
+        (gateway, filter, page) => gateway.decisions.list(filter, page),
+        columns,
+      ),
+    );
+  recordCommand(noun, "get", "one decision with the facts it was made on").action(
+    recordAction((gateway, { organizationId, id }) =>
+      gateway.decisions.get({ organizationId, id }),
     ),
-  );
-}
-
-async function get(id: string, _options: unknown, command: Command): Promise<void> {
-  const { organization: organizationId, config, json } = optionsOf<RecordOptions>(command);
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.decisions.get({ organizationId, id })),
   );
 }

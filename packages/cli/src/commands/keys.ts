@@ -1,17 +1,10 @@
 import type { KeyRecord } from "@tollgate/core";
 import type { Command } from "commander";
-import {
-  isoTime,
-  type ListOptions,
-  listCommand,
-  pageOf,
-  type RecordOptions,
-  recordCommand,
-  repeated,
-} from "../arguments.ts";
+import { listAction, recordAction } from "../actions.ts";
+import { isoTime, listCommand, recordCommand, repeated } from "../arguments.ts";
 import { optionsOf } from "../globals.ts";
-import { tenantOf, withGateway } from "../open-gateway.ts";
-import { printPage, printRecord } from "../print.ts";
+import { withGateway } from "../open-gateway.ts";
+import { printRecord } from "../print.ts";
 import type { Column } from "../table.ts";
 
 const columns: readonly Column<KeyRecord>[] = [
@@ -39,8 +32,18 @@ interface CreateOptions {
 
 export function defineKeys(program: Command): void {
   const noun = program.command("keys").description("API keys: who may call");
-  listCommand(noun, "keys, newest first").option("--user <id>", "only this user's").action(list);
-  recordCommand(noun, "get", "one key, without its secret").action(get);
+  listCommand(noun, "keys, newest first")
+    .option("--user <id>", "only this user's")
+    .action(
+      listAction<{ readonly user?: string }, KeyRecord>(
+        (gateway, { user, ...scope }, page) =>
+          gateway.keys.list({ ...scope, ...(user === undefined ? {} : { userId: user }) }, page),
+        columns,
+      ),
+    );
+  recordCommand(noun, "get", "one key, without its secret").action(
+    recordAction((gateway, { organizationId, id }) => gateway.keys.get({ organizationId, id })),
+  );
   noun
     .command("create")
     .description("make a key and print its secret, this once")
@@ -52,23 +55,8 @@ export function defineKeys(program: Command): void {
     .option("--models <pattern>", "only models that match; may be given several times", repeated)
     .option("--expires-at <time>", "when it stops working, in ISO 8601", isoTime)
     .action(create);
-  recordCommand(noun, "revoke", "refuse a key from the next request on").action(revoke);
-}
-
-async function list(_options: unknown, command: Command): Promise<void> {
-  const options = optionsOf<ListOptions & { readonly user?: string }>(command);
-  const { user, config, json } = options;
-  const organizationId = tenantOf(options.organization);
-  const only = user === undefined ? {} : { userId: user };
-  await withGateway(config, async (gateway) =>
-    printPage(json, await gateway.keys.list({ organizationId, ...only }, pageOf(options)), columns),
-  );
-}
-
-async function get(id: string, _options: unknown, command: Command): Promise<void> {
-  const { organization: organizationId, config, json } = optionsOf<RecordOptions>(command);
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.keys.get({ organizationId, id })),
+  recordCommand(noun, "revoke", "refuse a key from the next request on").action(
+    recordAction((gateway, reference) => gateway.keys.revoke(reference)),
   );
 }
 
@@ -78,12 +66,4 @@ async function create(_options: unknown, command: Command): Promise<void> {
     const made = await gateway.keys.create({ organizationId: organization, userId: user, ...rest });
     printRecord(json, made, { id: made.key.id, label: made.key.label, secret: made.secret });
   });
-}
-
-async function revoke(id: string, _options: unknown, command: Command): Promise<void> {
-  const { organization: organizationId, ...rest } = optionsOf<RecordOptions>(command);
-  const { config, json, actor } = rest;
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.keys.revoke({ organizationId, id, actor })),
-  );
 }

@@ -1,17 +1,13 @@
 import type { SessionRecord, TranscriptEntry } from "@tollgate/core";
 import type { Message } from "@tollgate/core/provider";
 import type { Command } from "commander";
-import {
-  type ListOptions,
-  listCommand,
-  pageOf,
-  type RecordOptions,
-  recordCommand,
-} from "../arguments.ts";
+import { listAction, recordAction } from "../actions.ts";
+import { listCommand, type RecordOptions, recordCommand } from "../arguments.ts";
 import { optionsOf } from "../globals.ts";
 import { tenantOf, withGateway } from "../open-gateway.ts";
-import { print, printPage, printRecord } from "../print.ts";
-import { type Column, printable } from "../table.ts";
+import { print } from "../print.ts";
+import type { Column } from "../table.ts";
+import { printable } from "../table.ts";
 
 const columns: readonly Column<SessionRecord>[] = [
   { heading: "id", of: (session) => session.id },
@@ -36,43 +32,22 @@ export function defineSessions(program: Command): void {
     .option("--user <id>", "only this user's")
     .option("--key <id>", "only through this key")
     .option("--source <source>", "only from this source, such as api")
-    .action(list);
-  recordCommand(noun, "get", "one Session").action(get);
+    .action(
+      listAction<Filter, SessionRecord>(
+        (gateway, filter, page) => gateway.sessions.list(filter, page),
+        columns,
+      ),
+    );
+  recordCommand(noun, "get", "one Session").action(
+    recordAction((gateway, { organizationId, id }) => gateway.sessions.get({ organizationId, id })),
+  );
   recordCommand(noun, "transcript", "what was said in a Session").action(transcript);
 }
 
-async function list(_options: unknown, command: Command): Promise<void> {
-  const options = optionsOf<ListOptions & Filter>(command);
-  const {
-    organization,
-    limit: _limit,
-    cursor: _cursor,
-    config,
-    json,
-    actor: _actor,
-    ...filter
-  } = options;
-  const organizationId = tenantOf(organization);
-  await withGateway(config, async (gateway) =>
-    printPage(
-      json,
-      await gateway.sessions.list({ organizationId, ...filter }, pageOf(options)),
-      columns,
-    ),
-  );
-}
-
-async function get(id: string, _options: unknown, command: Command): Promise<void> {
-  const { organization: organizationId, config, json } = optionsOf<RecordOptions>(command);
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.sessions.get({ organizationId, id })),
-  );
-}
-
 async function transcript(id: string, _options: unknown, command: Command): Promise<void> {
-  const { organization: organizationId, config, json } = optionsOf<RecordOptions>(command);
+  const { organization, config, json } = optionsOf<RecordOptions>(command);
   await withGateway(config, async (gateway) => {
-    const data = await gateway.sessions.transcript({ organizationId, id });
+    const data = await gateway.sessions.transcript({ organizationId: tenantOf(organization), id });
     print(json, { data, nextCursor: null }, data.map(entryText).join("\n"));
   });
 }

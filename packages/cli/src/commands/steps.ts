@@ -1,17 +1,7 @@
 import type { StepRecord } from "@tollgate/core";
 import type { Command } from "commander";
-import {
-  isoTime,
-  type ListOptions,
-  listCommand,
-  oneOf,
-  pageOf,
-  type RecordOptions,
-  recordCommand,
-} from "../arguments.ts";
-import { optionsOf } from "../globals.ts";
-import { tenantOf, withGateway } from "../open-gateway.ts";
-import { printPage, printRecord } from "../print.ts";
+import { listAction, recordAction } from "../actions.ts";
+import { isoTime, listCommand, oneOf, recordCommand } from "../arguments.ts";
 import type { Column } from "../table.ts";
 import { usd } from "../usd.ts";
 
@@ -56,34 +46,13 @@ export function defineSteps(program: Command): void {
     .option("--outcome <outcome>", "only those that ended so, or open ones", outcomes)
     .option("--from <time>", "begun at or after this time", isoTime)
     .option("--to <time>", "begun before this time", isoTime)
-    .action(list);
-  recordCommand(noun, "get", "one Step with its attempts").action(get);
-}
-
-async function list(_options: unknown, command: Command): Promise<void> {
-  const options = optionsOf<ListOptions & Filter>(command);
-  const {
-    organization,
-    limit: _limit,
-    cursor: _cursor,
-    config,
-    json,
-    actor: _actor,
-    ...filter
-  } = options;
-  const organizationId = tenantOf(organization);
-  await withGateway(config, async (gateway) =>
-    printPage(
-      json,
-      await gateway.steps.list({ organizationId, ...filter }, pageOf(options)),
-      columns,
-    ),
-  );
-}
-
-async function get(id: string, _options: unknown, command: Command): Promise<void> {
-  const { organization: organizationId, config, json } = optionsOf<RecordOptions>(command);
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.steps.get({ organizationId, id })),
+    .action(
+      listAction<Filter, StepRecord>(
+        (gateway, filter, page) => gateway.steps.list(filter, page),
+        columns,
+      ),
+    );
+  recordCommand(noun, "get", "one Step with its attempts").action(
+    recordAction((gateway, { organizationId, id }) => gateway.steps.get({ organizationId, id })),
   );
 }

@@ -37,10 +37,9 @@ export interface Sessions {
   /** @throws GatewayError `session_not_found` */
   get(reference: OrganizationScope & { readonly id: string }): Promise<SessionRecord>;
   /** The whole history in order, a branch's common part included. @throws GatewayError `session_not_found` */
-  transcript(reference: {
-    readonly organizationId: string;
-    readonly id: string;
-  }): Promise<readonly TranscriptEntry[]>;
+  transcript(
+    reference: OrganizationScope & { readonly id: string },
+  ): Promise<readonly TranscriptEntry[]>;
 }
 
 export function createSessions({ store }: Line, ready: () => Promise<void>): Sessions {
