@@ -22,6 +22,7 @@ export {
   type StoreFault,
   type StoreVerb,
 } from "./faults/store.ts";
+export { type TcpProxy, tcpProxy } from "./faults/tcp-proxy.ts";
 export {
   type ScriptedUpstream,
   scriptedUpstream,

@@ -7,12 +7,10 @@ const ofHold = `c.budget_id = h.budget_id AND c.subject = h.subject
 export const holding = {
   /** Takes an amount on a counter if it fits; otherwise no row changes. The check stands here, inside the write. */
   take: `INSERT INTO budget_counters (budget_id, subject, period_start, unit, settled, held)
-    SELECT :budget_id, :subject, CAST(:period_start AS BIGINT), :unit, 0, CAST(:amount AS BIGINT)
-    WHERE :soft = 1 OR (CAST(:limit AS BIGINT) > 0 AND CAST(:amount AS BIGINT) <= CAST(:limit AS BIGINT))
-    ON CONFLICT (budget_id, subject, period_start)
-      DO UPDATE SET held = budget_counters.held + excluded.held
-    WHERE :soft = 1
-      OR budget_counters.settled + budget_counters.held + excluded.held <= CAST(:limit AS BIGINT)`,
+    SELECT :budget_id, :subject, :period_start, :unit, 0, :amount
+    WHERE :soft = 1 OR (:limit > 0 AND :amount <= :limit)
+    ON CONFLICT (budget_id, subject, period_start) DO UPDATE SET held = held + excluded.held
+    WHERE :soft = 1 OR settled + held + excluded.held <= :limit`,
   record: `INSERT INTO holds (organization_id, step_id, attempt, budget_id, subject, period_start,
       unit, amount, settled)
     VALUES (:organization_id, :step_id, :attempt, :budget_id, :subject, :period_start,

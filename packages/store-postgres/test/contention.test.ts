@@ -1,0 +1,121 @@
+import { setTimeout as pause } from "node:timers/promises";
+import pg from "pg";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema, withClient } from "./databases.ts";
+import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+
+async function openOn(settings: pg.PoolConfig) {
+  const schema = freshSchema();
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl"), ...settings });
+  const store = postgresStore({ pool }, { schema });
+  onTestFinished(async () => {
+    await store.close();
+    await pool.end();
+  });
+  await store.migrate();
+  await insertKey(store);
+  return { store, pool, schema };
+}
+
+it("holds no connection between opening and settling: one serves any number of Steps (F36)", async () => {
+  const { store, pool } = await openOn({ max: 1 });
+  const ids = Array.from({ length: 20 }, (_, at) => `step ${at}`);
+  await Promise.all(ids.map((id) => store.openStep(stepIntent(id))));
+  expect(pool.idleCount).toBe(1);
+  const results = await Promise.all(ids.map((id) => store.settleStep(stepSettlement(id))));
+  expect(results.every(({ settled }) => settled)).toBe(true);
+});
+
+it("rejects after 2 seconds without a connection, at once behind 256 others, and takes none later (F36)", async () => {
+  const { store, pool } = await openOn({ max: 1 });
+  const taken = await pool.connect();
+  const openings = Array.from({ length: 300 }, (_, at) => store.openStep(stepIntent(`${at}`)));
+  const results = await Promise.allSettled(openings);
+  const reasons = results.map((result) =>
+    result.status === "rejected" ? String(result.reason) : "",
+  );
+  expect(reasons.filter((reason) => reason.includes("256 calls wait"))).toHaveLength(300 - 256);
+  expect(reasons.filter((reason) => reason.includes("within 2000 ms"))).toHaveLength(256);
+  taken.release();
+  expect(await store.openStep(stepIntent("after"))).toMatchObject({ opened: true });
+  expect(
+    (await store.steps.list({ organizationId: null }, { cursor: null, limit: 9 })).data,
+  ).toHaveLength(1);
+}, 10_000);
+
+it("runs again as a whole what a lock, a deadlock or another transaction rolled back (F35)", async () => {
+  const { store, schema } = await openOn({ max: 8 });
+  await store.openStep(stepIntent("first", [hold(1_000)]));
+  await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.budget_counters FOR UPDATE`);
+    const waiting = store.openStep(stepIntent("second", [hold(1_000)]));
+    // Longer than a call waits for a lock: the first run of it gives up.
+    await pause(1_700);
+    await client.query("COMMIT");
+    expect(await waiting).toMatchObject({ opened: true });
+  });
+});
+
+it("keeps its promises on a server that serializes every transaction (F35)", async () => {
+  const { store } = await openOn({
+    max: 8,
+    options: "-c default_transaction_isolation=serializable",
+  });
+  const openings = await Promise.allSettled(
+    Array.from({ length: 24 }, (_, at) => store.openStep(stepIntent(`${at}`, [hold(80)]))),
+  );
+  const opened = openings.filter((result) => result.status === "fulfilled" && result.value.opened);
+  const { data } = await store.budgets.counters({ budgetId: "budget" }, { cursor: null, limit: 1 });
+  expect(data).toMatchObject([{ settled: 0, held: opened.length * 10 }]);
+  expect(opened.length).toBeGreaterThan(0);
+  expect(opened.length).toBeLessThanOrEqual(8);
+});
+
+it("never deadlocks by its own order: many Steps on the same budgets in any order of arrival (F35)", async () => {
+  const { store } = await openOn({ max: 8 });
+  const deadlocks = () =>
+    withClient(async (client) => {
+      await client.query("SELECT pg_stat_force_next_flush()");
+      const { rows } = await client.query(
+        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
+      );
+      return Number(rows[0].deadlocks);
+    });
+  const before = await deadlocks();
+  const holds = ["a", "b", "c", "d"].map((budgetId) => ({ ...hold(1_000_000), budgetId }));
+  const ids = Array.from({ length: 60 }, (_, at) => `step ${at}`);
+  await Promise.all(
+    ids.map(async (id, at) => {
+      await store.openStep(stepIntent(id, holds.slice(at % 3)));
+      await store.settleStep(stepSettlement(id));
+    }),
+  );
+  expect(await deadlocks()).toBe(before);
+  expect(
+    (
+      await store.steps.list(
+        { organizationId: owner.organizationId, outcome: ["completed"] },
+        { cursor: null, limit: 100 },
+      )
+    ).data,
+  ).toHaveLength(60);
+});
+
+it("says so when the database takes no writes, and still reads (F33)", async () => {
+  const { store, schema } = await openOn({ max: 2 });
+  const pool = new pg.Pool({
+    connectionString: inject("postgresUrl"),
+    options: "-c default_transaction_read_only=on",
+  });
+  const standby = postgresStore({ pool }, { schema, migrate: "check" });
+  onTestFinished(() => pool.end());
+  await standby.migrate();
+  await store.openStep(stepIntent("there"));
+  expect(await standby.steps.get(owner.organizationId, "there")).not.toBeNull();
+  await expect(standby.openStep(stepIntent("here"))).rejects.toThrow(
+    "read-only transaction (25006)",
+  );
+  await standby.close();
+});

@@ -1,0 +1,88 @@
+import {
+  checkDump,
+  checkQuiet,
+  countingIds,
+  createTestGateway,
+  dumpStore,
+} from "@tollgate/testing";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema } from "./databases.ts";
+
+const organization = "organization-1";
+
+/** Two gateways on one schema, each with a store and connections of its own. */
+async function openGateways() {
+  const schema = freshSchema();
+  const open = async (series: number) => {
+    const test = await createTestGateway({
+      store: postgresStore({ url: inject("postgresUrl") }, { schema }),
+      ids: countingIds(series),
+      budgets: [{ id: "fifty", limit: { requests: 50 }, period: "total" }],
+      gateways: ["other"],
+    });
+    onTestFinished(() => test.gateway.close());
+    return test;
+  };
+  return [await open(1), await open(2)] as const;
+}
+
+async function problemsOf({
+  store,
+  gateway,
+  clock,
+}: Awaited<ReturnType<typeof createTestGateway>>) {
+  const { activity } = gateway;
+  const query = { organizations: [organization], at: clock.now(), activity };
+  const dump = await dumpStore(store, query);
+  return [...checkDump(dump), ...checkQuiet(dump)];
+}
+
+it("lets exactly 50 of 200 requests through that arrive at two gateways at once (F40, B1)", async () => {
+  const gateways = await openGateways();
+  const [first] = gateways;
+  const holds = gateways.map(({ provider }) => provider.hold());
+  const refused: Response[] = [];
+  const answers = Array.from({ length: 200 }, async (_, at) => {
+    const { gateway, chat } = gateways[at % 2 === 0 ? 0 : 1];
+    const messages = [{ role: "user", content: `request ${at}` }];
+    const answer = await gateway.fetch(chat({ messages, stream: at % 3 === 0 }));
+    if (answer.status === 429) refused.push(answer);
+    return [answer.status, await answer.text()] as const;
+  });
+  const calls = () => gateways.flatMap(({ provider }) => provider.calls).length;
+  while (refused.length < 150 || calls() < 50)
+    await new Promise((resolve) => setImmediate(resolve));
+  const counter = async () => (await first.gateway.budgets.status({ id: "fifty" })).data;
+  expect(await counter()).toMatchObject([{ settled: 0, held: 50 }]);
+  for (const hold of holds) hold.release();
+  const statuses = (await Promise.all(answers)).map(([status]) => status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(50);
+  expect(calls()).toBe(50);
+  expect(await counter()).toMatchObject([{ settled: 50, held: 0 }]);
+  expect(await problemsOf(first)).toEqual([]);
+}, 30_000);
+
+it("continues one Session when the same request reaches two gateways at once (F42)", async () => {
+  const [first, second] = await openGateways();
+  const opening = [{ role: "user", content: "Hello" }];
+  await (await first.gateway.fetch(first.chat({ messages: opening }))).json();
+  const messages = [
+    ...opening,
+    { role: "assistant", content: "OK" },
+    { role: "user", content: "And then?" },
+  ];
+  const holds = [first, second].map(({ provider }) => provider.hold());
+  const key = first.chat({ messages });
+  const same = new Request(key.clone());
+  const answers = [first.gateway.fetch(key), second.gateway.fetch(same)];
+  await Promise.all(holds.map((hold) => hold.reached()));
+  for (const hold of holds) hold.release();
+  for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
+  const sessions = first.store.sessions.list(
+    { organizationId: organization },
+    { cursor: null, limit: 10 },
+  );
+  expect((await sessions).data).toHaveLength(1);
+  expect(await problemsOf(first)).toEqual([]);
+});

@@ -1,0 +1,127 @@
+import { tcpProxy } from "@tollgate/testing";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema, withClient } from "./databases.ts";
+import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+
+const page = { cursor: null, limit: 100 };
+
+/** A store that reaches the server through a proxy, and one that reaches it directly. */
+async function openBehindProxy() {
+  const direct = new URL(inject("postgresUrl"));
+  const proxy = await tcpProxy({ port: Number(direct.port) });
+  const through = new URL(direct);
+  through.port = String(proxy.port);
+  const schema = freshSchema();
+  const store = postgresStore({ url: through.href }, { schema });
+  const peer = postgresStore({ url: direct.href }, { schema });
+  onTestFinished(async () => {
+    proxy.mend();
+    await proxy.close();
+    await store.close();
+    await peer.close();
+  });
+  await store.migrate();
+  await insertKey(store);
+  return { store, peer, proxy, schema };
+}
+
+it.each(["before", "after"] as const)(
+  "opens a Step once when the connection is cut %s its commit (F34)",
+  async (when) => {
+    const { store, peer, proxy } = await openBehindProxy();
+    const happened = proxy.cutAt("opening of torn", when);
+    const opening = await store.openStep(stepIntent("torn", [hold(10)]));
+    await happened;
+    expect(opening).toMatchObject({ opened: true, sessionId: "session of torn" });
+    expect((await peer.steps.list({ organizationId: null }, page)).data).toHaveLength(1);
+    expect((await peer.evidence.list({ organizationId: "acme" }, page)).data).toHaveLength(2);
+    const { data } = await peer.budgets.counters({ budgetId: "budget" }, page);
+    expect(data).toMatchObject([{ settled: 0, held: 10 }]);
+  },
+);
+
+it.each(["before", "after"] as const)(
+  "settles a Step once, and knows that it did, when the connection is cut %s its commit (F34)",
+  async (when) => {
+    const { store, peer, proxy } = await openBehindProxy();
+    await store.openStep(stepIntent("torn", [hold(10)]));
+    const happened = proxy.cutAt("step.settled torn", when);
+    expect(await store.settleStep(stepSettlement("torn"))).toEqual({
+      settled: true,
+      outcome: "completed",
+    });
+    await happened;
+    const { data } = await peer.budgets.counters({ budgetId: "budget" }, page);
+    expect(data).toMatchObject([{ settled: 7, held: 0 }]);
+    expect((await peer.evidence.list({ organizationId: "acme" }, page)).data).toHaveLength(3);
+  },
+);
+
+it("writes a change of several statements whole or not at all when it is cut on COMMIT (F34)", async () => {
+  const { store, peer, proxy } = await openBehindProxy();
+  const budget = {
+    id: "b",
+    scope: {},
+    unit: "usd",
+    limit: 1,
+    period: "day",
+    mode: "hard",
+  } as const;
+  const { leaf } = stepSettlement("budget");
+  // The zero byte tells it from "READ COMMITTED", with which the transaction begins.
+  const happened = proxy.cutAt("COMMIT\u0000", "after");
+  // Whether the budget was there before cannot be told any more, so it is not tried again.
+  await expect(store.budgets.insert(budget, leaf)).rejects.toThrow("PostgreSQL store");
+  await happened;
+  expect(await peer.budgets.list()).toHaveLength(1);
+  expect(await peer.budgets.version()).toBe(1);
+});
+
+it("goes on when every backend is ended, and what idles in its pool does not end the process (F33)", async () => {
+  const { store, schema } = await openBehindProxy();
+  await Promise.all(Array.from({ length: 8 }, (_, at) => store.openStep(stepIntent(`idle ${at}`))));
+  await withClient((client) =>
+    client.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name = 'tollgate' AND query LIKE $1`,
+      [`%${schema}%`],
+    ),
+  );
+  const openings = await Promise.all(
+    Array.from({ length: 8 }, (_, at) => store.openStep(stepIntent(`after ${at}`))),
+  );
+  expect(openings.every(({ opened }) => opened)).toBe(true);
+});
+
+it("rejects within 5 seconds when the server falls silent, and serves again when it speaks (F37)", async () => {
+  const { store, proxy } = await openBehindProxy();
+  proxy.blackHole();
+  const started = performance.now();
+  await expect(store.openStep(stepIntent("silent"))).rejects.toThrow("PostgreSQL store");
+  expect(performance.now() - started).toBeLessThan(5_000);
+  proxy.mend();
+  expect(await store.openStep(stepIntent("heard"))).toMatchObject({ opened: true });
+}, 10_000);
+
+it("neither repeats nor loses what recovery and its process settle at once (F28)", async () => {
+  const { store, peer } = await openBehindProxy();
+  await store.openStep(stepIntent("raced", [hold(10)]));
+  const recovery = { ...stepSettlement("raced"), outcome: "interrupted" } as const;
+  const results = await Promise.all([
+    ...Array.from({ length: 4 }, () => peer.settleStep(recovery)),
+    store.settleStep(stepSettlement("raced")),
+  ]);
+  expect(results.filter(({ settled }) => settled)).toHaveLength(1);
+  expect((await peer.steps.get(owner.organizationId, "raced"))?.outcome).toBe(results[0]?.outcome);
+  const { data } = await peer.budgets.counters({ budgetId: "budget" }, page);
+  expect(data).toMatchObject([{ settled: 7, held: 0 }]);
+});
+
+it("serves as before when connections are cut while nothing runs on them", async () => {
+  const { store, proxy } = await openBehindProxy();
+  await Promise.all(Array.from({ length: 4 }, (_, at) => store.openStep(stepIntent(`${at}`))));
+  expect(proxy.connections()).toBeGreaterThan(1);
+  proxy.cut();
+  expect(await store.openStep(stepIntent("next"))).toMatchObject({ opened: true });
+});

@@ -1,0 +1,10 @@
+/** A process of its own for the tests: `node migrating-process.ts URL SCHEMA` migrates when it is told to. */
+import { once } from "node:events";
+import { postgresStore } from "../src/index.ts";
+
+const [url = "", schema = ""] = process.argv.slice(2);
+const store = postgresStore({ url }, { schema });
+process.stdout.write("ready\n");
+await once(process.stdin, "data");
+await store.migrate();
+await store.close();

@@ -1,0 +1,105 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema, withClient } from "./databases.ts";
+import { insertKey, stepIntent } from "./step-intents.ts";
+
+const script = fileURLToPath(new URL("migrating-process.ts", import.meta.url));
+
+function openStore(schema: string, migrate: "auto" | "check" = "auto") {
+  const store = postgresStore({ url: inject("postgresUrl") }, { schema, migrate });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+function startProcess(schema: string) {
+  const parameters = ["--conditions=tollgate-source", script, inject("postgresUrl"), schema];
+  const child = spawn(process.execPath, parameters, { stdio: ["pipe", "pipe", "inherit"] });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  return {
+    child,
+    ready: once(createInterface({ input: child.stdout }), "line"),
+    exited: once(child, "exit"),
+  };
+}
+
+it("is migrated by 4 processes at once: one does, the others wait for it (F45)", async () => {
+  const schema = freshSchema();
+  const processes = Array.from({ length: 4 }, () => startProcess(schema));
+  await Promise.all(processes.map(({ ready }) => ready));
+  for (const { child } of processes) child.stdin.end("go\n");
+  for (const { exited } of processes) expect(await exited).toEqual([0, null]);
+  const { rows } = await withClient((client) =>
+    client.query(`SELECT version FROM ${schema}.tollgate_schema`),
+  );
+  expect(rows).toHaveLength(1);
+  const store = openStore(schema, "check");
+  await store.migrate();
+  await insertKey(store);
+  expect(await store.openStep(stepIntent("first"))).toMatchObject({ opened: true });
+}, 20_000);
+
+it("leaves a schema alone that is current", async () => {
+  const schema = freshSchema();
+  const store = openStore(schema);
+  await store.migrate();
+  await insertKey(store);
+  await store.migrate();
+  expect(await store.openStep(stepIntent("first"))).toMatchObject({ opened: true });
+});
+
+it("refuses the schema of a newer release, and every call on it (F45)", async () => {
+  const schema = freshSchema();
+  await openStore(schema).migrate();
+  await withClient((client) => client.query(`UPDATE ${schema}.tollgate_schema SET version = 99`));
+  const older = openStore(schema);
+  await expect(older.migrate()).rejects.toThrow("version 99, made by a newer release");
+  await expect(older.openStep(stepIntent("late"))).rejects.toThrow("newer release");
+  await expect(older.steps.get("acme", "late")).rejects.toThrow("newer release");
+});
+
+it("only looks when asked to check", async () => {
+  const schema = freshSchema();
+  const store = openStore(schema, "check");
+  await expect(store.migrate()).rejects.toThrow("call migrate() first");
+  const { rows } = await withClient((client) =>
+    client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]),
+  );
+  expect(rows).toHaveLength(0);
+});
+
+it("works in databases whose search path and text order are other than its own", async () => {
+  const schema = freshSchema();
+  const store = openStore(schema);
+  await store.migrate();
+  const { rows } = await withClient((client) =>
+    client.query(
+      `SELECT count(*)::INTEGER AS other FROM information_schema.columns
+       WHERE table_schema = $1 AND data_type = 'text' AND collation_name IS DISTINCT FROM 'C'`,
+      [schema],
+    ),
+  );
+  expect(rows).toEqual([{ other: 0 }]);
+});
+
+it.each(["", "Tollgate", "1st", "pg_mine", "a-b", "x; DROP SCHEMA public", "s".repeat(49)])(
+  "refuses %j as the name of a schema",
+  (schema) => {
+    expect(() => postgresStore({ url: "postgres://localhost" }, { schema })).toThrow(
+      expect.objectContaining({ code: "invalid_configuration", param: "schema" }),
+    );
+  },
+);
+
+it("rejects after closing, and closes twice", async () => {
+  const store = postgresStore({ url: inject("postgresUrl") }, { schema: freshSchema() });
+  await store.migrate();
+  await store.close();
+  await store.close();
+  await expect(store.budgets.version()).rejects.toThrow("the store is closed");
+});

@@ -1,0 +1,135 @@
+import { compileStatement, createConditions, lists, selectPage } from "@tollgate/store-sql";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { postgresDialect } from "../src/database/postgres-dialect.ts";
+import { createQualify } from "../src/database/schema-name.ts";
+import { postgresStore } from "../src/index.ts";
+import { hold, insertKey, stepIntent, stepSettlement } from "./step-intents.ts";
+
+const schema = "test_plans";
+const qualify = createQualify(schema);
+const client = new pg.Client(inject("postgresUrl"));
+const store = postgresStore({ url: inject("postgresUrl") }, { schema });
+
+beforeAll(async () => {
+  await client.connect();
+  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  await store.migrate();
+  await insertKey(store);
+});
+
+afterAll(async () => {
+  await store.close();
+  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  await client.end();
+});
+
+/** How many rows each index and each table was asked for so far. */
+async function rowsRead(): Promise<ReadonlyMap<string, number>> {
+  await client.query("SELECT pg_stat_clear_snapshot()");
+  const { rows } = await client.query(
+    `SELECT relname AS name, seq_tup_read AS read FROM pg_stat_user_tables WHERE schemaname = $1
+     UNION ALL
+     SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1`,
+    [schema],
+  );
+  return new Map(rows.map(({ name, read }) => [String(name), Number(read)]));
+}
+
+/** Until every backend has told what it read. */
+async function settledStatistics(): Promise<ReadonlyMap<string, number>> {
+  await store.close();
+  for (;;) {
+    const { rows } = await client.query(
+      "SELECT FROM pg_stat_activity WHERE application_name = 'tollgate' AND query LIKE $1",
+      [`%${schema}%`],
+    );
+    if (rows.length === 0) return rowsRead();
+  }
+}
+
+async function planOf(text: string): Promise<readonly string[]> {
+  const { text: compiled, names } = compileStatement(qualify(text), postgresDialect);
+  await client.query("SET plan_cache_mode = force_generic_plan");
+  await client.query(`PREPARE page AS ${compiled}`);
+  try {
+    const values = names.map(() => "NULL").join(", ");
+    const { rows } = await client.query(`EXPLAIN (COSTS OFF) EXECUTE page(${values})`);
+    return rows.map((row) => String(row["QUERY PLAN"]));
+  } finally {
+    await client.query("DEALLOCATE page");
+  }
+}
+
+describe("pages of an organization are read by an index, in its order", () => {
+  const conditions = createConditions(postgresDialect);
+  const organizationId = "acme";
+  const placed = { cursor: null, limit: 20 };
+
+  beforeAll(async () => {
+    await client.query("SET enable_seqscan = off; SET enable_bitmapscan = off");
+  });
+  afterAll(async () => {
+    await client.query("RESET enable_seqscan; RESET enable_bitmapscan");
+  });
+
+  it.each([
+    ["keys", lists.keys, conditions.ofKeys({ organizationId }), "api_keys_by_time"],
+    ["Steps", lists.steps, conditions.ofSteps({ organizationId, from: 1, to: 2 }), "steps_by_time"],
+    [
+      "Steps of a Session",
+      lists.steps,
+      conditions.ofSteps({ organizationId, sessionId: ["s"] }),
+      "steps_by_session",
+    ],
+    ["decisions", lists.decisions, conditions.ofDecisions({ organizationId }), "decisions_by_time"],
+    [
+      "Sessions of a key",
+      lists.sessions,
+      conditions.ofSessions({ organizationId, keyId: "k", source: "api" }),
+      "sessions_by_update",
+    ],
+    [
+      "counters",
+      lists.counters,
+      conditions.ofCounters({ budgetId: "b", subject: "" }),
+      "budget_counters_pkey",
+    ],
+  ] as const)("%s", async (_name, list, where, index) => {
+    const plan = await planOf(selectPage(list, where, placed).text);
+    expect(plan.filter((line) => /Seq Scan|Sort \(|^ *-> +Sort$/.test(line))).toEqual([]);
+    expect(plan.some((line) => line.includes(`using ${index}`))).toBe(true);
+  });
+});
+
+describe("opening and settling", () => {
+  it("read no more rows of what grows as it grows, from an empty database on, before any statistics", async () => {
+    // Each makes a Session, a Turn, a Step and three records; one key and one budget serve them all.
+    const count = 300;
+    for (let at = 0; at < count; at += 10)
+      await Promise.all(
+        Array.from({ length: 10 }, async (_, place) => {
+          const id = `step ${at + place}`;
+          await store.openStep(stepIntent(id, [hold(1_000_000)]));
+          await store.settleStep(stepSettlement(id));
+        }),
+      );
+    const read = await settledStatistics();
+    const ofTables = [
+      "sessions",
+      "steps",
+      "turns",
+      "transcript_parts",
+      "decisions",
+      "leaves",
+      "holds",
+    ];
+    expect(ofTables.map((table) => read.get(table))).toEqual(ofTables.map(() => 0));
+    for (const index of ["steps_by_time", "steps_by_session", "sessions_by_origin"])
+      expect(read.get(index), index).toBe(0);
+    // By its own id a few times for each Step; the 100 candidates by their index.
+    for (const index of ["steps_pkey", "sessions_pkey", "holds_pkey"])
+      expect(read.get(index), index).toBeLessThan(count * 6);
+    expect(read.get("sessions_by_update")).toBeGreaterThan(count);
+  });
+});

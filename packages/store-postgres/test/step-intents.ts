@@ -1,0 +1,180 @@
+import { createHash } from "node:crypto";
+import {
+  type AttemptSettlement,
+  type EvidenceLeaf,
+  type Hold,
+  type LeafKind,
+  leafHash,
+  type PolicyDecision,
+  type StepIntent,
+  type StepSettlement,
+  type Store,
+} from "@tollgate/core/store";
+
+/** The one owner of these tests. */
+export const owner = { organizationId: "acme", userId: "ada", keyId: "key" };
+
+const at = Date.UTC(2026, 0, 5);
+
+/** Writes the key that the Steps of these tests belong to. */
+export function insertKey(store: Store): Promise<void> {
+  const key = {
+    ...owner,
+    id: owner.keyId,
+    label: "a key",
+    prefix: "tg_abcd",
+    defaultDataClass: "D1_INTERNAL",
+    minimumDataClass: "D0_PUBLIC",
+    models: null,
+    createdAt: at,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
+  };
+  const leaf = leafOf("key.created", "key");
+  return store.keys.insert({ key, digest: digestOf("secret"), salt: digestOf("salt"), leaf });
+}
+
+/** The intent of a Step whose ids all derive from its own. */
+export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = stepId): StepIntent {
+  const message = JSON.stringify({ role: "user", content: text });
+  const decision = decisionOf(`decision of ${stepId}`);
+  return {
+    stepId,
+    process: { id: "process", renewal: 1 },
+    at,
+    owner,
+    source: "api",
+    endpoint: "chat_completions",
+    stream: false,
+    requestedModel: "sim/vendor/echo",
+    dataClass: "D1_INTERNAL",
+    stepNumber: 0,
+    transcript: {
+      sessionId: null,
+      turnId: null,
+      alsoConsider: null,
+      newSessionId: `session of ${stepId}`,
+      newTurnId: `turn of ${stepId}`,
+      chain: digestOf(message),
+      messages: [message],
+      lastUserMessage: 1,
+      keep: "full",
+      contentSalt: digestOf(stepId),
+    },
+    instructions: null,
+    decision,
+    attempt: {
+      number: 1,
+      decisionId: decision.id,
+      gateway: "sim",
+      vendor: "vendor",
+      model: "echo",
+      connection: "platform",
+      price: null,
+      estimatedInputTokens: 10,
+      estimatedOutputTokens: 10,
+      startedAt: at,
+    },
+    holds,
+    budgetsVersion: 0,
+    leaf: {
+      id: `opening of ${stepId}`,
+      organizationId: owner.organizationId,
+      kind: "step.opened",
+      at,
+      before: '{"assignment":',
+      after: "}",
+    },
+  };
+}
+
+/** The settlement of such a Step, completed with a reply. */
+export function stepSettlement(stepId: string): StepSettlement {
+  const content = Buffer.from(`[{"role":"assistant","content":"answer to ${stepId}"}]`);
+  return {
+    organizationId: owner.organizationId,
+    stepId,
+    at,
+    outcome: "completed",
+    reason: null,
+    finishReason: "stop",
+    attempt: attemptEnd,
+    reply: {
+      content,
+      contentSalt: digestOf("reply"),
+      contentCommitment: digestOf(content),
+      chain: digestOf(stepId),
+    },
+    response: null,
+    leaf: leafOf("step.settled", stepId),
+  };
+}
+
+/** A hold of 10 tokens on the budget of these tests. */
+export function hold(limit: number): Hold {
+  const counter = { budgetId: "budget", subject: "", periodStart: 0 };
+  return { ...counter, unit: "tokens", mode: "hard", limit, amount: 10 };
+}
+
+const attemptEnd: AttemptSettlement = {
+  number: 1,
+  outcome: "completed",
+  reason: null,
+  host: "upstream.example",
+  bodySha256: null,
+  providerRequestId: null,
+  providerModel: null,
+  usage: { promptTokens: 4, completionTokens: 3, totalTokens: 7 },
+  usageBasis: "reported",
+  costNanoUsd: null,
+  priceSource: "unknown",
+  durationMs: 1,
+  timeToFirstTokenMs: null,
+  toolCalls: 0,
+  charge: { usd: 0, tokens: 7 },
+};
+
+function decisionOf(id: string): PolicyDecision {
+  return {
+    id,
+    at,
+    effect: "permit",
+    rules: ["default"],
+    facts: {
+      organization: owner.organizationId,
+      user: owner.userId,
+      key: owner.keyId,
+      source: "api",
+      dataClass: "D1_INTERNAL",
+      gateway: "sim",
+      vendor: "vendor",
+      model: "echo",
+      connection: "platform",
+      tools: false,
+      images: false,
+      structuredOutput: false,
+      estimatedInputTokens: 10,
+      estimatedOutputTokens: 10,
+      estimatedCostNanoUsd: null,
+    },
+    policyVersion: "1",
+    firstDecisionId: null,
+  };
+}
+
+export function leafOf(kind: LeafKind, id: string): EvidenceLeaf {
+  const meta = JSON.stringify({ id, kind });
+  return {
+    id: `${kind} ${id}`,
+    organizationId: owner.organizationId,
+    kind,
+    at,
+    meta,
+    hash: leafHash(meta),
+  };
+}
+
+function digestOf(data: string | Uint8Array): Uint8Array {
+  return createHash("sha256").update(data).digest();
+}
