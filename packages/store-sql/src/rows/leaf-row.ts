@@ -2,6 +2,7 @@ import type { EvidenceLeaf, LeafKind } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
+/** The columns of the row of a leaf. */
 export const leafColumns = [
   "organization_id",
   "sequence",

@@ -12,6 +12,7 @@ import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 import { toHex } from "./session-row.ts";
 
+/** The columns that are written when a Step opens. */
 export const stepColumns = [
   "organization_id",
   "id",

@@ -1,0 +1,38 @@
+import {
+  administration,
+  holding,
+  leasing,
+  opening,
+  reading,
+  responding,
+  settling,
+} from "@tollgate/store-sql";
+import { expect, it } from "vitest";
+import { createQualify } from "./schema-name.ts";
+
+const qualify = createQualify("mine");
+
+it("names the schema of every table, and of nothing else", () => {
+  expect(qualify("SELECT id FROM sessions s JOIN turns ON true")).toBe(
+    "SELECT id FROM mine.sessions s JOIN mine.turns ON true",
+  );
+  expect(qualify("INSERT INTO steps (turns) SELECT sessions.id FROM chain")).toBe(
+    "INSERT INTO mine.steps (turns) SELECT sessions.id FROM chain",
+  );
+});
+
+it("leaves no table of a shared statement to the search path", () => {
+  const statements = {
+    ...administration,
+    ...holding,
+    ...leasing,
+    ...opening,
+    ...reading,
+    ...responding,
+    ...settling,
+  };
+  const names = "api_keys|sessions|steps|turns|leaves|holds|decisions|responses|budgets|processes";
+  const bare = new RegExp(`(?:FROM|JOIN|INTO|UPDATE)\\s+(?:${names})\\b`);
+  for (const [name, text] of Object.entries(statements))
+    expect(qualify(text), name).not.toMatch(bare);
+});

@@ -1,0 +1,38 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { columnTypes, toParameter } from "./values.ts";
+
+const text = 25;
+const bytea = 17;
+
+it("keeps every text, U+0000 too, which the server does not (S21)", () => {
+  const characters = fc.string({
+    unit: fc.constantFrom("\u0000", "\u001a", "0", "1", "a", "\u{1f600}"),
+  });
+  fc.assert(
+    fc.property(characters, (value) => {
+      const sent = String(toParameter(value));
+      expect(sent).not.toContain("\u0000");
+      expect(columnTypes.getTypeParser(text)(sent)).toBe(value);
+    }),
+  );
+});
+
+it("never sends two texts as one", () => {
+  const characters = fc.string({ unit: fc.constantFrom("\u0000", "\u001a", "0", "1") });
+  fc.assert(
+    fc.property(characters, characters, (one, other) => {
+      expect(toParameter(one) === toParameter(other)).toBe(one === other);
+    }),
+  );
+});
+
+it("sends the bytes that a view shows, and no others of its buffer", () => {
+  const view = new Uint8Array([1, 2, 3, 4]).subarray(1, 3);
+  expect(toParameter(view)).toEqual(Buffer.from([2, 3]));
+});
+
+it("reads bytes as hex and refuses another form", () => {
+  expect(columnTypes.getTypeParser(bytea)("\\x00ff")).toEqual(Buffer.from([0, 255]));
+  expect(() => columnTypes.getTypeParser(bytea)("\\000")).toThrow("bytea_output");
+});
