@@ -37,12 +37,15 @@ export const freshSqlite: FreshStores = {
 /** Stores in schemas of one database, over one connection, so that calls that overlap run in the order they were made. */
 export function freshPostgres(url: string): FreshStores {
   const pool = new pg.Pool({ connectionString: url, max: 1 });
+  // When the server goes first, there is nobody to tell.
+  pool.on("error", () => {});
   let count = 0;
   return {
     name: "postgresStore",
     async open() {
+      // Each schema is used once: statements prepared for it would only pile up.
       const schema = `fresh_${process.pid}_${++count}`;
-      const store = postgresStore({ pool }, { schema });
+      const store = postgresStore({ pool }, { schema, namedStatements: false });
       return {
         store,
         drop: async () => {

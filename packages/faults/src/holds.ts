@@ -1,0 +1,71 @@
+/**
+ * `npm run faults:holds -- --holds 10000 --seed 7`: three processes exhaust one hard budget after the other while they
+ * are killed at random, on SQLite and on PostgreSQL. Nothing is overspent, no counter drifts, nobody is refused what fits.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/testing";
+import { startPostgres } from "@tollgate/testing/postgres";
+import { readNumbers } from "./arguments.ts";
+import { openCrew } from "./load/crew.ts";
+import { checkRefusals } from "./load/false-refusals.ts";
+import { createSecrets } from "./load/keys.ts";
+import { readLedger } from "./load/read-ledger.ts";
+import { seededRandom } from "./random.ts";
+import { openPlace, type Place } from "./stores/place.ts";
+
+const organizationId = "acme";
+/** Of each key: about a hundred answers, and what a dozen requests hold. */
+const usd = 0.002;
+const fitting = 95;
+const processes = 3;
+const longestMs = 20 * 60_000;
+
+const { holds, seed } = readNumbers({ holds: 10_000, seed: Date.now() % 1_000_000_000 });
+const random = seededRandom(seed);
+process.stdout.write(`${holds} holds, seed ${seed}\n`);
+const folder = mkdtempSync(join(tmpdir(), "tollgate-holds-"));
+const server = await startPostgres();
+const sqliteFailed = await run("sqliteStore", { filename: join(folder, "tollgate.db") });
+const postgresFailed = await run("postgresStore", { url: server.url, schema: "tollgate" });
+await server.stop();
+rmSync(folder, { recursive: true, force: true });
+process.exit(sqliteFailed || postgresFailed ? 1 : 0);
+
+async function run(name: string, place: Place): Promise<boolean> {
+  const started = performance.now();
+  const secrets = await createSecrets(place, { organizationId, count: Math.ceil(holds / fitting) });
+  const crew = await openCrew(place, { processes, usd });
+  await crew.begin({ secrets, workers: 8, refusals: 2 });
+  let kills = 0;
+  while (!(await crew.isDone()) && performance.now() - started < longestMs) {
+    await pause(2_000 + random() * 4_000);
+    await crew.kill(Math.floor(random() * processes));
+    kills++;
+  }
+  const isDone = await crew.isDone();
+  await crew.close();
+
+  const store = openPlace(place);
+  const ledger = await readLedger(store, { organizationId, budgetId: "each-key" });
+  await store.close();
+  const problems = [checkUsage, checkEvidence, checkQuiet].flatMap((check) => check(ledger));
+  const budgets = checkBudgets(ledger);
+  const overspend = budgets.filter((problem) => problem.includes("against a limit"));
+  const { refusals, falseRefusals } = checkRefusals(ledger.leaves);
+  const seconds = Math.round((performance.now() - started) / 1_000);
+  process.stdout.write(
+    `${name}: ${ledger.steps.length} holds, ${refusals} refusals, ${kills} kills, ${interrupted(ledger.steps)} orphans in ${seconds} s\n` +
+      `  overspend ${overspend.length}, drift ${budgets.length - overspend.length}, false refusals ${falseRefusals}, other problems ${problems.length}\n`,
+  );
+  for (const problem of [...budgets, ...problems].slice(0, 20))
+    process.stdout.write(`  ${problem}\n`);
+  if (!isDone) process.stdout.write("  it did not come to its end\n");
+  return !isDone || budgets.length + problems.length + falseRefusals > 0 || refusals === 0;
+}
+
+function interrupted(steps: readonly { readonly outcome: string | null }[]): number {
+  return steps.filter(({ outcome }) => outcome === "interrupted").length;
+}

@@ -1,0 +1,57 @@
+/**
+ * `npm run faults:restarts -- --restarts 200 --seed 7`: PostgreSQL is stopped as by a crash, over and over, while two
+ * gateway processes ask without a pause. What a client saw complete is in the database.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/testing";
+import { startPostgres } from "@tollgate/testing/postgres";
+import { readNumbers } from "./arguments.ts";
+import { openCrew } from "./load/crew.ts";
+import { createSecrets } from "./load/keys.ts";
+import { readLedger } from "./load/read-ledger.ts";
+import { seededRandom } from "./random.ts";
+import { openPlace } from "./stores/place.ts";
+
+const organizationId = "acme";
+const plenty = 1_000;
+const longestMs = 20 * 60_000;
+
+const { restarts, seed } = readNumbers({ restarts: 200, seed: Date.now() % 1_000_000_000 });
+const random = seededRandom(seed);
+process.stdout.write(`${restarts} restarts, seed ${seed}\n`);
+const started = performance.now();
+const server = await startPostgres({ durable: true });
+const place = { url: server.url, schema: "tollgate" };
+const secrets = await createSecrets(place, { organizationId, count: 4 });
+const crew = await openCrew(place, { processes: 2, usd: plenty });
+await crew.begin({ secrets, workers: 8, refusals: 1 });
+let done = 0;
+for (; done < restarts && performance.now() - started < longestMs; done++) {
+  await pause(100 + random() * 400);
+  await server.restart("immediate");
+}
+await pause(1_000);
+const told = await crew.told();
+await crew.close();
+
+const store = openPlace(place);
+const ledger = await readLedger(store, { organizationId, budgetId: "each-key" });
+await store.close();
+await server.stop();
+const completed = new Set(
+  ledger.steps.filter(({ outcome }) => outcome === "completed").map(({ id }) => id),
+);
+const acknowledged = told.flatMap((one) => one.acknowledged);
+const lost = acknowledged.filter((id) => !completed.has(id));
+const failed = told.reduce((sum, one) => sum + one.failed, 0);
+const problems = [checkUsage, checkEvidence, checkBudgets, checkQuiet].flatMap((check) =>
+  check(ledger),
+);
+const seconds = Math.round((performance.now() - started) / 1_000);
+process.stdout.write(
+  `${done} restarts in ${seconds} s: ${ledger.steps.length} Steps, ${acknowledged.length} acknowledged, ${failed} failed, ${lost.length} lost, ${problems.length} problems\n`,
+);
+for (const problem of [...lost, ...problems].slice(0, 20)) process.stdout.write(`  ${problem}\n`);
+process.exit(
+  lost.length + problems.length === 0 && done === restarts && acknowledged.length > 0 ? 0 : 1,
+);
