@@ -1,0 +1,50 @@
+import type { Clock, CompletionEvent, ProviderCall } from "@tollgate/core/provider";
+import type { Agent } from "undici";
+import { ask, type Question } from "./ask.ts";
+import { credentialOf } from "./credential.ts";
+import { createExchange } from "./exchange.ts";
+import { notSent } from "./failures.ts";
+import { languageModel } from "./language-model.ts";
+import type { AiSdkOptions, Connect } from "./options.ts";
+import { readAnswer } from "./read-answer.ts";
+import { untilAborted } from "./until-aborted.ts";
+
+export interface GovernedCall {
+  readonly name: string;
+  readonly question: Question;
+  readonly options: AiSdkOptions;
+  readonly call: ProviderCall;
+  readonly agent: Agent;
+  readonly clock: Clock;
+}
+
+/** A call over a `fetch` of our own: the AI SDK is asked first, and its request waits until it is announced. */
+export async function* askGoverned(
+  connect: Connect,
+  { name, question, options, call, agent, clock }: GovernedCall,
+): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+  const { signal } = question;
+  const { limits } = call;
+  const credential = await credentialOf(options, call);
+  const exchange = createExchange({ agent, hosts: options.hosts, limits, signal, clock });
+  const model = languageModel(connect({ fetch: exchange.fetch, credential }), name);
+  const asked = ask(model, question);
+  try {
+    const outgoing = await untilAborted(signal, () =>
+      Promise.race([exchange.outgoing, asked.then(withoutFetch)]),
+    );
+    yield [{ type: "request-sent", ...outgoing }];
+    signal.throwIfAborted();
+    exchange.release();
+    yield* readAnswer(asked, signal);
+  } catch (thrown) {
+    throw exchange.failure() ?? thrown;
+  } finally {
+    // Given up before it was read: then its failure has nobody left to tell.
+    asked.catch(() => {});
+  }
+}
+
+function withoutFetch(): never {
+  throw notSent("fetch_not_used", "The provider does not send with the fetch it was given.");
+}

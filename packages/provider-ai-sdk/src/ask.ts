@@ -1,0 +1,80 @@
+import type {
+  LanguageModelV3Content,
+  LanguageModelV3FilePart,
+  LanguageModelV3GenerateResult,
+  LanguageModelV3StreamPart,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Content,
+  LanguageModelV4FilePart,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+} from "@ai-sdk/provider";
+import type { Message } from "@tollgate/core/provider";
+import type { AiSdkModel } from "./options.ts";
+import { type Image, promptOf } from "./prompt.ts";
+import type { Settings } from "./settings.ts";
+
+/** One piece of an answer, in either version of the AI SDK's language. */
+export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart;
+
+export interface Question {
+  readonly messages: readonly Message[];
+  readonly settings: Settings;
+  readonly stream: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** The options of a call in the AI SDK's newer version. */
+export function callOptions({
+  messages,
+  settings,
+  signal,
+}: Omit<Question, "stream">): LanguageModelV4CallOptions {
+  return { ...settings, prompt: promptOf(messages, file), abortSignal: signal };
+}
+
+/** Asks a model: the parts of its stream, or those of its whole answer as if it had been one. */
+export async function ask(model: AiSdkModel, question: Question): Promise<AsyncIterator<Part>> {
+  if (model.specificationVersion === "v4") {
+    const options = callOptions(question);
+    if (question.stream) return read((await model.doStream(options)).stream);
+    return read(partsOf(await model.doGenerate(options)));
+  }
+  // The older version has no word for reasoning effort.
+  const { reasoning: _, ...settings } = question.settings;
+  const { signal: abortSignal, messages } = question;
+  const options = { ...settings, prompt: promptOf(messages, olderFile), abortSignal };
+  if (question.stream) return read((await model.doStream(options)).stream);
+  return read(partsOf(await model.doGenerate(options)));
+}
+
+function file({ mediaType, data }: Image): LanguageModelV4FilePart {
+  return {
+    type: "file",
+    mediaType,
+    data: typeof data === "string" ? { type: "data", data } : { type: "url", url: data },
+  };
+}
+
+function olderFile({ mediaType, data }: Image): LanguageModelV3FilePart {
+  return { type: "file", mediaType, data };
+}
+
+function* partsOf(
+  result: LanguageModelV3GenerateResult | LanguageModelV4GenerateResult,
+): Generator<Part> {
+  const { response, content, finishReason, usage } = result;
+  if (response) yield { type: "response-metadata", ...response };
+  for (const [index, piece] of content.entries()) yield partOf(piece, String(index));
+  yield { type: "finish", finishReason, usage };
+}
+
+function partOf(piece: LanguageModelV3Content | LanguageModelV4Content, id: string): Part {
+  if (piece.type === "text") return { type: "text-delta", id, delta: piece.text };
+  if (piece.type === "reasoning") return { type: "reasoning-delta", id, delta: piece.text };
+  return piece;
+}
+
+async function* read(parts: AsyncIterable<Part> | Iterable<Part>): AsyncGenerator<Part> {
+  yield* parts;
+}

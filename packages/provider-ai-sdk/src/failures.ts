@@ -1,0 +1,78 @@
+import { ProviderError } from "@tollgate/core/provider";
+
+/** Nothing left. */
+export function notSent(reason: string, message: string): ProviderError {
+  return new ProviderError(message, { reason, delivery: "not-sent" });
+}
+
+/**
+ * The model cannot be asked this. Nothing left, but a repetition would fail the same way: so it counts as the answer
+ * that the upstream would have given.
+ */
+export function rejected(
+  message: string,
+  details: { readonly status?: 400 | 404; readonly param?: string } = {},
+): ProviderError {
+  const { status = 400, param = null } = details;
+  return new ProviderError(message, {
+    reason: "unsupported_request",
+    delivery: "answered",
+    status,
+    param,
+  });
+}
+
+/** The upstream answered well and then broke its own protocol: what it did, and what it costs, is unknown. */
+export function invalidAnswer(reason: string, message: string): ProviderError {
+  return new ProviderError(message, { reason, delivery: "unknown", status: 200 });
+}
+
+// Only these say for certain that there never was a connection to send on.
+const neverConnected =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|\w*CERT\w*|UNABLE_TO_\w+)$/;
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection_refused",
+  ENOTFOUND: "dns_failed",
+  EAI_AGAIN: "dns_failed",
+  UND_ERR_CONNECT_TIMEOUT: "connect_timeout",
+  ECONNRESET: "connection_reset",
+  EPIPE: "connection_reset",
+  UND_ERR_SOCKET: "connection_closed",
+  UND_ERR_DESTROYED: "provider_closed",
+  UND_ERR_CLOSED: "provider_closed",
+};
+
+/** A failure below the protocol; null for an error that is none. */
+export function transportFailure(error: unknown): ProviderError | null {
+  const found = networkError(error);
+  if (found === null) return null;
+  const { code, cause } = found;
+  const unsent = neverConnected.test(code);
+  return new ProviderError(
+    unsent
+      ? "The provider could not be reached."
+      : "The connection to the provider broke before its answer was complete.",
+    {
+      reason: reasons[code] ?? (unsent ? "connect_failed" : "connection_failed"),
+      delivery: unsent ? "not-sent" : "unknown",
+      timedOut: code.includes("TIMEOUT") || code === "ETIMEDOUT",
+      cause,
+    },
+  );
+}
+
+// What `fetch` throws wraps the error of the network, and the AI SDK wraps that again.
+const mostWrappers = 5;
+
+function networkError(error: unknown): { readonly code: string; readonly cause: Error } | null {
+  let inner = error;
+  for (let depth = 0; depth < mostWrappers && inner instanceof Error; depth++) {
+    const { cause } = inner;
+    if ("code" in inner && typeof inner.code === "string")
+      return { code: inner.code, cause: inner };
+    if (cause === undefined && inner.message === "terminated") return { code: "", cause: inner };
+    inner = cause;
+  }
+  return null;
+}

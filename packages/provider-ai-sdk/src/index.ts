@@ -1,0 +1,3 @@
+/** Any AI SDK language model as a provider. */
+export { aiSdk } from "./ai-sdk.ts";
+export type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect, Connection } from "./options.ts";

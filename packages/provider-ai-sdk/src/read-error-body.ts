@@ -1,0 +1,35 @@
+import type { ReadableStream } from "node:stream/web";
+import type { Clock } from "@tollgate/core/provider";
+
+// How long the body of an error is awaited after its status.
+const patienceMs = 2_000;
+const mostBytes = 65_536;
+
+/** The body of an error, as far as it comes soon, is short and is JSON. */
+export async function readErrorBody(
+  body: ReadableStream<Uint8Array> | null,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (body === null) return undefined;
+  const reader = body.getReader();
+  const stop = (): void => void reader.cancel().catch(() => {});
+  const cancelPatience = clock.after(patienceMs, stop);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      chunks.push(read.value);
+      bytes += read.value.length;
+      if (bytes > mostBytes) return undefined;
+    }
+    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch {
+    // A broken body takes nothing from the status; only the caller's own abort goes on.
+    signal.throwIfAborted();
+    return undefined;
+  } finally {
+    cancelPatience();
+    stop();
+  }
+}

@@ -1,0 +1,134 @@
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4ToolChoice,
+  SharedV4ProviderOptions,
+} from "@ai-sdk/provider";
+import type {
+  CompletionRequest,
+  FunctionTool,
+  Json,
+  ResponseFormat,
+  ToolChoice,
+} from "@tollgate/core/provider";
+import { rejected } from "./failures.ts";
+
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+
+/** The settings of a call: everything but the conversation, which differs between the AI SDK's versions. */
+export type Settings = Omit<LanguageModelV4CallOptions, "prompt" | "abortSignal">;
+
+/**
+ * A request as the settings of an AI SDK call. What its models have no word for and would change the answer is refused;
+ * hints about who asks and what to keep (`user`, `metadata`, `store`, cache keys) stay with the gateway.
+ * @throws ProviderError naming the parameter
+ */
+export function settingsOf(
+  request: CompletionRequest,
+  providerOptions: SharedV4ProviderOptions,
+): Settings {
+  refuseUnsupported(request);
+  const { stop, responseFormat, toolChoice, tools = [] } = request;
+  return given<Settings>({
+    maxOutputTokens: request.maxOutputTokens,
+    temperature: request.temperature,
+    topP: request.topP,
+    presencePenalty: request.presencePenalty,
+    frequencyPenalty: request.frequencyPenalty,
+    seed: request.seed,
+    stopSequences: stop === undefined ? undefined : [stop].flat(),
+    responseFormat: responseFormat && formatOf(responseFormat),
+    reasoning: effortOf(request.reasoningEffort),
+    tools: tools.length === 0 ? undefined : tools.map(toolOf),
+    toolChoice: tools.length === 0 || !toolChoice ? undefined : choiceOf(toolChoice),
+    providerOptions: merged(vendorOptions(request), providerOptions),
+  });
+}
+
+function refuseUnsupported({ logprobs, topLogprobs, logitBias }: CompletionRequest): void {
+  const refused = [
+    logprobs === true && "logprobs",
+    topLogprobs !== undefined && topLogprobs > 0 && "top_logprobs",
+    logitBias !== undefined && Object.keys(logitBias).length > 0 && "logit_bias",
+  ].find((name) => name !== false);
+  if (refused !== undefined)
+    throw rejected("The provider's models do not take this parameter.", { param: refused });
+}
+
+function effortOf(effort: string | undefined): (typeof efforts)[number] | undefined {
+  const known = efforts.find((name) => name === effort);
+  if (effort !== undefined && known === undefined)
+    throw rejected("The provider's models do not know this reasoning effort.", {
+      param: "reasoning_effort",
+    });
+  return known;
+}
+
+type Format = NonNullable<Settings["responseFormat"]>;
+type JsonFormat = Extract<Format, { type: "json" }>;
+
+function formatOf(format: ResponseFormat): Format {
+  if (format.type === "text") return { type: "text" };
+  if (format.type === "json_object") return { type: "json" };
+  const { name, description, schema } = format;
+  return given<JsonFormat>({
+    type: "json",
+    name,
+    description,
+    schema: schema === undefined ? undefined : schemaOf(schema),
+  });
+}
+
+function toolOf(tool: FunctionTool): LanguageModelV4FunctionTool {
+  const { name, description, parameters, strict } = tool;
+  return given<LanguageModelV4FunctionTool>({
+    type: "function",
+    name,
+    description,
+    inputSchema: schemaOf(parameters ?? { type: "object", properties: {} }),
+    strict,
+  });
+}
+
+function choiceOf(choice: ToolChoice): LanguageModelV4ToolChoice {
+  return typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.name };
+}
+
+/** A schema is passed on as data: whether it is a good one is the upstream's to say. */
+function schemaOf(schema: Json): LanguageModelV4FunctionTool["inputSchema"] {
+  if (typeof schema === "object" && schema !== null && !Array.isArray(schema)) return { ...schema };
+  throw rejected("A JSON Schema must be an object.");
+}
+
+/** What the AI SDK has no common word for, in the words of the vendors that know it; each reads only its own. */
+function vendorOptions({
+  parallelToolCalls,
+  verbosity,
+}: CompletionRequest): SharedV4ProviderOptions {
+  if (parallelToolCalls === undefined && verbosity === undefined) return {};
+  const parallel = parallelToolCalls === undefined ? {} : { parallelToolCalls };
+  return {
+    openai: { ...parallel, ...(verbosity === undefined ? {} : { textVerbosity: verbosity }) },
+    mistral: parallel,
+    anthropic: parallelToolCalls === false ? { disableParallelToolUse: true } : {},
+  };
+}
+
+function merged(
+  ours: SharedV4ProviderOptions,
+  theirs: SharedV4ProviderOptions,
+): SharedV4ProviderOptions | undefined {
+  const vendors = [...new Set([...Object.keys(ours), ...Object.keys(theirs)])];
+  if (vendors.length === 0) return undefined;
+  return Object.fromEntries(vendors.map((name) => [name, { ...ours[name], ...theirs[name] }]));
+}
+
+/** The members that are there: to the AI SDK's types, absent and undefined are two things. */
+function given<Options extends object>(
+  members: {
+    readonly [Name in keyof Options]: Options[Name] | undefined;
+  },
+): Options;
+function given(members: object): object {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}

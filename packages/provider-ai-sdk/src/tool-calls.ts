@@ -1,0 +1,54 @@
+import type { CompletionEvent } from "@tollgate/core/provider";
+import type { Part } from "./ask.ts";
+import { invalidAnswer } from "./failures.ts";
+
+type ToolPart = Extract<Part, { type: "tool-input-start" | "tool-input-delta" | "tool-call" }>;
+
+interface Call {
+  readonly index: number;
+  /** Whether its pieces are those of the JSON text; others wait for the whole call. */
+  readonly json: boolean;
+  written: boolean;
+}
+
+/** Puts tool calls together: in pieces and then whole, in pieces only, or only whole. */
+export interface ToolCalls {
+  add(part: ToolPart, into: CompletionEvent[]): void;
+}
+
+export function createToolCalls(): ToolCalls {
+  const calls = new Map<string, Call>();
+
+  const begin = (id: string, name: string, json: boolean, into: CompletionEvent[]): Call => {
+    const known = calls.get(id);
+    if (known) return known;
+    if (id === "" || name === "")
+      throw invalidAnswer("invalid_event", "The provider sent a tool call without id or name.");
+    const call = { index: calls.size, json, written: false };
+    calls.set(id, call);
+    into.push({ type: "tool-call-started", index: call.index, id, name });
+    return call;
+  };
+  const write = (call: Call, text: string, into: CompletionEvent[]): void => {
+    if (text === "") return;
+    call.written = true;
+    into.push({ type: "tool-call-delta", index: call.index, arguments: text });
+  };
+
+  return {
+    add(part, into) {
+      // Tools that the provider runs by itself are never offered to it, and are not the client's to answer.
+      if ("providerExecuted" in part && part.providerExecuted) return;
+      if (part.type === "tool-input-start") {
+        const json = !("inputEncoding" in part && part.inputEncoding === "text");
+        begin(part.id, part.toolName, json, into);
+      } else if (part.type === "tool-input-delta") {
+        const call = calls.get(part.id);
+        if (call?.json) write(call, part.delta, into);
+      } else {
+        const call = begin(part.toolCallId, part.toolName, true, into);
+        if (!call.written) write(call, part.input, into);
+      }
+    },
+  };
+}

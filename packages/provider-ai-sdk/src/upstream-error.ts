@@ -1,0 +1,64 @@
+import { APICallError, JSONParseError, TypeValidationError } from "@ai-sdk/provider";
+import { ProviderError } from "@tollgate/core/provider";
+import { invalidAnswer, transportFailure } from "./failures.ts";
+import { retryAfterMs } from "./retry-after.ts";
+
+/** An answer with an error status, as far as it was read. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The body as JSON; undefined where it is none. */
+  readonly body: unknown;
+}
+
+// What a caller may see of an upstream's error is an identifier: its free text can hold keys and account names.
+const identifier = /^[a-z0-9_.[\]-]{1,64}$/;
+
+/** The failure an error status stands for. */
+export function statusFailure({ status, headers, body }: ErrorAnswer, now: number): ProviderError {
+  return new ProviderError(`The provider answered with status ${status}.`, {
+    reason: `status_${status}`,
+    delivery: "answered",
+    status,
+    retryAfterMs: retryAfterMs(headers, now),
+    code: codeOf(body),
+    param: plain(member(member(body, "error"), "param")),
+  });
+}
+
+/** The failure of an error that came within an answer; what was already written before it may have cost something. */
+export function errorWithin(error: unknown, written: boolean): ProviderError {
+  if (error instanceof ProviderError) return error;
+  if (JSONParseError.isInstance(error) || TypeValidationError.isInstance(error))
+    return invalidAnswer("invalid_event", "The provider sent an event that cannot be read.");
+  const status = APICallError.isInstance(error) ? (error.statusCode ?? 200) : 200;
+  return (
+    transportFailure(error) ??
+    new ProviderError("The provider reported an error instead of completing its answer.", {
+      reason: "upstream_error",
+      delivery: written ? "unknown" : "answered",
+      status: written ? 200 : status,
+      code: codeOf({ error }),
+    })
+  );
+}
+
+/** Vendors name their errors in different members; the first that is an identifier counts. */
+function codeOf(body: unknown): string | null {
+  const error = member(body, "error");
+  const candidates = [
+    member(error, "code"),
+    member(error, "type"),
+    member(body, "code"),
+    member(body, "type"),
+  ];
+  return candidates.map(plain).find((code) => code !== null && code !== "error") ?? null;
+}
+
+function plain(value: unknown): string | null {
+  return typeof value === "string" && identifier.test(value) ? value : null;
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}
