@@ -3,7 +3,6 @@ import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { serve } from "@tollgate/node";
 import { openaiCompatible } from "@tollgate/provider-openai";
-import { sqliteStore } from "@tollgate/store-sqlite";
 import {
   faultyStore,
   pushedClock,
@@ -12,11 +11,12 @@ import {
   serveAsProcess,
 } from "@tollgate/testing";
 import { measure } from "./measure.ts";
+import { isPlace, openPlace, type Place } from "./stores/place.ts";
 import { createCostWatch } from "./watch-cost.ts";
 
 /** What a test gives a gateway process. */
 export interface ProcessSettings {
-  readonly filename: string;
+  readonly place: Place;
   readonly upstream: string;
   /** The hard limit of the one budget, in requests. Default none. */
   readonly requests?: number;
@@ -25,10 +25,10 @@ export interface ProcessSettings {
 }
 
 serveAsProcess(async (settings, reach) => {
-  if (!isSettings(settings)) throw new Error("the settings name no file and no upstream");
+  if (!isSettings(settings)) throw new Error("the settings name no database and no upstream");
   const clock = pushedClock();
   const gateway = createGateway({
-    store: standingStill(sqliteStore({ filename: settings.filename }), settings, reach),
+    store: standingStill(openPlace(settings.place), settings, reach),
     clock,
     budgets: [
       { id: "whole", limit: { usd: 1_000 }, period: "total" },
@@ -85,8 +85,8 @@ function isSettings(value: unknown): value is ProcessSettings {
   return (
     typeof value === "object" &&
     value !== null &&
-    "filename" in value &&
-    typeof value.filename === "string" &&
+    "place" in value &&
+    isPlace(value.place) &&
     "upstream" in value &&
     typeof value.upstream === "string"
   );

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { createGateway } from "@tollgate/core";
 import type { Step } from "@tollgate/core/store";
 import { openaiCompatible } from "@tollgate/provider-openai";
-import { sqliteStore } from "@tollgate/store-sqlite";
 import {
   checkDump,
   checkQuiet,
@@ -19,48 +18,52 @@ import {
 } from "@tollgate/testing";
 import type { ProcessSettings } from "./gateway-process.ts";
 import { chat, organization } from "./product.ts";
+import { openPlace, type Place } from "./stores/place.ts";
 
 type Script = Parameters<typeof scriptedUpstream>[0];
 
-/** Gateway processes that share one database file and one upstream. */
+/** Gateway processes that share one database and one upstream. */
 export interface Processes {
   readonly upstream: ScriptedUpstream;
+  /** The database's file, where it is one of theirs alone. */
   readonly filename: string;
-  start(settings?: Omit<ProcessSettings, "filename" | "upstream">): Promise<GatewayProcess>;
-  /** A key that works in every process of the file. */
+  start(settings?: Omit<ProcessSettings, "place" | "upstream">): Promise<GatewayProcess>;
+  /** A key that works in every process. */
   secret(): Promise<string>;
   /** A chat completion request to a process. */
   post(to: GatewayProcess, fields?: object): Promise<RawClient>;
-  /** What the file holds, read by a process that has nothing else to do with it. */
+  /** What the database holds, read by a process that has nothing else to do with it. */
   dump(): Promise<StoreDump>;
   steps(): Promise<readonly Step[]>;
   /** How many Steps are open; at most 1,000. */
   openSteps(): Promise<number>;
-  /** Everything that does not hold of the file; `quiet` asks also that nothing runs. */
+  /** Everything that does not hold of the database; `quiet` asks also that nothing runs. */
   problems(quiet?: boolean): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
 const script = new URL("./gateway-process.ts", import.meta.url);
 
-export async function openProcesses(answer: Script): Promise<Processes> {
+/** Where no place is given, the database is a SQLite file. */
+export async function openProcesses(answer: Script, given?: Place): Promise<Processes> {
   const upstream = await scriptedUpstream(answer);
   const folder = mkdtempSync(join(tmpdir(), "tollgate-processes-"));
   const filename = join(folder, "tollgate.db");
+  const place = given ?? { filename };
   const started: GatewayProcess[] = [];
   let secret: Promise<string> | null = null;
 
   const secretOf = (): Promise<string> => {
-    secret ??= createSecret(filename);
+    secret ??= createSecret(place);
     return secret;
   };
   return {
     upstream,
     filename,
-    dump: () => readFile(filename),
+    dump: () => readPlace(place),
     secret: secretOf,
     async start(settings = {}) {
-      const child = await spawnGateway(script, { ...settings, filename, upstream: upstream.url });
+      const child = await spawnGateway(script, { ...settings, place, upstream: upstream.url });
       started.push(child);
       return child;
     },
@@ -70,10 +73,10 @@ export async function openProcesses(answer: Script): Promise<Processes> {
       client.post(chat(fields), { secret: await secretOf(), headers });
       return client;
     },
-    steps: async () => (await readFile(filename)).steps.toReversed(),
-    openSteps: () => countOpen(filename),
+    steps: async () => (await readPlace(place)).steps.toReversed(),
+    openSteps: () => countOpen(place),
     async problems(quiet = true) {
-      const read = await readFile(filename);
+      const read = await readPlace(place);
       return [...checkDump(read), ...(quiet ? checkQuiet(read) : [])];
     },
     async close() {
@@ -84,15 +87,15 @@ export async function openProcesses(answer: Script): Promise<Processes> {
   };
 }
 
-/** A gateway on the file that sends nothing and recovers nothing. */
-function openReader(filename: string) {
-  const store = sqliteStore({ filename });
+/** A gateway on the database that sends nothing and recovers nothing. */
+function openReader(place: Place) {
+  const store = openPlace(place);
   const providers = { up: openaiCompatible({ baseURL: "http://127.0.0.1:1/v1", apiKey: null }) };
   return { store, gateway: createGateway({ store, providers, maintenance: false }) };
 }
 
-async function readFile(filename: string): Promise<StoreDump> {
-  const { store, gateway } = openReader(filename);
+async function readPlace(place: Place): Promise<StoreDump> {
+  const { store, gateway } = openReader(place);
   await gateway.ready();
   const { activity } = gateway;
   const dump = await dumpStore(store, { organizations: [organization], at: Date.now(), activity });
@@ -100,16 +103,16 @@ async function readFile(filename: string): Promise<StoreDump> {
   return dump;
 }
 
-async function createSecret(filename: string): Promise<string> {
-  const { gateway } = openReader(filename);
+async function createSecret(place: Place): Promise<string> {
+  const { gateway } = openReader(place);
   const who = { organizationId: organization, userId: "jane", label: "test key" };
   const { secret } = await gateway.keys.create(who);
   await gateway.close();
   return secret;
 }
 
-async function countOpen(filename: string): Promise<number> {
-  const store = sqliteStore({ filename });
+async function countOpen(place: Place): Promise<number> {
+  const store = openPlace(place);
   const query = { organizationId: organization, outcome: ["open" as const] };
   const { data } = await store.steps.list(query, { cursor: null, limit: 1_000 });
   await store.close();

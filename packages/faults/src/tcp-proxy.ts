@@ -1,0 +1,104 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+
+/** A way to a server that a test can break. */
+export interface TcpProxy {
+  readonly port: number;
+  /** How many pieces clients have sent since the last `atPiece`. */
+  readonly pieces: () => number;
+  /**
+   * At the n-th piece from now that a client sends: `before` drops it and cuts the connection, `after` sends it on and
+   * cuts when the server answers, so that the answer is lost, `hold` keeps it, with all that follow, until `release`.
+   */
+  atPiece(nth: number, does: "cut before" | "cut after" | "hold"): void;
+  /** Resolves when that piece has come. */
+  reached(): Promise<void>;
+  release(): void;
+  /** From now on nothing goes through, in no direction, and nobody is told. */
+  blackHole(): void;
+  /** Lets new connections through again; those that hung are cut. */
+  heal(): void;
+  close(): Promise<void>;
+}
+
+interface Trap {
+  left: number;
+  readonly does: "cut before" | "cut after" | "hold";
+  readonly reached: PromiseWithResolvers<void>;
+  readonly released: PromiseWithResolvers<void>;
+}
+
+/** Listens on a free port of this machine and passes on to a server's. */
+export async function tcpProxy(port: number): Promise<TcpProxy> {
+  const sockets = new Set<Socket>();
+  let trap: Trap | null = null;
+  let isBlackHole = false;
+  let pieces = 0;
+
+  const keep = (socket: Socket): Socket => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => sockets.delete(socket));
+    return socket;
+  };
+  const server = createServer((client) => {
+    keep(client);
+    const upstream = keep(connect(port, "127.0.0.1"));
+    let isAnswerLost = false;
+    const cut = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    const pass = async (piece: Buffer): Promise<void> => {
+      pieces++;
+      const sprung = trap !== null && --trap.left === 0 ? trap : null;
+      sprung?.reached.resolve();
+      if (sprung?.does === "cut before") return cut();
+      if (sprung?.does === "cut after") isAnswerLost = true;
+      if (sprung?.does === "hold") {
+        client.pause();
+        await sprung.released.promise;
+        client.resume();
+      }
+      if (!isBlackHole) upstream.write(piece);
+    };
+    client.on("data", (piece: Buffer) => void pass(piece));
+    upstream.on("data", (piece: Buffer) => {
+      if (isAnswerLost) cut();
+      else if (!isBlackHole) client.write(piece);
+    });
+    client.on("close", () => upstream.destroy());
+    upstream.on("close", () => client.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the proxy has no port");
+  return {
+    port: address.port,
+    pieces: () => pieces,
+    atPiece(nth, does) {
+      pieces = 0;
+      trap = {
+        left: nth,
+        does,
+        reached: Promise.withResolvers(),
+        released: Promise.withResolvers(),
+      };
+    },
+    reached: () => trap?.reached.promise ?? Promise.reject(new Error("nothing is waited for")),
+    release: () => trap?.released.resolve(),
+    blackHole() {
+      isBlackHole = true;
+    },
+    heal() {
+      isBlackHole = false;
+      for (const socket of sockets) socket.destroy();
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import type { GatewayProcess } from "@tollgate/testing";
+import { expect, inject, it, onTestFinished, vi } from "vitest";
+import { openProcesses, type Processes } from "../src/processes.ts";
+import { readAnswer } from "../src/read-answer.ts";
+import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/upstream-bytes.ts";
+import { expectInterrupted, expectNextWorks, lapse, recoverAfterLapse } from "./process-fixture.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+type Script = Parameters<typeof openProcesses>[0];
+
+/** Answers as it should, but a request for a stream stops in its middle. */
+const stopsInStreams: Script = ({ send, body }) =>
+  send(asksForStream(body) ? streamHead + chunked(text("Half of it")) : goodAnswer(body));
+
+/** Processes in one schema of PostgreSQL. */
+async function onPostgres(script: Script = stopsInStreams): Promise<Processes> {
+  const schema = `processes_${randomBytes(6).toString("hex")}`;
+  const opened = await openProcesses(script, { url: inject("postgresUrl"), schema });
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+it("F25 F26 F28 on PostgreSQL, a peer settles once what killed processes left, even when it is killed over it", async () => {
+  const of = await onPostgres();
+  const [killed, opening] = await Promise.all([
+    of.start(),
+    of.start({ waitsAt: { verb: "openStep", nth: 1, when: "after" } }),
+  ]);
+  const clients = await Promise.all([1, 2, 3].map(() => of.post(killed, { stream: true })));
+  for (const client of clients) await client.until("Half of it");
+  await of.post(opening);
+  await opening.reached("store");
+  const sent = of.upstream.requests.length;
+  await Promise.all([killed.kill(), opening.kill()]);
+  expect(sent).toBe(3);
+  expect(await of.openSteps()).toBe(4);
+
+  const halfway = await of.start({ waitsAt: { verb: "settleStep", nth: 2, when: "before" } });
+  await halfway.command("push", lapse);
+  void halfway.command("recover").catch(() => {});
+  await halfway.reached("store");
+  await halfway.kill();
+
+  const peers = await Promise.all([of.start(), of.start()]);
+  await Promise.all(peers.map(recoverAfterLapse));
+  const steps = await of.steps();
+  expect(steps).toHaveLength(4);
+  for (const step of steps) expectInterrupted(step);
+  expect(await of.problems()).toEqual([]);
+  const [next] = peers;
+  if (next) await expectNextWorks(of, next);
+});
+
+it("F27 on PostgreSQL, a process killed between the settlement and the answer has settled all of it", async () => {
+  const of = await onPostgres(({ send, body }) => send(goodAnswer(body)));
+  const killed = await of.start({ waitsAt: { verb: "settleStep", nth: 1, when: "after" } });
+  const client = await of.post(killed, { stream: true });
+  await killed.reached("store");
+  await killed.kill();
+  expect(await client.ended()).not.toContain("[DONE]");
+  expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
+  expect(await of.problems()).toEqual([]);
+});
+
+it("F40 four processes and 64 clients on one hard budget let through exactly what it fits", async () => {
+  const fits = 37;
+  const held = Promise.withResolvers<void>();
+  const of = await onPostgres(async ({ send, body }) => {
+    await held.promise;
+    await send(goodAnswer(body));
+  });
+  const four = await Promise.all([1, 2, 3, 4].map(() => of.start({ requests: fits })));
+  let refused = 0;
+  const answers = Array.from({ length: 64 }, async (_, client) => {
+    const answer = await askAt(of, four[client % four.length]);
+    if (answer.status === 429) refused++;
+    return answer.status;
+  });
+  // The provider holds all that it was sent: the refused have nothing left to wait for.
+  while (refused < 64 - fits || of.upstream.requests.length < fits)
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(of.upstream.requests).toHaveLength(fits);
+  held.resolve();
+  const statuses = await Promise.all(answers);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(fits);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(64 - fits);
+  expect(of.upstream.requests).toHaveLength(fits);
+  expect(await of.problems()).toEqual([]);
+  const few = (await of.dump()).counters.find(({ budgetId }) => budgetId === "few");
+  expect(few).toMatchObject({ settled: fits, held: 0 });
+});
+
+async function askAt(of: Processes, process: GatewayProcess | undefined) {
+  if (process === undefined) throw new Error("there is no such process");
+  const client = await of.post(process);
+  return readAnswer(await client.ended());
+}
