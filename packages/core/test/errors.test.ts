@@ -312,13 +312,13 @@ describe("a fault that is not the caller's", () => {
     }
   });
 
-  it("is 500 internal_error for a request whose body somebody else has read", async () => {
+  it("is 400, and not to be tried again, when the host has read the body itself", async () => {
     const { gateway, chat } = await createTestGateway();
     const request = chat({ stream: true });
     await request.text();
     const answer = await gateway.fetch(request);
-    expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([500, null]);
-    expect(await failureOf(answer)).toMatchObject({ type: "server_error", code: "internal_error" });
+    expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([400, "false"]);
+    expect(await failureOf(answer)).toMatchObject({ code: "invalid_json" });
   });
 });
 

@@ -25,7 +25,10 @@ export function toRequest(incoming: IncomingRequest, outgoing: ServerResponse): 
   }
   const body = bodyAlreadyRead(incoming);
   if (body !== undefined) return withBody(request, body, outgoing);
-  readWithoutNativeRequest(request, incoming);
+  // What was read and not kept will not come again: the gateway says so instead of waiting for it.
+  if (hasBody(incoming) && incoming.readableDidRead)
+    Object.defineProperty(request, "bodyUsed", { value: true });
+  else readWithoutNativeRequest(request, incoming);
   return request;
 }
 

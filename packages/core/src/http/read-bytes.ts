@@ -3,11 +3,14 @@ import { GatewayError } from "../errors/gateway-error.ts";
 /**
  * Reads a request's body, at most `most` bytes of it. A body that announces its length is taken in one piece, since
  * no HTTP server passes on more than was announced; any other is counted as it arrives.
- * @throws GatewayError `request_too_large`, or `invalid_json` when the upload ended early
+ * @throws GatewayError `request_too_large`, or `invalid_json` when the upload ended early or was read by someone else
  */
 export async function readBytes(request: Request, most: number): Promise<Buffer> {
   if (request.bodyUsed)
-    throw new GatewayError("internal_error", "The request's body was read before it got here.");
+    throw new GatewayError(
+      "invalid_json",
+      "The request's body was read before the gateway got it, and nothing of it was kept.",
+    );
   const length = announcedLength(request.headers);
   if (length !== null && length > most) throw tooLarge(most);
   try {

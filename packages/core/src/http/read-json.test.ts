@@ -210,7 +210,7 @@ describe("readJson: uploads that end early", () => {
   it("tells the host that it read the body first", async () => {
     const request = post({});
     await request.text();
-    expect(await refusal(request)).toMatchObject({ code: "internal_error" });
+    expect(await refusal(request)).toMatchObject({ code: "invalid_json" });
   });
 
   it("reads a stream of chunks to its end", async () => {

@@ -1,0 +1,23 @@
+import { describe, expect, it } from "vitest";
+import { requireGateway } from "./require-gateway.ts";
+
+const call = "tollgate(gateway)";
+
+describe("what a binding is given", () => {
+  it("may be anything that answers like a gateway", () => {
+    expect(() => requireGateway({ answer: () => {}, fetch: () => {} }, call)).not.toThrow();
+  });
+
+  it.each([
+    [undefined, "nothing"],
+    [null, "null"],
+    ["gateway", "a string"],
+    [{ providers: {} }, "another object"],
+    [Promise.resolve({}), "a promise: await it first"],
+    [() => {}, "a function"],
+  ])("is refused when it is %s", (value, given) => {
+    expect(() => requireGateway(value, call)).toThrow(
+      `${call} needs what createGateway returns, and was given ${given}.`,
+    );
+  });
+});
