@@ -1,0 +1,7 @@
+import { describeBindingContract } from "@tollgate/testing/binding-contract";
+import { serve } from "../src/index.ts";
+
+describeBindingContract("node", {
+  serve: (gateway, { writeStall }) =>
+    serve(gateway, { port: 0, limits: { writeStall, drain: 1, cutOff: 1 } }),
+});

@@ -1,0 +1,77 @@
+import { onTestFinished } from "vitest";
+import { type RawClient, rawClient } from "../faults/raw-client.ts";
+import { createTestGateway, type TestGateway, type TestGatewayOptions } from "../test-gateway.ts";
+import type { Binding, Mounting } from "./binding.ts";
+
+/** A gateway behind a binding, in the hands of a test. */
+export interface Driven extends TestGateway {
+  /** Where the host listens. */
+  readonly url: string;
+  /** Where the gateway is mounted: the URL and the prefix. */
+  readonly mounted: string;
+  readonly prefix: string;
+  /** Calls a path below the mount, signed with the test key. */
+  call(path: string, init?: RequestInit): Promise<Response>;
+  /** Posts JSON below the mount, signed with the test key. */
+  post(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>;
+  /** A client made of bytes, gone when the test is. */
+  rawClient(): Promise<RawClient>;
+}
+
+export const chatPath = "/v1/chat/completions";
+export const responsesPath = "/v1/responses";
+export const model = "test/tollgate/scripted";
+
+/** The least of each endpoint's body that asks for an answer. */
+export const bodies = {
+  [chatPath]: (text = "Hello") => ({ model, messages: [{ role: "user", content: text }] }),
+  [responsesPath]: (text = "Hello") => ({ model, input: text }),
+} as const;
+
+export const endpoints = [chatPath, responsesPath] as const;
+
+/** Serves a gateway through the binding until the test is over. */
+export async function drive(
+  { serve }: Binding,
+  { prefix = "/ai", writeStall = 30_000 }: Partial<Mounting> = {},
+  options: TestGatewayOptions = {},
+): Promise<Driven> {
+  const test = await createTestGateway(options);
+  const { url, close } = await serve(test.gateway, { prefix, writeStall });
+  const clients: RawClient[] = [];
+  onTestFinished(async () => {
+    for (const client of clients) client.reset();
+    await close();
+    await test.gateway.close();
+  });
+  const mounted = `${url}${prefix}`;
+  const authorization = `Bearer ${test.key.secret}`;
+  const call: Driven["call"] = (path, init = {}) =>
+    fetch(`${mounted}${path}`, { ...init, headers: { authorization, ...init.headers } });
+  return {
+    ...test,
+    url,
+    mounted,
+    prefix,
+    call,
+    post: (path, body, headers = {}) =>
+      call(path, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: JSON.stringify(body),
+      }),
+    async rawClient() {
+      const client = await rawClient(url);
+      clients.push(client);
+      return client;
+    },
+  };
+}
+
+/** The error of an answer in the gateway's shape; anything else is no such answer. */
+export async function errorOf(answer: Response): Promise<{ readonly code: unknown }> {
+  const body: unknown = await answer.json();
+  const error = typeof body === "object" && body !== null && "error" in body ? body.error : null;
+  if (typeof error === "object" && error !== null && "code" in error) return error;
+  throw new Error(`not an error of a gateway: ${JSON.stringify(body)}`);
+}

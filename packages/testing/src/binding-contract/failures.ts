@@ -1,0 +1,72 @@
+import { definePolicy, permit } from "@tollgate/core/policy";
+import { ProviderError } from "@tollgate/core/provider";
+import { describe, expect, it } from "vitest";
+import type { Binding } from "./binding.ts";
+import { bodies, chatPath, drive, endpoints, errorOf } from "./drive.ts";
+
+const rejected = new ProviderError("The upstream said no.", {
+  reason: "status_500",
+  delivery: "answered",
+  status: 500,
+});
+
+/** Failures as the client sees them: the gateway's own answers, whatever the host does with its errors. */
+export function describeFailures(binding: Binding): void {
+  describe("a failure", () => {
+    it.each(endpoints)("of %s has its status, its shape and its headers", async (path) => {
+      const { post } = await drive(binding);
+      const refused = [
+        [await post(path, bodies[path](), { authorization: "Bearer tg_wrong" }), 401],
+        [await post(path, {}), 400],
+        [await post(path, { ...bodies[path](), model: "nowhere/some/model" }), 404],
+      ] as const;
+      for (const [answer, status] of refused) {
+        expect(answer.status).toBe(status);
+        expect(answer.headers.get("x-should-retry")).toBe("false");
+        expect(answer.headers.get("x-request-id")).toMatch(/./);
+        expect(Object.keys(await errorOf(answer))).toEqual(["message", "type", "param", "code"]);
+      }
+    });
+
+    it("of the policy is a denial, and asks nobody", async () => {
+      const policy = definePolicy({ rules: [permit("public", { upTo: "D0_PUBLIC" })] });
+      const { post, provider } = await drive(binding, {}, { policy });
+      const answer = await post(chatPath, bodies[chatPath]());
+      expect(answer.status).toBe(403);
+      expect(await errorOf(answer)).toMatchObject({ code: "policy_denied" });
+      expect(provider.calls).toEqual([]);
+    });
+
+    it("of the provider before its answer is a status", async () => {
+      const { post, provider } = await drive(binding, {}, { retries: { most: 0 } });
+      provider.fail(rejected, { times: Number.POSITIVE_INFINITY });
+      const answer = await post(chatPath, { ...bodies[chatPath](), stream: true });
+      expect(answer.status).toBe(502);
+      expect(await errorOf(answer)).toMatchObject({ code: "upstream_error" });
+    });
+
+    it.each(endpoints)(
+      "of the provider in mid-stream of %s is said in the stream",
+      async (path) => {
+        const { post, provider } = await drive(binding);
+        const answer = { text: ["half an ", "answer"] };
+        provider.fail(rejected, { afterEvents: 2, answer, times: Number.POSITIVE_INFINITY });
+        const streamed = await post(path, { ...bodies[path](), stream: true });
+        expect(streamed.status).toBe(200);
+        const text = await streamed.text();
+        expect(text).toContain("half an ");
+        expect(text).toMatch(/upstream_error|response\.failed/);
+        expect(text).not.toMatch(/response\.completed|"finish_reason":"stop"/);
+      },
+    );
+
+    it("of a gateway that is closed is a refusal to be tried again", async () => {
+      const { post, gateway } = await drive(binding);
+      await gateway.close();
+      const answer = await post(chatPath, bodies[chatPath]());
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get("retry-after")).toBe("1");
+      expect(await errorOf(answer)).toMatchObject({ code: "overloaded" });
+    });
+  });
+}

@@ -1,0 +1,166 @@
+import { describe, expect, it } from "vitest";
+import type { Binding } from "./binding.ts";
+import { bodies, chatPath, type Driven, drive } from "./drive.ts";
+
+const text = JSON.stringify(bodies[chatPath]());
+const length = `content-length: ${text.length}`;
+const json = "content-type: application/json";
+
+/** A request as lines, and what came back until the host closed the connection. */
+async function exchange(driven: Driven, lines: readonly string[], body = text): Promise<string> {
+  const client = await driven.rawClient();
+  client.send(`${lines.join("\r\n")}\r\n\r\n${body}`);
+  return client.ended();
+}
+
+const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1]);
+const signed = ({ key }: Driven): string => `authorization: Bearer ${key.secret}`;
+
+/** What nobody gets past the gateway's own checks, with no middleware of the host to help. */
+export function describeSecurity(binding: Binding): void {
+  describe("with no middleware of the host", () => {
+    describeTargets(binding);
+    describeContentTypes(binding);
+    describeForwarding(binding);
+    describeSmuggling(binding);
+  });
+}
+
+function describeTargets(binding: Binding): void {
+  const path = `/ai${chatPath}`;
+  it.each([
+    ["the plain path", path, "gateway.test"],
+    ["another host", path, "localhost:1@elsewhere.test"],
+    ["a host with a path", path, "gateway.test/v1/models"],
+    ["an absolute target", `http://elsewhere.test${path}`, "gateway.test"],
+    ["a double slash first", `/${path}`, "gateway.test"],
+    ["a double slash inside", "/ai//v1/chat/completions", "gateway.test"],
+    ["a path parameter", `${path};x=1`, "gateway.test"],
+    ["an encoded slash", "/ai/v1/chat%2fcompletions", "gateway.test"],
+    ["dot segments", "/ai/v1/models/../chat/completions", "gateway.test"],
+    ["encoded dot segments", "/ai/v1/models/%2e%2e/chat/completions", "gateway.test"],
+    ["a slash at the end", `${path}/`, "gateway.test"],
+    ["another case", "/ai/V1/Chat/Completions", "gateway.test"],
+    ["another route in the query", `${path}?/v1/models`, "gateway.test"],
+    ["another route after it", `/ai/v1/models${chatPath}`, "gateway.test"],
+  ])("nobody is let in without a key by %s", async (_name, target, host) => {
+    const driven = await drive(binding);
+    const lines = [`POST ${target} HTTP/1.1`, `host: ${host}`, "connection: close", json, length];
+    const status = statusOf(await exchange(driven, lines));
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(status).toBeLessThan(500);
+    expect(driven.provider.calls).toEqual([]);
+  });
+
+  it.each([
+    "x-middleware-subrequest: middleware:middleware:middleware:middleware:middleware",
+    "x-forwarded-for: 127.0.0.1",
+    "x-original-url: /public",
+    "x-http-method-override: GET",
+    "authorization: Bearer",
+    "authorization: Basic dXNlcjpwYXNz",
+  ])("nobody is let in without a key by %s", async (header) => {
+    const driven = await drive(binding);
+    const path = `POST /ai${chatPath} HTTP/1.1`;
+    const lines = [path, "host: a", "connection: close", json, length, header];
+    expect(statusOf(await exchange(driven, lines))).toBe(401);
+    expect(driven.provider.calls).toEqual([]);
+  });
+
+  it("a key given twice is no key", async () => {
+    const driven = await drive(binding);
+    const path = `POST /ai${chatPath} HTTP/1.1`;
+    const twice = ["authorization: Bearer tg_other", signed(driven)];
+    const lines = [path, "host: a", "connection: close", json, length, ...twice];
+    expect(statusOf(await exchange(driven, lines))).toBe(401);
+    expect(driven.provider.calls).toEqual([]);
+  });
+}
+
+function describeContentTypes(binding: Binding): void {
+  const line = `POST /ai${chatPath} HTTP/1.1`;
+  it.each([
+    ["application/json", [json], 200],
+    ["APPLICATION/JSON", ["content-type: APPLICATION/JSON"], 200],
+    ["a parameter", ["content-type: application/json; charset=utf-8"], 200],
+    ["a tab and more", ["content-type: application/json\ta"], 415],
+    ["text", ["content-type: text/plain"], 415],
+    ["a form", ["content-type: application/x-www-form-urlencoded"], 415],
+    ["another charset", ["content-type: application/json; charset=iso-8859-1"], 415],
+    ["nothing", [], 415],
+  ])("the content type may be JSON alone: %s", async (_name, types, status) => {
+    const driven = await drive(binding);
+    const rest = ["host: a", "connection: close", length, ...types];
+    expect(statusOf(await exchange(driven, [line, ...rest, signed(driven)]))).toBe(status);
+    expect(driven.provider.calls).toHaveLength(status === 200 ? 1 : 0);
+    const anonymous = statusOf(await exchange(driven, [line, ...rest]));
+    expect([401, 415]).toContain(anonymous);
+  });
+
+  it("the content type may not be given twice", async () => {
+    const driven = await drive(binding);
+    const types = ["content-type: text/plain", json];
+    const lines = [line, "host: a", "connection: close", length, ...types, signed(driven)];
+    expect(statusOf(await exchange(driven, lines))).toBe(415);
+    expect(driven.provider.calls).toEqual([]);
+  });
+}
+
+/** Headers that proxies, frameworks and client libraries give a meaning to. */
+const meaningful = [
+  ...["cookie", "forwarded", "proxy-authorization", "x-forwarded-host", "x-forwarded-proto"],
+  ...["x-api-key", "api-key", "openai-organization", "x-stainless-lang", "x-middleware-rewrite"],
+  ...["te", "x-real-ip", "x-original-url", "via", "origin", "referer", "user-agent"],
+];
+
+function describeForwarding(binding: Binding): void {
+  it("no header of the client reaches the provider", async () => {
+    const driven = await drive(binding);
+    for (const name of meaningful) {
+      const line = `POST /ai${chatPath} HTTP/1.1`;
+      const lines = [line, "host: canary.test", "connection: close", json, length, signed(driven)];
+      const answer = await exchange(driven, [...lines, `${name}: canary-of-${name}`]);
+      expect(statusOf(answer), name).toBe(200);
+      expect(answer, name).not.toContain("canary");
+    }
+    expect(driven.provider.calls).toHaveLength(meaningful.length);
+    const { signal: _signal, ...sent } = driven.provider.calls.at(-1) ?? {};
+    expect(JSON.stringify(sent)).not.toContain(driven.key.secret);
+    const everything = driven.provider.calls.map(({ signal: _, ...call }) => call);
+    expect(JSON.stringify(everything)).not.toContain("canary");
+  });
+}
+
+function describeSmuggling(binding: Binding): void {
+  const chunked = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
+  it.each([
+    ["a length beside chunks", [length, "transfer-encoding: chunked"], chunked],
+    ["two lengths", [length, "Content-Length: 3"], text],
+    ["a length that is no number", ["content-length: +5"], text],
+    ["chunks that are not the last encoding", ["transfer-encoding: chunked, identity"], chunked],
+    ["a space before the colon", ["content-length : 5"], text],
+    ["a folded header", [length, "x-folded: a\r\n b"], text],
+    ["a header with a bare line feed", [length, "x-a: b\nx-c: d"], text],
+    ["chunks of no size", ["transfer-encoding: chunked"], "zz\r\n{}\r\n0\r\n\r\n"],
+  ])("a request with %s is refused and its connection closed", async (_name, framing, body) => {
+    const driven = await drive(binding);
+    const line = `POST /ai${chatPath} HTTP/1.1`;
+    const answer = await exchange(
+      driven,
+      [line, "host: a", json, signed(driven), ...framing],
+      body,
+    );
+    expect(statusOf(answer)).toBe(400);
+    expect(answer.split("HTTP/1.1 ")).toHaveLength(2);
+    expect(driven.provider.calls).toEqual([]);
+  });
+
+  it("a request inside the body of another is no request", async () => {
+    const driven = await drive(binding);
+    const inner = [`POST /ai${chatPath} HTTP/1.1`, "host: a", json, length, signed(driven)];
+    const body = `${inner.join("\r\n")}\r\n\r\n${text}`;
+    const outer = ["GET /ai/v1/models HTTP/1.1", "host: a", "connection: close", signed(driven)];
+    await exchange(driven, [...outer, `content-length: ${body.length}`], body);
+    expect(driven.provider.calls).toEqual([]);
+  });
+}

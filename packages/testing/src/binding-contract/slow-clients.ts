@@ -1,0 +1,98 @@
+import { setImmediate } from "node:timers/promises";
+import type { CompletionEvent, Provider } from "@tollgate/core/provider";
+import { describe, expect, it } from "vitest";
+import type { Binding } from "./binding.ts";
+import { bodies, chatPath, drive } from "./drive.ts";
+
+const pieces = 2_000;
+const piece = "x".repeat(16_000);
+
+/** A provider of 32 MB as fast as they are read, which counts what it was asked for. */
+function floodProvider() {
+  const produced = { pieces: 0, ended: Promise.withResolvers<void>() };
+  async function* complete(): AsyncGenerator<readonly CompletionEvent[]> {
+    try {
+      yield [{ type: "request-sent", host: "flood.test", bodySha256: "0".repeat(64) }];
+      yield [{ type: "answer-started" }];
+      while (produced.pieces < pieces) {
+        produced.pieces++;
+        yield [{ type: "text-delta", text: piece }];
+      }
+      yield [
+        { type: "usage", usage: { promptTokens: 1, completionTokens: pieces } },
+        { type: "finish", reason: "stop" },
+      ];
+    } finally {
+      produced.ended.resolve();
+    }
+  }
+  const provider: Provider = {
+    contract: 1,
+    connection: "platform",
+    models: {},
+    problems: [],
+    complete,
+    async close() {},
+  };
+  return { provider, produced };
+}
+
+/** Waits until the producer was not asked for more over many turns of the event loop. */
+async function untilPaused(produced: { readonly pieces: number }): Promise<number> {
+  for (let quiet = 0, last = -1; quiet < 500; quiet++) {
+    if (produced.pieces !== last) {
+      last = produced.pieces;
+      quiet = 0;
+    }
+    await setImmediate();
+  }
+  return produced.pieces;
+}
+
+/** Clients that take their time. */
+export function describeSlowClients(binding: Binding): void {
+  const flood = { ...bodies[chatPath](), model: "flood/some/model", stream: true };
+
+  async function driveFlood(writeStall: number) {
+    const { provider, produced } = floodProvider();
+    const options = { providers: { flood: provider } };
+    const driven = await drive(binding, { writeStall }, options);
+    const client = await driven.rawClient();
+    client.pause();
+    const { secret } = driven.key;
+    const path = `${driven.prefix}${chatPath}`;
+    client.post(flood, { secret, path, headers: ["connection: close"] });
+    return { client, produced, driven };
+  }
+
+  describe("a slow client", () => {
+    it("pauses the provider while it does not read, and gets all when it does", async () => {
+      const { client, produced } = await driveFlood(30_000);
+      const paused = await untilPaused(produced);
+      expect(paused).toBeGreaterThan(0);
+      expect(paused).toBeLessThan(pieces / 2);
+      client.resume();
+      const all = await client.ended();
+      expect(all.split(piece).length - 1).toBe(pieces);
+      expect(all).toContain("data: [DONE]");
+    }, 30_000);
+
+    it("is cut off when it leaves an answer unread for too long", async () => {
+      const { client, produced } = await driveFlood(50);
+      await produced.ended.promise;
+      client.resume();
+      expect(await client.ended()).not.toContain("data: [DONE]");
+    });
+
+    it("keeps nobody waiting, however many trickle their requests", async () => {
+      const driven = await drive(binding);
+      const head = `POST ${driven.prefix}${chatPath} HTTP/1.1\r\nhost: a\r\n`;
+      for (let number = 0; number < 50; number++) {
+        const client = await driven.rawClient();
+        client.send(number % 2 === 0 ? head : `${head}content-length: 100\r\n\r\n{`);
+      }
+      expect((await driven.post(chatPath, bodies[chatPath]())).status).toBe(200);
+      expect(driven.provider.calls).toHaveLength(1);
+    });
+  });
+}
