@@ -1,0 +1,1 @@
+export { type ExpressOptions, type Middleware, tollgate } from "./tollgate.ts";

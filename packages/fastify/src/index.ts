@@ -1,0 +1,1 @@
+export { type TollgateOptions, tollgate } from "./tollgate.ts";

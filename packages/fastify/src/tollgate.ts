@@ -1,0 +1,60 @@
+import { type Gateway, GatewayError, requireGateway } from "@tollgate/core";
+import { type NodeHandlerOptions, requireHandlerOptions, sendAnswer } from "@tollgate/node";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { answerParserErrors } from "./answer-parser-errors.ts";
+import { webRequest } from "./web-request.ts";
+
+/** What `app.register` is given with the plugin. */
+export interface TollgateOptions extends NodeHandlerOptions {
+  readonly gateway: Gateway;
+  /**
+   * Where the gateway is mounted, decoded as Fastify matches paths: `/a b` for `/a%20b`. Without it, the gateway
+   * answers every path that no other route takes.
+   */
+  readonly prefix?: string;
+}
+
+/**
+ * Mounts a gateway on a Fastify app: `await app.register(tollgate, { gateway, prefix: "/ai" })`. It answers everything
+ * below its prefix, in a scope of its own: the hooks of the app run, its body parsers do not, since they let a member
+ * given twice and bytes that are no UTF-8 through. Headers the app has set on the reply are kept; `onSend` hooks do not
+ * see the answer, which goes to the socket as it comes.
+ * @throws GatewayError `invalid_configuration` when it is not given a gateway, `writeStall` is no positive integer, or
+ * the prefix is encoded.
+ */
+export async function tollgate(scope: FastifyInstance, options: TollgateOptions): Promise<void> {
+  const { gateway } = options;
+  requireGateway(gateway, "register(tollgate, { gateway })");
+  const { writeStall } = requireHandlerOptions(options);
+  requireDecoded(scope.prefix);
+
+  const handle = async (incoming: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const request = webRequest(incoming, reply);
+    try {
+      const answer = await gateway.answer(request);
+      reply.hijack();
+      for (const [name, value] of Object.entries(reply.getHeaders()))
+        if (value !== undefined) reply.raw.setHeader(name, value);
+      await sendAnswer(reply.raw, answer, writeStall);
+    } catch (error) {
+      // Nobody is there to be told of a client that left.
+      if (request.signal.aborted) return void reply.hijack();
+      throw error;
+    }
+  };
+
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  scope.setErrorHandler(answerParserErrors);
+  scope.all("/", handle);
+  scope.all("/*", handle);
+}
+
+/** A route that is declared with encoded characters never matches. */
+function requireDecoded(prefix: string): void {
+  if (!prefix.includes("%")) return;
+  throw new GatewayError(
+    "invalid_configuration",
+    `Fastify matches decoded paths: register the prefix ${prefix} with its characters as they are.`,
+  );
+}

@@ -1,0 +1,1 @@
+export { type NextHandlers, toNextHandlers } from "./to-next-handlers.ts";

@@ -1,0 +1,20 @@
+import type { Gateway } from "@tollgate/core";
+import { serve } from "@tollgate/node";
+import { describeBindingContract } from "@tollgate/testing/binding-contract";
+import { toNextHandlers } from "../src/index.ts";
+
+/** Calls the handlers as Next does: one by the method, none for the others, whatever the path. */
+function routeModule(gateway: Gateway) {
+  const handlers = new Map(Object.entries(toNextHandlers(gateway)));
+  return {
+    async fetch(request: Request): Promise<Response> {
+      const handler = handlers.get(request.method);
+      return handler ? handler(request) : new Response(null, { status: 405 });
+    },
+  };
+}
+
+describeBindingContract("next", {
+  serve: (gateway, { writeStall }) =>
+    serve(routeModule(gateway), { port: 0, limits: { writeStall, drain: 1, cutOff: 1 } }),
+});

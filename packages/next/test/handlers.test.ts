@@ -1,0 +1,52 @@
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { toNextHandlers } from "../src/index.ts";
+
+describe("the route handlers", () => {
+  it("answer by what follows the last /v1/, with or without a basePath, and leave the parameters alone", async () => {
+    const { gateway, chat, provider } = await createTestGateway();
+    onTestFinished(() => gateway.close());
+    const { POST } = toNextHandlers(gateway);
+    provider.reply("Hello from a route", { times: 2 });
+    for (const path of ["/ai", "/base/ai"]) {
+      const request = new Request(`http://host.test${path}/v1/chat/completions`, chat());
+      const parameters = { params: Promise.resolve({ path: ["v1", "chat", "completions"] }) };
+      const answer: Response = await Reflect.apply(POST, undefined, [request, parameters]);
+      expect(await answer.text()).toContain("Hello from a route");
+    }
+  });
+
+  it("cancel the provider when Next cancels the stream", async () => {
+    const { gateway, chat, provider } = await createTestGateway();
+    onTestFinished(() => gateway.close());
+    provider.reply({ text: ["first ", "second"] });
+    const held = provider.hold({ afterEvents: 2 });
+    const answer = await toNextHandlers(gateway).POST(chat({ stream: true }));
+    const reader = answer.body?.getReader();
+    const reading = (async () => {
+      while (!(await reader?.read())?.done);
+    })();
+    await held.reached();
+    const [call] = provider.calls;
+    await Promise.all([reader?.cancel(), reading]);
+    expect(call?.signal.aborted).toBe(true);
+  });
+
+  it("refuse a body that was read before, with a reason", async () => {
+    const { gateway, chat, provider } = await createTestGateway();
+    onTestFinished(() => gateway.close());
+    const request = chat();
+    await request.json();
+    const answer = await toNextHandlers(gateway).POST(request);
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain("read before the gateway got it");
+    expect(provider.calls).toEqual([]);
+  });
+
+  it("cannot be made of what is no gateway", () => {
+    const make = () => Reflect.apply(toNextHandlers, undefined, [{ store: null }]);
+    expect(make).toThrow(
+      "toNextHandlers(gateway) needs what createGateway returns, and was given another object.",
+    );
+  });
+});
