@@ -44,6 +44,33 @@ it("is migrated by 4 processes at once: one does, the others wait for it (F45)",
   expect(await store.openStep(stepIntent("first"))).toMatchObject({ opened: true });
 }, 20_000);
 
+it("waits for a migration that runs, and then finds it done (F45)", async () => {
+  const schema = freshSchema();
+  const store = openStore(schema);
+  await withClient(async (client) => {
+    await client.query("BEGIN");
+    const lock = "pg_advisory_xact_lock(hashtextextended($1, 0))";
+    await client.query(`SELECT ${lock}`, [`tollgate migration of ${schema}`]);
+    const migrated = store.migrate();
+    const isWaiting = async (): Promise<boolean> => {
+      // Read in a transaction of its own: within one, the answer would stay the same.
+      const { rows } = await withClient((observer) =>
+        observer.query(
+          `SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND query LIKE $1`,
+          [`%migration of ${schema}%`],
+        ),
+      );
+      return rows.length > 0;
+    };
+    while (!(await isWaiting())) await new Promise((resolve) => setImmediate(resolve));
+    const before = await client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+    expect(before.rows).toHaveLength(0);
+    await client.query("COMMIT");
+    await migrated;
+  });
+  expect(await store.budgets.version()).toBe(0);
+});
+
 it("leaves a schema alone that is current", async () => {
   const schema = freshSchema();
   const store = openStore(schema);
