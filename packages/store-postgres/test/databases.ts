@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { inject, onTestFinished } from "vitest";
-import { type PostgresStoreOptions, postgresStore } from "../src/index.ts";
+import { afterAll, inject, onTestFinished } from "vitest";
+import { postgresStore } from "../src/index.ts";
 
 /** A schema of its own, which goes when the test ends. */
 export function freshSchema(): string {
@@ -12,9 +12,31 @@ export function freshSchema(): string {
   return schema;
 }
 
-/** A store on a fresh schema of the run's server. */
-export function freshStore(options: PostgresStoreOptions = {}) {
-  return postgresStore({ url: inject("postgresUrl") }, { schema: freshSchema(), ...options });
+/** A schema for the tests of one file, one after the other: each finds it migrated and empty. */
+export function sharedSchema(): () => Promise<string> {
+  const schema = `test_${randomBytes(8).toString("hex")}`;
+  afterAll(() => withClient((client) => client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)));
+  return async () => {
+    const store = postgresStore({ url: inject("postgresUrl") }, { schema });
+    await store.migrate();
+    await store.close();
+    await withClient((client) => client.query(emptying(schema)));
+    return schema;
+  };
+}
+
+function emptying(schema: string): string {
+  return `DO $body$
+    DECLARE
+      one RECORD;
+    BEGIN
+      FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = '${schema}'
+        AND tablename NOT IN ('tollgate_schema', 'store_state')
+      LOOP
+        EXECUTE format('DELETE FROM ${schema}.%I', one.tablename);
+      END LOOP;
+      UPDATE ${schema}.store_state SET budgets_version = 0;
+    END $body$`;
 }
 
 /** A connection past the store, closed when `use` is done. */

@@ -4,7 +4,7 @@ import { postgresStore } from "../src/index.ts";
 import { withClient } from "./databases.ts";
 import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 
-const restarts = 3;
+const restarts = 2;
 
 it("loses nothing acknowledged and tears nothing when the server crashes under load (F27, F33)", async () => {
   const server = await startPostgres({ durable: true });
