@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { afterAll, inject, onTestFinished } from "vitest";
+import { afterAll, beforeAll, inject, onTestFinished } from "vitest";
 import { postgresStore } from "../src/index.ts";
 
 /** A schema of its own, which goes when the test ends. */
@@ -15,12 +15,19 @@ export function freshSchema(): string {
 /** A schema for the tests of one file, one after the other: each finds it migrated and empty. */
 export function sharedSchema(): () => Promise<string> {
   const schema = `test_${randomBytes(8).toString("hex")}`;
-  afterAll(() => withClient((client) => client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)));
-  return async () => {
+  const client = new pg.Client(inject("postgresUrl"));
+  beforeAll(async () => {
     const store = postgresStore({ url: inject("postgresUrl") }, { schema });
     await store.migrate();
     await store.close();
-    await withClient((client) => client.query(emptying(schema)));
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+    await client.end();
+  });
+  return async () => {
+    await client.query(emptying(schema));
     return schema;
   };
 }
