@@ -27,6 +27,10 @@ export async function tollgate(scope: FastifyInstance, options: TollgateOptions)
   requireGateway(gateway, "register(tollgate, { gateway })");
   const { writeStall } = requireHandlerOptions(options);
   requireDecoded(scope.prefix);
+  let closing = false;
+  scope.addHook("preClose", async () => {
+    closing = true;
+  });
 
   const handle = async (incoming: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const request = webRequest(incoming, reply);
@@ -36,6 +40,8 @@ export async function tollgate(scope: FastifyInstance, options: TollgateOptions)
       for (const [name, value] of Object.entries(reply.getHeaders()))
         if (value !== undefined) reply.raw.setHeader(name, value);
       await sendAnswer(reply.raw, answer, writeStall);
+      // An app that closes waits for its connections: one whose answer was open then must not stay alive idle.
+      if (closing) incoming.raw.socket.end();
     } catch (error) {
       // Nobody is there to be told of a client that left.
       if (request.signal.aborted) return void reply.hijack();

@@ -1,8 +1,8 @@
 import type { Answer } from "@tollgate/core";
 
-/** Anything that answers a web `Request` with a `Response`. */
+/** Anything that answers a web `Request` with a `Response`: a gateway, a Hono app. */
 export interface FetchHandler {
-  fetch(request: Request): Promise<Response>;
+  fetch(request: Request): Response | Promise<Response>;
 }
 
 /** A handler whose answers can be written without building a `Response` first: what `createGateway` returns. */

@@ -1,0 +1,4 @@
+import { fileURLToPath } from "node:url";
+import { describeServer } from "../../describe-server.ts";
+
+describeServer("hono-app", fileURLToPath(new URL("..", import.meta.url)));

@@ -1,0 +1,49 @@
+import { createGateway, formatUsd } from "@tollgate/core";
+import { memoryStore } from "@tollgate/store-memory";
+import { simProvider } from "@tollgate/testing";
+import OpenAI from "openai";
+
+await using gateway = createGateway({ store: memoryStore(), providers: { sim: simProvider() } });
+const { secret } = await gateway.keys.create({
+  organizationId: "acme",
+  userId: "ada",
+  label: "job",
+});
+
+// No server and no socket: the SDK calls the gateway as it would call `fetch`.
+const client = new OpenAI({
+  baseURL: "http://in-process/v1",
+  apiKey: secret,
+  fetch: gateway.fetch,
+});
+const model = "sim/tollgate/echo";
+
+const weather = client.chat.completions.runTools({
+  model,
+  messages: [{ role: "user", content: "What is the weather in Paris?" }],
+  tools: [
+    {
+      type: "function",
+      function: {
+        name: "get_weather",
+        description: "The weather of a city",
+        parameters: {
+          type: "object",
+          properties: { city: { type: "string" } },
+          required: ["city"],
+        },
+        function: () => "18 degrees",
+      },
+    },
+  ],
+});
+console.log(await weather.finalContent());
+
+const stream = client.responses.stream({ model, input: "Good morning" });
+for await (const event of stream)
+  if (event.type === "response.output_text.delta") process.stdout.write(event.delta);
+console.log();
+
+const { data } = await gateway.activity.list({ organizationId: "acme" });
+const total = data.reduce((sum, { costNanoUsd }) => sum + (costNanoUsd ?? 0), 0);
+console.log(`${data.length} calls, ${formatUsd(total)}`);

@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+const longestStartMs = 20_000;
+
+/** An example that listens, in a process of its own. */
+export interface RunningExample {
+  readonly url: string;
+  /** The key it has printed. */
+  readonly secret: string;
+  /** Asks it to stop, as a supervisor would; its exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** Starts what `npm start` starts in a folder, on a free port. */
+export function startExample(folder: string): ChildProcess {
+  const manifest = JSON.parse(readFileSync(`${folder}/package.json`, "utf8")) as {
+    readonly scripts: { readonly start: string };
+  };
+  const [command = "", ...words] = manifest.scripts.start.split(" ");
+  return spawn(command, words, {
+    cwd: folder,
+    env: { ...process.env, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+}
+
+/** Starts an example that listens, and waits until it says where. */
+export async function runServer(folder: string): Promise<RunningExample> {
+  const child = startExample(folder);
+  const expired = setTimeout(() => child.kill("SIGKILL"), longestStartMs);
+  const printed = await firstLine(child);
+  clearTimeout(expired);
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0];
+  const secret = /\btg_[0-9A-Za-z]{49}\b/.exec(printed)?.[0];
+  if (url === undefined || secret === undefined) throw new Error(`it printed: ${printed}`);
+  return {
+    url,
+    secret,
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) {
+        const exited = once(child, "exit");
+        child.kill("SIGTERM");
+        await exited;
+      }
+      return child.exitCode;
+    },
+  };
+}
+
+async function firstLine({ stdout }: ChildProcess): Promise<string> {
+  if (stdout === null) throw new Error("it has no output");
+  for await (const line of createInterface({ input: stdout })) return line;
+  throw new Error("it ended before it printed anything");
+}
