@@ -4,22 +4,25 @@ import type { SourceFile } from "./source-file.ts";
 
 type Read = (path: string) => SourceFile;
 
-/** A name that a file exports, with the docstring of its declaration ("" when it has none). */
-interface Documented {
-  readonly name: string;
-  readonly path: string;
+/** A declaration as it stands in its file: several statements when it has overloads. */
+interface Declared {
+  /** Without stars, with tags; "" when there is no docstring. */
   readonly documentation: string;
+  readonly file: SourceFile;
+  readonly statements: readonly ESTree.Node[];
 }
 
-/** The JSDoc text that ends right before a node, without stars and tags. */
+/** A name that a door exports, with its declaration. */
+export interface Documented extends Declared {
+  readonly name: string;
+}
+
+/** The JSDoc text that ends right before a node, without stars. */
 function documentationBefore(file: SourceFile, node: { readonly start: number }): string {
   const comment = file.comments.findLast(({ end }) => end <= node.start);
   if (comment?.type !== "Block" || !comment.value.startsWith("*")) return "";
   if (file.text.slice(comment.end, node.start).trim() !== "") return "";
-  return comment.value
-    .replace(/^\s*\*+ ?/gm, "")
-    .replace(/(^|\s)@\w[\s\S]*$/, "")
-    .trim();
+  return comment.value.replace(/^\s*\*+ ?/gm, "").trim();
 }
 
 function declaredNames(declaration: ESTree.Declaration): readonly string[] {
@@ -32,14 +35,20 @@ function declaredNames(declaration: ESTree.Declaration): readonly string[] {
 }
 
 /** Top-level declarations by name; the first documented one of several overloads wins. */
-function declarations(file: SourceFile): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
+function declarations(file: SourceFile): ReadonlyMap<string, Declared> {
+  const found = new Map<string, Declared>();
   for (const statement of file.program.body) {
     const declaration =
       statement.type === "ExportNamedDeclaration" ? statement.declaration : statement;
-    if (declaration === null || !/Declaration$/.test(declaration.type)) continue;
+    if (declaration === null || !/(Declaration|TSDeclareFunction)$/.test(declaration.type))
+      continue;
     for (const name of declaredNames(declaration as ESTree.Declaration)) {
-      found.set(name, found.get(name) || documentationBefore(file, statement));
+      const before = found.get(name);
+      found.set(name, {
+        documentation: before?.documentation || documentationBefore(file, statement),
+        file,
+        statements: [...(before?.statements ?? []), statement],
+      });
     }
   }
   return found;
@@ -74,9 +83,7 @@ function ofSpecifier(
   const local = nameOf(specifier.local);
   const name = nameOf(specifier.exported);
   const own = declarations(file).get(local);
-  if (statement.source === null && own !== undefined) {
-    return [{ name, path: file.path, documentation: own }];
-  }
+  if (statement.source === null && own !== undefined) return [{ name, ...own }];
   const [from, original] =
     statement.source === null
       ? (importedFrom(file, local) ?? ["", ""])
@@ -86,7 +93,8 @@ function ofSpecifier(
     .map((documented) => ({ ...documented, name }));
 }
 
-function exportedNames(file: SourceFile, read: Read): readonly Documented[] {
+/** Every name that a file exports from this package, in its order. */
+export function exportedNames(file: SourceFile, read: Read): readonly Documented[] {
   const own = declarations(file);
   return file.program.body.flatMap((statement): readonly Documented[] => {
     if (statement.type === "ExportAllDeclaration") {
@@ -94,28 +102,29 @@ function exportedNames(file: SourceFile, read: Read): readonly Documented[] {
     }
     if (statement.type === "ExportDefaultDeclaration") {
       const documentation = documentationBefore(file, statement);
-      return [{ name: "default", path: file.path, documentation }];
+      return [{ name: "default", documentation, file, statements: [statement] }];
     }
     if (statement.type !== "ExportNamedDeclaration") return [];
     if (statement.declaration === null) {
       return statement.specifiers.flatMap((one) => ofSpecifier(file, statement, one, read));
     }
-    return declaredNames(statement.declaration).map((name) => ({
-      name,
-      path: file.path,
-      documentation: own.get(name) ?? "",
-    }));
+    return declaredNames(statement.declaration).flatMap((name) => {
+      const declared = own.get(name);
+      return declared?.statements[0] === statement ? [{ name, ...declared }] : [];
+    });
   });
 }
 
-const isSentence = (text: string): boolean =>
-  text.split(/\s+/).length >= 3 && /[.!?:](\s|$)/.test(text);
+function isSentence(documentation: string): boolean {
+  const text = documentation.replace(/(^|\s)@\w[\s\S]*$/, "").trim();
+  return text.split(/\s+/).length >= 3 && /[.!?:](\s|$)/.test(text);
+}
 
 /** The exported names of a door that have no sentence of documentation where they are declared. */
 export const undocumented = (door: SourceFile, read: Read): readonly string[] =>
   exportedNames(door, read)
     .filter(({ documentation }) => !isSentence(documentation))
-    .map(({ name, path }) => `${door.path} exports ${name} without a docstring (${path})`);
+    .map(({ name, file }) => `${door.path} exports ${name} without a docstring (${file.path})`);
 
 /** Every name that a door exports, from this package. */
 export const doorNames = (door: SourceFile, read: Read): readonly string[] =>

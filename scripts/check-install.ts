@@ -1,0 +1,112 @@
+// Tries the packages as their users get them: packed, and installed into an empty project outside of
+// this checkout. `npm run check:install` takes one pair of Node and TypeScript, `-- --matrix` every one.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { snippets } from "../packages/house/src/markdown-snippets.ts";
+import { coreSizeProblems, measureCore } from "./install/core-size.ts";
+import { compiled, createEmptyProject, specifiers } from "./install/empty-project.ts";
+import { everyNode, everyTypescript, newestTypescript, thisNode } from "./install/matrix.ts";
+import { packPackages, type Tarball } from "./install/pack-packages.ts";
+
+const counts = { passed: 0, failed: 0 };
+
+function check(name: string, run: () => void): void {
+  try {
+    run();
+    counts.passed++;
+    console.log(`ok: ${name}`);
+  } catch (error) {
+    counts.failed++;
+    const output = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
+    console.error(`FAILED: ${name}\n${error instanceof Error ? error.message : error}\n${output}`);
+  }
+}
+
+function requireNone(problems: readonly string[]): void {
+  if (problems.length > 0) throw new Error(problems.join("\n"));
+}
+
+/** What everybody who installs a package should find in it, and what nobody should. */
+const contentProblems = ({ manifest, files }: Tarball): readonly string[] => [
+  ...["LICENSE", "README.md", "package.json"]
+    .filter((file) => !files.includes(file))
+    .map((file) => `${manifest.name} comes without ${file}`),
+  ...files
+    .filter((file) => /\.test(-d)?\.|^test\/|tsbuildinfo/.test(file))
+    .map((file) => `${manifest.name} comes with ${file}`),
+];
+
+function printCoreSize(directory: string, core: Tarball): void {
+  const size = measureCore(directory, core);
+  console.log(`@tollgate/core: ${size.unpackedBytes} bytes unpacked, ${size.packedBytes} packed`);
+  console.log(`@tollgate/core: ${size.gzipBytes} bytes of JavaScript, gzipped`);
+  console.log(`@tollgate/core: ${size.importMs.toFixed(0)} ms to import (median)`);
+  requireNone(coreSizeProblems(size));
+}
+
+/** One file per snippet of the README, and one that imports every door. */
+function sourcesOf(packages: readonly Tarball[]): ReadonlyMap<string, string> {
+  const blocks = snippets(readFileSync("README.md", "utf8")).filter(
+    ({ language }) => language === "ts",
+  );
+  const sources = new Map(
+    blocks.map(({ line, code }) => [`readme-${line}.ts`, `${code}\nexport {};\n`]),
+  );
+  const everyDoor = specifiers(packages).map(
+    (door, index) => `import * as door${index} from "${door}";\nif (!door${index}) throw 0;`,
+  );
+  return sources.set("every-door.ts", everyDoor.join("\n"));
+}
+
+function checkEverything(folder: string, matrix: boolean): void {
+  const nodes = matrix ? everyNode : thisNode;
+  const compilers = matrix ? everyTypescript : newestTypescript;
+  const packages = packPackages(".", folder);
+  for (const tarball of packages) {
+    check(`${tarball.manifest.name} is complete`, () => requireNone(contentProblems(tarball)));
+  }
+  const project = createEmptyProject(join(folder, "project"), packages, [...nodes, ...compilers]);
+  const sources = sourcesOf(packages);
+  for (const [name, text] of sources) project.write(name, text);
+
+  for (const typescript of compilers) {
+    check(`types resolve as bundlers do, ${typescript.name}`, () =>
+      project.compile(typescript, "bundler"),
+    );
+    check(`types resolve, ${typescript.name}`, () => project.compile(typescript, "nodenext"));
+    for (const node of nodes) {
+      for (const name of sources.keys()) {
+        check(`${name}, ${typescript.name}, ${node.name}`, () => {
+          project.run(node, [compiled(typescript, name)]);
+        });
+      }
+    }
+  }
+  for (const node of nodes) {
+    check(`tollgate keys, ${node.name}`, () => {
+      const words = ["node_modules/tollgate/bin/tollgate.js", "keys"];
+      const who = ["--organization", "acme", "--user", "ada", "--label", node.name];
+      project.run(node, [...words, "create", ...who]);
+      const listed = project.run(node, [...words, "list", "--organization", "acme", "--json"]);
+      if (!listed.includes(node.name)) throw new Error(`the key is not listed: ${listed}`);
+    });
+  }
+  const core = packages.find(({ manifest }) => manifest.name === "@tollgate/core");
+  check("the size of @tollgate/core is in bounds", () => {
+    if (core === undefined) throw new Error("there is no @tollgate/core");
+    printCoreSize(project.directory, core);
+  });
+}
+
+const { values } = parseArgs({ options: { matrix: { type: "boolean", default: false } } });
+const folder = mkdtempSync(join(tmpdir(), "tollgate-install-"));
+mkdirSync(join(folder, "project"));
+try {
+  checkEverything(folder, values.matrix);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+process.exitCode = counts.failed > 0 ? 1 : 0;

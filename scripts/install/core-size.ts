@@ -1,0 +1,55 @@
+import { execFileSync } from "node:child_process";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Tarball } from "./pack-packages.ts";
+
+/** What `@tollgate/core` costs the one who installs it. */
+export interface CoreSize {
+  readonly unpackedBytes: number;
+  readonly packedBytes: number;
+  /** All of its JavaScript, as one gzip stream. */
+  readonly gzipBytes: number;
+  /** Of a fresh process, once the files are in the system's cache. Shown, not bounded: machines differ. */
+  readonly importMs: number;
+}
+
+/** Room to grow by a quarter; raise a bound together with what makes it necessary. */
+const bounds = { unpackedBytes: 1_600_000, packedBytes: 400_000, gzipBytes: 100_000 } as const;
+
+const imports = 7;
+
+function importMs(directory: string): number {
+  const program =
+    'const from = performance.now(); await import("@tollgate/core"); console.log(performance.now() - from);';
+  const times = Array.from({ length: imports }, () =>
+    Number(
+      execFileSync(process.execPath, ["--input-type=module", "--eval", program], {
+        cwd: directory,
+        encoding: "utf8",
+        timeout: 20_000,
+      }),
+    ),
+  ).sort((a, b) => a - b);
+  return times[Math.floor(imports / 2)] ?? Number.NaN;
+}
+
+/** Measures core where it is installed. */
+export function measureCore(directory: string, core: Tarball): CoreSize {
+  const installed = join(directory, "node_modules", "@tollgate", "core", "dist");
+  const code = globSync("**/*.js", { cwd: installed })
+    .sort()
+    .map((path) => readFileSync(join(installed, path)));
+  return {
+    unpackedBytes: core.unpackedBytes,
+    packedBytes: core.packedBytes,
+    gzipBytes: gzipSync(Buffer.concat(code)).byteLength,
+    importMs: importMs(directory),
+  };
+}
+
+/** The bounds that a size is over. */
+export const coreSizeProblems = (size: CoreSize): readonly string[] =>
+  (Object.keys(bounds) as (keyof typeof bounds)[])
+    .filter((name) => !(size[name] <= bounds[name]))
+    .map((name) => `${name} is ${size[name]}, over its bound of ${bounds[name]}`);

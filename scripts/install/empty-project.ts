@@ -1,0 +1,101 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Tool } from "./matrix.ts";
+import type { Tarball } from "./pack-packages.ts";
+import { runNpm } from "./run-npm.ts";
+
+const longestRunMs = 120_000;
+/** Peers that no door needs to load or to be typed, and that are large or want a compiler. */
+const leftOut = new Set(["next", "better-sqlite3"]);
+
+/** A project that has nothing but the packed packages, their peers and the tools that try them. */
+export interface EmptyProject {
+  readonly directory: string;
+  /** Writes a source file. */
+  write(name: string, text: string): void;
+  /** Compiles every source file into `out-<alias>`, checking declarations, too. @throws Error with what the compiler said */
+  compile(typescript: Tool, resolution: "nodenext" | "bundler"): void;
+  /** Runs a program of node_modules/.bin or a compiled file; what it printed. @throws Error when it fails */
+  run(node: Tool, words: readonly string[]): string;
+}
+
+export const compiled = (typescript: Tool, name: string): string =>
+  `out-${typescript.alias}/${name.replace(/\.ts$/, ".js")}`;
+
+/** The specifiers of every door: `@tollgate/core/policy`. */
+export const specifiers = (packages: readonly Tarball[]): readonly string[] =>
+  packages.flatMap(({ manifest }) =>
+    Object.entries(manifest.exports ?? {})
+      .filter(([, entry]) => typeof entry !== "string")
+      .map(([door]) => manifest.name + door.slice(1)),
+  );
+
+function manifestOf(packages: readonly Tarball[], tools: readonly Tool[]): string {
+  const peers = packages.flatMap(({ manifest }) => Object.entries(manifest.peerDependencies ?? {}));
+  return JSON.stringify({
+    name: "empty-project",
+    private: true,
+    type: "module",
+    dependencies: Object.fromEntries([
+      ...peers.filter(([name]) => !leftOut.has(name)),
+      ...packages.map(({ manifest, path }) => [manifest.name, `file:${path}`]),
+      ["@types/node", "^24.19.2"],
+      // Named by the declarations of @ai-sdk/provider, which does not bring them along.
+      ["@types/json-schema", "^7.0.15"],
+      ...tools.flatMap(({ alias, request }) => (alias === null ? [] : [[alias, request]])),
+    ]),
+  });
+}
+
+function execute(directory: string, command: string, words: readonly string[]): string {
+  return execFileSync(command, words, {
+    cwd: directory,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: longestRunMs,
+  });
+}
+
+/** Installs packed packages into an empty folder. @throws Error when npm fails */
+export function createEmptyProject(
+  directory: string,
+  packages: readonly Tarball[],
+  tools: readonly Tool[],
+): EmptyProject {
+  const at = (...path: readonly string[]) => join(directory, ...path);
+  mkdirSync(at("src"), { recursive: true });
+  writeFileSync(at("package.json"), manifestOf(packages, tools));
+  runNpm(directory, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error");
+  const nodeOf = ({ alias }: Tool) =>
+    alias === null ? process.execPath : at("node_modules", alias, "bin", "node");
+  return {
+    directory,
+    write: (name, text) => writeFileSync(at("src", name), text),
+    compile(typescript, resolution) {
+      const file = at(`tsconfig.${typescript.alias}.${resolution}.json`);
+      writeFileSync(
+        file,
+        JSON.stringify({
+          compilerOptions: {
+            target: "es2022",
+            lib: ["es2024", "esnext.disposable"],
+            types: ["node"],
+            module: resolution === "nodenext" ? "nodenext" : "preserve",
+            moduleResolution: resolution,
+            strict: true,
+            skipLibCheck: false,
+            rootDir: "src",
+            ...(resolution === "nodenext"
+              ? { outDir: `out-${typescript.alias}` }
+              : { noEmit: true }),
+          },
+          include: ["src"],
+        }),
+      );
+      const compiler = at("node_modules", typescript.alias ?? "typescript", "bin", "tsc");
+      execute(directory, process.execPath, [compiler, "-p", file]);
+    },
+    run: (node, words) => execute(directory, nodeOf(node), words),
+  };
+}

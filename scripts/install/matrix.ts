@@ -1,0 +1,31 @@
+/** A Node that runs, or a TypeScript that compiles, in the empty project. */
+export interface Tool {
+  /** What the report calls it: `node 24.21.0`. */
+  readonly name: string;
+  /** The folder it has in the project's node_modules; null when it is the Node that runs this script. */
+  readonly alias: string | null;
+  /** What package.json asks for under that alias. */
+  readonly request: string;
+}
+
+const node = (version: string): Tool => ({
+  name: `node ${version}`,
+  alias: `node-${version}`,
+  request: `npm:node-${process.platform === "win32" ? "win" : process.platform}-${process.arch}@${version}`,
+});
+
+const typescript = (version: string): Tool => ({
+  name: `typescript ${version}`,
+  alias: `typescript-${version}`,
+  request: `npm:typescript@${version}`,
+});
+
+/** Every Node and TypeScript that the packages are promised to work with. */
+export const everyNode: readonly Tool[] = ["22.22.3", "24", "26"].map(node);
+export const everyTypescript: readonly Tool[] = ["5.9", "6", "7"].map(typescript);
+
+/** What one pair is enough for: the Node of this checkout and the newest TypeScript. */
+export const thisNode: readonly Tool[] = [
+  { name: `node ${process.versions.node}`, alias: null, request: "" },
+];
+export const newestTypescript: readonly Tool[] = everyTypescript.slice(-1);

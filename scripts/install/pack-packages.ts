@@ -1,0 +1,48 @@
+import { join, resolve } from "node:path";
+import { publishedPackages, type Workspace } from "../workspaces.ts";
+import { runNpm } from "./run-npm.ts";
+
+/** A package as the registry would get it. */
+export interface Tarball extends Workspace {
+  /** Absolute path of the .tgz file. */
+  readonly path: string;
+  readonly packedBytes: number;
+  readonly unpackedBytes: number;
+  /** Paths inside the package: `dist/index.js`. */
+  readonly files: readonly string[];
+}
+
+/** What `npm pack --json` prints of a package. */
+interface Packed {
+  readonly name: string;
+  readonly filename: string;
+  readonly size: number;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+/** Packs every published package of a built checkout into a folder. @throws Error when npm packs another set. */
+export function packPackages(root: string, folder: string): readonly Tarball[] {
+  const packages = publishedPackages(root);
+  const printed = runNpm(
+    root,
+    "pack",
+    ...packages.map(({ directory }) => `./${directory}`),
+    "--json",
+    "--ignore-scripts",
+    `--pack-destination=${folder}`,
+  );
+  const packed = JSON.parse(printed) as readonly Packed[];
+  return packages.map((at) => {
+    const found = packed.find(({ name }) => name === at.manifest.name);
+    if (found === undefined) throw new Error(`npm packed no ${at.manifest.name}`);
+    const { filename, size, unpackedSize, files } = found;
+    return {
+      ...at,
+      path: resolve(join(folder, filename)),
+      packedBytes: size,
+      unpackedBytes: unpackedSize,
+      files: files.map(({ path }) => path),
+    };
+  });
+}

@@ -1,0 +1,53 @@
+// Writes what follows from the packages themselves: the API reference from their docstrings, and the
+// README and LICENSE that each one takes to the registry. `npm run docs:api`; a test keeps them current.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { apiPage } from "../packages/house/src/api-page.ts";
+import { readSource, type SourceFile } from "../packages/house/src/source-file.ts";
+import { publishedPackages, type Workspace } from "./workspaces.ts";
+
+type Read = (path: string) => SourceFile;
+
+function peers({ manifest }: Workspace): string {
+  const all = Object.entries(manifest.peerDependencies ?? {});
+  if (all.length === 0) return "";
+  return `Beside it, where they are used:  ${all.map(([name, range]) => `\`${name}\` ${range}`).join(", ")}.\n\n`;
+}
+
+function readme(at: Workspace): string {
+  const { name, description, engines, exports = {} } = at.manifest;
+  const doors = Object.keys(exports)
+    .filter((door) => door !== "./package.json")
+    .map((door) => `\`${name}${door.slice(1)}\``);
+  return `# ${name}
+
+${description}. A package of Tollgate, the model gateway you embed: one governed path for every model call.
+
+\`\`\`
+npm install ${name}
+\`\`\`
+
+${peers(at)}Import it from ${doors.join(", ")}: ES modules with types, every export with a docstring.
+It needs Node \`${engines?.["node"]}\`. MIT licence.
+`;
+}
+
+/** The text of each page that follows from the packages, by its path from the root. */
+export function packagePages(root: string): ReadonlyMap<string, string> {
+  const read: Read = (path) => readSource(root, path);
+  const license = readFileSync(`${root}/LICENSE`, "utf8");
+  return new Map(
+    publishedPackages(root).flatMap((at) => [
+      [`docs/reference/api/${basename(at.directory)}.md`, apiPage(at, read)],
+      [`${at.directory}/README.md`, readme(at)],
+      [`${at.directory}/LICENSE`, license],
+    ]),
+  );
+}
+
+if (import.meta.main) {
+  for (const [path, text] of packagePages(".")) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
+}
