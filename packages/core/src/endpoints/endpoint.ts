@@ -1,4 +1,5 @@
 import type { Caller } from "../domain/caller.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import { bearerToken } from "../http/headers.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
@@ -32,6 +33,8 @@ export async function asCaller<Result>(
   try {
     return await run(caller);
   } catch (error) {
+    // A store that cannot write this request's record would only be waited for once more.
+    if (error instanceof GatewayError && error.code === "evidence_unavailable") throw error;
     await durable(authenticator.authenticateFresh(token));
     throw error;
   }

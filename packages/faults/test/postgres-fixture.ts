@@ -1,0 +1,66 @@
+import { randomBytes } from "node:crypto";
+import { type PostgresPool, postgresStore } from "@tollgate/store-postgres";
+import pg from "pg";
+import { inject, onTestFinished } from "vitest";
+import type { Product, ProductOptions } from "../src/product.ts";
+import { type TcpProxy, tcpProxy } from "../src/tcp-proxy.ts";
+import { product } from "./fixture.ts";
+
+type Script = Parameters<typeof product>[0];
+
+export const freshSchema = (): string => `faults_${randomBytes(6).toString("hex")}`;
+
+/** A product on a schema of its own. */
+export function productOn(
+  url: string,
+  script: Script,
+  options: ProductOptions = {},
+): Promise<Product> {
+  const schema = freshSchema();
+  return product(script, { store: () => postgresStore({ url }, { schema }), ...options });
+}
+
+/** A product whose pool the test holds as well; `around` may stand between the store and the pool. */
+export async function productOnPool(
+  script: Script,
+  { most = 10, around = (pool) => pool }: PoolOptions = {},
+): Promise<{ readonly of: Product; readonly pool: pg.Pool }> {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: most });
+  onTestFinished(() => pool.end());
+  const schema = freshSchema();
+  const of = await product(script, {
+    store: () => postgresStore({ pool: around(pool) }, { schema }),
+  });
+  return { of, pool };
+}
+
+interface PoolOptions {
+  readonly most?: number;
+  readonly around?: (pool: PostgresPool) => PostgresPool;
+}
+
+/** A product that reaches its database by a way that can be broken. */
+export async function productByProxy(
+  script: Script,
+): Promise<{ readonly of: Product; readonly proxy: TcpProxy }> {
+  const { url, proxy } = await proxied();
+  return { of: await productOn(url, script), proxy };
+}
+
+/** A way to the run's server that can be broken. */
+export async function proxied(): Promise<{ readonly url: string; readonly proxy: TcpProxy }> {
+  const address = new URL(inject("postgresUrl"));
+  const proxy = await tcpProxy(Number(address.port));
+  onTestFinished(() => proxy.close());
+  address.port = String(proxy.port);
+  return { url: address.href, proxy };
+}
+
+/** Runs statements past the store. */
+export async function directly(url: string, ...statements: readonly string[]): Promise<void> {
+  const client = new pg.Client(url);
+  client.on("error", () => {});
+  await client.connect();
+  for (const statement of statements) await client.query(statement);
+  await client.end();
+}
