@@ -26,11 +26,17 @@ const exportsStore = (at: Workspace): boolean =>
 const stores = published.filter(
   (at) => at.directory.startsWith("packages/store-") && exportsStore(at),
 );
+const bindings = everyWorkspace().filter(({ directory }) =>
+  /^packages\/(node|express|fastify|next)$|\/hono-app$/.test(directory),
+);
 const providers = published.filter((at) => at.directory.startsWith("packages/provider-"));
 
 const suites = [
   ["describeStoreContract", /^@tollgate\/testing\/store-contract$/],
   ["describeProviderContract", /^@tollgate\/testing\/provider-contract$/],
+  ["describeBindingContract", /^@tollgate\/testing\/binding-contract$/],
+  // What the examples that serve a gateway have in common.
+  ["describeServer", /\/describe-server\.ts$/],
 ] as const;
 
 const runs = ({ directory }: Workspace, [suite, door]: (typeof suites)[number]): boolean =>
@@ -90,6 +96,13 @@ describe("conformance suites", () => {
     expect(providers.length).toBeGreaterThan(0);
     for (const at of providers) {
       expect(runs(at, suites[1]), at.directory).toBe(true);
+    }
+  });
+
+  it("are run by every binding", () => {
+    expect(bindings).toHaveLength(5);
+    for (const at of bindings) {
+      expect(runs(at, suites[2]), at.directory).toBe(true);
     }
   });
 

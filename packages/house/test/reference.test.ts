@@ -46,7 +46,7 @@ describe("docs/reference/configuration.md", () => {
     ["A model", "core/src/contracts/provider.ts", "ModelConfiguration"],
     ["openaiCompatible", "provider-openai/src/options.ts", "OpenaiCompatibleOptions"],
     ["catalogPrices", "prices/src/catalog-prices.ts", "CatalogPricesOptions"],
-    ["toNodeHandler", "node/src/node-handler.ts", "NodeHandlerOptions"],
+    ["toNodeHandler", "node/src/handler-options.ts", "NodeHandlerOptions"],
     ["serve", "node/src/serve.ts", "ServeOptions"],
     ["serve", "node/src/server-limits.ts", "ServerLimits"],
   ])("has under %s every member of %s, %s", (heading, file, name) => {
