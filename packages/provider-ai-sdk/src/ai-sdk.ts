@@ -54,9 +54,9 @@ export function aiSdk(
       const { request, stream } = call;
       const settings = settingsOf(request, options.providerOptions?.(request) ?? {});
       const question = { messages: request.messages, settings, stream, signal: running.signal };
-      const target = { name: modelName(call.model), question };
+      const target = { name: modelName(call.model), question, clock };
       const batches = connects(source)
-        ? askGoverned(source, { ...target, options, call, agent, clock })
+        ? askGoverned(source, { ...target, options, call, agent })
         : askDirectly(source, target);
       for await (const batch of batches) {
         sent = true;

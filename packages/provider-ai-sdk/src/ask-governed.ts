@@ -36,7 +36,7 @@ export async function* askGoverned(
     yield [{ type: "request-sent", ...outgoing }];
     signal.throwIfAborted();
     exchange.release();
-    yield* readAnswer(asked, signal);
+    yield* readAnswer(asked, { signal, clock });
   } catch (thrown) {
     throw exchange.failure() ?? thrown;
   } finally {

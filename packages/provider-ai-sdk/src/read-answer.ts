@@ -1,14 +1,23 @@
-import type { CompletionEvent } from "@tollgate/core/provider";
+import type { Clock, CompletionEvent } from "@tollgate/core/provider";
 import { createAnswer } from "./answer.ts";
 import type { Part } from "./ask.ts";
 import { invalidAnswer } from "./failures.ts";
 import { untilAborted } from "./until-aborted.ts";
 
+export interface ReadOptions {
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+// How long the end of a stream is awaited after the model stopped.
+const patienceMs = 2_000;
+
 /** Reads an answer as events: the parts as they come, until the model stopped. */
 export async function* readAnswer(
   asked: Promise<AsyncIterator<Part>>,
-  signal: AbortSignal,
+  options: ReadOptions,
 ): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+  const { signal } = options;
   const parts = await untilAborted(signal, () => asked);
   const answer = createAnswer();
   try {
@@ -20,8 +29,23 @@ export async function* readAnswer(
       answer.add(next.value, events);
       if (events.length > 0) yield events;
     }
+    await drain(parts, options);
   } finally {
-    // Not awaited: the call's own signal has closed what a slow iterator would still hold.
+    // Not awaited: the call's own signal closes what a slow iterator still holds.
     void parts.return?.().catch(() => {});
+  }
+}
+
+/** Nothing that matters comes any more, but a connection is kept for the next call only when its answer has ended. */
+async function drain(parts: AsyncIterator<Part>, { signal, clock }: ReadOptions): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const cancelPatience = clock.after(patienceMs, over.resolve);
+  const ended = async (): Promise<void> => {
+    for (let next = await parts.next(); next.done !== true; next = await parts.next());
+  };
+  try {
+    await untilAborted(signal, () => Promise.race([ended().catch(() => {}), over.promise]));
+  } finally {
+    cancelPatience();
   }
 }

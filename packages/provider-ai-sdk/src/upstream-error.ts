@@ -1,4 +1,4 @@
-import { APICallError, JSONParseError, TypeValidationError } from "@ai-sdk/provider";
+import { JSONParseError, TypeValidationError } from "@ai-sdk/provider";
 import { ProviderError } from "@tollgate/core/provider";
 import { invalidAnswer, transportFailure } from "./failures.ts";
 import { retryAfterMs } from "./retry-after.ts";
@@ -31,13 +31,13 @@ export function errorWithin(error: unknown, written: boolean): ProviderError {
   if (error instanceof ProviderError) return error;
   if (JSONParseError.isInstance(error) || TypeValidationError.isInstance(error))
     return invalidAnswer("invalid_event", "The provider sent an event that cannot be read.");
-  const status = APICallError.isInstance(error) ? (error.statusCode ?? 200) : 200;
+  const status = member(error, "statusCode");
   return (
     transportFailure(error) ??
     new ProviderError("The provider reported an error instead of completing its answer.", {
       reason: "upstream_error",
       delivery: written ? "unknown" : "answered",
-      status: written ? 200 : status,
+      status: written || typeof status !== "number" ? 200 : status,
       code: codeOf({ error }),
     })
   );

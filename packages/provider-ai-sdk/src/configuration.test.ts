@@ -1,0 +1,54 @@
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { MockLanguageModelV4 } from "ai/test";
+import { describe, expect, it } from "vitest";
+import { problemsOf } from "./configuration.ts";
+import type { AiSdkOptions, Connect } from "./options.ts";
+
+const connect: Connect = ({ fetch, credential }) => createAnthropic({ apiKey: credential, fetch });
+const model = new MockLanguageModelV4();
+
+/** As JavaScript would call it. */
+const problems = (source: unknown, options: unknown = {}): readonly string[] =>
+  Reflect.apply(problemsOf, undefined, [source, options]);
+
+describe("the configuration", () => {
+  it("takes a language model, a provider of the AI SDK and a function", () => {
+    for (const source of [model, createAnthropic({ apiKey: "sk-1" }), connect])
+      expect(problems(source, { models: { "a/b": { input: "0.25" } } })).toEqual([]);
+    const customer: AiSdkOptions = { connection: "customer", hosts: ["api.anthropic.com"] };
+    expect(problemsOf(connect, customer)).toEqual([]);
+  });
+
+  it.each([undefined, null, "anthropic/claude", 7, {}])("refuses %s as a model", (source) => {
+    expect(problems(source)).toEqual([expect.stringContaining("aiSdk takes")]);
+  });
+
+  it("refuses models of a version it does not know", () => {
+    const older = { specificationVersion: "v2", doGenerate() {}, doStream() {} };
+    expect(problems(older)).toEqual([expect.stringContaining("v3 or v4")]);
+  });
+
+  it("refuses what only the function form can keep", () => {
+    expect(problems(model, { connection: "customer", hosts: ["a"] })).toEqual([
+      expect.stringContaining("a customer-owned connection needs the form"),
+      expect.stringContaining("hosts needs the form"),
+    ]);
+    expect(problems(model, { apiKey: "sk-secret" })).toEqual([
+      expect.not.stringContaining("sk-secret"),
+    ]);
+  });
+
+  it.each([
+    [{ connection: "both" }, "connection must be"],
+    [{ connection: "customer", apiKey: "sk-1" }, "apiKey has no use"],
+    [{ apiKey: undefined }, "apiKey must be"],
+    [{ apiKey: 7 }, "apiKey must be"],
+    [{ hosts: ["https://api.test"] }, "not a host name"],
+    [{ models: { b: {} } }, "not of the form <vendor>/<model>"],
+    [{ models: { "a/b": null } }, "must hold prices"],
+    [{ models: { "a/b": { input: -1 } } }, "input must be US dollars"],
+    [{ models: { "a/b": { maxOutputTokens: 0 } } }, "maxOutputTokens must be"],
+  ])("refuses %j", (options, problem) => {
+    expect(problems(connect, options)).toEqual([expect.stringContaining(problem)]);
+  });
+});

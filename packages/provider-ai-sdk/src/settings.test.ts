@@ -1,0 +1,105 @@
+import type { CompletionRequest } from "@tollgate/core/provider";
+import { describe, expect, it } from "vitest";
+import { settingsOf } from "./settings.ts";
+
+const messages: CompletionRequest["messages"] = [{ role: "user", content: "Hi" }];
+const settings = (request: Partial<CompletionRequest>) => settingsOf({ messages, ...request }, {});
+
+describe("the settings of a call", () => {
+  it("are empty when nothing was asked for", () => {
+    expect(settings({})).toEqual({});
+  });
+
+  it("carry sampling, limits and stop sequences", () => {
+    const sampling = { temperature: 0, topP: 0.5, frequencyPenalty: 1, presencePenalty: -1 };
+    const request = { ...sampling, seed: 7, maxOutputTokens: 100 };
+    expect(settings({ ...request, stop: "END" })).toEqual({ ...request, stopSequences: ["END"] });
+    expect(settings({ stop: ["a", "b"] })).toEqual({ stopSequences: ["a", "b"] });
+  });
+
+  it("carry tools, and their choice only with tools", () => {
+    const tools = [
+      { name: "add", description: "adds", parameters: { type: "object" }, strict: true },
+      { name: "now" },
+    ];
+    expect(settings({ tools, toolChoice: { name: "add" } })).toEqual({
+      tools: [
+        {
+          type: "function",
+          name: "add",
+          description: "adds",
+          inputSchema: { type: "object" },
+          strict: true,
+        },
+        { type: "function", name: "now", inputSchema: { type: "object", properties: {} } },
+      ],
+      toolChoice: { type: "tool", toolName: "add" },
+    });
+    expect(settings({ tools: [], toolChoice: "required" })).toEqual({});
+    expect(settings({ tools, toolChoice: "none" }).toolChoice).toEqual({ type: "none" });
+  });
+
+  it("carry the form of the answer", () => {
+    expect(settings({ responseFormat: { type: "text" } }).responseFormat).toEqual({ type: "text" });
+    expect(settings({ responseFormat: { type: "json_object" } }).responseFormat).toEqual({
+      type: "json",
+    });
+    const schema = { type: "object", properties: {} };
+    const format = { type: "json_schema" as const, name: "city", schema, strict: true };
+    expect(settings({ responseFormat: format }).responseFormat).toEqual({
+      type: "json",
+      name: "city",
+      schema,
+    });
+  });
+
+  it("carry reasoning effort, and refuse one that is unknown", () => {
+    expect(settings({ reasoningEffort: "xhigh" })).toEqual({ reasoning: "xhigh" });
+    expect(() => settings({ reasoningEffort: "enormous" })).toThrowError(
+      expect.objectContaining({ status: 400, param: "reasoning_effort" }),
+    );
+  });
+
+  it.each([
+    ["logprobs", { logprobs: true }],
+    ["top_logprobs", { topLogprobs: 2 }],
+    ["logit_bias", { logitBias: { "50256": -100 } }],
+  ] as const)("refuse %s, which would change the answer", (param, request) => {
+    expect(() => settings(request)).toThrowError(
+      expect.objectContaining({ status: 400, delivery: "answered", param }),
+    );
+  });
+
+  it("do not carry who asks and what to keep", () => {
+    expect(
+      settings({
+        user: "u",
+        metadata: { a: "b" },
+        store: true,
+        promptCacheKey: "k",
+        safetyIdentifier: "s",
+        serviceTier: "flex",
+        logprobs: false,
+        topLogprobs: 0,
+        logitBias: {},
+      }),
+    ).toEqual({});
+  });
+
+  it("say in each vendor's words what has no common one, under the embedder's own", () => {
+    expect(settings({ parallelToolCalls: false, verbosity: "low" }).providerOptions).toEqual({
+      openai: { parallelToolCalls: false, textVerbosity: "low" },
+      mistral: { parallelToolCalls: false },
+      anthropic: { disableParallelToolUse: true },
+    });
+    const ours = { messages, parallelToolCalls: true };
+    const theirs = { openai: { parallelToolCalls: false }, google: { a: 1 } };
+    expect(settingsOf(ours, theirs).providerOptions).toMatchObject(theirs);
+  });
+
+  it("refuse a schema that is none", () => {
+    expect(() => settings({ tools: [{ name: "add", parameters: true }] })).toThrowError(
+      expect.objectContaining({ status: 400 }),
+    );
+  });
+});

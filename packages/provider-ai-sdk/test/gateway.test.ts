@@ -1,0 +1,128 @@
+import { createGateway } from "@tollgate/core";
+import { memoryStore } from "@tollgate/store-memory";
+import { countingIds, manualClock } from "@tollgate/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { aiSdk } from "../src/index.ts";
+import { answer, startUpstream } from "./drive.ts";
+import { anthropic } from "./native/anthropic.ts";
+import { said } from "./native/vendor.ts";
+
+const { text, toolCall, error } = anthropic.fixtures;
+const bytesOf = (native: typeof error): Buffer =>
+  answer(native.contentType, native.body, native.status);
+
+/** A gateway whose one upstream speaks Anthropic's protocol and answers the first request by the script's first item. */
+async function overAnthropic(script: readonly (typeof error)[]) {
+  const upstream = await startUpstream(({ send }, number) => {
+    const next = script[number - 1];
+    if (next) return send(bytesOf(next));
+  });
+  const gateway = createGateway({
+    store: memoryStore(),
+    clock: manualClock(),
+    ids: countingIds(),
+    providers: {
+      anthropic: aiSdk(anthropic.connect(upstream.url), {
+        apiKey: "sk-platform",
+        models: { "anthropic/claude-test": { input: 3, output: 15, cachedInput: "0.3" } },
+      }),
+    },
+  });
+  onTestFinished(() => gateway.close());
+  const { secret } = await gateway.keys.create({
+    organizationId: "acme",
+    userId: "ada",
+    label: "laptop",
+  });
+  const post = (path: string, fields: object): Promise<Response> =>
+    gateway.fetch(`http://in-process${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "anthropic/anthropic/claude-test", ...fields }),
+    });
+  return { gateway, upstream, post };
+}
+
+const messages = [{ role: "user", content: "Say it." }];
+/** 8 tokens at 3 dollars per million, 4 cached at 0.3, and 5 out at 15: in nanodollars. */
+const cost = 8 * 3_000 + 4 * 300 + 5 * 15_000;
+
+describe("a gateway over an AI SDK provider", () => {
+  it("answers Chat Completions, plain and streamed, and records what was used", async () => {
+    const { gateway, upstream, post } = await overAnthropic([text.plain, text.stream]);
+    const plain = await post("/v1/chat/completions", { messages });
+    expect(await plain.json()).toMatchObject({
+      choices: [{ message: { content: said.join("") }, finish_reason: "stop" }],
+      usage: {
+        prompt_tokens: 12,
+        completion_tokens: 5,
+        total_tokens: 17,
+        prompt_tokens_details: { cached_tokens: 4 },
+      },
+    });
+    const streamed = await post("/v1/chat/completions", { messages, stream: true });
+    expect(await streamed.text()).toMatch(/data: \[DONE\]\n\n$/);
+    const { data } = await gateway.activity.list({ organizationId: "acme" });
+    const { host } = new URL(upstream.url);
+    expect(data).toMatchObject([
+      { host, provider: "anthropic", costNanoUsd: cost, usageBasis: "reported" },
+      { host, provider: "anthropic", costNanoUsd: cost, usageBasis: "reported" },
+    ]);
+  });
+
+  it("answers Responses, plain and streamed, and continues a stored one", async () => {
+    const { upstream, post } = await overAnthropic([text.plain, text.stream]);
+    const first: unknown = await (await post("/v1/responses", { input: "Say it." })).json();
+    expect(first).toMatchObject({
+      status: "completed",
+      output: [{ content: [{ type: "output_text", text: said.join("") }] }],
+    });
+    const previous_response_id = Object(first).id;
+    const next = await post("/v1/responses", {
+      input: "Again.",
+      previous_response_id,
+      stream: true,
+    });
+    expect(await next.text()).toContain("event: response.completed");
+    expect(JSON.parse(upstream.requests[1]?.body ?? "")).toMatchObject({
+      messages: [
+        { role: "user", content: [{ text: "Say it." }] },
+        { role: "assistant", content: [{ text: said.join("") }] },
+        { role: "user", content: [{ text: "Again." }] },
+      ],
+    });
+  });
+
+  it("loops over a tool as one Turn", async () => {
+    const { gateway, upstream, post } = await overAnthropic([toolCall.plain, text.plain]);
+    const tools = [{ type: "function", function: { name: "get_weather" } }];
+    const called = await (await post("/v1/chat/completions", { messages, tools })).json();
+    const reply = Object(called).choices[0].message;
+    expect(reply.tool_calls).toMatchObject([
+      { function: { name: "get_weather", arguments: '{"city":"Zürich"}' } },
+    ]);
+    const result = { role: "tool", tool_call_id: reply.tool_calls[0].id, content: "sunny" };
+    const loop = { messages: [...messages, reply, result], tools };
+    expect((await post("/v1/chat/completions", loop)).status).toBe(200);
+    expect(JSON.parse(upstream.requests[1]?.body ?? "").messages).toMatchObject([
+      { role: "user" },
+      { role: "assistant", content: [{ type: "tool_use", input: { city: "Zürich" } }] },
+      { role: "user", content: [{ type: "tool_result", content: "sunny" }] },
+    ]);
+    const { data } = await gateway.steps.list({ organizationId: "acme" });
+    expect(new Set(data.map(({ turnId }) => turnId)).size).toBe(1);
+  });
+
+  it("tells what the vendor refuses apart from what it cannot do now", async () => {
+    const invalid = { type: "error", error: { type: "invalid_request_error", message: "sk-1" } };
+    const { post } = await overAnthropic([
+      { status: 400, contentType: "application/json", body: JSON.stringify(invalid) },
+    ]);
+    const refused = await post("/v1/chat/completions", { messages });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { code: "invalid_request_error" } });
+    const unsupported = await post("/v1/chat/completions", { messages, logit_bias: { "1": 1 } });
+    expect(unsupported.status).toBe(400);
+    expect(await unsupported.json()).toMatchObject({ error: { param: "logit_bias" } });
+  });
+});
