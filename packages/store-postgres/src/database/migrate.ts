@@ -44,10 +44,12 @@ export async function requireSchema(connection: Connection, schema: string): Pro
 /** 0 where there is no schema. */
 async function readVersion(connection: Connection, schema: string): Promise<number> {
   const table = `${schema}.tollgate_schema`;
-  const found = readRow(
-    await connection.get(`SELECT to_regclass('${table}') IS NULL AS missing`, {}),
+  // A plain read: what resolves names may still miss a table that was made while the lock was waited for.
+  const found = await connection.get(
+    "SELECT 1 AS found FROM pg_tables WHERE schemaname = :schema AND tablename = 'tollgate_schema'",
+    { schema },
   );
-  if (found.text("missing") === "t") return 0;
+  if (found === undefined) return 0;
   const row = await connection.get(`SELECT version FROM ${table}`, {});
   const version = readRow(row).integer("version");
   if (version > schemaVersion)
