@@ -43,7 +43,7 @@ async function run(name: string, place: Place): Promise<boolean> {
   await crew.begin({ secrets, workers: 8, refusals: 2 });
   let kills = 0;
   for (;;) {
-    await pause(2_000 + random() * 4_000);
+    await pause(1_000 + random() * 2_000);
     if ((await crew.isDone()) || performance.now() - started > longestMs) break;
     await crew.kill(Math.floor(random() * processes));
     kills++;
