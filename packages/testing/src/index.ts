@@ -1,3 +1,16 @@
+export { activityOf, stepOf } from "./assertions/activity-of.ts";
+export { decisionOf } from "./assertions/decision-of.ts";
+export {
+  type BudgetFigures,
+  type ExpectedBudget,
+  expectBudget,
+  expectExhausted,
+} from "./assertions/expect-budget.ts";
+export {
+  type ExpectedDecision,
+  expectDenied,
+  expectPermitted,
+} from "./assertions/expect-denied.ts";
 export { type Chat, type ChatFields, chatWith } from "./chat.ts";
 export { checkActivity } from "./checkers/activity.ts";
 export { checkBudgets } from "./checkers/budgets.ts";
