@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -35,15 +35,20 @@ export async function startServer(cluster: Cluster): Promise<ServerProcess> {
   }
   return {
     async stop(mode) {
-      const pid = Number(
-        readFileSync(join(cluster.folder, "data", "postmaster.pid"), "utf8").split("\n")[0],
-      );
-      process.kill(pid, signals[mode]);
-      await gone(pid);
+      const pid = pidOf(cluster);
+      // A server whose disk was full may have ended by itself.
+      if (pid !== null && isAlive(pid)) process.kill(pid, signals[mode]);
+      if (pid !== null) await gone(pid);
       shell.stdin.end();
       await exited;
     },
   };
+}
+
+/** Null when the server left none behind. */
+function pidOf({ folder }: Cluster): number | null {
+  const file = join(folder, "data", "postmaster.pid");
+  return existsSync(file) ? Number(readFileSync(file, "utf8").split("\n")[0]) : null;
 }
 
 /** The end of what the server says. */

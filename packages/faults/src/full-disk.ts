@@ -1,0 +1,81 @@
+/**
+ * `npm run faults:full-disk`, as root: the disk of PostgreSQL is full while two gateway processes ask without a pause.
+ * They answer 503 and live on; what was acknowledged is there when there is room again.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/testing";
+import { startPostgres } from "@tollgate/testing/postgres";
+import { openCrew } from "./load/crew.ts";
+import { createSecrets } from "./load/keys.ts";
+import { readLedger } from "./load/read-ledger.ts";
+import { openPlace } from "./stores/place.ts";
+
+const organizationId = "acme";
+const plenty = 1_000;
+
+if (process.getuid?.() !== 0) throw new Error("Only root may make a disk that is small.");
+const disk = mkdtempSync(join(tmpdir(), "tollgate-disk-"));
+execFileSync("mount", ["-t", "tmpfs", "-o", "size=320m,mode=0755", "tmpfs", disk]);
+process.once("exit", () => {
+  execFileSync("umount", ["--lazy", disk]);
+  rmdirSync(disk);
+});
+// The server's folder is made below the folder for temporary files.
+process.env["TMPDIR"] = disk;
+const server = await startPostgres({ durable: true });
+const place = { url: server.url, schema: "tollgate" };
+const secrets = await createSecrets(place, { organizationId, count: 2 });
+const crew = await openCrew(place, { processes: 2, usd: plenty });
+await crew.begin({ secrets, workers: 4, refusals: 1 });
+await pause(2_000);
+
+const ballast = join(disk, "ballast");
+fill(ballast);
+await pause(15_000);
+const full = total(await crew.told());
+rmSync(ballast);
+await server.restart("immediate");
+await pause(5_000);
+const after = total(await crew.told());
+const acknowledged = (await crew.told()).flatMap((one) => one.acknowledged);
+await crew.close();
+
+const store = openPlace(place);
+const ledger = await readLedger(store, { organizationId, budgetId: "each-key" });
+await store.close();
+await server.stop();
+const completed = new Set(
+  ledger.steps.filter(({ outcome }) => outcome === "completed").map(({ id }) => id),
+);
+const lost = acknowledged.filter((id) => !completed.has(id));
+const problems = [checkUsage, checkEvidence, checkBudgets, checkQuiet].flatMap((check) =>
+  check(ledger),
+);
+process.stdout.write(
+  `full: ${full.acknowledged} acknowledged, ${full.failed} failed; after: ${after.acknowledged} acknowledged; ${lost.length} lost, ${problems.length} problems\n`,
+);
+for (const problem of [...lost, ...problems].slice(0, 20)) process.stdout.write(`  ${problem}\n`);
+const isNoticed = full.failed > 0 && after.acknowledged > full.acknowledged;
+process.exit(lost.length + problems.length === 0 && isNoticed ? 0 : 1);
+
+/** Writes until there is no room for one byte more. */
+function fill(path: string): void {
+  for (let size = 65_536; size > 0; size = Math.floor(size / 2)) {
+    try {
+      for (;;) writeFileSync(path, Buffer.alloc(size), { flag: "a" });
+    } catch {
+      // A smaller piece may still fit.
+    }
+  }
+}
+
+function total(told: Awaited<ReturnType<typeof crew.told>>) {
+  return {
+    acknowledged: told.reduce((sum, one) => sum + one.acknowledged.length, 0),
+    failed: told.reduce((sum, one) => sum + one.failed, 0),
+  };
+}
