@@ -1,0 +1,165 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { ProviderError } from "@tollgate/core/provider";
+import {
+  activityOf,
+  createTestGateway,
+  expectBudget,
+  expectDenied,
+  expectExhausted,
+  expectPermitted,
+  stepOf,
+} from "@tollgate/testing";
+import { budgets, models, policy } from "../src/policy.ts";
+
+/** The two functions every test runner has. */
+export interface Runner {
+  describe(name: string, register: () => void): unknown;
+  it(name: string, run: () => Promise<void>): unknown;
+}
+
+const outside = "openrouter/openai/gpt-5";
+const inHouse = "house/meta/llama-4";
+const confidential = { "x-service-data-sensitivity": "D2_CONFIDENTIAL" };
+const restricted = { "x-service-data-sensitivity": "D3_RESTRICTED" };
+const tools = [{ type: "function", function: { name: "search" } }];
+const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
+const picture = [{ role: "user", content: [{ type: "text", text: "What is this?" }, image] }];
+
+/** A fresh gateway under Acme's rules, with a key of Ada's. */
+const open = () =>
+  createTestGateway({ policy, budgets, models, key: { organizationId: "acme", userId: "ada" } });
+
+/** A test of every rule and every budget, for the runner that is given. */
+export function describePolicy({ describe, it }: Runner): void {
+  describe("the models", () => {
+    it("may be asked internally, outside and in the house", async () => {
+      const { gateway, chat } = await open();
+      for (const model of [outside, inHouse])
+        await expectPermitted(gateway, await gateway.fetch(chat({ model })), {
+          rule: "internal-work",
+        });
+    });
+
+    it("may not be previews, whoever's they are", async () => {
+      const { gateway, chat, provider } = await open();
+      const answer = await gateway.fetch(chat({ model: "house/meta/llama-5-preview" }));
+      await expectDenied(gateway, answer, {
+        rule: "no-previews",
+        reason: "previews are not reviewed yet",
+      });
+      deepEqual(provider.calls, []);
+    });
+
+    it("may not be reached by a key that is limited to others", async () => {
+      const { gateway, createKey } = await open();
+      const { chat } = await createKey({ models: ["house/*/*"] });
+      await expectDenied(gateway, await gateway.fetch(chat({ model: outside })), {
+        rule: "key-models",
+      });
+      await expectPermitted(gateway, await gateway.fetch(chat({ model: inHouse })));
+    });
+  });
+
+  describe("confidential data", () => {
+    it("stays in the house", async () => {
+      const { gateway, chat, provider } = await open();
+      await expectDenied(gateway, await gateway.fetch(chat({ model: outside }, confidential)));
+      deepEqual(provider.calls, []);
+      const answer = await gateway.fetch(chat({ model: inHouse }, confidential));
+      await expectPermitted(gateway, answer, { rule: "confidential-in-house" });
+    });
+
+    it("gets short answers, and leaves only digests in the transcript", async () => {
+      const { gateway, chat, provider } = await open();
+      const answer = await gateway.fetch(chat({ model: inHouse, max_tokens: 4_000 }, confidential));
+      const { obligations } = await expectPermitted(gateway, answer);
+      deepEqual(obligations, { maxOutputTokens: 500, transcript: "digest" });
+      equal(provider.calls[0]?.request.maxOutputTokens, 500);
+    });
+
+    it("may not be asked about at all when it is restricted", async () => {
+      const { gateway, chat } = await open();
+      await expectDenied(gateway, await gateway.fetch(chat({ model: inHouse }, restricted)));
+    });
+  });
+
+  describe("images", () => {
+    it("stay in the house", async () => {
+      const { gateway, chat } = await open();
+      const sent = await gateway.fetch(chat({ model: outside, messages: picture }));
+      await expectDenied(gateway, sent, { rule: "no-images-outside" });
+      await expectPermitted(
+        gateway,
+        await gateway.fetch(chat({ model: inHouse, messages: picture })),
+      );
+    });
+  });
+
+  describe("tools", () => {
+    it("are for everyone but interns", async () => {
+      const { gateway, chat, createKey } = await open();
+      await expectPermitted(gateway, await gateway.fetch(chat({ model: inHouse, tools })));
+      const intern = await createKey({ userId: "intern-1" });
+      const asked = await gateway.fetch(intern.chat({ model: inHouse, tools }));
+      await expectDenied(gateway, asked, { rule: "interns-have-no-tools" });
+      await expectPermitted(gateway, await gateway.fetch(intern.chat({ model: inHouse })));
+    });
+  });
+
+  describe("a vendor that is down", () => {
+    const down = new ProviderError("The provider answered with status 404.", {
+      reason: "status_404",
+      delivery: "answered",
+      status: 404,
+    });
+
+    it("is replaced by the model in the house, at its price", async () => {
+      const { gateway, chat, provider } = await open();
+      provider.fail(down);
+      const answer = await gateway.fetch(chat({ model: outside }));
+      equal(answer.status, 200);
+      const { model, costNanoUsd } = await activityOf(gateway, answer);
+      deepEqual([model, costNanoUsd], [inHouse, 10 * 200 + 5 * 600]);
+      const step = await stepOf(gateway, answer);
+      deepEqual(
+        step?.attempts.map((attempt) => attempt.model),
+        [outside, inHouse],
+      );
+    });
+  });
+
+  describe("the budgets", () => {
+    it("give a key four requests an hour", async () => {
+      const { gateway, chat, clock, key } = await open();
+      const ask = () => gateway.fetch(chat({ model: inHouse }));
+      for (let request = 0; request < 4; request++) await expectPermitted(gateway, await ask());
+      await expectExhausted(await ask(), "key-hour");
+      await expectBudget(gateway, "key-hour", { settled: 4, remaining: 0, subject: key.id });
+      await clock.advance("1h");
+      await expectPermitted(gateway, await ask());
+    });
+
+    it("let parallel requests through no more often", async () => {
+      const { gateway, chat } = await open();
+      const asked = Array.from({ length: 10 }, () => gateway.fetch(chat({ model: inHouse })));
+      const statuses = (await Promise.all(asked)).map(({ status }) => status);
+      equal(statuses.filter((status) => status === 200).length, 4);
+    });
+
+    it("take the cost of each answer, to the nanodollar, and release what was held above it", async () => {
+      const { gateway, chat, provider } = await open();
+      provider.reply({ text: "Hi", usage: { promptTokens: 1_000, completionTokens: 100 } });
+      await gateway.fetch(chat({ model: outside }));
+      const cost = 1_000 * 1_250 + 100 * 10_000;
+      await expectBudget(gateway, "acme-month", { settled: cost, held: 0 });
+    });
+
+    it("refuse what could cost more than the month has left", async () => {
+      const { gateway, chat, provider } = await open();
+      const answer = await gateway.fetch(chat({ model: outside, max_tokens: 400_000 }));
+      await expectExhausted(answer, "acme-month");
+      await expectBudget(gateway, "acme-month", { settled: 0, held: 0 });
+      deepEqual(provider.calls, []);
+    });
+  });
+}
