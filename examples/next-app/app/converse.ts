@@ -1,0 +1,36 @@
+import OpenAI from "openai";
+import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
+import { weatherTool } from "./weather.ts";
+
+const longestAnswerTokens = 120;
+
+/** What happens while an answer arrives. */
+export interface Listener {
+  onText(text: string): void;
+  onToolCall(call: string): void;
+}
+
+/** Has one Turn of a conversation through this app's gateway, tools included; all messages so far. */
+export async function converse(
+  apiKey: string,
+  messages: readonly ChatCompletionMessageParam[],
+  listener: Listener,
+): Promise<readonly ChatCompletionMessageParam[]> {
+  const client = new OpenAI({
+    baseURL: `${location.origin}/ai/v1`,
+    apiKey,
+    dangerouslyAllowBrowser: true, // The key is the gateway's own and short-lived.
+  });
+  const runner = client.chat.completions
+    .runTools({
+      model: "sim/tollgate/echo",
+      messages: [...messages],
+      tools: [weatherTool],
+      max_completion_tokens: longestAnswerTokens,
+      stream: true,
+    })
+    .on("content", (text) => listener.onText(text))
+    .on("functionToolCall", (call) => listener.onToolCall(`${call.name}(${call.arguments})`));
+  await runner.done();
+  return runner.messages;
+}

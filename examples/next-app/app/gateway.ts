@@ -1,0 +1,38 @@
+import { createGateway, type Gateway } from "@tollgate/core";
+import { definePolicy, permit } from "@tollgate/core/policy";
+import { sqliteStore } from "@tollgate/store-sqlite";
+import { simProvider } from "@tollgate/testing";
+
+export const organizationId = "example";
+export const budgetId = "chat-day";
+
+const open = (): Gateway =>
+  createGateway({
+    store: sqliteStore({ filename: process.env["TOLLGATE_DATABASE"] ?? "tollgate.db" }),
+    // A provider that needs no account; in its place, or beside it, goes one of a vendor.
+    providers: { sim: simProvider({ pace: 25 }) },
+    // It costs nothing, so it is priced like a large model: there is spend to see.
+    prices: { "sim/tollgate/echo": { input: "50", output: "150" } },
+    policy: definePolicy({
+      rules: [permit("chat", { organization: organizationId, gateway: "sim" })],
+    }),
+    budgets: [
+      {
+        id: budgetId,
+        scope: { organization: organizationId },
+        limit: { usd: "0.10" },
+        period: "day",
+        mode: "hard",
+      },
+    ],
+  });
+
+declare global {
+  var tollgate: Gateway | undefined;
+}
+
+// Next loads this module once per bundle, and again after each change of it in development: there is one gateway.
+globalThis.tollgate ??= open();
+
+/** The gateway of this app. It opens its database at the first request, not while Next builds. */
+export const gateway = globalThis.tollgate;
