@@ -1,1 +1,1 @@
-export { type NextHandlers, toNextHandlers } from "./to-next-handlers.ts";
+export { type NextHandlers, type NextOptions, toNextHandlers } from "./to-next-handlers.ts";

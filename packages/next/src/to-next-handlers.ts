@@ -1,4 +1,5 @@
-import { type Gateway, type Handler, requireGateway } from "@tollgate/core";
+import { type Gateway, GatewayError, type Handler, requireGateway } from "@tollgate/core";
+import { cutStalled } from "./cut-stalled.ts";
 
 /** The route handlers of every method the gateway takes. Next answers any other method itself. */
 export interface NextHandlers {
@@ -7,15 +8,27 @@ export interface NextHandlers {
   readonly DELETE: Handler;
 }
 
+/** Bounds of the binding itself; a gateway's own limits are configured on the gateway. */
+export interface NextOptions {
+  /** How long a client may leave an answer unread, in milliseconds; it is cut off then. Default 30,000. */
+  readonly writeStall?: number;
+}
+
 /**
  * Mounts a gateway on a catch-all route of the app router, in `app/ai/[...path]/route.ts`:
- * `export const { GET, POST, DELETE } = toNextHandlers(gateway)`. Route handlers speak web requests, so nothing stands
+ * `export const { GET, POST, DELETE } = toNextHandlers(gateway)`. Route handlers speak web requests, so no bridge stands
  * between; the route needs the Node.js runtime, which is Next's default.
- * @throws GatewayError `invalid_configuration` when it is not given a gateway.
+ * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no positive integer.
  */
-export function toNextHandlers(gateway: Gateway): NextHandlers {
+export function toNextHandlers(gateway: Gateway, options: NextOptions = {}): NextHandlers {
   requireGateway(gateway, "toNextHandlers(gateway)");
+  const { writeStall = 30_000 } = options;
+  if (!Number.isSafeInteger(writeStall) || writeStall <= 0)
+    throw new GatewayError(
+      "invalid_configuration",
+      `writeStall must be a positive integer of milliseconds, not ${JSON.stringify(writeStall)}.`,
+    );
   // Next passes the parameters of the path as a second argument.
-  const handle: Handler = (request) => gateway.fetch(request);
+  const handle: Handler = async (request) => cutStalled(await gateway.fetch(request), writeStall);
   return { GET: handle, POST: handle, DELETE: handle };
 }

@@ -4,8 +4,8 @@ import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import { toNextHandlers } from "../src/index.ts";
 
 /** Calls the handlers as Next does: one by the method, none for the others, whatever the path. */
-function routeModule(gateway: Gateway) {
-  const handlers = new Map(Object.entries(toNextHandlers(gateway)));
+function routeModule(gateway: Gateway, writeStall: number) {
+  const handlers = new Map(Object.entries(toNextHandlers(gateway, { writeStall })));
   return {
     async fetch(request: Request): Promise<Response> {
       const handler = handlers.get(request.method);
@@ -16,5 +16,5 @@ function routeModule(gateway: Gateway) {
 
 describeBindingContract("next", {
   serve: (gateway, { writeStall }) =>
-    serve(routeModule(gateway), { port: 0, limits: { writeStall, drain: 1, cutOff: 1 } }),
+    serve(routeModule(gateway, writeStall), { port: 0, limits: { drain: 1, cutOff: 1 } }),
 });

@@ -43,7 +43,12 @@ describe("the route handlers", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("cannot be made of what is no gateway", () => {
+  it("cannot be made of what is no gateway, or with a limit that is none", async () => {
+    const { gateway } = await createTestGateway();
+    onTestFinished(() => gateway.close());
+    expect(() => toNextHandlers(gateway, { writeStall: 0 })).toThrow(
+      "writeStall must be a positive integer of milliseconds, not 0.",
+    );
     const make = () => Reflect.apply(toNextHandlers, undefined, [{ store: null }]);
     expect(make).toThrow(
       "toNextHandlers(gateway) needs what createGateway returns, and was given another object.",

@@ -38,7 +38,7 @@ export function describeMounting(binding: Binding): void {
       expect((await call(`${responsesPath}/${id}`)).status).toBe(404);
     });
 
-    it.each(["/v1/nothing", "/v1", "/", "/chat/completions", "/v1/chat/completions/"])(
+    it.each(["/v1/nothing", "/v1", "/", "/chat/completions", "/v1/models;x"])(
       "answers %s with 404 in the shape of the API",
       async (path) => {
         const { call } = await drive(binding);

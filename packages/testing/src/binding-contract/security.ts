@@ -47,7 +47,8 @@ function describeTargets(binding: Binding): void {
     const driven = await drive(binding);
     const lines = [`POST ${target} HTTP/1.1`, `host: ${host}`, "connection: close", json, length];
     const status = statusOf(await exchange(driven, lines));
-    expect(status).toBeGreaterThanOrEqual(400);
+    // A host may also redirect to the path in its regular form.
+    expect(status).toBeGreaterThanOrEqual(300);
     expect(status).toBeLessThan(500);
     expect(driven.provider.calls).toEqual([]);
   });

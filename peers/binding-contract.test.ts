@@ -1,0 +1,38 @@
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { toNextHandlers } from "@tollgate/next";
+import { describeBindingContract } from "@tollgate/testing/binding-contract";
+import { afterAll, beforeAll } from "vitest";
+
+/** What is used of Next's own server. */
+type CreateNext = (options: { readonly dir: string; readonly dev: boolean }) => {
+  prepare(): Promise<void>;
+  getRequestHandler(): Parameters<typeof createServer>[1];
+  close(): Promise<void>;
+};
+
+const version = process.env["NEXT_VERSION"] ?? "16";
+const dir = `${import.meta.dirname}/next-${version}`;
+const createNext: CreateNext = createRequire(`${dir}/`)("next");
+const app = createNext({ dir, dev: false });
+
+beforeAll(() => app.prepare(), 30_000);
+afterAll(() => app.close());
+
+describeBindingContract(`next ${version}, built and started`, {
+  async serve(gateway, { writeStall }) {
+    Reflect.set(globalThis, "tollgateHandlers", toNextHandlers(gateway, { writeStall }));
+    const server = createServer(app.getRequestHandler());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    return {
+      url: `http://127.0.0.1:${port}`,
+      close: () =>
+        new Promise((resolve) => {
+          server.close(() => resolve());
+          server.closeAllConnections();
+        }),
+    };
+  },
+});
