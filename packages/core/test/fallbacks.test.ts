@@ -168,6 +168,28 @@ describe("fallbacks", () => {
     expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
   });
 
+  it("keep to their own obligations: a digest of the reply, and a cap", async () => {
+    const policy = definePolicy({
+      rules: [
+        permit("first", { gateway: "test" }, { fallbacks: ["spare/a/two"], maxOutputTokens: 9 }),
+        permit("spare", { gateway: "spare" }, { transcript: "digest", maxOutputTokens: 7 }),
+      ],
+    });
+    const test = await open(policy);
+    test.provider.fail(down);
+    test.provider.reply("for nobody else");
+    const answer = await completionOf(test.gateway.fetch(test.chat({ model: "test/a/one" })));
+    expect(test.provider.calls.map(({ request }) => request.maxOutputTokens)).toEqual([9, 7]);
+    const transcript = await test.gateway.sessions.transcript({
+      organizationId: test.key.organizationId,
+      id: answer.session_id,
+    });
+    expect(transcript.map(({ kind, count, messages }) => [kind, count, messages])).toMatchObject([
+      ["request", 1, [{ role: "user" }]],
+      ["reply", 1, null],
+    ]);
+  });
+
   it("are retried like the first model, each as often", async () => {
     const test = await open(falling("spare/a/two"), { retries: { most: 1 } });
     test.provider.fail(down, { times: 3 });

@@ -55,6 +55,8 @@ export async function settleEnded(
       response: null,
     });
   } catch {
+    // Whatever failed, the lease must not name the Step any more, or nobody would recover it.
+    line.openSteps.remove(run.opened.answer.stepId);
     line.notify({ type: "gateway.degraded", at: line.clock.now(), what: "settlement" });
   }
 }
@@ -168,16 +170,18 @@ function partialReply(line: Line, run: Run): StepReply | null {
   return isEmpty ? null : replyOf(line, run, { messages: [message], joins: false });
 }
 
+/** The reply of a fallback is kept only as its own decision and the request's first one both allow. */
 function replyOf(
   line: Line,
-  { opened, call }: Run,
+  { opened, call, attempt }: Run,
   { messages, joins }: { readonly messages: readonly Message[]; readonly joins: boolean },
 ): StepReply {
   const content = Buffer.from(JSON.stringify(messages));
   const contentSalt = line.ids.bytes(32);
-  const keep = opened.candidate.decided.decision.obligations?.transcript ?? "full";
+  const decisions = [opened.candidate, attempt.candidate].map(({ decided }) => decided.decision);
+  const isDigest = decisions.some(({ obligations }) => obligations?.transcript === "digest");
   return {
-    content: keep === "full" ? content : null,
+    content: isDigest ? null : content,
     contentSalt,
     contentCommitment: commitContent(contentSalt, content),
     chain: joins ? replyChain(opened.chain, messages, call.caller.salt) : new Uint8Array(),
