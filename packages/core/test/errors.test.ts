@@ -90,20 +90,12 @@ const refusals: readonly Refusal[] = [
     error: { code: "request_too_large" },
   },
   ...(
-    [
-      ["", null],
-      ["{", null],
-      ["[]", null],
-      ['"text"', null],
-      ["null", null],
-      ['{"model":1,"model":2}', "model"],
-      ['{"user":"\\ud800"}', "user"],
-    ] as const
-  ).map(([text, param]) => ({
+    ["", "{", "[]", '"text"', "null", '{"model":1,"model":2}', '{"user":"\\ud800"}'] as const
+  ).map((text) => ({
     name: `the body ${JSON.stringify(text)}`,
     request: (test: TestGateway) => body(test, text),
     status: 400,
-    error: { code: "invalid_json", param },
+    error: { code: "invalid_json", param: null },
   })),
   {
     name: "a body that is not UTF-8",

@@ -163,8 +163,11 @@ describe("readJson: content", () => {
       ['{"seed":9007199254740993}', "seed"],
       ['{"a":["\\ud800"]}', "a[0]"],
     ] as const;
-    for (const [body, param] of cases)
-      expect(await refusal(post({ body }))).toEqual({ code: "invalid_json", param });
+    for (const [body, place] of cases) {
+      const error = await readJson(post({ body }), limits).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: "invalid_json", param: null });
+      expect(String(error)).toContain(`(at ${place})`);
+    }
   });
 
   it("does not quote the body in its message", async () => {

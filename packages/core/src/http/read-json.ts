@@ -54,19 +54,18 @@ function requireSound(text: string, limits: Limits): void {
     values: limits.values,
   });
   if (fault === null) return;
-  throw new GatewayError("invalid_json", faultMessages[fault.kind], {
-    ...(fault.path === "" ? {} : { param: fault.path }),
-  });
+  const where = fault.path === "" ? "" : ` (at ${fault.path})`;
+  throw invalid(`${faultMessages[fault.kind]}${where}.`);
 }
 
 const faultMessages: Readonly<Record<JsonFaultKind, string>> = {
-  depth: "The request body nests objects and arrays too deep.",
-  keys: "An object in the request body has too many members.",
-  values: "The request body holds too many values.",
-  "duplicate-key": "An object in the request body has the same member twice.",
-  "forbidden-key": "The request body has a member whose name is not allowed here.",
-  number: "The request body holds a number that cannot be kept exactly.",
-  surrogate: "The request body holds text that is not well-formed Unicode.",
+  depth: "The request body nests objects and arrays too deep",
+  keys: "An object in the request body has too many members",
+  values: "The request body holds too many values",
+  "duplicate-key": "An object in the request body has the same member twice",
+  "forbidden-key": "The request body has a member whose name is not allowed here",
+  number: "The request body holds a number that cannot be kept exactly",
+  surrogate: "The request body holds text that is not well-formed Unicode",
 };
 
 function parse(text: string): unknown {
