@@ -9,10 +9,11 @@ import { chatCompletions } from "./endpoints/chat-completions.ts";
 import { createResponse } from "./endpoints/create-response.ts";
 import type { Endpoint, EndpointContext } from "./endpoints/endpoint.ts";
 import { getModel, listModels } from "./endpoints/models.ts";
-import { endpointOf } from "./endpoints/routes.ts";
+import { endpointOf, tailFor } from "./endpoints/routes.ts";
 import { deleteResponse, getResponse, listInputItems } from "./endpoints/stored-responses.ts";
-import { errorBody, GatewayError, toGatewayError } from "./errors/gateway-error.ts";
+import { type GatewayError, toGatewayError } from "./errors/gateway-error.ts";
 import type { Answer } from "./http/answer.ts";
+import { errorAnswer } from "./http/error-answer.ts";
 import { requireSmallHeaders } from "./http/headers.ts";
 import { toResponse } from "./http/to-response.ts";
 import { createAuthenticator } from "./identity/authenticate.ts";
@@ -20,6 +21,7 @@ import { createKeyCache } from "./identity/key-cache.ts";
 import { createLastUsed } from "./identity/last-used.ts";
 import type { GatewayOptions } from "./options.ts";
 import { durable } from "./pipeline/durable.ts";
+import { createLifecycle } from "./pipeline/lifecycle.ts";
 import { createMaintenance } from "./pipeline/maintenance.ts";
 import { recoverSteps } from "./pipeline/recover.ts";
 import { sweepResponses } from "./pipeline/sweep.ts";
@@ -87,53 +89,28 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     lastUsed.note,
   );
   const maintenance = createMaintenance(line, { recovers: options.maintenance ?? true });
+  const { ready, admit, close } = createLifecycle(line, { maintenance, lastUsed });
   const context: EndpointContext = { line, authenticator };
-  let opening: Promise<void> | null = null;
-  let closing: Promise<void> | null = null;
 
-  async function open(): Promise<void> {
-    await store.migrate();
-    await line.budgets.reload();
-    await maintenance.start();
-  }
-
-  function ready(): Promise<void> {
-    if (opening) return opening;
-    const attempt = open();
-    opening = attempt;
-    attempt.catch(() => {
-      if (opening === attempt) opening = null;
+  async function answerTo(request: Request, endpoint: Endpoint | undefined): Promise<Answer> {
+    return admit(async (open) => {
+      requireSmallHeaders(request.headers, line.limits.headerBytes);
+      const found = endpoint ? { endpoint, tail: tailFor(endpoint, request) } : endpointOf(request);
+      await durable(open());
+      return found.endpoint(context, request, found.tail);
     });
-    return attempt;
-  }
-
-  async function shutDown(): Promise<void> {
-    const stopWaiting = clock.after(line.deadlines.drain, line.openSteps.stopAll);
-    await line.openSteps.idle();
-    stopWaiting();
-    await opening?.catch(() => {});
-    await maintenance.stop();
-    await lastUsed.flush();
-    await Promise.all([...line.providers.values()].map((provider) => provider.close()));
-    await store.close();
   }
 
   async function answer(request: Request, endpoint?: Endpoint): Promise<Answer> {
     const requestId = ids.uuid();
-    try {
-      if (closing) throw shuttingDown();
-      requireSmallHeaders(request.headers, line.limits.headerBytes);
-      const found = endpoint ? { endpoint, tail: tailOf(request) } : endpointOf(request);
-      await durable(ready());
-      const answered = await found.endpoint(context, request, found.tail);
-      return { ...answered, headers: { ...answered.headers, "x-request-id": requestId } };
-    } catch (thrown) {
+    const answered = await answerTo(request, endpoint).catch((thrown: unknown) => {
       if (request.signal?.aborted) throw request.signal.reason;
       const error = toGatewayError(thrown);
       if (error.status === 500 || error.code === "evidence_unavailable")
         tellFailure(error, requestId);
-      return errorAnswer(error, requestId);
-    }
+      return errorAnswer(error);
+    });
+    return { ...answered, headers: { ...answered.headers, "x-request-id": requestId } };
   }
 
   function tellFailure(error: GatewayError, requestId: string): void {
@@ -151,11 +128,6 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     (endpoint: Endpoint): Handler =>
     async (request) =>
       toResponse(await answer(request, endpoint));
-
-  const close = (): Promise<void> => {
-    closing ??= shutDown();
-    return closing;
-  };
 
   return {
     fetch: async (input, init) =>
@@ -190,27 +162,9 @@ export function createGateway<const Providers extends GatewayOptions["providers"
   };
 }
 
-function tailOf(request: Request): string {
-  return new URL(request.url).pathname.split("/v1/models/").at(-1) ?? "";
-}
-
-function errorAnswer(error: GatewayError, requestId: string): Answer {
-  return {
-    status: error.status,
-    headers: { ...error.headers, "content-type": "application/json", "x-request-id": requestId },
-    body: errorBody(error),
-  };
-}
-
 /** Where an error was thrown, without its message, which can hold anything. */
 function whereOf(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause;
   const frames = (cause.stack ?? "").split("\n").filter((frame) => /^\s+at /.test(frame));
   return [cause.name, ...frames].join("\n");
-}
-
-function shuttingDown(): GatewayError {
-  return new GatewayError("overloaded", "The gateway is shutting down.", {
-    headers: { "retry-after": "1" },
-  });
 }

@@ -62,5 +62,9 @@ describe("options", () => {
     await one.budgets.create(budget);
     const two = createGateway({ store, providers, budgets: [budget] });
     await expect(two.ready()).rejects.toMatchObject({ code: "invalid_configuration" });
+    const answer = await two.fetch("http://in-process/v1/models");
+    const { error } = await answer.json();
+    expect([answer.status, error.code]).toEqual([500, "internal_error"]);
+    expect(error.message).not.toContain("both");
   });
 });

@@ -46,6 +46,15 @@ export function endpointOf(request: Request): {
   return { endpoint, tail: match?.[1] ?? "" };
 }
 
+/** The tail of a request's path for an endpoint that its host has routed to by itself; empty where it has none. */
+export function tailFor(endpoint: Endpoint, request: Request): string {
+  const path = routeOf(request.url) ?? "";
+  const matches = routes
+    .filter(({ methods }) => Object.values(methods).includes(endpoint))
+    .flatMap((route) => route.path.exec(path) ?? []);
+  return matches[1] ?? "";
+}
+
 function find(path: string): readonly [Route | null, RegExpExecArray | null] {
   for (const route of routes) {
     const match = route.path.exec(path);

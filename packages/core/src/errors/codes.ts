@@ -2,6 +2,8 @@
 interface ErrorShape {
   readonly status: number;
   readonly type: string;
+  /** Codes of the administration: on the wire they would be our own fault. */
+  readonly inProcess?: boolean;
   /** Sent as `x-should-retry`; absent where the client's own rule for the status is right. */
   readonly retry?: boolean;
 }
@@ -11,6 +13,8 @@ const invalid = (status: number): ErrorShape => ({
   type: "invalid_request_error",
   retry: false,
 });
+
+const inProcess = { status: 500, type: "server_error", inProcess: true } as const;
 
 /** Every error code, with its status and type: the one place to change them. */
 export const errorShapes = {
@@ -48,13 +52,12 @@ export const errorShapes = {
   evidence_unavailable: { status: 503, type: "server_error", retry: true },
   overloaded: { status: 503, type: "server_error", retry: true },
   internal_error: { status: 500, type: "server_error" },
-  // In process only: these never reach the wire.
-  invalid_configuration: { status: 500, type: "server_error" },
-  invalid_argument: { status: 500, type: "server_error" },
-  key_not_found: { status: 500, type: "server_error" },
-  budget_not_found: { status: 500, type: "server_error" },
-  decision_not_found: { status: 500, type: "server_error" },
-  step_not_found: { status: 500, type: "server_error" },
+  invalid_configuration: inProcess,
+  invalid_argument: inProcess,
+  key_not_found: inProcess,
+  budget_not_found: inProcess,
+  decision_not_found: inProcess,
+  step_not_found: inProcess,
 } as const satisfies Record<string, ErrorShape>;
 
 /** The code of a GatewayError. */

@@ -51,9 +51,12 @@ export function errorBody(error: GatewayError): string {
   });
 }
 
-/** Any thrown value as a GatewayError; what is not ours becomes `internal_error` and keeps its cause. */
+/**
+ * Any thrown value as what a caller over HTTP is told; what is not ours, or is not for callers, becomes
+ * `internal_error` and keeps its cause.
+ */
 export function toGatewayError(thrown: unknown): GatewayError {
-  if (thrown instanceof GatewayError) return thrown;
+  if (thrown instanceof GatewayError && !("inProcess" in errorShapes[thrown.code])) return thrown;
   return new GatewayError("internal_error", "The gateway failed to handle this request.", {
     cause: thrown,
   });

@@ -5,8 +5,8 @@ import type { Clock } from "../kernel/clock.ts";
 /** Notes which keys were used, and writes it in batches. */
 export interface LastUsed {
   note(owner: Owner): void;
-  /** Writes what is noted; a failure keeps it for the next time. */
-  flush(): Promise<void>;
+  /** Writes what is noted, and notes nothing more. */
+  close(): Promise<void>;
 }
 
 const flushEvery = 30_000;
@@ -16,8 +16,10 @@ export function createLastUsed(keys: KeyRepository, clock: Clock): LastUsed {
     string,
     { readonly organizationId: string; readonly keyId: string; readonly at: number }
   >();
-  let isScheduled = false;
+  let cancel: (() => void) | null = null;
+  let isClosed = false;
 
+  /** A failure keeps what is noted for the next time. */
   async function flush(): Promise<void> {
     const uses = noted;
     if (uses.size === 0) return;
@@ -32,13 +34,16 @@ export function createLastUsed(keys: KeyRepository, clock: Clock): LastUsed {
   return {
     note({ organizationId, keyId }) {
       noted.set(`${organizationId}/${keyId}`, { organizationId, keyId, at: clock.now() });
-      if (isScheduled) return;
-      isScheduled = true;
-      clock.after(flushEvery, () => {
-        isScheduled = false;
+      if (isClosed) return;
+      cancel ??= clock.after(flushEvery, () => {
+        cancel = null;
         void flush();
       });
     },
-    flush,
+    close() {
+      isClosed = true;
+      cancel?.();
+      return flush();
+    },
   };
 }

@@ -1,3 +1,4 @@
+import { untilAborted } from "../attempts/until-aborted.ts";
 import { createWatchdog } from "../attempts/watchdog.ts";
 import { ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
@@ -43,7 +44,7 @@ async function* attemptEvents(
   const { clock, deadlines } = line;
   const watchdog = createWatchdog(clock, deadlines, () => attempt.controller.abort(silent()));
   try {
-    for await (const events of callProvider(line, run)) {
+    for await (const events of untilAborted(callProvider(line, run), attempt.controller.signal)) {
       const now = clock.monotonic();
       const visible = events.filter((event) => observe(attempt, event, now));
       if (events.some((event) => event.type !== "request-sent")) watchdog.heard();

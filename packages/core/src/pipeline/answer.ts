@@ -5,23 +5,27 @@ import type { GovernedAnswer, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import type { OpenedStep } from "./open-step.ts";
 import { ClientClosed, createRun, type Run, stopRun } from "./run.ts";
+import { sharedEvents } from "./shared-events.ts";
 
 /** The answer of an opened Step: nothing is asked of the provider until its events are. */
 export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): GovernedAnswer {
   const run = createRun(call, opened, line.clock.monotonic());
-  line.openSteps.add(opened.answer.stepId, {
-    outputTokens: () => tokensOfBytes(run.attempt.fold.outputBytes()),
-    stop: () => stopRun(run, gatewayClosed()),
-  });
-  const cancelDeadline = line.clock.after(line.deadlines.total, () =>
-    stopRun(run, deadlinePassed()),
-  );
+  const stop = (reason: ProviderError): void => {
+    stopRun(run, reason);
+    // A client that does not read on would leave the Step open.
+    void readOn(events);
+  };
+  const cancelDeadline = line.clock.after(line.deadlines.total, () => stop(deadlinePassed()));
   const abandon = (): void => leave(line, run, events);
   const finish = (): void => {
     cancelDeadline();
     call.signal.removeEventListener("abort", abandon);
   };
-  const events = answerEvents(line, run, finish);
+  const events = sharedEvents(answerEvents(line, run, finish));
+  line.openSteps.add(opened.answer.stepId, {
+    outputTokens: () => tokensOfBytes(run.attempt.fold.outputBytes()),
+    stop: () => stop(gatewayClosed()),
+  });
   if (call.signal.aborted) abandon();
   else call.signal.addEventListener("abort", abandon, { once: true });
   return { ...opened.answer, events, abandon };
@@ -36,7 +40,7 @@ function leave(line: Line, run: Run, events: GovernedAnswer["events"]): void {
   if (!isDraining) stopRun(run, closed);
   const cancel = line.clock.after(line.deadlines.drain, () => stopRun(run, closed));
   // Nobody else may be asking for events any more, and the Step is settled only by its events' end.
-  readOn(events).finally(() => {
+  void readOn(events).finally(() => {
     cancel();
     if (isDraining) line.drains.release();
   });

@@ -60,13 +60,15 @@ export interface AnswerHead {
   readonly openedAt: number;
 }
 
+/**
+ * The visible events of an answer as they arrive. They end only after the settlement is durable, so whatever marks an
+ * answer as complete is written after it. Where asking for the next one throws, the Step is settled as well.
+ */
+export type AnswerEvents = Pick<AsyncIterator<readonly CompletionEvent[], SettledAnswer>, "next">;
+
 /** What a Step's answer carries beside its head: its events. */
 export interface GovernedAnswer extends AnswerHead {
-  /**
-   * The visible events as they arrive. The iteration returns only after the settlement is durable, so whatever marks
-   * an answer as complete is written after it. Where it throws, the Step is settled as well.
-   */
-  readonly events: AsyncGenerator<readonly CompletionEvent[], SettledAnswer>;
+  readonly events: AnswerEvents;
   /** The client left: ends the provider's call, or reads it to its end, as configured. */
   readonly abandon: () => void;
 }

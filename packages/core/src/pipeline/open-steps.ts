@@ -5,11 +5,12 @@ export interface OpenSteps {
   renewal(): number;
   /** Counts a renewal that is about to be made, and what it names. */
   nextRenewal(): { readonly renewal: number; readonly steps: readonly StepProgress[] };
+  /** Adds a Step, or what is now known of it; after `stopAll` it is stopped at once. */
   add(stepId: string, step: OpenStep): void;
   remove(stepId: string): void;
   /** Resolves when no Step is open. */
   idle(): Promise<void>;
-  /** Ends every open Step as failed. */
+  /** Ends every open Step as failed, and every one that opens later. */
   stopAll(): void;
 }
 
@@ -28,6 +29,7 @@ export interface StepProgress {
 export function createOpenSteps(processId: string): OpenSteps {
   const open = new Map<string, OpenStep>();
   let renewals = 0;
+  let isStopped = false;
   let waiting: (() => void)[] = [];
   return {
     processId,
@@ -42,6 +44,7 @@ export function createOpenSteps(processId: string): OpenSteps {
     },
     add: (stepId, step) => {
       open.set(stepId, step);
+      if (isStopped) step.stop();
     },
     remove(stepId) {
       open.delete(stepId);
@@ -52,6 +55,7 @@ export function createOpenSteps(processId: string): OpenSteps {
     idle: () =>
       open.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
     stopAll() {
+      isStopped = true;
       for (const step of open.values()) step.stop();
     },
   };

@@ -1,0 +1,11 @@
+import { errorBody, type GatewayError } from "../errors/gateway-error.ts";
+import type { Answer } from "./answer.ts";
+
+/** A failure as a plain answer, whatever form was asked for. */
+export function errorAnswer(error: GatewayError): Answer {
+  return {
+    status: error.status,
+    headers: { ...error.headers, "content-type": "application/json" },
+    body: errorBody(error),
+  };
+}

@@ -1,0 +1,116 @@
+import { createGateway } from "@tollgate/core";
+import type { Store } from "@tollgate/core/store";
+import { memoryStore } from "@tollgate/store-memory";
+import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { failureOf, sentIn } from "./wire.ts";
+
+async function stepsOf({ gateway, key: { organizationId } }: Pick<TestGateway, "gateway" | "key">) {
+  return (await gateway.steps.list({ organizationId })).data;
+}
+
+/** A store that says when it was closed, and refuses what comes after. */
+function closable() {
+  const store = memoryStore();
+  let isClosed = false;
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const closing: Store = {
+    ...store,
+    keys: {
+      ...store.keys,
+      async findByDigest(digest, at) {
+        reached.resolve();
+        await released.promise;
+        if (isClosed) throw new Error("the store is closed");
+        return store.keys.findByDigest(digest, at);
+      },
+    },
+    async close() {
+      isClosed = true;
+    },
+  };
+  return { store: closing, reached: reached.promise, release: () => released.resolve() };
+}
+
+describe("an answer that nobody reads on", () => {
+  it("is ended when its gateway closes, and says so to who reads it after all", async () => {
+    const test = await createTestGateway();
+    test.provider.reply({ text: ["one ", "two ", "three"] });
+    const answer = await test.gateway.fetch(test.chat({ stream: true }));
+    await test.clock.until(test.gateway.close());
+    expect(await stepsOf(test)).toMatchObject([{ outcome: "failed", reason: "gateway_closed" }]);
+    const sent = sentIn(await answer.text());
+    expect(sent.map(({ type }) => type).slice(-2)).toEqual(["error", "done"]);
+    expect(sent.at(-2)).toMatchObject({ error: { code: "upstream_error" } });
+  });
+
+  it("is ended by the deadline of the whole answer", async () => {
+    const test = await createTestGateway({ deadlines: { total: "60s" } });
+    test.provider.reply({ text: ["one ", "two ", "three"] });
+    await test.gateway.fetch(test.chat({ stream: true }));
+    await test.clock.advance("61s");
+    expect(await stepsOf(test)).toMatchObject([{ outcome: "failed", reason: "deadline" }]);
+  });
+});
+
+describe("a provider that does not stop when it is told to", () => {
+  const deaf = async function* () {
+    yield [{ type: "request-sent" as const, host: "deaf.test", bodySha256: "00" }];
+    await new Promise(() => {});
+  };
+
+  it("holds no request beyond the deadline, and no gateway that closes", async () => {
+    const { provider } = await createTestGateway();
+    const providers = { deaf: { ...provider.at("deaf"), complete: deaf } };
+    const test = await createTestGateway({ providers, deadlines: { total: "20s", drain: "5s" } });
+    const ask = () => test.gateway.fetch(test.chat({ model: "deaf/a/b" }));
+    const answer = await test.clock.until(ask());
+    expect(answer.status).toBe(504);
+    expect(await stepsOf(test)).toMatchObject([{ outcome: "failed", reason: "deadline" }]);
+    const running = ask();
+    await test.clock.until(test.gateway.close());
+    expect((await running).status).toBe(503);
+  });
+});
+
+describe("a gateway that closes", () => {
+  it("answers the requests it has admitted before it closes the store", async () => {
+    const { store, reached, release } = closable();
+    const { gateway, chat, clock } = await createTestGateway({ store });
+    const admitted = gateway.fetch(chat());
+    await reached;
+    const closing = gateway.close();
+    await clock.advance("1s");
+    release();
+    expect((await admitted).status).toBe(200);
+    await closing;
+  });
+
+  it("does not open its store any more", async () => {
+    let migrations = 0;
+    const store: Store = { ...memoryStore(), migrate: async () => void migrations++ };
+    const { provider, key } = await createTestGateway();
+    const gateway = createGateway({ store, providers: { test: provider } });
+    await gateway.close();
+    await expect(gateway.ready()).rejects.toMatchObject({ code: "overloaded" });
+    await expect(gateway.keys.get(key)).rejects.toMatchObject({ code: "overloaded" });
+    expect(migrations).toBe(0);
+  });
+
+  it("leaves no timer behind", async () => {
+    const { gateway, chat, clock } = await createTestGateway();
+    await gateway.fetch(chat());
+    await gateway.close();
+    expect(clock.timers()).toBe(0);
+  });
+
+  it("tells the owner of a key that fails nothing new: the provider's error stays", async () => {
+    const { gateway, provider, chat, clock } = await createTestGateway();
+    const hold = provider.hold();
+    const running = gateway.fetch(chat());
+    await hold.reached();
+    await clock.until(gateway.close());
+    expect(await failureOf(running)).toMatchObject({ code: "upstream_error" });
+  });
+});

@@ -1,0 +1,26 @@
+import { createTestGateway } from "@tollgate/testing";
+import { expect, it } from "vitest";
+
+it("the named handlers find the id in the path by themselves, for hosts that route", async () => {
+  const { gateway, key } = await createTestGateway();
+  const ask = (method: string, path: string, body?: string) =>
+    new Request(`http://host/ai/v1/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key.secret}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body }),
+    });
+  const { handlers } = gateway;
+  const created = await handlers.createResponse(
+    ask("POST", "responses", '{"model":"test/tollgate/scripted","input":"Hello"}'),
+  );
+  const response = await created.json();
+  const path = `responses/${response.id}`;
+  expect(await (await handlers.getResponse(ask("GET", path))).json()).toEqual(response);
+  const items = await handlers.listInputItems(ask("GET", `${path}/input_items?limit=1`));
+  expect((await items.json()).data).toHaveLength(1);
+  expect((await handlers.deleteResponse(ask("DELETE", path))).status).toBe(200);
+  expect((await handlers.getResponse(ask("GET", path))).status).toBe(404);
+  const model = await handlers.getModel(ask("GET", "models/test/tollgate/scripted"));
+  expect(await model.json()).toMatchObject({ id: "test/tollgate/scripted" });
+  expect((await handlers.getModel(ask("GET", "elsewhere"))).status).toBe(404);
+});
