@@ -1,0 +1,174 @@
+import type { CompletionRequest } from "@tollgate/core/provider";
+import { describe, expect, it } from "vitest";
+import type { Connect } from "../src/index.ts";
+import { answer, callUpstream } from "./drive.ts";
+import { anthropic } from "./native/anthropic.ts";
+import { bedrock, whole } from "./native/bedrock.ts";
+import { cohere } from "./native/cohere.ts";
+import { google } from "./native/google.ts";
+import { mistral } from "./native/mistral.ts";
+
+const pixel = "iVBORw0KGgo=";
+const schema = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+};
+const request: CompletionRequest = {
+  messages: [
+    { role: "developer", content: "Be brief." },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Where is this?" },
+        { type: "image_url", image_url: { url: `data:image/png;base64,${pixel}` } },
+      ],
+    },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [
+        {
+          id: "call00001",
+          type: "function",
+          function: { name: "locate", arguments: '{"hint":"lake"}' },
+        },
+      ],
+    },
+    { role: "tool", tool_call_id: "call00001", content: "Zürich" },
+  ],
+  tools: [{ name: "locate", description: "finds places", parameters: schema }],
+  toolChoice: "required",
+  parallelToolCalls: false,
+  maxOutputTokens: 77,
+  temperature: 0.25,
+  stop: ["END"],
+};
+
+/** What each vendor is asked, in its own words, for the same request. */
+async function asked(connect: (url: string) => Connect, over: CompletionRequest, plain: string) {
+  const { upstream, thrown } = await callUpstream(
+    connect,
+    ({ send }) => send(answer("application/json", plain)),
+    { request: over, stream: false },
+  );
+  expect(thrown).toBeNull();
+  return JSON.parse(upstream.requests[0]?.body ?? "");
+}
+
+const bedrockPlain = whole("end_turn", { text: "Hi" });
+
+describe("the same request", () => {
+  it("in Anthropic's words", async () => {
+    const body = await asked(anthropic.connect, request, anthropic.fixtures.text.plain.body);
+    expect(body).toMatchObject({
+      model: "model",
+      max_tokens: 77,
+      temperature: 0.25,
+      stop_sequences: ["END"],
+      system: [{ type: "text", text: "Be brief." }],
+      tools: [{ name: "locate", description: "finds places", input_schema: schema }],
+      tool_choice: { type: "any", disable_parallel_tool_use: true },
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Where is this?" },
+            { type: "image", source: { type: "base64", media_type: "image/png", data: pixel } },
+          ],
+        },
+        { role: "assistant", content: [{ type: "tool_use", input: { hint: "lake" } }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "call00001" }] },
+      ],
+    });
+  });
+
+  it("in Google's words", async () => {
+    const body = await asked(google.connect, request, google.fixtures.text.plain.body);
+    expect(body).toMatchObject({
+      generationConfig: { maxOutputTokens: 77, temperature: 0.25, stopSequences: ["END"] },
+      systemInstruction: { parts: [{ text: "Be brief." }] },
+      tools: [{ functionDeclarations: [{ name: "locate" }] }],
+      toolConfig: { functionCallingConfig: { mode: "ANY" } },
+      contents: [
+        { role: "user", parts: [{}, { inlineData: { mimeType: "image/png", data: pixel } }] },
+        { role: "model", parts: [{ functionCall: { name: "locate", args: { hint: "lake" } } }] },
+        { role: "user", parts: [{ functionResponse: { name: "locate" } }] },
+      ],
+    });
+  });
+
+  it("in Mistral's words", async () => {
+    const body = await asked(mistral.connect, request, mistral.fixtures.text.plain.body);
+    expect(body).toMatchObject({
+      max_tokens: 77,
+      temperature: 0.25,
+      tool_choice: "any",
+      parallel_tool_calls: false,
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: [{}, { image_url: `data:image/png;base64,${pixel}` }] },
+        { role: "assistant", tool_calls: [{ id: "call00001", function: { name: "locate" } }] },
+        { role: "tool", tool_call_id: "call00001", content: "Zürich" },
+      ],
+    });
+  });
+
+  it("in Cohere's words", async () => {
+    const body = await asked(cohere.connect, request, cohere.fixtures.text.plain.body);
+    expect(body).toMatchObject({
+      max_tokens: 77,
+      stop_sequences: ["END"],
+      tool_choice: "REQUIRED",
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user" },
+        { role: "assistant", tool_calls: [{ id: "call00001" }] },
+        { role: "tool", tool_call_id: "call00001" },
+      ],
+    });
+  });
+
+  it("in Amazon Bedrock's words", async () => {
+    const body = await asked(bedrock, request, bedrockPlain);
+    expect(body).toMatchObject({
+      inferenceConfig: { maxTokens: 77, temperature: 0.25, stopSequences: ["END"] },
+      system: [{ text: "Be brief." }],
+      toolConfig: { tools: [{ toolSpec: { name: "locate" } }], toolChoice: { any: {} } },
+      messages: [
+        { role: "user", content: [{}, { image: { format: "png", source: { bytes: pixel } } }] },
+        { role: "assistant", content: [{ toolUse: { input: { hint: "lake" } } }] },
+        { role: "user", content: [{ toolResult: { toolUseId: "call00001" } }] },
+      ],
+    });
+  });
+});
+
+describe("an answer that must match a schema, and reasoning", () => {
+  const structured: CompletionRequest = {
+    messages: [{ role: "user", content: "Where?" }],
+    responseFormat: { type: "json_schema", name: "place", schema },
+  };
+
+  it("are asked for in each vendor's words", async () => {
+    const { text } = google.fixtures;
+    expect(await asked(google.connect, structured, text.plain.body)).toMatchObject({
+      generationConfig: {
+        responseMimeType: "application/json",
+        responseJsonSchema: schema,
+      },
+    });
+    const { plain } = mistral.fixtures.text;
+    expect(await asked(mistral.connect, structured, plain.body)).toMatchObject({
+      response_format: { type: "json_schema", json_schema: { name: "place", schema } },
+    });
+    const thinking = { messages: structured.messages, reasoningEffort: "high" };
+    const anthropicBody = await asked(
+      anthropic.connect,
+      thinking,
+      anthropic.fixtures.text.plain.body,
+    );
+    expect(anthropicBody).toMatchObject({ thinking: {} });
+  });
+});
