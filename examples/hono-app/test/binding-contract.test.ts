@@ -4,9 +4,13 @@ import { Hono } from "hono";
 
 describeBindingContract("gateway.fetch in Hono", {
   serve(gateway, { prefix, writeStall }) {
-    const app = new Hono().all(`${decodeURI(prefix)}/*`, (context) =>
-      gateway.fetch(context.req.raw),
-    );
+    const app = new Hono();
+    app.all(`${decodeURI(prefix)}/*`, (context) => gateway.fetch(context.req.raw));
+    app.onError((error, context) => {
+      // `fetch` rejects when the client has left; nobody reads this answer.
+      if (context.req.raw.signal.aborted) return context.body(null);
+      throw error;
+    });
     return serve(app, { port: 0, limits: { writeStall, drain: 1, cutOff: 1 } });
   },
 });
