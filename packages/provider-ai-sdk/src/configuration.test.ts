@@ -43,6 +43,7 @@ describe("the configuration", () => {
     [{ connection: "customer", apiKey: "sk-1" }, "apiKey has no use"],
     [{ apiKey: undefined }, "apiKey must be"],
     [{ apiKey: 7 }, "apiKey must be"],
+    [{ apiKey: "" }, "apiKey must be"],
     [{ hosts: ["https://api.test"] }, "not a host name"],
     [{ models: { b: {} } }, "not of the form <vendor>/<model>"],
     [{ models: { "a/b": null } }, "must hold prices"],

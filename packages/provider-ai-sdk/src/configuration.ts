@@ -44,8 +44,10 @@ export function problemsOf(source: Source, options: AiSdkOptions): readonly stri
     ...(connection === "customer" && apiKey !== undefined
       ? ["apiKey has no use on a customer-owned connection: the organization's own is given"]
       : []),
-    ...("apiKey" in options && !["string", "function"].includes(typeof apiKey)
-      ? ["apiKey must be a string or a function"]
+    ...("apiKey" in options &&
+    typeof apiKey !== "function" &&
+    !(typeof apiKey === "string" && apiKey)
+      ? ["apiKey must be a string that is not empty, or a function"]
       : []),
     ...hosts
       .filter((name) => !host.test(name))
