@@ -31,7 +31,8 @@ const million = 1_000_000n;
 
 /**
  * The cost of usage in nanodollars, computed in integers and rounded up once. Reasoning tokens are completion tokens.
- * @throws RangeError when the cost is too large to count exactly.
+ * What is more than can be counted exactly (9 million dollars) is the most that can: it fits no budget that has room
+ * for anything else, and no record fails over it.
  */
 export function costOf(usage: Usage, price: Price): number {
   const cached = Math.min(usage.cachedTokens ?? 0, usage.promptTokens);
@@ -46,10 +47,7 @@ export function costOf(usage: Usage, price: Price): number {
     BigInt(uncached) * BigInt(rates.input) +
     BigInt(cached) * BigInt(rates.cachedInput ?? rates.input) +
     BigInt(usage.completionTokens) * BigInt(rates.output);
-  const nano = (wide + million - 1n) / million;
-  if (nano > BigInt(Number.MAX_SAFE_INTEGER))
-    throw new RangeError("cost is too large to count exactly");
-  return Number(nano);
+  return Math.min(Number((wide + million - 1n) / million), Number.MAX_SAFE_INTEGER);
 }
 
 function ratesOf(usage: Usage, price: Price): Rates {

@@ -28,12 +28,13 @@ export function meterAttempt(
   ended: Pick<AttemptEnd, "outcome" | "reason">,
   observed: Observed,
 ): AttemptSettlement {
+  const reported = believable(observed.usage);
   const { usage, basis } = observed.nothingUsed
     ? { usage: noUsage, basis: "reported" as const }
-    : usageOf(start, observed);
+    : usageOf(start, reported, observed.outputTokens);
   const cost = observed.nothingUsed
     ? { costNanoUsd: 0, priceSource: start.price?.source ?? ("unknown" as const) }
-    : costOfAttempt(start, observed.usage, usage);
+    : costOfAttempt(start, reported, usage);
   return {
     number: start.number,
     outcome: ended.outcome,
@@ -53,9 +54,34 @@ export function meterAttempt(
   };
 }
 
+/** No model reads or writes more in one call: a larger figure is a fault of its provider, not a count. */
+const mostTokens = 1_000_000_000;
+
+/** What a provider reports, without figures that count nothing: those are as good as not reported. */
+function believable(report: UsageReport): UsageReport {
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens, costNanoUsd } = report;
+  return {
+    ...(isCount(promptTokens) ? { promptTokens } : {}),
+    ...(isCount(completionTokens) ? { completionTokens } : {}),
+    ...(isPart(cachedTokens, promptTokens) ? { cachedTokens } : {}),
+    ...(isPart(reasoningTokens, completionTokens) ? { reasoningTokens } : {}),
+    ...(isCount(costNanoUsd, Number.MAX_SAFE_INTEGER) ? { costNanoUsd } : {}),
+  };
+}
+
+/** A detail of a count is never more than the count. */
+function isPart(part: number | undefined, whole: number | undefined): part is number {
+  return isCount(whole) && isCount(part, whole);
+}
+
+function isCount(figure: number | undefined, most: number = mostTokens): figure is number {
+  return figure !== undefined && Number.isSafeInteger(figure) && figure >= 0 && figure <= most;
+}
+
 function usageOf(
   start: AttemptStart,
-  { usage: reported, outputTokens }: Observed,
+  reported: UsageReport,
+  outputTokens: number,
 ): { usage: Usage; basis: UsageBasis } {
   const promptTokens = reported.promptTokens ?? start.estimatedInputTokens;
   const completionTokens = reported.completionTokens ?? outputTokens;

@@ -123,6 +123,9 @@ function priceOf(line: Line, { model }: Route, at: number): Price | null {
   }
 }
 
+/** More than any model writes, and few enough that sums and costs stay exact: some clients ask for 2^53 - 1. */
+const mostOutputTokens = 2_147_483_647;
+
 /** The smallest cap that is given, else the model's own, else the configured one. */
 function outputCap(
   line: Line,
@@ -130,10 +133,9 @@ function outputCap(
   request: CompletionRequest,
   policyCap: number | undefined,
 ): number {
-  const caps = [request.maxOutputTokens ?? [], policyCap ?? []].flat();
-  return caps.length > 0
-    ? Math.min(...caps)
-    : (line.maxOutputTokensOf(route.model) ?? line.limits.maxOutputTokens);
+  const asked = [request.maxOutputTokens ?? [], policyCap ?? []].flat();
+  const own = line.maxOutputTokensOf(route.model) ?? line.limits.maxOutputTokens;
+  return Math.min(...(asked.length > 0 ? asked : [own]), mostOutputTokens);
 }
 
 function estimateCost(

@@ -1,0 +1,52 @@
+import type { CompletionEvent } from "@tollgate/core/provider";
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { completionOf } from "./wire.ts";
+
+const most = Number.MAX_SAFE_INTEGER;
+
+describe("amounts that nothing can be worth", () => {
+  it("a cap on the answer larger than can be priced is no fault of the gateway", async () => {
+    const { gateway, chat, key } = await createTestGateway({
+      prices: { "test/tollgate/scripted": { input: 9_000, output: 9_000_000 } },
+    });
+    for (const fields of [{ max_tokens: most }, { max_completion_tokens: most }])
+      expect((await gateway.fetch(chat(fields))).status).toBe(200);
+    const { data } = await gateway.steps.list({ organizationId: key.organizationId });
+    expect(data).toMatchObject([{ outcome: "completed" }, { outcome: "completed" }]);
+  });
+
+  it("do not pass a hard budget", async () => {
+    const { gateway, chat } = await createTestGateway({
+      budgets: [{ id: "tokens", limit: { tokens: 1_000_000 }, period: "day" }],
+    });
+    expect((await gateway.fetch(chat({ max_tokens: most }))).status).toBe(429);
+    expect((await gateway.fetch(chat({ max_tokens: 1_000 }))).status).toBe(200);
+  });
+
+  it.each([
+    { promptTokens: most, completionTokens: most },
+    { promptTokens: -1, completionTokens: 5 },
+    { promptTokens: 1.5, completionTokens: Number.NaN },
+  ])("that a provider reports are not believed: estimated and flagged (F14)", async (usage) => {
+    const { provider, key } = await createTestGateway();
+    const events: readonly CompletionEvent[] = [
+      { type: "text-delta", text: "Hello" },
+      { type: "usage", usage: { ...usage, cachedTokens: most, costNanoUsd: -1 } },
+      { type: "finish", reason: "stop" },
+    ];
+    const careless = {
+      ...provider.at("careless"),
+      async *complete() {
+        yield [{ type: "request-sent" as const, host: "careless.test", bodySha256: "00" }];
+        yield events;
+      },
+    };
+    const test = await createTestGateway({ providers: { careless } });
+    const answer = await completionOf(test.gateway.fetch(test.chat({ model: "careless/a/b" })));
+    expect(answer.usage.total_tokens).toBeLessThan(1_000);
+    const { data } = await test.gateway.steps.list({ organizationId: key.organizationId });
+    expect(data).toMatchObject([{ outcome: "completed", usageBasis: "estimated" }]);
+    expect(data[0]).not.toHaveProperty("cachedTokens");
+  });
+});
