@@ -1,6 +1,7 @@
 import { definePolicy, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
-import { createTestGateway } from "@tollgate/testing";
+import { memoryStore } from "@tollgate/store-memory";
+import { countingIds, createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { failureOf } from "./wire.ts";
 
@@ -90,6 +91,27 @@ describe("data sensitivity (section 5.3)", () => {
     expect((await ask("D2_CONFIDENTIAL")).status).toBe(200);
     expect((await ask("D3_RESTRICTED")).status).toBe(502);
     expect(provider.calls.map(({ model }) => model)).toEqual(["a/first", "a/cleared", "a/first"]);
+  });
+
+  it("takes a key's class that is no longer configured for the most sensitive one", async () => {
+    const store = memoryStore();
+    const classes = { minimumDataClass: "SECRET", defaultDataClass: "SECRET" };
+    const before = await createTestGateway({ store, dataClasses: ["LOW", "SECRET"], key: classes });
+    const policy = definePolicy({ rules: [permit("low", { upTo: "MIDDLE" })] });
+    const dataClasses = ["LOW", "MIDDLE", "HIGH"];
+    const after = await createTestGateway({
+      store,
+      policy,
+      dataClasses,
+      key: { userId: "other", defaultDataClass: "LOW" },
+      ids: countingIds(9),
+    });
+    const ask = (headers = {}) => after.gateway.fetch(before.chat({}, headers));
+    const plain = await ask();
+    expect([plain.status, plain.headers.get(header)]).toEqual([403, "HIGH"]);
+    expect(await failureOf(ask({ [header]: "LOW" }))).toMatchObject({
+      code: "data_class_below_floor",
+    });
   });
 
   it("follows the configured classes and header prefix", async () => {

@@ -4,6 +4,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import type { Line } from "../pipeline/line.ts";
 import { decide } from "../policy/decide.ts";
+import { classify } from "../sensitivity/classify.ts";
 import { type EndpointContext, freshCaller, jsonHeaders } from "./endpoint.ts";
 
 /** GET /v1/models: the models each gateway lists, narrowed by the key's own models and a dry run of the policy. */
@@ -43,6 +44,8 @@ function listedModels(line: Line): readonly string[] {
   );
 }
 
+const noHeader = { name: "", value: null };
+
 /** A dry run: it is not recorded, and asks for nothing special at the key's default class. */
 function mayUse(line: Line, caller: Caller, id: string): boolean {
   const model = parseModelId(id);
@@ -53,7 +56,7 @@ function mayUse(line: Line, caller: Caller, id: string): boolean {
     user: caller.userId,
     key: caller.keyId,
     source: caller.source,
-    dataClass: caller.defaultDataClass,
+    dataClass: classify(noHeader, caller, { dataClasses: line.dataClasses, referred: null }),
     ...model,
     connection: provider.connection,
     tools: false,

@@ -1,5 +1,6 @@
 import type { ResponseHistory } from "../contracts/store.ts";
 import type { Owner } from "../domain/caller.ts";
+import { rankOf } from "../domain/data-class.ts";
 import type { Message } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { durable } from "../pipeline/durable.ts";
@@ -78,11 +79,7 @@ function tooManyMessages(most: number): GatewayError {
   );
 }
 
-/** A class that is no longer configured counts as the most sensitive one there is. */
 function mostSensitive(dataClasses: readonly string[], referred: readonly string[]): string | null {
-  const most = dataClasses.length - 1;
-  const ranks = referred.map((dataClass) =>
-    dataClasses.includes(dataClass) ? dataClasses.indexOf(dataClass) : most,
-  );
+  const ranks = referred.map((dataClass) => rankOf(dataClasses, dataClass));
   return dataClasses[Math.max(-1, ...ranks)] ?? null;
 }

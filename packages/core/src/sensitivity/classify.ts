@@ -1,4 +1,5 @@
 import type { Caller } from "../domain/caller.ts";
+import { rankOf } from "../domain/data-class.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 
 /** Data classes in order, the least sensitive first. */
@@ -21,14 +22,13 @@ export function classify(
     referred,
   }: { readonly dataClasses: readonly string[]; readonly referred: string | null },
 ): string {
-  const rank = (dataClass: string): number => dataClasses.indexOf(dataClass);
+  const rank = (dataClass: string): number => rankOf(dataClasses, dataClass);
   const least = referred === null ? -1 : rank(referred);
   if (header.value === null) {
-    return rank(caller.defaultDataClass) >= least
-      ? caller.defaultDataClass
-      : (referred ?? caller.defaultDataClass);
+    const usual = dataClasses[Math.max(rank(caller.defaultDataClass), least)];
+    return usual ?? caller.defaultDataClass;
   }
-  const asked = rank(header.value);
+  const asked = dataClasses.indexOf(header.value);
   if (asked < 0) {
     throw new GatewayError(
       "invalid_data_class",
