@@ -148,6 +148,27 @@ describe("obligations", () => {
     ]);
   });
 
+  it("that make no sense deny, as a policy that throws does", async () => {
+    const senseless: readonly object[] = [
+      { maxOutputTokens: 0 },
+      { maxOutputTokens: Number.NaN },
+      { transcript: "none" },
+      { connection: "platform" },
+      { fallbacks: "test/a/b" },
+      { fallbacks: [1] },
+    ];
+    for (const obligations of senseless) {
+      const verdict = JSON.stringify({ effect: "permit", rules: ["all"] });
+      const decide = () => ({ ...JSON.parse(verdict), obligations });
+      const policy = definePolicy({ version: "1", decide });
+      const { gateway, provider, chat, key } = await createTestGateway({ policy });
+      expect((await gateway.fetch(chat())).status).toBe(403);
+      const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
+      expect(data).toMatchObject([{ effect: "deny", rules: ["policy-error"] }]);
+      expect(provider.calls).toEqual([]);
+    }
+  });
+
   it("demand a connection of the organization's own: 400 connection_required, recorded", async () => {
     const policy = definePolicy({ rules: [permit("own", {}, { connection: "customer" })] });
     const { gateway, provider, key, chat } = await createTestGateway({ policy });

@@ -1,6 +1,7 @@
 import type { Policy } from "../contracts/policy.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
+import { isVerdict } from "./is-verdict.ts";
 
 /** The policy where none is configured: everything is permitted, and recorded as such. */
 export const permitAll: Policy<never> = {
@@ -12,7 +13,7 @@ export const permitAll: Policy<never> = {
   decide: () => ({ effect: "permit", rules: ["no-policy"] }),
 };
 
-/** The verdict on a request: the key's own models first, then the policy. A policy that throws denies. */
+/** The verdict on a request: the key's own models first, then the policy. One that throws, or says nonsense, denies. */
 export function decide(
   policy: Policy,
   facts: PolicyFacts,
@@ -37,10 +38,3 @@ const failed: Verdict = {
   rules: ["policy-error"],
   reason: "The policy failed to decide.",
 };
-
-/** A function policy written in JavaScript can answer anything; what is no verdict must not permit. */
-function isVerdict(verdict: Verdict): boolean {
-  return (
-    (verdict?.effect === "permit" || verdict?.effect === "deny") && Array.isArray(verdict.rules)
-  );
-}
