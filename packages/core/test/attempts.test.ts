@@ -171,6 +171,8 @@ describe("a provider's failure, as the caller sees it (section 7)", () => {
     ],
     ["401", { status: 401 }, 502, { type: "server_error", code: "upstream_error" }, "false"],
     ["403", { status: 403 }, 502, { type: "server_error", code: "upstream_error" }, "false"],
+    ["402", { status: 402 }, 502, { type: "server_error", code: "upstream_error" }, "false"],
+    ["408", { status: 408 }, 504, { type: "server_error", code: "upstream_error" }, "true"],
     [
       "404",
       { status: 404 },

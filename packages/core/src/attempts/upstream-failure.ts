@@ -19,7 +19,7 @@ export function upstreamFailure(error: ProviderError): GatewayError {
   }
   return new GatewayError("upstream_error", error.message, {
     status: statusOf(error),
-    retry: error.delivery !== "unknown" && status !== 401 && status !== 403,
+    retry: error.delivery !== "unknown" && !isFinal(status),
     ...(error.retryAfterMs === null
       ? {}
       : { headers: { "retry-after": seconds(error.retryAfterMs) } }),
@@ -33,6 +33,11 @@ function rejected(error: ProviderError): GatewayError {
     ...(error.param === null ? {} : { param: error.param }),
     cause: error,
   });
+}
+
+/** A status of the caller's side, other than 408, will be the same the next time. */
+function isFinal(status: number | null): boolean {
+  return status !== null && status >= 400 && status < 500 && status !== 408;
 }
 
 function statusOf({ status, timedOut }: ProviderError): number {

@@ -8,12 +8,15 @@ export interface Clock {
   after(milliseconds: number, run: () => void): () => void;
 }
 
+/** A timer set for longer than this (24.8 days) would fire at once. */
+const longestTimer = 2_147_483_647;
+
 /** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(milliseconds, run) {
-    const timer = setTimeout(run, milliseconds);
+    const timer = setTimeout(run, Math.min(milliseconds, longestTimer));
     timer.unref();
     return () => clearTimeout(timer);
   },

@@ -9,5 +9,7 @@ export function parseDuration(duration: Duration | string): number | null {
   if (typeof duration === "number")
     return Number.isSafeInteger(duration) && duration >= 0 ? duration : null;
   const match = pattern.exec(duration);
-  return match ? Number(match[1]) * units[match[2] as keyof typeof units] : null;
+  if (!match) return null;
+  const milliseconds = Number(match[1]) * units[match[2] as keyof typeof units];
+  return Number.isSafeInteger(milliseconds) ? milliseconds : null;
 }
