@@ -175,7 +175,7 @@ describe("fallbacks", () => {
         permit("spare", { gateway: "spare" }, { transcript: "digest", maxOutputTokens: 7 }),
       ],
     });
-    const test = await open(policy);
+    const test = await createTestGateway({ policy, prices, retries: { most: 0 } });
     test.provider.fail(down);
     test.provider.reply("for nobody else");
     const answer = await completionOf(test.gateway.fetch(test.chat({ model: "test/a/one" })));

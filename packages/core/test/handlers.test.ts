@@ -1,5 +1,6 @@
 import { createTestGateway } from "@tollgate/testing";
 import { expect, it } from "vitest";
+import { itemsOf, responseOf } from "./responses-calls.ts";
 
 it("the named handlers find the id in the path by themselves, for hosts that route", async () => {
   const { gateway, key } = await createTestGateway();
@@ -10,14 +11,12 @@ it("the named handlers find the id in the path by themselves, for hosts that rou
       ...(body === undefined ? {} : { body }),
     });
   const { handlers } = gateway;
-  const created = await handlers.createResponse(
-    ask("POST", "responses", '{"model":"test/tollgate/scripted","input":"Hello"}'),
-  );
-  const response = await created.json();
+  const body = '{"model":"test/tollgate/scripted","input":"Hello"}';
+  const response = await responseOf(handlers.createResponse(ask("POST", "responses", body)));
   const path = `responses/${response.id}`;
-  expect(await (await handlers.getResponse(ask("GET", path))).json()).toEqual(response);
-  const items = await handlers.listInputItems(ask("GET", `${path}/input_items?limit=1`));
-  expect((await items.json()).data).toHaveLength(1);
+  expect(await responseOf(handlers.getResponse(ask("GET", path)))).toEqual(response);
+  const items = await itemsOf(handlers.listInputItems(ask("GET", `${path}/input_items?limit=1`)));
+  expect(items.data).toHaveLength(1);
   expect((await handlers.deleteResponse(ask("DELETE", path))).status).toBe(200);
   expect((await handlers.getResponse(ask("GET", path))).status).toBe(404);
   const model = await handlers.getModel(ask("GET", "models/test/tollgate/scripted"));

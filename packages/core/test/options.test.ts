@@ -2,6 +2,7 @@ import { memoryStore } from "@tollgate/store-memory";
 import { scriptedProvider } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { createGateway, type GatewayOptions } from "../src/index.ts";
+import { failureOf } from "./wire.ts";
 
 const providers = { test: scriptedProvider() };
 
@@ -63,8 +64,8 @@ describe("options", () => {
     const two = createGateway({ store, providers, budgets: [budget] });
     await expect(two.ready()).rejects.toMatchObject({ code: "invalid_configuration" });
     const answer = await two.fetch("http://in-process/v1/models");
-    const { error } = await answer.json();
-    expect([answer.status, error.code]).toEqual([500, "internal_error"]);
-    expect(error.message).not.toContain("both");
+    const { code, message } = await failureOf(answer);
+    expect([answer.status, code]).toEqual([500, "internal_error"]);
+    expect(message).not.toContain("both");
   });
 });
