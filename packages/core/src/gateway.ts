@@ -1,5 +1,6 @@
 import { type Activity, createActivity } from "./administration/activity.ts";
-import { type Budgets, createBudgets } from "./administration/budgets.ts";
+import type { Budgets } from "./administration/budget-records.ts";
+import { createBudgets } from "./administration/budgets.ts";
 import { createDecisions, type Decisions } from "./administration/decisions.ts";
 import type { Keys } from "./administration/key-records.ts";
 import { createKeys } from "./administration/keys.ts";

@@ -1,6 +1,6 @@
 /** The governed model gateway you embed. */
 export type { Activity, ActivityRecord } from "./administration/activity.ts";
-export type { BudgetRecord, BudgetStatus, Budgets } from "./administration/budgets.ts";
+export type { BudgetRecord, BudgetStatus, Budgets } from "./administration/budget-records.ts";
 export type { DecisionFilter, DecisionRecord, Decisions } from "./administration/decisions.ts";
 export type {
   Acting,

@@ -262,6 +262,56 @@ describe("a budget", () => {
     expect(await counter(gateway, "hour")).toEqual([{ settled: 1, held: 0 }]);
   });
 
+  it("that is soft warns the observers of each Step that ends above the limit", async () => {
+    const log = eventLog();
+    const { gateway, chat, key } = await createTestGateway({
+      observers: log.observers,
+      budgets: [
+        { id: "soft", limit: { tokens: 20 }, period: "day", mode: "soft", scope: { each: "key" } },
+        { id: "roomy", limit: { tokens: 1_000 }, period: "day", mode: "soft" },
+      ],
+    });
+    for (let count = 0; count < 3; count++) await gateway.fetch(chat());
+    await log.seeing("budget.warned", 2);
+    const warning = {
+      budgetId: "soft",
+      subject: key.id,
+      limit: 20,
+      organizationId: key.organizationId,
+    };
+    expect(log.seen.filter(({ type }) => type === "budget.warned")).toMatchObject([
+      { ...warning, settled: 30 },
+      { ...warning, settled: 45 },
+    ]);
+  });
+
+  it("is listed by id, page by page, for everyone or for one organization", async () => {
+    const limit = { requests: 1 };
+    const { gateway } = await createTestGateway({
+      budgets: [
+        { id: "b", limit, period: "day" },
+        { id: "a", limit, period: "day", scope: { organization: ["acme", "other"] } },
+      ],
+    });
+    await gateway.budgets.create({
+      id: "c",
+      limit,
+      period: "day",
+      scope: { organization: "acme" },
+    });
+    const first = await gateway.budgets.list({}, { limit: 2 });
+    expect(first.data.map(({ id, origin }) => [id, origin])).toEqual([
+      ["a", "declared"],
+      ["b", "declared"],
+    ]);
+    const rest = gateway.budgets.list({}, { cursor: first.nextCursor });
+    expect((await rest).data.map(({ id }) => id)).toEqual(["c"]);
+    const others: string[] = [];
+    for await (const { id } of gateway.budgets.list({ organizationId: "other" }, { limit: 1 }))
+      others.push(id);
+    expect(others).toEqual(["a", "b"]);
+  });
+
   it("that is soft records and lets pass", async () => {
     const { gateway, provider, chat } = await createTestGateway({
       budgets: [

@@ -43,7 +43,12 @@ interface CreateOptions extends BudgetScope {
 
 export function defineBudgets(program: Command): void {
   const noun = program.command("budgets").description("what may be spent");
-  noun.command("list", { isDefault: true }).description("all budgets").action(list);
+  noun
+    .command("list", { isDefault: true })
+    .description("all budgets")
+    .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
+    .option("--cursor <cursor>", "where the last page ended")
+    .action(list);
   noun
     .command("status <id>")
     .description("where a budget stands in its current period")
@@ -70,10 +75,10 @@ export function defineBudgets(program: Command): void {
 }
 
 async function list(_options: unknown, command: Command): Promise<void> {
-  const { config, json } = optionsOf(command);
-  await withGateway(config, async (gateway) => {
-    const { data } = await gateway.budgets.list();
-    printPage(json, { data, nextCursor: null }, columns);
+  const options = optionsOf<ListOptions>(command);
+  await withGateway(options.config, async (gateway) => {
+    const page = await gateway.budgets.list({}, pageOf(options));
+    printPage(options.json, page, columns);
   });
 }
 

@@ -1,59 +1,56 @@
-import { periodEnd, periodStart } from "../budgets/period.ts";
 import { type BudgetConfiguration, readBudget } from "../budgets/read-budget.ts";
-import type { Budget, BudgetCounter } from "../domain/budget.ts";
+import type { Budget } from "../domain/budget.ts";
+import { decodeCursor, encodeCursor } from "../domain/cursor.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
+import { selects } from "../domain/pattern.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { Line } from "../pipeline/line.ts";
+import type { BudgetRecord, Budgets } from "./budget-records.ts";
+import { budgetStatus } from "./budget-status.ts";
 import type { Acting } from "./key-records.ts";
-import { type List, listOf, type Paging } from "./list.ts";
-import { requireId, toIso } from "./tenant.ts";
-
-/** A budget and where it comes from. Its limit is in nanodollars, tokens or requests. */
-export interface BudgetRecord extends Budget {
-  readonly origin: "declared" | "created";
-}
-
-/** Where one counter of a budget stands in one period. */
-export interface BudgetStatus {
-  readonly budgetId: string;
-  /** What `each` counts separately: a key's or organization's id, or `[organization, user]` as JSON; else empty. */
-  readonly subject: string;
-  readonly unit: Budget["unit"];
-  readonly limit: number;
-  readonly settled: number;
-  readonly held: number;
-  /** What is left; below 0 when a provider used more than was held. */
-  readonly remaining: number;
-  readonly periodStart: string;
-  /** Null for a period without end. */
-  readonly resetsAt: string | null;
-}
-
-/** Budgets, declared in the configuration or created at run time. */
-export interface Budgets {
-  /** Takes effect for the next request in every process. @throws GatewayError `invalid_argument` */
-  create(budget: BudgetConfiguration & Acting): Promise<BudgetRecord>;
-  /** @throws GatewayError `budget_not_found` */
-  get(reference: { readonly id: string }): Promise<BudgetRecord>;
-  list(): Promise<{ readonly data: readonly BudgetRecord[] }>;
-  /** Replaces scope, limit and mode; what is settled and held stays. A declared budget changes in the configuration. */
-  update(budget: BudgetConfiguration & Acting): Promise<BudgetRecord>;
-  /** Stops a created budget; its counters stay as history. */
-  remove(reference: { readonly id: string } & Acting): Promise<void>;
-  /** The counters of the current period, one per subject. @throws GatewayError `budget_not_found` */
-  status(
-    reference: { readonly id: string; readonly subject?: string },
-    paging?: Paging,
-  ): List<BudgetStatus>;
-}
+import { listOf } from "./list.ts";
+import { type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
 
 export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
-  const { store, clock, ids } = line;
+  const { all, find, requireCreated } = budgetRecords(line, ready);
 
+  return {
+    async create({ actor, ...written }) {
+      const budget = requireBudget(line, written);
+      const taken = (await all()).some(({ id }) => id === budget.id);
+      const leaf = leafOf(line, "budget.created", { budget, actor });
+      if (taken || !(await line.store.budgets.insert(budget, leaf))) throw idTaken(budget.id);
+      await line.budgets.reload();
+      return { ...budget, origin: "created" };
+    },
+    get: ({ id }) => find(id),
+    list: (filter = {}, paging) => listOf(pageReader(all, filter), (budget) => budget, paging),
+    async update({ actor, ...written }) {
+      const budget = requireBudget(line, written);
+      requireSameCounters(budget, await requireCreated(budget.id));
+      await line.store.budgets.update(budget, leafOf(line, "budget.updated", { budget, actor }));
+      await line.budgets.reload();
+      return { ...budget, origin: "created" };
+    },
+    async remove({ id, actor }) {
+      const { origin: _origin, ...budget } = await requireCreated(id);
+      await line.store.budgets.remove(id, leafOf(line, "budget.removed", { budget, actor }));
+      await line.budgets.reload();
+    },
+    status: ({ id, subject }, paging) => {
+      const budget = find(id);
+      budget.catch(() => {});
+      return budgetStatus(line, { budget, subject, paging });
+    },
+  };
+}
+
+/** Ways to read budgets together with where they come from. */
+function budgetRecords(line: Line, ready: () => Promise<void>) {
   async function all(): Promise<readonly BudgetRecord[]> {
     await ready();
-    const created = await store.budgets.list();
+    const created = await line.store.budgets.list();
     const { budgets } = await line.budgets.reload();
     const createdIds = new Set(created.map(({ id }) => id));
     return budgets.map((budget) => ({
@@ -78,111 +75,64 @@ export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
     );
   }
 
-  function leafOf(kind: LeafKind, budget: Budget, actor: string | undefined): EvidenceLeaf {
-    const { organization } = budget.scope;
-    // A budget of one organization is in that organization's log; any other in the log of no organization.
-    const organizationId = typeof organization === "string" ? organization : "";
-    const { scope, ...facts } = budget;
-    return createLeaf(
-      { id: ids.uuid(), organizationId, kind, at: clock.now() },
-      {
-        actor: actor === undefined ? null : requireId("actor", actor),
-        budget: { ...facts, scope: JSON.parse(JSON.stringify(scope)) },
-      },
-    );
-  }
+  return { all, find, requireCreated };
+}
 
-  return {
-    async create({ actor, ...written }) {
-      const budget = requireBudget(line, written);
-      const taken = (await all()).some(({ id }) => id === budget.id);
-      if (taken || !(await store.budgets.insert(budget, leafOf("budget.created", budget, actor)))) {
-        throw new GatewayError("invalid_argument", `The budget id ${budget.id} is taken.`, {
-          param: "id",
-        });
-      }
-      await line.budgets.reload();
-      return { ...budget, origin: "created" };
-    },
-    get: ({ id }) => find(id),
-    list: async () => ({ data: await all() }),
-    async update({ actor, ...written }) {
-      const budget = requireBudget(line, written);
-      const before = await requireCreated(budget.id);
-      if (before.period !== budget.period || before.unit !== budget.unit) {
-        throw new GatewayError(
-          "invalid_argument",
-          "A budget keeps its period and unit: remove it and create another.",
-          { param: "period" },
-        );
-      }
-      await store.budgets.update(budget, leafOf("budget.updated", budget, actor));
-      await line.budgets.reload();
-      return { ...budget, origin: "created" };
-    },
-    async remove({ id, actor }) {
-      const budget = await requireCreated(id);
-      const { origin: _origin, ...facts } = budget;
-      await store.budgets.remove(id, leafOf("budget.removed", facts, actor));
-      await line.budgets.reload();
-    },
-    status: ({ id, subject }, paging) => {
-      const budget = find(id);
-      budget.catch(() => {});
-      return statusList(line, { budget, subject, paging });
-    },
+const listName = "budgets";
+
+/** Reads pages of all budgets by id. There are few, so they are read whole and cut here. */
+function pageReader(
+  all: () => Promise<readonly BudgetRecord[]>,
+  { organizationId }: Partial<OrganizationScope>,
+): Parameters<typeof listOf<BudgetRecord, BudgetRecord>>[0] {
+  const tenant = organizationId === undefined ? null : tenantOf({ organizationId });
+  return async ({ cursor, limit }) => {
+    const after = cursor === null ? null : decodeCursor(listName, cursor).tie;
+    const rows = (await all())
+      .filter(({ scope }) => tenant === null || selects(scope.organization, tenant))
+      .filter(({ id }) => after === null || id > after)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    const data = rows.slice(0, limit);
+    const last = data.at(-1);
+    return {
+      data,
+      nextCursor:
+        last && rows.length > limit ? encodeCursor(listName, { order: 0, tie: last.id }) : null,
+    };
   };
 }
 
-function statusList(
-  line: Line,
+function leafOf(
+  { ids, clock }: Line,
+  kind: LeafKind,
   {
     budget,
-    subject,
-    paging,
-  }: {
-    readonly budget: Promise<Budget>;
-    readonly subject: string | undefined;
-    readonly paging: Paging | undefined;
-  },
-): List<BudgetStatus> {
-  return listOf(
-    async (storePaging) => {
-      const { id, period, limit } = await budget;
-      const start = periodStart(period, line.clock.now());
-      const query = {
-        budgetId: id,
-        periodStart: start,
-        ...(subject === undefined ? {} : { subject }),
-      };
-      const page = await line.store.budgets.counters(query, storePaging);
-      return {
-        ...page,
-        data: page.data.map((counter) =>
-          statusOf(counter, { limit, resetsAt: periodEnd(period, start) }),
-        ),
-      };
+    actor,
+  }: { readonly budget: Budget } & Partial<Record<keyof Acting, string | undefined>>,
+): EvidenceLeaf {
+  const { scope, ...facts } = budget;
+  // A budget of one organization is in that organization's log; any other in the log of no organization.
+  const organizationId = typeof scope.organization === "string" ? scope.organization : "";
+  return createLeaf(
+    { id: ids.uuid(), organizationId, kind, at: clock.now() },
+    {
+      actor: actor === undefined ? null : requireId("actor", actor),
+      budget: { ...facts, scope: JSON.parse(JSON.stringify(scope)) },
     },
-    (status) => status,
-    paging,
   );
 }
 
-function statusOf(
-  { budgetId, subject, unit, settled, held, periodStart: start }: BudgetCounter,
-  { limit, resetsAt }: { readonly limit: number; readonly resetsAt: number | null },
-): BudgetStatus {
-  return {
-    budgetId,
-    subject,
-    unit,
-    limit,
-    settled,
-    held,
-    remaining: limit - settled - held,
-    periodStart: toIso(start),
-    resetsAt: toIso(resetsAt),
-  };
+function requireSameCounters(budget: Budget, before: Budget): void {
+  if (before.period === budget.period && before.unit === budget.unit) return;
+  throw new GatewayError(
+    "invalid_argument",
+    "A budget keeps its period and unit: remove it and create another.",
+    { param: "period" },
+  );
+}
+
+function idTaken(id: string): GatewayError {
+  return new GatewayError("invalid_argument", `The budget id ${id} is taken.`, { param: "id" });
 }
 
 function requireBudget(line: Line, written: BudgetConfiguration): Budget {

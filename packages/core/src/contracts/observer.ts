@@ -42,6 +42,16 @@ export type GatewayEvent =
       readonly organizationId: string;
       readonly budgetId: string;
     }
+  /** A Step was settled with which a soft budget's counter stands above its limit. Amounts are in the budget's unit. */
+  | {
+      readonly type: "budget.warned";
+      readonly at: number;
+      readonly organizationId: string;
+      readonly budgetId: string;
+      readonly subject: string;
+      readonly settled: number;
+      readonly limit: number;
+    }
   /** A request failed by our own fault or the store's. `where` is the error's name and its stack, without its message. */
   | {
       readonly type: "request.failed";

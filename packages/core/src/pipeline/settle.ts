@@ -14,6 +14,7 @@ import { evidenceUnavailable } from "./durable.ts";
 import type { SettledAnswer } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import type { ClientClosed, Run } from "./run.ts";
+import { warnOfBudgets } from "./warn-of-budgets.ts";
 
 /** Settles a completed Step; only what this returns may be shown as complete. */
 export async function settleCompleted(
@@ -127,6 +128,8 @@ async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
     costNanoUsd: attempt.costNanoUsd,
     durationMs: Math.round(line.clock.monotonic() - run.startedAt),
   });
+  // Nobody waits for a warning.
+  void warnOfBudgets(line, settlement.organizationId, run.attempt.candidate.holds);
 }
 
 const waits = [50, 200, 800, 2_000];
