@@ -96,7 +96,7 @@ describe("pages of an organization are read by an index, in its order", () => {
       "budget_counters_pkey",
     ],
   ] as const)("%s", async (_name, list, where, index) => {
-    const plan = await planOf(selectPage(list, where, placed).text);
+    const plan = await planOf(selectPage(list, where, placed, postgresDialect).text);
     expect(plan.filter((line) => /Seq Scan|Sort \(|^ *-> +Sort$/.test(line))).toEqual([]);
     expect(plan.some((line) => line.includes(`using ${index}`))).toBe(true);
   });

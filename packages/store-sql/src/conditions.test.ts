@@ -8,6 +8,8 @@ const conditions = createConditions({
   bytes: "BLOB",
   keyedTable: "",
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
+  ofEachOrganization: (table, page) =>
+    `organizations o, LATERAL (SELECT * FROM ${table} ${page}) r`,
   list: (values) => JSON.stringify(values),
 });
 
@@ -34,5 +36,24 @@ it("reads across organizations only when asked to, and then without a condition"
 it("takes an empty list as matching nothing, not as no filter", () => {
   expect(conditions.ofSteps({ organizationId: null, model: [] })).toEqual([
     { text: "model = ANY(:model)", parameters: { model: "[]" } },
+  ]);
+});
+
+it("finds the Steps of a Turn through its Session, and says of the unsuccessful what their index says", () => {
+  const texts = (query: Parameters<typeof conditions.ofSteps>[0]) =>
+    conditions.ofSteps(query).map(({ text }) => text.replaceAll(/\s+/g, " "));
+  expect(texts({ organizationId: "acme", turnId: ["t"] })).toContain(
+    "session_id = (SELECT session_id FROM turns WHERE organization_id = :organization_id AND id = :turn_id)",
+  );
+  expect(texts({ organizationId: null, turnId: ["t"] })).toContain(
+    "session_id = (SELECT session_id FROM turns WHERE organization_id = o.id AND id = :turn_id)",
+  );
+  expect(texts({ organizationId: null, turnId: ["t", "u"] })).toHaveLength(1);
+  const said = "outcome NOT IN ('completed', 'open')";
+  expect(texts({ organizationId: null, outcome: ["failed"] })).toContain(said);
+  for (const outcome of [["completed"], ["open"], ["failed", "open"]] as const)
+    expect(texts({ organizationId: null, outcome })).toHaveLength(1);
+  expect(conditions.ofDecisions({ organizationId: null, effect: "deny" })).toEqual([
+    { text: "effect = 'deny'", parameters: {} },
   ]);
 });

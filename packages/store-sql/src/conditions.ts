@@ -44,6 +44,7 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...anyOf("key_id", query.keyId),
       ...anyOf("session_id", query.sessionId),
       ...anyOf("turn_id", query.turnId),
+      ...sessionOf(query),
       ...anyOf("source", query.source),
       ...anyOf("endpoint", query.endpoint),
       ...anyOf("data_class", query.dataClass),
@@ -54,13 +55,14 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...anyOf("connection", query.connection),
       ...anyOf("host", query.host),
       ...anyOf("outcome", query.outcome),
+      ...unsuccessful(query),
       ...within("opened_at", query),
     ],
     ofDecisions: (query) => [
       ...tenant(query.organizationId),
       ...anyOf("user_id", query.userId),
       ...anyOf("key_id", query.keyId),
-      ...is("effect", query.effect),
+      ...(query.effect === "deny" ? [denied] : is("effect", query.effect)),
       ...within("at", query),
     ],
     ofCounters: ({ budgetId, subject, periodStart }) => [
@@ -79,6 +81,25 @@ function is(column: string, value: SqlValue | undefined): readonly Condition[] {
   return value === undefined
     ? []
     : [{ text: `${column} = :${column}`, parameters: { [column]: value } }];
+}
+
+/** What a partial index says of its rows, word for word: it serves a filter that says the same. */
+const unsuccessfully = "outcome NOT IN ('completed', 'open')";
+const denied: Condition = { text: "effect = 'deny'", parameters: {} };
+
+function unsuccessful({ outcome }: StepQuery): readonly Condition[] {
+  return outcome?.length === 1 && outcome[0] !== "completed" && outcome[0] !== "open"
+    ? [{ text: unsuccessfully, parameters: {} }]
+    : [];
+}
+
+/** A Turn belongs to one Session, whose Steps an index has; `o` is each organization where none is named. */
+function sessionOf({ organizationId, turnId }: StepQuery): readonly Condition[] {
+  if (turnId?.length !== 1) return [];
+  const organization = organizationId === null ? "o.id" : ":organization_id";
+  const session = `SELECT session_id FROM turns
+    WHERE organization_id = ${organization} AND id = :turn_id`;
+  return [{ text: `session_id = (${session})`, parameters: {} }];
 }
 
 function within(

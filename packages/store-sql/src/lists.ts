@@ -15,6 +15,7 @@ export const lists = {
   keys: {
     name: "keys",
     table: "api_keys",
+    byOrganization: true,
     columns: keyColumns,
     order: "created_at",
     ...newestFirst,
@@ -22,6 +23,7 @@ export const lists = {
   sessions: {
     name: "sessions",
     table: "sessions",
+    byOrganization: true,
     columns: sessionColumns,
     order: "updated",
     direction: "DESC",
@@ -30,6 +32,7 @@ export const lists = {
   steps: {
     name: "steps",
     table: "steps",
+    byOrganization: true,
     columns: stepReadColumns,
     order: "opened_at",
     ...newestFirst,
@@ -37,6 +40,7 @@ export const lists = {
   decisions: {
     name: "decisions",
     table: "decisions",
+    byOrganization: true,
     columns: decisionColumns,
     order: "at",
     ...newestFirst,
@@ -44,6 +48,7 @@ export const lists = {
   counters: {
     name: "counters",
     table: "budget_counters",
+    byOrganization: false,
     columns: ["budget_id", "subject", "period_start", "unit", "settled", "held"],
     order: "period_start",
     direction: "DESC",
@@ -52,6 +57,7 @@ export const lists = {
   leaves: {
     name: "leaves",
     table: "leaves",
+    byOrganization: false,
     columns: leafColumns,
     order: "sequence",
     direction: "ASC",

@@ -47,6 +47,9 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL, updated ${integer} NOT NULL,
       in_flight ${integer} NOT NULL, turn_id ${text} NOT NULL, branched_from_session_id ${text},
       common_length ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
+    `CREATE INDEX sessions_by_time ON sessions (organization_id, updated)`,
+    `CREATE INDEX sessions_by_key ON sessions (organization_id, key_id, updated)`,
+    // After the two above: PostgreSQL prefers the youngest while a table is empty, and every request needs this one.
     `CREATE INDEX sessions_by_update ON sessions
       (organization_id, key_id, source, updated, length, in_flight, head, id)`,
     `CREATE INDEX sessions_by_origin ON sessions (organization_id, branched_from_session_id)
@@ -75,6 +78,11 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       sequence ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX steps_by_time ON steps (organization_id, opened_at, sequence)`,
     `CREATE INDEX steps_by_session ON steps (organization_id, session_id, opened_at, sequence)`,
+    `CREATE INDEX steps_by_key ON steps (organization_id, key_id, opened_at, sequence)`,
+    `CREATE INDEX steps_by_model ON steps (organization_id, model, opened_at, sequence)`,
+    // Only what did not complete: few rows, and nothing to write for the others.
+    `CREATE INDEX steps_unsuccessful ON steps (organization_id, outcome, opened_at, sequence)
+      WHERE outcome NOT IN ('completed', 'open')`,
     `CREATE TABLE open_steps (
       process_id ${text} NOT NULL, step_id ${text} NOT NULL, organization_id ${text} NOT NULL,
       renewal ${integer} NOT NULL, output_tokens ${integer},
@@ -106,6 +114,9 @@ function ledger({ text, integer, bytes, keyedTable }: SqlDialect): readonly stri
       policy_version ${text} NOT NULL, first_decision_id ${text}, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX decisions_by_time ON decisions (organization_id, at, sequence)`,
+    `CREATE INDEX decisions_by_key ON decisions (organization_id, key_id, at, sequence)`,
+    `CREATE INDEX decisions_denied ON decisions (organization_id, at, sequence)
+      WHERE effect = 'deny'`,
     `CREATE TABLE budgets (
       id ${text} NOT NULL PRIMARY KEY, scope ${text} NOT NULL, unit ${text} NOT NULL,
       amount ${integer} NOT NULL, period ${text} NOT NULL, mode ${text} NOT NULL,

@@ -1,10 +1,22 @@
 import { encodeCursor } from "@tollgate/core/store";
 import { expect, it } from "vitest";
+import type { SqlDialect } from "./dialect.ts";
 import { lists } from "./lists.ts";
 import { pageOf, selectPage } from "./select-page.ts";
 
+const dialect: SqlDialect = {
+  placeholder: () => "?",
+  text: "TEXT",
+  integer: "INTEGER",
+  bytes: "BLOB",
+  keyedTable: "",
+  isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
+  ofEachOrganization: (table, page) => `EACH ${table} (${page.trim()})`,
+  list: (values) => JSON.stringify(values),
+};
+
 it("asks for one row more than the page holds, which tells whether another follows", () => {
-  const { parameters } = selectPage(lists.leaves, [], { cursor: null, limit: 2 });
+  const { parameters } = selectPage(lists.leaves, [], { cursor: null, limit: 2 }, dialect);
   expect(parameters).toEqual({ page_limit: 3 });
   const row = (sequence: number) => ({ sequence });
   const read = (rows: readonly unknown[]) => pageOf(lists.leaves, rows, 2, (one) => one);
@@ -18,7 +30,7 @@ it("asks for one row more than the page holds, which tells whether another follo
 
 it("begins behind the place of the cursor", () => {
   const cursor = encodeCursor("steps", { order: 500, tie: "7" });
-  const { parameters } = selectPage(lists.steps, [], { cursor, limit: 10 });
+  const { parameters } = selectPage(lists.steps, [], { cursor, limit: 10 }, dialect);
   expect(parameters).toEqual({ page_order: 500, page_tie: 7, page_limit: 11 });
 });
 
@@ -27,7 +39,25 @@ it.each([
   ["with a tie that is no number", encodeCursor("steps", { order: 1, tie: "1e3" })],
   ["made up", "DROP TABLE steps"],
 ])("refuses a cursor %s", (_what, cursor) => {
-  expect(() => selectPage(lists.steps, [], { cursor, limit: 10 })).toThrow(
+  expect(() => selectPage(lists.steps, [], { cursor, limit: 10 }, dialect)).toThrow(
     expect.objectContaining({ code: "invalid_argument" }),
   );
+});
+
+it("asks each organization for its own page where none is named, and no other for what is not theirs", () => {
+  const paging = { cursor: null, limit: 10 };
+  const named = {
+    text: "organization_id = :organization_id",
+    parameters: { organization_id: "acme" },
+  };
+  const textOf = (...given: Parameters<typeof selectPage>) =>
+    selectPage(...given).text.replaceAll(/\s+/g, " ");
+  const order = "opened_at DESC, sequence DESC LIMIT :page_limit";
+  expect(textOf(lists.steps, [], paging, dialect)).toContain(
+    `FROM EACH steps (WHERE organization_id = o.id ORDER BY ${order}) ORDER BY r.opened_at DESC, r.sequence DESC LIMIT`,
+  );
+  expect(textOf(lists.steps, [named], paging, dialect)).toContain(
+    `FROM steps WHERE organization_id = :organization_id ORDER BY ${order}`,
+  );
+  expect(textOf(lists.counters, [], paging, dialect)).toContain("FROM budget_counters ORDER BY");
 });

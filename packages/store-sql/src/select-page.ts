@@ -5,6 +5,7 @@ import {
   type StorePage,
   type StorePaging,
 } from "@tollgate/core/store";
+import type { SqlDialect } from "./dialect.ts";
 import { readRow } from "./rows/row-reader.ts";
 import type { SqlParameters } from "./statement.ts";
 
@@ -19,6 +20,8 @@ export interface PagedList {
   /** Names the list in its cursors. */
   readonly name: string;
   readonly table: string;
+  /** Whether its rows belong to organizations, which may each be asked for their part. */
+  readonly byOrganization: boolean;
   readonly columns: readonly string[];
   /** The column it is sorted by, a whole number. */
   readonly order: string;
@@ -42,20 +45,42 @@ export function selectPage(
   list: PagedList,
   conditions: readonly Condition[],
   paging: StorePaging,
+  dialect: SqlDialect,
 ): PageStatement {
-  const { order, direction, tie } = list;
   const all = paging.cursor === null ? conditions : [...conditions, behind(list, paging.cursor)];
-  const columns = new Set([...list.columns, order, ...(tie ? [tie.column] : [])]);
-  const where = all.length === 0 ? "" : ` WHERE ${all.map(({ text }) => text).join(" AND ")}`;
-  const sorted = [`${order} ${direction}`, ...(tie ? [`${tie.column} ${tie.direction}`] : [])];
-  return {
-    text: `SELECT ${[...columns].join(", ")} FROM ${list.table}${where}
-      ORDER BY ${sorted.join(", ")} LIMIT :page_limit`,
-    parameters: Object.assign(
-      { page_limit: paging.limit + 1 },
-      ...all.map((one) => one.parameters),
-    ),
-  };
+  const parameters: SqlParameters = Object.assign(
+    { page_limit: paging.limit + 1 },
+    ...all.map((one) => one.parameters),
+  );
+  const texts = all.map(({ text }) => text);
+  const isOfOne = !list.byOrganization || Object.hasOwn(parameters, "organization_id");
+  return { text: isOfOne ? pageOfOne(list, texts) : pageOfAll(list, texts, dialect), parameters };
+}
+
+function pageOfOne(list: PagedList, conditions: readonly string[]): string {
+  return `SELECT ${columnsOf(list).join(", ")} FROM ${list.table} ${within(list, conditions)}`;
+}
+
+/** Every index begins with the organization: each is asked for its own page, so that no table is read whole. */
+function pageOfAll(list: PagedList, conditions: readonly string[], dialect: SqlDialect): string {
+  const page = within(list, ["organization_id = o.id", ...conditions]);
+  const columns = columnsOf(list).map((column) => `r.${column}`);
+  return `SELECT ${columns.join(", ")} FROM ${dialect.ofEachOrganization(list.table, page)}
+    ${ordered(list, "r.")}`;
+}
+
+function columnsOf({ columns, order, tie }: PagedList): readonly string[] {
+  return [...new Set([...columns, order, ...(tie ? [tie.column] : [])])];
+}
+
+function within(list: PagedList, conditions: readonly string[]): string {
+  const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+  return `${where} ${ordered(list, "")}`;
+}
+
+function ordered({ order, direction, tie }: PagedList, of: string): string {
+  const ties = tie ? `, ${of}${tie.column} ${tie.direction}` : "";
+  return `ORDER BY ${of}${order} ${direction}${ties} LIMIT :page_limit`;
 }
 
 function behind(list: PagedList, cursor: string): Condition {

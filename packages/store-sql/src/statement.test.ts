@@ -9,6 +9,8 @@ const numbered: SqlDialect = {
   bytes: "BYTEA",
   keyedTable: "",
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
+  ofEachOrganization: (table, page) =>
+    `organizations o, LATERAL (SELECT * FROM ${table} ${page}) r`,
   list: (values) => JSON.stringify(values),
 };
 

@@ -102,12 +102,12 @@ describe("no page of an organization passes over a table or sorts it", () => {
   ];
 
   it.each(pages)("%s", (_name, list, where) => {
-    expect(workOfPage(selectPage(list, where, placed).text)).toEqual([]);
+    expect(workOfPage(selectPage(list, where, placed, sqliteDialect).text)).toEqual([]);
   });
 
   it("finds the Steps of a Session by their own index", () => {
     const where = conditions.ofSteps({ organizationId, sessionId: ["s"] });
-    expect(planOf(selectPage(lists.steps, where, placed).text)).toEqual([
+    expect(planOf(selectPage(lists.steps, where, placed, sqliteDialect).text)).toEqual([
       "SEARCH steps USING INDEX steps_by_session (organization_id=? AND session_id=?)",
     ]);
   });

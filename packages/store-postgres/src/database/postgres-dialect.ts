@@ -7,6 +7,8 @@ export const postgresDialect: SqlDialect = {
   bytes: "BYTEA",
   keyedTable: "",
   isOneOf: (column, parameter) => `${column} = ANY(CAST(${parameter} AS TEXT[]))`,
+  ofEachOrganization: (table, page) =>
+    `organizations o CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,
   list: arrayOf,
 };
 

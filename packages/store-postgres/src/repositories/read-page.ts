@@ -1,6 +1,7 @@
 import type { StorePage, StorePaging } from "@tollgate/core/store";
 import { type Condition, type PagedList, pageOf, selectPage } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
+import { postgresDialect } from "../database/postgres-dialect.ts";
 
 /** Reads one page of a list. */
 export async function readPage<Record>(
@@ -10,7 +11,7 @@ export async function readPage<Record>(
   paging: StorePaging,
   fromRow: (row: unknown) => Record,
 ): Promise<StorePage<Record>> {
-  const { text, parameters } = selectPage(list, conditions, paging);
+  const { text, parameters } = selectPage(list, conditions, paging, postgresDialect);
   const rows = await database.read((connection) => connection.query(text, parameters));
   return pageOf(list, rows, paging.limit, fromRow);
 }

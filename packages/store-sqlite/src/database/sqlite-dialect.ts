@@ -7,5 +7,8 @@ export const sqliteDialect: SqlDialect = {
   bytes: "BLOB",
   keyedTable: " STRICT, WITHOUT ROWID",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
+  ofEachOrganization: (table, page) =>
+    `organizations o CROSS JOIN ${table} r
+      ON r.organization_id = o.id AND r.id IN (SELECT id FROM ${table} ${page})`,
   list: (values) => JSON.stringify(values),
 };

@@ -1,0 +1,91 @@
+/**
+ * `npm run bench:growth -- --steps 1000000 --sessions 100000 --rounds 40`: fills both SQL stores, and times what is
+ * asked of them against the same on 1,000 rows. Fails when something takes more than 5 times as long.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { postgresStore } from "@tollgate/store-postgres";
+import { sqliteStore } from "@tollgate/store-sqlite";
+import { startPostgres } from "@tollgate/testing/postgres";
+import { compare, type Filled } from "./growth/compare.ts";
+import { fillPostgres } from "./growth/fill-postgres.ts";
+import { fillSqlite } from "./growth/fill-sqlite.ts";
+import type { Size } from "./growth/history.ts";
+import { questions } from "./growth/questions.ts";
+import { readNumbers } from "./read-numbers.ts";
+
+const most = 5;
+const fewRows: Size = { steps: 1_000, sessions: 1_000 };
+const { steps, sessions, rounds, sqlite, postgres } = readNumbers({
+  steps: 1_000_000,
+  sessions: 100_000,
+  rounds: 40,
+  sqlite: 1,
+  postgres: 1,
+});
+const manyRows: Size = { steps, sessions };
+const slow = [
+  ...(sqlite === 1 ? await onSqlite() : []),
+  ...(postgres === 1 ? await onPostgres() : []),
+];
+print(slow.length === 0 ? `all within ${most} times` : `over ${most} times: ${slow.join("; ")}`);
+process.exit(slow.length === 0 ? 0 : 1);
+
+async function onSqlite(): Promise<readonly string[]> {
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-growth-"));
+  const open = async (name: string, size: Size): Promise<Filled> => {
+    const filename = join(folder, name);
+    await fillSqlite(filename, size);
+    return { store: sqliteStore({ filename }), size };
+  };
+  try {
+    return await measure("SQLite", open);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function onPostgres(): Promise<readonly string[]> {
+  const { url, stop } = await startPostgres();
+  try {
+    return await measure("PostgreSQL", async (schema, size) => {
+      await fillPostgres({ url, schema, size });
+      return { store: postgresStore({ url }, { schema }), size };
+    });
+  } finally {
+    await stop();
+  }
+}
+
+async function measure(
+  database: string,
+  open: (name: string, size: Size) => Promise<Filled>,
+): Promise<readonly string[]> {
+  const started = performance.now();
+  const few = await open("few", fewRows);
+  const many = await open("many", manyRows);
+  const seconds = Math.round((performance.now() - started) / 1_000);
+  print(`${database}: ${steps} Steps and ${sessions} Sessions made in ${seconds} s`);
+  print(`${"".padEnd(38)}${"1,000".padStart(10)}${"all".padStart(10)}${"ratio".padStart(8)}`);
+  const over: string[] = [];
+  for (const question of questions) {
+    const { name, few: inFew, many: inMany } = await compare(question, few, many, rounds);
+    const ratio = inMany / inFew;
+    if (ratio > most) over.push(`${database}, ${name}`);
+    print(
+      `${name.padEnd(38)}${milliseconds(inFew)}${milliseconds(inMany)}${ratio.toFixed(2).padStart(8)}`,
+    );
+  }
+  await few.store.close();
+  await many.store.close();
+  return over;
+}
+
+function milliseconds(time: number): string {
+  return `${time.toFixed(3)}`.padStart(10);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

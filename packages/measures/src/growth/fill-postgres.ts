@@ -1,0 +1,28 @@
+import { postgresStore } from "@tollgate/store-postgres";
+import pg from "pg";
+import { fillingStatements, lastSequence, type Size, type Words } from "./history.ts";
+
+const words: Words = {
+  series: (count) => `generate_series(0::BIGINT, ${count - 1}) AS series (n)`,
+  digest: (number) => `convert_to(lpad((${number})::TEXT, 32, '0'), 'UTF8')`,
+  bytes: (text) => `convert_to(${text}, 'UTF8')`,
+};
+
+/** Makes a schema with a history of this size, and the statistics that the server would make by itself in time. */
+export async function fillPostgres(place: {
+  readonly url: string;
+  readonly schema: string;
+  readonly size: Size;
+}): Promise<void> {
+  const { url, schema, size } = place;
+  const store = postgresStore({ url }, { schema });
+  await store.migrate();
+  await store.close();
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(`SET search_path TO ${schema}; SET synchronous_commit = off`);
+  for (const statement of fillingStatements(size, words)) await client.query(statement);
+  await client.query(`SELECT setval('sequence', ${lastSequence(size)})`);
+  await client.query("VACUUM ANALYZE");
+  await client.end();
+}

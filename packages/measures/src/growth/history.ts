@@ -1,0 +1,209 @@
+import {
+  attemptEndJson,
+  attemptToRow,
+  decisionToRow,
+  type SqlParameters,
+} from "@tollgate/store-sql";
+import { attemptEnd, attemptStart, decisionOf, organizationId } from "../step-intents.ts";
+
+/** How much a database holds. */
+export interface Size {
+  readonly steps: number;
+  /** Also the number of API keys. */
+  readonly sessions: number;
+}
+
+/** The few ways in which the databases say it differently. */
+export interface Words {
+  /** A table `series` of the numbers `n` from 0 to below a count. */
+  series(count: number): string;
+  /** 32 bytes that a number determines. */
+  digest(number: string): string;
+  /** A text's bytes. */
+  bytes(text: string): string;
+}
+
+/** When the first Step opened, and how far apart they are. Milliseconds. */
+export const firstAt = Date.UTC(2026, 0, 5);
+export const apart = 1_000;
+/** How many Sessions the key has, and how many Steps the model and the outcome have, that nobody used for long. */
+export const rare = 25;
+export const rareKey = 5;
+const busyKeys = 5;
+
+/** An id that a number determines, sorted as the numbers are: as ids that begin with their time. */
+export function idOf(prefix: string, number: number): string {
+  return `${prefix}-${1_000_000_000_000 + number}`;
+}
+
+/** The statements that fill an empty schema with a history of this size. */
+export function fillingStatements(size: Size, words: Words): readonly string[] {
+  const session = `(n * ${size.sessions} / ${size.steps})`;
+  const insert = (table: string, count: number, columns: Readonly<Record<string, string>>) =>
+    `INSERT INTO ${table} (${Object.keys(columns).join(", ")})
+      SELECT ${Object.values(columns).join(", ")} FROM ${words.series(count)}`;
+  const { steps, sessions } = size;
+  return [
+    `INSERT INTO organizations (id, salt) VALUES (${text(organizationId)}, ${words.digest("0")})`,
+    insert("api_keys", sessions, keyRow),
+    insert("key_secrets", sessions, {
+      digest: words.digest("n"),
+      organization_id: text(organizationId),
+      key_id: id("key", "n"),
+    }),
+    insert("sessions", sessions, sessionRow(size, words)),
+    insert("turns", steps, turnRow(session)),
+    insert("decisions", steps, decisionRow(session)),
+    insert("steps", steps, stepRow(session, words)),
+    insert("transcript_parts", steps, partRow(session, words)),
+    insert("leaves", steps, leafRow(words)),
+  ];
+}
+
+/** The highest number that the rows of a history carry. */
+export function lastSequence({ steps }: Size): number {
+  return steps * 2 + 1;
+}
+
+const at = `${firstAt} + n * ${apart}`;
+const userOf = (key: string): string => `'user-' || (${key} % 2)`;
+const keyOf = (session: string): string =>
+  `CASE WHEN ${session} < ${rare} THEN ${rareKey} ELSE ${session} % ${busyKeys} END`;
+
+const keyRow = {
+  organization_id: text(organizationId),
+  id: id("key", "n"),
+  user_id: userOf("n"),
+  label: "'key ' || n",
+  prefix: "'tg_abcd'",
+  default_data_class: "'D1_INTERNAL'",
+  minimum_data_class: "'D0_PUBLIC'",
+  created_at: at,
+  sequence: "n",
+};
+
+const owner = (session: string) => ({
+  organization_id: text(organizationId),
+  user_id: userOf(keyOf(session)),
+  key_id: id("key", keyOf(session)),
+});
+
+function sessionRow({ steps, sessions }: Size, { digest }: Words) {
+  const lastStep = `((n + 1) * ${steps} / ${sessions} - 1)`;
+  return {
+    ...owner("n"),
+    id: id("session", "n"),
+    source: "'api'",
+    head: digest("n"),
+    length: `${(2 * steps) / sessions}`,
+    created_at: `${firstAt} + n * ${(steps / sessions) * apart}`,
+    updated_at: `${firstAt} + ${lastStep} * ${apart}`,
+    updated: `${lastStep} * 2`,
+    in_flight: "0",
+    turn_id: id("turn", lastStep),
+    common_length: "0",
+  };
+}
+
+function turnRow(session: string) {
+  return {
+    organization_id: text(organizationId),
+    id: id("turn", "n"),
+    session_id: id("session", session),
+  };
+}
+
+function decisionRow(session: string) {
+  return {
+    ...constants(decisionToRow(template.owner, template.decision, 0)),
+    ...owner(session),
+    id: id("decision", "n"),
+    effect: `CASE WHEN n < ${rare} THEN 'deny' ELSE 'permit' END`,
+    at,
+    sequence: "n * 2",
+  };
+}
+
+function stepRow(session: string, { digest }: Words) {
+  return {
+    ...constants(attemptToRow(template.attempt)),
+    ...owner(session),
+    id: id("step", "n"),
+    key_label: "'a key'",
+    source: "'api'",
+    endpoint: "'chat_completions'",
+    stream: "0",
+    requested_model: "'sim/vendor/model-1'",
+    data_class: "'D1_INTERNAL'",
+    decision_id: id("decision", "n"),
+    session_id: id("session", session),
+    turn_id: id("turn", "n"),
+    step_number: "0",
+    process_id: "'process'",
+    opened_at: at,
+    settled_at: `${at} + 500`,
+    outcome: `CASE WHEN n < ${rare} THEN 'interrupted' WHEN n % 50 = 0 THEN 'failed' ELSE 'completed' END`,
+    finish_reason: "'stop'",
+    head: digest("n"),
+    length: "2",
+    reply_head: digest("n"),
+    opened_session: "0",
+    holds: "0",
+    model: `CASE WHEN n < ${rare} THEN 'model-rare' ELSE 'model-' || (n % 4) END`,
+    host: "'upstream.example'",
+    attempt_end: text(attemptEndJson(attemptEnd)),
+    carried_usd: "0",
+    carried_tokens: "0",
+    sequence: "n * 2",
+  };
+}
+
+function partRow(session: string, { digest, bytes }: Words) {
+  return {
+    organization_id: text(organizationId),
+    session_id: id("session", session),
+    position: "n",
+    step_id: id("step", "n"),
+    kind: "'request'",
+    count: "1",
+    chain: digest("n"),
+    content: bytes(text(`[${JSON.stringify({ role: "user", content: "Tides? ".repeat(30) })}]`)),
+    salt: digest("n"),
+    commitment: digest("n"),
+  };
+}
+
+function leafRow({ digest }: Words) {
+  return {
+    organization_id: text(organizationId),
+    sequence: "n * 2 + 1",
+    id: id("leaf", "n"),
+    kind: "'step.settled'",
+    at,
+    meta: text(JSON.stringify({ attempt: attemptEnd, kind: "step.settled" })),
+    hash: digest("n"),
+  };
+}
+
+const template = (() => {
+  const of = { organizationId, userId: "user-0", keyId: idOf("key", 0) };
+  const decision = decisionOf(idOf("decision", 0), of, firstAt);
+  return { owner: of, decision, attempt: attemptStart(decision, firstAt) };
+})();
+
+function id(prefix: string, number: string): string {
+  return `'${prefix}-' || CAST(1000000000000 + (${number}) AS TEXT)`;
+}
+
+function text(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+function constants(parameters: SqlParameters): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(parameters).map(([name, value]) => [
+      name,
+      typeof value === "string" ? text(value) : `${value ?? "NULL"}`,
+    ]),
+  );
+}

@@ -1,0 +1,145 @@
+import { createHash } from "node:crypto";
+import { encodeCursor, type Store, type StorePage, type StorePaging } from "@tollgate/core/store";
+import { organizationId, stepIntent, stepSettlement } from "../step-intents.ts";
+import { apart, firstAt, idOf, rareKey, type Size } from "./history.ts";
+
+/** Something that is asked of a store of this size; `round` tells one asking from another. */
+export interface Question {
+  readonly name: string;
+  /** Whether it asks for a page of a list. */
+  readonly isPage?: boolean;
+  ask(store: Store, size: Size, round: number): Promise<unknown>;
+}
+
+const limit = 20;
+const first: StorePaging = { cursor: null, limit };
+const busy = idOf("key", 1);
+
+/** The page that begins in the middle of what is there. */
+const middleOf = {
+  steps: ({ steps }: Size) => deep("steps", timeOf(steps / 2), steps),
+  decisions: ({ steps }: Size) => deep("decisions", timeOf(steps / 2), steps),
+  keys: ({ sessions }: Size) => deep("keys", timeOf(sessions / 2), sessions / 2),
+  sessions: ({ steps }: Size) => deep("sessions", steps),
+  leaves: ({ steps }: Size) => deep("leaves", steps),
+};
+
+function timeOf(number: number): number {
+  return firstAt + number * apart;
+}
+
+function deep(list: string, order: number, tie?: number): StorePaging {
+  return { cursor: encodeCursor(list, { order, tie: tie === undefined ? "" : `${tie}` }), limit };
+}
+
+/** What a request or an administrator asks of a store. */
+export const questions: readonly Question[] = [
+  {
+    name: "open and settle a Step",
+    async ask(store, { sessions }, round) {
+      const owner = { organizationId, userId: "user-1", keyId: busy };
+      const stepId = `measured-${round}`;
+      // Newer than all that is there, as the next request is.
+      const at = firstAt + sessions * 1_000_000 + round;
+      const opening = await store.openStep(stepIntent(stepId, owner, at));
+      const settling = await store.settleStep(stepSettlement(stepId, at));
+      if (!opening.opened || !settling.settled) throw new Error("the Step was not recorded");
+    },
+  },
+  {
+    name: "find a key by its secret",
+    async ask(store, { sessions }) {
+      const digest = Buffer.from(`${sessions / 2}`.padStart(32, "0"));
+      if (!(await store.keys.findByDigest(digest, firstAt)))
+        throw new Error("there is no such key");
+    },
+  },
+  {
+    name: "miss a key",
+    ask: (store) => store.keys.findByDigest(createHash("sha256").update("other").digest(), firstAt),
+  },
+  {
+    name: "one Step",
+    ask: (store, { steps }) => store.steps.get(organizationId, idOf("step", steps / 2)),
+  },
+  ...ofSteps("Steps", {}),
+  ...ofSteps("activity", { outcome: ["completed"] }),
+  ...ofSteps("Steps of a key", { keyId: [busy] }),
+  page("Steps of a key long unused", (store) =>
+    store.steps.list({ organizationId, keyId: [idOf("key", rareKey)] }, first),
+  ),
+  page("Steps of a Session", (store, { sessions }) =>
+    store.steps.list({ organizationId, sessionId: [idOf("session", sessions / 2)] }, first),
+  ),
+  page("Steps of a Turn", (store, { steps }) =>
+    store.steps.list({ organizationId, turnId: [idOf("turn", steps / 2)] }, first),
+  ),
+  ...ofSteps("Steps of a model", { model: ["model-1"] }),
+  page("Steps of a model long unused", (store) =>
+    store.steps.list({ organizationId, model: ["model-rare"] }, first),
+  ),
+  ...ofSteps("failed Steps", { outcome: ["failed"] }),
+  page("interrupted Steps, all long ago", (store) =>
+    store.steps.list({ organizationId, outcome: ["interrupted"] }, first),
+  ),
+  page("Sessions", (store) => store.sessions.list({ organizationId }, first)),
+  page("Sessions, deep", (store, size) =>
+    store.sessions.list({ organizationId }, middleOf.sessions(size)),
+  ),
+  page("Sessions of a key", (store) => store.sessions.list({ organizationId, keyId: busy }, first)),
+  page("Sessions of a key, deep", (store, size) =>
+    store.sessions.list({ organizationId, keyId: busy }, middleOf.sessions(size)),
+  ),
+  page("Sessions of a key long unused", (store) =>
+    store.sessions.list({ organizationId, keyId: idOf("key", rareKey) }, first),
+  ),
+  page("decisions", (store) => store.decisions.list({ organizationId }, first)),
+  page("decisions, deep", (store, size) =>
+    store.decisions.list({ organizationId }, middleOf.decisions(size)),
+  ),
+  page("decisions of a key long unused", (store) =>
+    store.decisions.list({ organizationId, keyId: [idOf("key", rareKey)] }, first),
+  ),
+  page("denials, all long ago", (store) =>
+    store.decisions.list({ organizationId, effect: "deny" }, first),
+  ),
+  page("keys", (store) => store.keys.list({ organizationId }, first)),
+  page("keys, deep", (store, size) => store.keys.list({ organizationId }, middleOf.keys(size))),
+  page("leaves", (store) => store.evidence.list({ organizationId }, first)),
+  page("leaves, deep", (store, size) =>
+    store.evidence.list({ organizationId }, middleOf.leaves(size)),
+  ),
+  page("Steps of every organization", (store) => store.steps.list({ organizationId: null }, first)),
+  page("Sessions of every organization", (store) =>
+    store.sessions.list({ organizationId: null }, first),
+  ),
+  page("decisions of every organization", (store) =>
+    store.decisions.list({ organizationId: null }, first),
+  ),
+  page("keys of every organization", (store) => store.keys.list({ organizationId: null }, first)),
+];
+
+/** The first page and one from the middle. */
+function ofSteps(
+  name: string,
+  filter: Omit<Parameters<Store["steps"]["list"]>[0], "organizationId">,
+): readonly Question[] {
+  const query = { organizationId, ...filter };
+  return [
+    page(name, (store) => store.steps.list(query, first)),
+    page(`${name}, deep`, (store, size) => store.steps.list(query, middleOf.steps(size))),
+  ];
+}
+
+function page(
+  name: string,
+  read: (store: Store, size: Size) => Promise<StorePage<unknown>>,
+): Question {
+  return {
+    name,
+    isPage: true,
+    async ask(store, size) {
+      if ((await read(store, size)).data.length === 0) throw new Error(`${name}: nothing found`);
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { createHash } from "node:crypto";
+import {
+  type AttemptSettlement,
+  type AttemptStart,
+  type LeafKind,
+  leafHash,
+  type Owner,
+  type PolicyDecision,
+  type StepIntent,
+  type StepSettlement,
+} from "@tollgate/core/store";
+
+/** The organization all rows of a measurement belong to: the worst case for what is kept by organization. */
+export const organizationId = "acme";
+
+/** A conversation's first question. */
+const question = "How do tides come about, and why are there two of them a day? ".repeat(4);
+const answer = "The moon pulls the near side more than the centre, and the far side less. ".repeat(
+  8,
+);
+
+/** The intent of a Step that begins a Session; all ids derive from its own. */
+export function stepIntent(stepId: string, owner: Owner, at: number): StepIntent {
+  const message = JSON.stringify({ role: "user", content: `${question}${stepId}` });
+  const decision = decisionOf(`decision-${stepId}`, owner, at);
+  return {
+    stepId,
+    process: { id: "process", renewal: 1 },
+    at,
+    owner,
+    source: "api",
+    endpoint: "chat_completions",
+    stream: false,
+    requestedModel: "sim/vendor/model-1",
+    dataClass: "D1_INTERNAL",
+    stepNumber: 0,
+    transcript: {
+      sessionId: null,
+      turnId: null,
+      alsoConsider: null,
+      newSessionId: `session-${stepId}`,
+      newTurnId: `turn-${stepId}`,
+      chain: digestOf(message),
+      messages: [message],
+      lastUserMessage: 1,
+      keep: "full",
+      contentSalt: digestOf(stepId),
+    },
+    instructions: null,
+    decision,
+    attempt: attemptStart(decision, at),
+    holds: [],
+    budgetsVersion: 0,
+    leaf: {
+      id: `opening-${stepId}`,
+      organizationId,
+      kind: "step.opened",
+      at,
+      before: '{"assignment":',
+      after: `,"decision":${JSON.stringify(decision)}}`,
+    },
+  };
+}
+
+/** The settlement of such a Step, completed with a reply. */
+export function stepSettlement(stepId: string, at: number): StepSettlement {
+  const content = Buffer.from(JSON.stringify([{ role: "assistant", content: answer }]));
+  const meta = JSON.stringify({ attempt: attemptEnd, kind: "step.settled", stepId });
+  return {
+    organizationId,
+    stepId,
+    at,
+    outcome: "completed",
+    reason: null,
+    finishReason: "stop",
+    attempt: attemptEnd,
+    reply: {
+      content,
+      contentSalt: digestOf("salt"),
+      contentCommitment: digestOf(content),
+      chain: digestOf(stepId),
+    },
+    response: null,
+    leaf: { ...leafPlace("step.settled", stepId, at), meta, hash: leafHash(meta) },
+  };
+}
+
+export function decisionOf(id: string, owner: Owner, at: number): PolicyDecision {
+  return {
+    id,
+    at,
+    effect: "permit",
+    rules: ["default"],
+    facts: {
+      organization: owner.organizationId,
+      user: owner.userId,
+      key: owner.keyId,
+      source: "api",
+      dataClass: "D1_INTERNAL",
+      gateway: "sim",
+      vendor: "vendor",
+      model: "model-1",
+      connection: "platform",
+      tools: false,
+      images: false,
+      structuredOutput: false,
+      estimatedInputTokens: 70,
+      estimatedOutputTokens: 400,
+      estimatedCostNanoUsd: 120_000,
+    },
+    policyVersion: "1",
+    firstDecisionId: null,
+  };
+}
+
+export function attemptStart(decision: PolicyDecision, at: number): AttemptStart {
+  return {
+    number: 1,
+    decisionId: decision.id,
+    gateway: "sim",
+    vendor: "vendor",
+    model: "model-1",
+    connection: "platform",
+    price: null,
+    estimatedInputTokens: 70,
+    estimatedOutputTokens: 400,
+    startedAt: at,
+  };
+}
+
+export const attemptEnd: AttemptSettlement = {
+  number: 1,
+  outcome: "completed",
+  reason: null,
+  host: "upstream.example",
+  bodySha256: createHash("sha256").update(question).digest("hex"),
+  providerRequestId: "req_0123456789abcdef",
+  providerModel: "model-1-2026-01-01",
+  usage: { promptTokens: 70, completionTokens: 160, totalTokens: 230 },
+  usageBasis: "reported",
+  costNanoUsd: null,
+  priceSource: "unknown",
+  durationMs: 1_234,
+  timeToFirstTokenMs: 210,
+  toolCalls: 0,
+  charge: { usd: 0, tokens: 230 },
+};
+
+function leafPlace(kind: LeafKind, stepId: string, at: number) {
+  return { id: `${kind}-${stepId}`, organizationId, kind, at };
+}
+
+function digestOf(data: string | Uint8Array): Uint8Array {
+  return createHash("sha256").update(data).digest();
+}

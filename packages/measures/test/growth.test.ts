@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type PostgresClient, postgresStore } from "@tollgate/store-postgres";
+import { sqliteStore } from "@tollgate/store-sqlite";
+import { startPostgres } from "@tollgate/testing/postgres";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { compare, median } from "../src/growth/compare.ts";
+import { fillPostgres } from "../src/growth/fill-postgres.ts";
+import { fillSqlite } from "../src/growth/fill-sqlite.ts";
+import { questions } from "../src/growth/questions.ts";
+
+const size = { steps: 10_000, sessions: 2_000 };
+/** More rows than this a page of 20 has no reason to read, even where one in five is of the key that is asked for. */
+const mostRows = 200;
+
+describe("PostgreSQL", () => {
+  const started = startPostgres();
+  let pool: pg.Pool;
+  const plans: unknown[] = [];
+  beforeAll(async () => {
+    const { url } = await started;
+    await fillPostgres({ url, schema: "tollgate", size });
+    pool = new pg.Pool({ connectionString: url, max: 1 });
+    // A connection that closes may still have something to say.
+    pool.on("error", () => {});
+  }, 60_000);
+  afterAll(async () => {
+    await pool.end();
+    await (await started).stop();
+  });
+
+  /** A pool that has every statement explained before it runs. */
+  const explaining = {
+    on: () => {},
+    off: () => {},
+    connect: async (): Promise<PostgresClient> => {
+      const client = await pool.connect();
+      return {
+        query: async (query) => {
+          const { text, values = [] } = query;
+          if (text.includes("LIMIT"))
+            plans.push((await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)).rows);
+          return client.query(query);
+        },
+        on: (event, listener) => client.on(event, listener),
+        off: (event, listener) => client.off(event, listener),
+        release: (destroy) => client.release(destroy),
+      };
+    },
+  };
+
+  it.each(questions.map((question) => [question.name, question] as const))(
+    "reads no more rows than it answers with, in whatever plan: %s",
+    async (_name, question) => {
+      const store = postgresStore({ pool: explaining }, { schema: "tollgate" });
+      plans.length = 0;
+      await question.ask(store, size, 0);
+      await store.close();
+      for (const scan of plans.flatMap(scansOf))
+        expect(scan.rows, scan.name).toBeLessThan(mostRows);
+      expect(plans).toHaveLength(question.isPage ? 1 : 0);
+    },
+  );
+});
+
+describe("SQLite", () => {
+  it("answers every question on a history it made, and says how long it took", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "tollgate-growth-"));
+    const filename = join(folder, "history.db");
+    await fillSqlite(filename, { steps: 200, sessions: 100 });
+    const store = sqliteStore({ filename });
+    onTestFinished(async () => {
+      await store.close();
+      rmSync(folder, { recursive: true });
+    });
+    const filled = { store, size: { steps: 200, sessions: 100 } };
+    for (const question of questions) {
+      if (question.name.startsWith("open")) continue;
+      const { few, many } = await compare(question, filled, filled, 1);
+      expect(few * many, question.name).toBeGreaterThan(0);
+    }
+  });
+});
+
+it("takes the median", () => {
+  expect(median([5, 1, 9])).toBe(5);
+});
+
+/** The nodes of a plan that read a table or an index, and how many rows each read. */
+function scansOf(node: unknown): readonly { readonly name: string; readonly rows: number }[] {
+  if (Array.isArray(node)) return node.flatMap(scansOf);
+  if (typeof node !== "object" || node === null) return [];
+  const within = Object.values(node).flatMap(scansOf);
+  if (!("Relation Name" in node)) return within;
+  const number = (name: string): number => Number(Reflect.get(node, name) ?? 0);
+  const rows = (number("Actual Rows") + number("Rows Removed by Filter")) * number("Actual Loops");
+  const name = `${Reflect.get(node, "Node Type")} ${Reflect.get(node, "Index Name")}`;
+  return [...within, { name, rows }];
+}

@@ -1,0 +1,99 @@
+import { DatabaseSync } from "node:sqlite";
+import {
+  type Condition,
+  compileStatement,
+  createConditions,
+  lists,
+  opening,
+  type PagedList,
+  selectPage,
+} from "@tollgate/store-sql";
+import { beforeAll, describe, expect, it } from "vitest";
+import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
+import { sqliteStore } from "../src/index.ts";
+
+const client = new DatabaseSync(":memory:");
+const conditions = createConditions(sqliteDialect);
+const organizationId = "acme";
+const byOrganization = "organization_id=?";
+
+beforeAll(() => sqliteStore({ client }).migrate());
+
+function planOf(text: string): readonly string[] {
+  const { text: compiled, names } = compileStatement(text, sqliteDialect);
+  const rows = client.prepare(`EXPLAIN QUERY PLAN ${compiled}`).all(...names.map(() => null));
+  return rows.map((row) => String(row["detail"]));
+}
+
+function pageOf(list: PagedList, where: readonly Condition[]): string {
+  return selectPage(list, where, { cursor: null, limit: 20 }, sqliteDialect).text;
+}
+
+describe("a filtered page reads what it shows, by an index in its order", () => {
+  const ofSteps = (query: Omit<Parameters<typeof conditions.ofSteps>[0], "organizationId">) =>
+    pageOf(lists.steps, conditions.ofSteps({ organizationId, ...query }));
+  const ofSessions = (query: { readonly keyId?: string }) =>
+    pageOf(lists.sessions, conditions.ofSessions({ organizationId, ...query }));
+  it.each([
+    ["Steps of a key", ofSteps({ keyId: ["k"] }), "steps", "by_key", "key_id=?"],
+    ["Steps of a model", ofSteps({ model: ["m"] }), "steps", "by_model", "model=?"],
+    ["failed Steps", ofSteps({ outcome: ["failed"] }), "steps", "unsuccessful", "outcome=?"],
+    ["Sessions", ofSessions({}), "sessions", "by_time", ""],
+    ["Sessions of a key", ofSessions({ keyId: "k" }), "sessions", "by_key", "key_id=?"],
+  ])("%s", (_name, text, table, index, by) => {
+    const searched = [byOrganization, ...(by === "" ? [] : [by])].join(" AND ");
+    expect(planOf(text)).toEqual([`SEARCH ${table} USING INDEX ${table}_${index} (${searched})`]);
+  });
+
+  it("decisions of a key, and denials", () => {
+    const ofKey = conditions.ofDecisions({ organizationId, keyId: ["k"] });
+    expect(planOf(pageOf(lists.decisions, ofKey))).toEqual([
+      `SEARCH decisions USING INDEX decisions_by_key (${byOrganization} AND key_id=?)`,
+    ]);
+    const denials = conditions.ofDecisions({ organizationId, effect: "deny" });
+    expect(planOf(pageOf(lists.decisions, denials))).toEqual([
+      `SEARCH decisions USING INDEX decisions_denied (${byOrganization})`,
+    ]);
+  });
+
+  it("the Steps of a Turn, among those of its Session", () => {
+    const plan = planOf(ofSteps({ turnId: ["t"] }));
+    expect(plan).toContain(
+      `SEARCH steps USING INDEX steps_by_session (${byOrganization} AND session_id=?)`,
+    );
+    expect(plan).toContain(`SEARCH turns USING PRIMARY KEY (${byOrganization} AND id=?)`);
+  });
+});
+
+describe("a page of every organization asks each for its own, and sorts no more than those", () => {
+  it.each([
+    ["keys", lists.keys, conditions.ofKeys({ organizationId: null }), "api_keys_by_time"],
+    [
+      "Sessions",
+      lists.sessions,
+      conditions.ofSessions({ organizationId: null }),
+      "sessions_by_time",
+    ],
+    ["Steps", lists.steps, conditions.ofSteps({ organizationId: null }), "steps_by_time"],
+    [
+      "decisions",
+      lists.decisions,
+      conditions.ofDecisions({ organizationId: null }),
+      "decisions_by_time",
+    ],
+  ])("%s", (_name, list, where, index) => {
+    const plan = planOf(pageOf(list, where));
+    expect(plan.filter((line) => line.startsWith("SCAN"))).toEqual(["SCAN o"]);
+    expect(plan).toContainEqual(
+      expect.stringMatching(`^SEARCH ${list.table} USING (COVERING )?INDEX ${index} \\(`),
+    );
+    expect(plan).toContain(`SEARCH r USING PRIMARY KEY (${byOrganization} AND id=?)`);
+    expect(plan.filter((line) => line.includes("FOR ORDER BY"))).toHaveLength(1);
+  });
+});
+
+it("finds the Sessions a request may continue in their own index alone", () => {
+  expect(planOf(opening.matchingSession)).toContain(
+    `SEARCH sessions USING COVERING INDEX sessions_by_update (${byOrganization} AND key_id=? AND source=?)`,
+  );
+});
