@@ -2,7 +2,7 @@
 
 import { useRouter } from "next/navigation";
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
-import { type FormEvent, useRef, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { converse } from "./converse.ts";
 import { openChat } from "./open-chat.ts";
 
@@ -24,6 +24,12 @@ export function Chat() {
   const messages = useRef<readonly ChatCompletionMessageParam[]>([]);
   const [lines, setLines] = useState<readonly Line[]>([]);
   const [busy, setBusy] = useState(false);
+
+  const list = useRef<HTMLOListElement>(null);
+  // Each change of a line shows the newest one.
+  useEffect(() => {
+    list.current?.lastElementChild?.scrollIntoView({ block: "nearest" });
+  }, [lines]);
 
   const add = (line: Line) => setLines((before) => [...before, line]);
 
@@ -55,7 +61,7 @@ export function Chat() {
 
   return (
     <section className="chat">
-      <ol aria-live="polite" aria-busy={busy}>
+      <ol ref={list} aria-live="polite" aria-busy={busy}>
         {lines.map((line, index) => (
           <li key={index} className={line.by}>
             {line.text}
