@@ -142,3 +142,24 @@ it("rejects when the database stays locked, and what queued up behind with it (F
   other.close();
   expect(await store.openStep(stepIntent("after"))).toMatchObject({ opened: true });
 });
+
+it("forgets processes whose lease lapsed once none of their Steps is open", async () => {
+  const filename = temporaryFile();
+  const store = sqliteStore({ filename });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  const renew = (processId: string, at: number) =>
+    store.renewLease({ processId, renewal: 1, at, until: at + 15_000, steps: [] });
+  await renew("idle", 0);
+  await renew("busy", 0);
+  const intent = { ...stepIntent("step"), process: { id: "busy", renewal: 1 } };
+  expect(await store.openStep(intent)).toMatchObject({ opened: true });
+  await renew("next", 15_000);
+
+  const database = new DatabaseSync(filename);
+  onTestFinished(() => database.close());
+  const processes = database.prepare("SELECT id FROM processes ORDER BY id").all();
+  expect(processes.map(({ id }) => id)).toEqual(["busy", "next"]);
+  expect(await store.lapsedSteps({ at: 15_000, limit: 10 })).toHaveLength(1);
+});

@@ -48,10 +48,10 @@ function workOfPage(text: string): readonly string[] {
   return [...tablesScanned(text), ...sorts];
 }
 
-/** The lapsed look at every Step in flight, which is what they ask for. */
-const { lapsed: _, ...leases } = leasing;
+/** The lapsed look at every Step in flight, which is what they ask for; a start looks at every process. */
+const { lapsed: _lapsed, forget: _forget, ...leases } = leasing;
 /** The few budgets created at run time are read together. */
-const { budgets: __, ...administered } = administration;
+const { budgets: _budgets, ...administered } = administration;
 
 const statements = {
   ...opening,

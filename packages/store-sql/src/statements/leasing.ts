@@ -7,6 +7,9 @@ export const leasing = {
     VALUES (:process_id, :renewal, :lapses_at)
     ON CONFLICT (id) DO UPDATE SET renewal = excluded.renewal, lapses_at = excluded.lapses_at
     WHERE processes.renewal <= excluded.renewal`,
+  /** Of a lapsed process only its open Steps matter, and they count as left without it as well. */
+  forget: `DELETE FROM processes WHERE lapses_at <= :at AND id <> :process_id
+    AND NOT EXISTS (SELECT 1 FROM open_steps WHERE process_id = processes.id)`,
   progress: `UPDATE open_steps SET renewal = :renewal, output_tokens = :output_tokens
     WHERE process_id = :process_id AND step_id = :step_id`,
   lapsed: `SELECT ${stepReadColumns.map((column) => `t.${column}`).join(", ")},

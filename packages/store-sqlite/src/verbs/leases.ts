@@ -4,13 +4,15 @@ import type { Connection } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
 
 export function renewLease(transaction: Transaction, lease: LeaseRenewal): void {
-  const { processId, renewal, until, steps } = lease;
+  const { processId, renewal, at, until, steps } = lease;
   const renewed = transaction.run(leasing.renew, {
     process_id: processId,
     renewal,
     lapses_at: until,
   });
   if (renewed === 0) return;
+  // A process that begins clears away what others before it left.
+  if (renewal === 1) transaction.run(leasing.forget, { at, process_id: processId });
   for (const { stepId, outputTokens } of steps)
     transaction.run(leasing.progress, {
       process_id: processId,
