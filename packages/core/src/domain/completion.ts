@@ -22,6 +22,10 @@ export interface Completion {
 export interface CompletionFold {
   add(event: CompletionEvent): void;
   completion(): Completion;
+  /** Null until the model said why it stopped. */
+  finishReason(): FinishReason | null;
+  /** The last value of each field the provider has reported so far. */
+  usage(): UsageReport;
   /** UTF-8 bytes of everything the model has written so far. */
   outputBytes(): number;
 }
@@ -90,6 +94,8 @@ export function createFold(): CompletionFold {
       }
     },
     completion: () => ({ parts: parts.map(closed), logprobs, finishReason, usage }),
+    finishReason: () => finishReason,
+    usage: () => usage,
     outputBytes: () => bytes,
   };
 }

@@ -56,7 +56,7 @@ async function* attemptEvents(
   } finally {
     watchdog.stop();
   }
-  const { finishReason } = attempt.fold.completion();
+  const finishReason = attempt.fold.finishReason();
   if (finishReason === null) throw cut();
   return finishReason;
 }

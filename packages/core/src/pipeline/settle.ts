@@ -85,7 +85,7 @@ export function meterRunning(
     bodySha256,
     providerRequestId,
     providerModel,
-    usage: fold.completion().usage,
+    usage: fold.usage(),
     outputTokens: tokensOfBytes(fold.outputBytes()),
     toolCalls,
     durationMs: line.clock.monotonic() - startedAt,

@@ -1,13 +1,29 @@
 import type { CompletionRequest, FunctionTool, ToolChoice } from "../domain/completion-request.ts";
+import type { Limits } from "../domain/limits.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { anyObject, optional, required } from "./fields.ts";
 import { type Read, wrongType, wrongValue } from "./read.ts";
 import { flag, identifier, oneOf, text } from "./scalars.ts";
 
-/** A JSON Schema: data of the client's own, kept as it came. Its depth is bounded before the body is parsed. */
-export const jsonSchema: Read<Json> = (value, path, limits) =>
+/**
+ * A JSON Schema: data of the client's own, kept as it came. Its depth is bounded before the body is parsed, its strings
+ * here; a fault in it is the schema's, since a path into it would be the client's own words.
+ */
+export const jsonSchema: Read<Json> = (value, path, limits) => {
   // What JSON.parse made is JSON.
-  anyObject(value, path, limits) as Json;
+  const schema = anyObject(value, path, limits) as Json;
+  requireShortStrings(schema, path, limits);
+  return schema;
+};
+
+function requireShortStrings(value: Json | undefined, path: string, limits: Limits): void {
+  if (typeof value === "string") text(value, path, limits);
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, member] of Object.entries(value)) {
+    text(key, path, limits);
+    requireShortStrings(member, path, limits);
+  }
+}
 
 /** What every protocol says of a function, wherever it puts it. */
 export const functionFields = {

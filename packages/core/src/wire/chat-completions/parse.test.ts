@@ -517,3 +517,15 @@ describe("tool use", () => {
     expect(refusal({ ...base, tool_choice })).toEqual(["invalid_value", "tool_choice"]);
   });
 });
+
+it("bounds every string outside message content, those inside JSON Schemas too", () => {
+  const long = "x".repeat(101);
+  const withSchema = (schema: object) => {
+    const parameters = { type: "object", properties: { a: schema } };
+    return { ...base, tools: [{ ...tool, function: { name: "f", parameters } }] };
+  };
+  const at = "tools[0].function.parameters";
+  for (const schema of [{ description: long }, { enum: ["short", [long]] }, { [long]: true }])
+    expect(refusal(withSchema(schema))).toEqual(["invalid_value", at]);
+  expect(read(withSchema({ description: "x".repeat(100) })).request.tools).toHaveLength(1);
+});
