@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import {
   type AttemptSettlement,
   type AttemptStart,
+  type Hold,
   type LeafKind,
   leafHash,
   type Owner,
@@ -20,7 +21,12 @@ const answer = "The moon pulls the near side more than the centre, and the far s
 );
 
 /** The intent of a Step that begins a Session; all ids derive from its own. */
-export function stepIntent(stepId: string, owner: Owner, at: number): StepIntent {
+export function stepIntent(
+  stepId: string,
+  owner: Owner,
+  at: number,
+  holds: readonly Hold[] = [],
+): StepIntent {
   const message = JSON.stringify({ role: "user", content: `${question}${stepId}` });
   const decision = decisionOf(`decision-${stepId}`, owner, at);
   return {
@@ -49,7 +55,7 @@ export function stepIntent(stepId: string, owner: Owner, at: number): StepIntent
     instructions: null,
     decision,
     attempt: attemptStart(decision, at),
-    holds: [],
+    holds,
     budgetsVersion: 0,
     leaf: {
       id: `opening-${stepId}`,

@@ -13,6 +13,16 @@ export interface ServerProcess {
 
 const longestStart = 30_000;
 const interval = 25;
+/** The first byte of what a server says to a session it takes. */
+const authenticates = 0x52;
+const startupMessage = (() => {
+  const text = Buffer.from("user\0postgres\0database\0postgres\0\0");
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(head.length + text.length, 0);
+  // Version 3.0 of the protocol.
+  head.writeInt32BE(196_608, 4);
+  return Buffer.concat([head, text]);
+})();
 const signals = { immediate: "SIGQUIT", fast: "SIGINT" } as const;
 
 /** The shell ends the server when our end of its standard input closes: even a killed test run leaves none behind. */
@@ -76,17 +86,17 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Asks whether it would encrypt: a server says so in one byte as soon as it takes connections. */
+/** Begins a session: a server that still recovers from a crash answers, too, but with an error. */
 function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => {
-      socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]));
+      socket.write(startupMessage);
     });
     const end = (answer: boolean): void => {
       socket.destroy();
       resolve(answer);
     };
-    socket.once("data", () => end(true));
+    socket.once("data", (answer) => end(answer[0] === authenticates));
     socket.once("error", () => end(false));
     socket.setTimeout(500, () => end(false));
   });
