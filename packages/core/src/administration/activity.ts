@@ -2,7 +2,8 @@ import type { PriceSource } from "../domain/price.ts";
 import type { Step } from "../domain/step.ts";
 import type { Line } from "../pipeline/line.ts";
 import type { List, Paging } from "./list.ts";
-import { listSteps, type StepFilter, type StepRecord, toStepRecord } from "./steps.ts";
+import { type StepRecord, toStepRecord } from "./step-records.ts";
+import { listSteps, type StepFilter } from "./steps.ts";
 
 /** A successful completion (section 1): what was used, at what cost, through which key. */
 export interface ActivityRecord

@@ -1,4 +1,4 @@
-import type { DecisionQuery } from "../contracts/store.ts";
+import type { DecisionQuery } from "../contracts/repositories.ts";
 import { listed, type OneOrMany } from "../domain/pattern.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import { GatewayError } from "../errors/gateway-error.ts";

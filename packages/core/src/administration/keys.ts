@@ -1,4 +1,4 @@
-import type { KeyPatch } from "../contracts/store.ts";
+import type { KeyPatch } from "../contracts/repositories.ts";
 import type { ApiKey } from "../domain/api-key.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { GatewayError } from "../errors/gateway-error.ts";

@@ -1,4 +1,4 @@
-import type { StorePage, StorePaging } from "../contracts/store.ts";
+import type { StorePage, StorePaging } from "../contracts/repositories.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 
 /** Which page of a list: `cursor` is what the page before gave, `limit` is 1 to 1,000 rows (default 100). */

@@ -1,4 +1,4 @@
-import type { SessionQuery } from "../contracts/store.ts";
+import type { SessionQuery } from "../contracts/repositories.ts";
 import type { Message } from "../domain/message.ts";
 import type { Session } from "../domain/session.ts";
 import { GatewayError } from "../errors/gateway-error.ts";

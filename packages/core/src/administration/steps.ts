@@ -1,15 +1,14 @@
-import type { StepQuery } from "../contracts/store.ts";
-import { formatModelId, parseModelId } from "../domain/model-id.ts";
+import type { StepQuery } from "../contracts/repositories.ts";
+import { parseModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
 import { listed, type OneOrMany } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
-import type { PriceSource } from "../domain/price.ts";
-import type { Attempt, Endpoint, Step, StepOutcome } from "../domain/step.ts";
-import { addUsage, noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
+import type { Step, StepOutcome } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { fromIso, type OrganizationScope, requireId, tenantOf, toIso } from "./tenant.ts";
+import { type StepRecord, toStepRecord } from "./step-records.ts";
+import { fromIso, type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
 
 /** Which Steps: every given member must match, and a list matches any of its values. */
 export interface StepFilter extends OrganizationScope {
@@ -29,61 +28,6 @@ export interface StepFilter extends OrganizationScope {
   /** ISO 8601: opened at or after, and before. */
   readonly from?: string;
   readonly to?: string;
-}
-
-/** One attempt: which model, over which account, what it used and cost, who is billed. */
-export interface AttemptRecord extends Usage {
-  readonly number: number;
-  readonly decisionId: string;
-  readonly model: string;
-  readonly connection: ConnectionOwnership;
-  /** Who the provider bills: the platform, or the organization's own account. */
-  readonly billedTo: "platform" | "organization";
-  readonly host: string | null;
-  readonly bodySha256: string | null;
-  readonly providerRequestId: string | null;
-  readonly providerModel: string | null;
-  readonly outcome: StepOutcome | "open";
-  readonly reason: string | null;
-  readonly usageBasis: UsageBasis | null;
-  /** Nanodollars; null when no price is known. */
-  readonly costNanoUsd: number | null;
-  readonly priceSource: PriceSource | null;
-  readonly startedAt: string;
-  readonly durationMs: number | null;
-  readonly timeToFirstTokenMs: number | null;
-  readonly toolCalls: number;
-}
-
-/** One POST inside a Turn, whatever its end; its usage and cost are the sums over its attempts. */
-export interface StepRecord extends Usage {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly userId: string;
-  readonly keyId: string;
-  readonly keyLabel: string;
-  readonly source: string;
-  readonly endpoint: Endpoint;
-  readonly stream: boolean;
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly stepNumber: number;
-  readonly dataClass: string;
-  readonly decisionId: string;
-  readonly requestedModel: string;
-  /** The model of the last attempt. */
-  readonly model: string;
-  readonly outcome: StepOutcome | "open";
-  readonly reason: string | null;
-  readonly finishReason: string | null;
-  readonly usageBasis: UsageBasis | null;
-  /** Nanodollars; null when the price of an attempt is not known. */
-  readonly costNanoUsd: number | null;
-  readonly openedAt: string;
-  readonly settledAt: string | null;
-  readonly attempts: readonly AttemptRecord[];
-  readonly head: string;
-  readonly replyHead: string | null;
 }
 
 /** Every Step: where money adds up. */
@@ -197,58 +141,4 @@ function classesBetween(
   const first = from === undefined ? 0 : dataClasses.indexOf(from);
   const last = upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo);
   return dataClasses.slice(first, last + 1);
-}
-
-export function toStepRecord(step: Step): StepRecord {
-  const { attempts, openedAt, settledAt, outcome, ...rest } = step;
-  const ends = attempts.flatMap(({ end }) => end ?? []);
-  const last = attempts.at(-1);
-  return {
-    ...rest,
-    model: last === undefined ? step.requestedModel : formatModelId(last),
-    outcome: outcome ?? "open",
-    ...ends.map(({ usage }) => usage).reduce(addUsage, noUsage),
-    usageBasis:
-      ends.length === 0
-        ? null
-        : ends.some((end) => end.usageBasis === "estimated")
-          ? "estimated"
-          : "reported",
-    costNanoUsd: totalCost(ends.map((end) => end.costNanoUsd)),
-    openedAt: toIso(openedAt),
-    settledAt: toIso(settledAt),
-    attempts: attempts.map(toAttemptRecord),
-  };
-}
-
-function totalCost(costs: readonly (number | null)[]): number | null {
-  return costs.reduce<number | null>(
-    (sum, cost) => (sum === null || cost === null ? null : sum + cost),
-    0,
-  );
-}
-
-function toAttemptRecord(attempt: Attempt): AttemptRecord {
-  const { end } = attempt;
-  return {
-    number: attempt.number,
-    decisionId: attempt.decisionId,
-    model: formatModelId(attempt),
-    connection: attempt.connection,
-    billedTo: attempt.connection === "customer" ? "organization" : "platform",
-    host: end?.host ?? null,
-    bodySha256: end?.bodySha256 ?? null,
-    providerRequestId: end?.providerRequestId ?? null,
-    providerModel: end?.providerModel ?? null,
-    outcome: end?.outcome ?? "open",
-    reason: end?.reason ?? null,
-    ...(end?.usage ?? noUsage),
-    usageBasis: end?.usageBasis ?? null,
-    costNanoUsd: end?.costNanoUsd ?? null,
-    priceSource: end?.priceSource ?? null,
-    startedAt: toIso(attempt.startedAt),
-    durationMs: end?.durationMs ?? null,
-    timeToFirstTokenMs: end?.timeToFirstTokenMs ?? null,
-    toolCalls: end?.toolCalls ?? 0,
-  };
 }

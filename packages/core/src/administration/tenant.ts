@@ -1,4 +1,4 @@
-import type { Tenant } from "../contracts/store.ts";
+import type { Tenant } from "../contracts/repositories.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 
 /** Given as `organizationId`, reads across all organizations: the one deliberate way to. */

@@ -1,4 +1,4 @@
-import type { BudgetRepository } from "../contracts/store.ts";
+import type { BudgetRepository } from "../contracts/repositories.ts";
 import type { Budget } from "../domain/budget.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 

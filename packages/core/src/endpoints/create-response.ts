@@ -1,4 +1,4 @@
-import type { ResponseDraft } from "../contracts/store.ts";
+import type { ResponseDraft } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { Message } from "../domain/message.ts";
 import type { Answer } from "../http/answer.ts";

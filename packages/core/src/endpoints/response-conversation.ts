@@ -1,4 +1,4 @@
-import type { ResponseHistory } from "../contracts/store.ts";
+import type { ResponseHistory } from "../contracts/repositories.ts";
 import type { Owner } from "../domain/caller.ts";
 import { rankOf } from "../domain/data-class.ts";
 import type { Message } from "../domain/message.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AttemptSettlement, StepIntent, StepSettlement } from "../contracts/store.ts";
+import type { AttemptSettlement, StepIntent, StepSettlement } from "../contracts/step-verbs.ts";
 import { fillLeaf, leafHash } from "../domain/leaf-template.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import { stableJson } from "../kernel/stable-json.ts";

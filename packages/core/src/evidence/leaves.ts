@@ -4,7 +4,7 @@ import type {
   Refusal,
   StepIntent,
   StepSettlement,
-} from "../contracts/store.ts";
+} from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { type LeafTemplate, leafHash } from "../domain/leaf-template.ts";

@@ -1,4 +1,4 @@
-import type { AttemptSettlement } from "../contracts/store.ts";
+import type { AttemptSettlement } from "../contracts/step-verbs.ts";
 import type { UsageReport } from "../domain/completion-event.ts";
 import { costOf, type PriceSource } from "../domain/price.ts";
 import type { AttemptEnd, AttemptStart } from "../domain/step.ts";

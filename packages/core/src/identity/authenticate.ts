@@ -1,4 +1,4 @@
-import type { KeyRepository } from "../contracts/store.ts";
+import type { KeyRepository } from "../contracts/repositories.ts";
 import { keyIsLive } from "../domain/api-key.ts";
 import type { Caller, Owner } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";

@@ -1,4 +1,4 @@
-import type { ResponseDraft } from "../contracts/store.ts";
+import type { ResponseDraft } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { Completion } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";

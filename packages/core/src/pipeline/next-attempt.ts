@@ -1,6 +1,6 @@
 import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { ProviderError } from "../contracts/provider.ts";
-import type { AttemptIntent } from "../contracts/store.ts";
+import type { AttemptIntent } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";

@@ -1,4 +1,4 @@
-import type { OpeningRefusal, StepInstructions, StepIntent } from "../contracts/store.ts";
+import type { OpeningRefusal, StepInstructions, StepIntent } from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
 import { commitContent } from "../domain/leaf-template.ts";
 import { formatModelId } from "../domain/model-id.ts";

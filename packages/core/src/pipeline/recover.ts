@@ -1,4 +1,4 @@
-import type { LapsedStep, StepSettlement } from "../contracts/store.ts";
+import type { LapsedStep, StepSettlement } from "../contracts/step-verbs.ts";
 import type { Attempt } from "../domain/step.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterInterrupted } from "../evidence/meter.ts";

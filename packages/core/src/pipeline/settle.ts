@@ -1,5 +1,5 @@
 import { ProviderError } from "../contracts/provider.ts";
-import type { AttemptSettlement, StepReply, StepSettlement } from "../contracts/store.ts";
+import type { AttemptSettlement, StepReply, StepSettlement } from "../contracts/step-verbs.ts";
 import { replyMessage } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
 import { tokensOfBytes } from "../domain/estimate.ts";

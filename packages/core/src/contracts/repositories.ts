@@ -1,0 +1,227 @@
+import type { ApiKey } from "../domain/api-key.ts";
+import type { Budget, BudgetCounter } from "../domain/budget.ts";
+import type { Owner } from "../domain/caller.ts";
+import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
+import type { PolicyDecision } from "../domain/policy-decision.ts";
+import type { Session, TranscriptPart } from "../domain/session.ts";
+import type { Endpoint, Step, StepOutcome } from "../domain/step.ts";
+import type { StoredResponse } from "../domain/stored-response.ts";
+
+/** A page of records, and where the next begins; null at the end. */
+export interface StorePage<Row> {
+  readonly data: readonly Row[];
+  readonly nextCursor: string | null;
+}
+
+/** Which page: `cursor` is what the page before gave. */
+export interface StorePaging {
+  readonly cursor: string | null;
+  readonly limit: number;
+}
+
+/** `null` reads across organizations; a foreign organization's rows are never returned. */
+export type Tenant = string | null;
+
+/** A key's secret digest, and until when it works: null for as long as the key. */
+export interface KeySecret {
+  readonly digest: Uint8Array;
+  readonly expiresAt: number | null;
+}
+
+/** API keys. Secrets come and go as SHA-256 digests of 32 bytes; the store never sees one. */
+export interface KeyRepository {
+  /** Writes a key, its secret if it has one, the leaf, and the organization's salt unless it has one. */
+  insert(entry: {
+    readonly key: ApiKey;
+    readonly digest: Uint8Array | null;
+    readonly salt: Uint8Array;
+    readonly leaf: EvidenceLeaf;
+  }): Promise<void>;
+  /** The key whose secret has this SHA-256 and has not run out at `at`, live or not, and its organization's salt. */
+  findByDigest(
+    digest: Uint8Array,
+    at: number,
+  ): Promise<{ readonly key: ApiKey; readonly salt: Uint8Array } | null>;
+  get(organizationId: Tenant, id: string): Promise<ApiKey | null>;
+  /** Newest first. */
+  list(query: KeyQuery, paging: StorePaging): Promise<StorePage<ApiKey>>;
+  /** Changes what is given; null when there is no such key. */
+  update(change: {
+    readonly organizationId: string;
+    readonly id: string;
+    readonly patch: KeyPatch;
+    readonly leaf: EvidenceLeaf;
+  }): Promise<ApiKey | null>;
+  /** Gives the key a new secret; the others end at `oldSecretsEnd` unless they end before. False: no such key. */
+  rotate(change: {
+    readonly organizationId: string;
+    readonly id: string;
+    readonly digest: Uint8Array;
+    readonly prefix: string;
+    readonly oldSecretsEnd: number;
+    readonly leaf: EvidenceLeaf;
+  }): Promise<boolean>;
+  /** Notes that keys were used; never moves a time back. */
+  touch(
+    uses: readonly {
+      readonly organizationId: string;
+      readonly keyId: string;
+      readonly at: number;
+    }[],
+  ): Promise<void>;
+}
+
+/** Which keys to list: those of an organization, or of one of its users. */
+export interface KeyQuery {
+  readonly organizationId: Tenant;
+  readonly userId?: string;
+}
+
+/** What may change about a key: its secret, its owner and its id never do. */
+export type KeyPatch = Partial<
+  Pick<
+    ApiKey,
+    "label" | "defaultDataClass" | "minimumDataClass" | "models" | "expiresAt" | "revokedAt"
+  >
+>;
+
+/** Sessions and their transcripts, read by owner. Only `openStep` and `settleStep` write them. */
+export interface SessionRepository {
+  get(organizationId: Tenant, id: string): Promise<Session | null>;
+  /** Most recently updated first. */
+  list(query: SessionQuery, paging: StorePaging): Promise<StorePage<Session>>;
+  /** The whole history in order, a branch's common part included; null when there is no such Session. */
+  transcript(organizationId: Tenant, id: string): Promise<readonly TranscriptPart[] | null>;
+  /** Whether the Session is this organization's, user's and key's. */
+  isOwned(owner: Owner, sessionId: string): Promise<boolean>;
+  /** The Session of a Turn that is this organization's, user's and key's; null otherwise. */
+  ofTurn(owner: Owner, turnId: string): Promise<string | null>;
+}
+
+/** Which Sessions to list; every given field must match. */
+export interface SessionQuery {
+  readonly organizationId: Tenant;
+  readonly userId?: string;
+  readonly keyId?: string;
+  readonly source?: string;
+}
+
+/** Steps, whatever their end, with every attempt. Only the verbs of the store write them. */
+export interface StepRepository {
+  get(organizationId: Tenant, id: string): Promise<Step | null>;
+  /** Newest first, by when they opened. */
+  list(query: StepQuery, paging: StorePaging): Promise<StorePage<Step>>;
+  /** What one Step recorded, whatever its end; each part null where there is none or only digests are kept. */
+  contents(organizationId: Tenant, id: string): Promise<StepContents | null>;
+}
+
+/** The content of one Step as UTF-8 bytes: instructions as text, the others as JSON arrays of messages. */
+export interface StepContents {
+  readonly instructions: Uint8Array | null;
+  /** The messages of the request that were new to its Session. */
+  readonly request: Uint8Array | null;
+  /** The reply, or the partial text of a Step that did not complete. */
+  readonly reply: Uint8Array | null;
+}
+
+/** All given fields must match; a list matches any of its values. Attempt fields match the last attempt. */
+export interface StepQuery {
+  readonly organizationId: Tenant;
+  readonly userId?: readonly string[];
+  readonly keyId?: readonly string[];
+  readonly sessionId?: readonly string[];
+  readonly turnId?: readonly string[];
+  readonly source?: readonly string[];
+  readonly endpoint?: readonly Endpoint[];
+  readonly dataClass?: readonly string[];
+  readonly decisionId?: readonly string[];
+  readonly gateway?: readonly string[];
+  readonly vendor?: readonly string[];
+  readonly model?: readonly string[];
+  readonly connection?: readonly string[];
+  readonly host?: readonly string[];
+  /** `open` for Steps in flight. */
+  readonly outcome?: readonly (StepOutcome | "open")[];
+  /** Opened at or after, and before. */
+  readonly from?: number;
+  readonly to?: number;
+}
+
+/** Policy decisions, permits and denials alike. Only the verbs of the store write them. */
+export interface DecisionRepository {
+  get(organizationId: Tenant, id: string): Promise<PolicyDecision | null>;
+  /** Newest first. */
+  list(query: DecisionQuery, paging: StorePaging): Promise<StorePage<PolicyDecision>>;
+}
+
+/** Which decisions to list, by the time they were made: at or after `from`, before `to`. */
+export interface DecisionQuery {
+  readonly organizationId: Tenant;
+  readonly userId?: readonly string[];
+  readonly keyId?: readonly string[];
+  readonly effect?: "permit" | "deny";
+  readonly from?: number;
+  readonly to?: number;
+}
+
+/** Budgets created at run time, and the counters of all budgets, declared ones too. */
+export interface BudgetRepository {
+  /** Counts every change of the budgets below; `openStep` compares it. */
+  version(): Promise<number>;
+  /** Budgets created at run time. */
+  list(): Promise<readonly Budget[]>;
+  /** False when the id is taken. */
+  insert(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;
+  /** Replaces a budget's scope, limit and mode; its counters stay. False when there is none. */
+  update(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;
+  /** Removes the budget; its counters stay as history. False when there is none. */
+  remove(id: string, leaf: EvidenceLeaf): Promise<boolean>;
+  /** The counters of a budget, newest period first. */
+  counters(
+    query: { readonly budgetId: string; readonly subject?: string; readonly periodStart?: number },
+    paging: StorePaging,
+  ): Promise<StorePage<BudgetCounter>>;
+}
+
+/** The evidence leaves: one for each thing attested, written in the transaction that did it. */
+export interface EvidenceRepository {
+  /** An organization's leaves in the order they were written. */
+  list(
+    query: { readonly organizationId: string },
+    paging: StorePaging,
+  ): Promise<StorePage<EvidenceLeaf>>;
+}
+
+/**
+ * Stored responses. Every read takes the owner: organization, user and key that created them. What is another's,
+ * deleted, expired at `at` or never was is all the same: null.
+ */
+export interface ResponseRepository {
+  get(owner: Owner, id: string, at: number): Promise<StoredResponse | null>;
+  /**
+   * The messages of a response's whole conversation, oldest first: JSON arrays in UTF-8, one after the other, ending
+   * with its own. Responses it continues count even when they have expired or were deleted since.
+   */
+  history(owner: Owner, id: string, at: number): Promise<ResponseHistory | null>;
+  /**
+   * Deletes a response and writes the leaf. What responses that continue it were built on moves into those, and lives
+   * and goes with them. False when there is none.
+   */
+  delete(deletion: {
+    readonly owner: Owner;
+    readonly id: string;
+    readonly at: number;
+    readonly leaf: EvidenceLeaf;
+  }): Promise<boolean>;
+  /**
+   * Removes up to `limit` responses that have expired at `at`, oldest expiry first, in the same way but without a leaf;
+   * says how many.
+   */
+  sweep(query: { readonly at: number; readonly limit: number }): Promise<number>;
+}
+
+/** A stored response and everything its conversation said up to it. */
+export interface ResponseHistory {
+  readonly response: StoredResponse;
+  readonly messages: readonly Uint8Array[];
+}

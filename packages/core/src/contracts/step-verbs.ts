@@ -1,0 +1,187 @@
+import type { Hold } from "../domain/budget.ts";
+import type { Owner } from "../domain/caller.ts";
+import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
+import type { LeafTemplate } from "../domain/leaf-template.ts";
+import type { PolicyDecision } from "../domain/policy-decision.ts";
+import type { AttemptEnd, AttemptStart, Endpoint, Step, StepOutcome } from "../domain/step.ts";
+import type { StoredResponse } from "../domain/stored-response.ts";
+
+/** Everything `openStep` needs, decided beforehand; only the assignment is left to the store. */
+export interface StepIntent {
+  readonly stepId: string;
+  /** The process that will settle the Step, and how often it had renewed its lease when the Step opened. */
+  readonly process: { readonly id: string; readonly renewal: number };
+  readonly at: number;
+  readonly owner: Owner;
+  readonly source: string;
+  readonly endpoint: Endpoint;
+  readonly stream: boolean;
+  readonly requestedModel: string;
+  readonly dataClass: string;
+  readonly stepNumber: number;
+  readonly transcript: TranscriptIntent;
+  /** Recorded on the Step and no part of the chain, so that changing them does not break a Session; null without any. */
+  readonly instructions: StepInstructions | null;
+  readonly decision: PolicyDecision;
+  readonly attempt: AttemptStart;
+  /** Sorted by (budgetId, subject, periodStart). */
+  readonly holds: readonly Hold[];
+  /** The `budgets.version()` the holds were computed from. */
+  readonly budgetsVersion: number;
+  readonly leaf: LeafTemplate;
+}
+
+/** Instructions that come with one request and belong to no history. */
+export interface StepInstructions {
+  /** UTF-8; null where only digests are kept. */
+  readonly content: Uint8Array | null;
+  readonly contentSalt: Uint8Array;
+  readonly contentCommitment: Uint8Array;
+}
+
+/** The request's messages as the Session rules of section 3 see them. */
+export interface TranscriptIntent {
+  readonly sessionId: string | null;
+  readonly turnId: string | null;
+  /** A Session that is a candidate beside the key's 100 most recent: that of the previous response. */
+  readonly alsoConsider: string | null;
+  /** Ids to use if a new Session or a new Turn is made. */
+  readonly newSessionId: string;
+  readonly newTurnId: string;
+  /** Chain values h[1..n], 32 bytes each, one after the other. */
+  readonly chain: Uint8Array;
+  /** Each message as JSON text, in chain order; what is new is stored as a JSON array of these. */
+  readonly messages: readonly string[];
+  /** Position from 1 of the last user message; 0 without one. A new Turn begins when it is new. */
+  readonly lastUserMessage: number;
+  /** `digest` stores no content. */
+  readonly keep: "full" | "digest";
+  /** Salt of the commitment to the new content. */
+  readonly contentSalt: Uint8Array;
+}
+
+/** What `openStep` did: the Step stands on this Session and Turn, or nothing was written and this is why. */
+export type StepOpening =
+  | {
+      readonly opened: true;
+      readonly sessionId: string;
+      readonly turnId: string;
+      /** The Session this Step branched from; null when it continued or created one. */
+      readonly branchedFromSessionId: string | null;
+    }
+  | { readonly opened: false; readonly refusal: OpeningRefusal };
+
+/** Why a Step was not opened. The gateway answers it; the store only says which it was. */
+export type OpeningRefusal =
+  /** The key was revoked or expired at `at`, or is gone. */
+  | { readonly code: "invalid_api_key" }
+  /** The named Session or Turn is not the owner's. */
+  | { readonly code: "session_not_found" | "turn_not_found" }
+  /** The first hold that does not fit. */
+  | { readonly code: "budget_exceeded"; readonly hold: Hold }
+  /** `budgetsVersion` is not the store's any more: compute the holds anew. */
+  | { readonly code: "budgets_changed" };
+
+/** A further attempt of an open Step. */
+export interface AttemptIntent {
+  readonly organizationId: string;
+  readonly stepId: string;
+  readonly at: number;
+  /** How the running attempt ended, and what it is charged. */
+  readonly ended: AttemptSettlement;
+  /** The decision on a fallback; null when the same model is tried again. */
+  readonly decision: PolicyDecision | null;
+  readonly attempt: AttemptStart;
+  /** Null keeps the running holds for the next attempt; else they are settled and these are taken, all or none. */
+  readonly holds: readonly Hold[] | null;
+  readonly leaf: EvidenceLeaf;
+}
+
+/** What `openAttempt` did: the next attempt runs, or nothing was written. */
+export type AttemptOpening =
+  | { readonly opened: true }
+  /** The holds do not fit, nothing was written, and the running attempt's holds stay. */
+  | { readonly opened: false; readonly hold: Hold }
+  /** The Step is settled already, by recovery. */
+  | { readonly opened: false; readonly hold: null };
+
+/** How an attempt ended and the amounts its holds become. A request hold always becomes the amount that was held. */
+export interface AttemptSettlement extends AttemptEnd {
+  readonly number: number;
+  /** Nanodollars, 0 where unknown, and tokens. */
+  readonly charge: { readonly usd: number; readonly tokens: number };
+}
+
+/** How a Step ended, whatever its end: written at once, with its last attempt, its reply and its leaf. */
+export interface StepSettlement {
+  readonly organizationId: string;
+  readonly stepId: string;
+  readonly at: number;
+  readonly outcome: StepOutcome;
+  readonly reason: string | null;
+  readonly finishReason: string | null;
+  /** The running attempt's end. */
+  readonly attempt: AttemptSettlement;
+  /** What the client will send back as history, or the partial text of a Step that did not complete; null for none. */
+  readonly reply: StepReply | null;
+  /** The response to store in the same transaction; null where none is. Written only by the settlement that counts. */
+  readonly response: ResponseDraft | null;
+  readonly leaf: EvidenceLeaf;
+}
+
+/** A response to store, with the whole history it was built on. */
+export interface ResponseDraft extends StoredResponse {
+  /**
+   * All messages before its own, as a JSON array in UTF-8. Kept with it only if the response it continues is gone by
+   * then; otherwise the history is read through that response, so that no message is stored twice.
+   */
+  readonly inherited: Uint8Array;
+}
+
+/** What a model answered, with its commitment and its place in the transcript chain. */
+export interface StepReply {
+  /** A JSON array of messages as UTF-8 bytes; null when only digests are kept. */
+  readonly content: Uint8Array | null;
+  readonly contentSalt: Uint8Array;
+  readonly contentCommitment: Uint8Array;
+  /**
+   * Chain values after each message of the reply, 32 bytes each. They join the Session if its head is still the one
+   * the Step was sent on; empty for a reply that never joins.
+   */
+  readonly chain: Uint8Array;
+}
+
+/** Whether this settlement was the one that counts. */
+export interface SettleResult {
+  /** False when the Step had been settled before: nothing was written. */
+  readonly settled: boolean;
+  /** How the Step ended, by this settlement or the earlier one. */
+  readonly outcome: StepOutcome;
+}
+
+/** A decision that let nothing happen: denied by policy, or stopped by a budget after it was permitted. */
+export interface Refusal {
+  readonly owner: Owner;
+  readonly decision: PolicyDecision;
+  readonly leaf: EvidenceLeaf;
+}
+
+/** One beat of a process: how long its lease holds, in the gateway's time, and what it is still working on. */
+export interface LeaseRenewal {
+  readonly processId: string;
+  /** Counts up from 1. */
+  readonly renewal: number;
+  readonly at: number;
+  readonly until: number;
+  /** Every Step the process still means to settle, with the output tokens it has seen of it. */
+  readonly steps: readonly { readonly stepId: string; readonly outputTokens: number }[];
+}
+
+/** What settling a Step on behalf of a dead process needs. */
+export interface LapsedStep {
+  readonly step: Step;
+  /** The organization's salt. */
+  readonly salt: Uint8Array;
+  /** Output tokens its process last recorded; null when it never did. */
+  readonly outputTokens: number | null;
+}
