@@ -95,6 +95,7 @@ describe("the commands", () => {
 
   it("migrate, recover and sweep", async () => {
     expect(await runJson(folder, "migrate")).toEqual({ migrated: true });
+    expect(await runJson(folder, "migrate", "--check")).toEqual({ migrated: true });
     expect(await runJson(folder, "recover")).toEqual({ recovered: 0 });
     expect(await runJson(folder, "sweep")).toEqual({ removed: 0 });
     expect((await run(folder, ["sweep"])).output).toBe("Stored responses removed: 0\n");

@@ -61,6 +61,8 @@ export interface Gateway {
   readonly decisions: Decisions;
   /** Opens the store, brings it up to date and checks it. Runs by itself at the first request. */
   ready(): Promise<void>;
+  /** Rejects unless the store is as this release needs it. Changes nothing, where `ready()` would. */
+  checkStore(): Promise<void>;
   /** Settles the Steps of processes that are gone, and says how many. Runs by itself while the gateway is open. */
   recover(): Promise<number>;
   /** Removes stored responses that expired, in bounded chunks, and says how many. Runs by itself while the gateway is open. */
@@ -150,6 +152,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     sessions: createSessions(line, ready),
     decisions: createDecisions(line, ready),
     ready,
+    checkStore: () => store.migrate("check"),
     async recover() {
       await ready();
       return recoverSteps(line);

@@ -60,7 +60,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
   const anyway = { evenIfDone: true };
   return {
     contract: 1,
-    migrate: () => database.migrate(),
+    migrate: (mode) => database.migrate(mode),
     close: () => database.close(),
     openStep: (intent) =>
       database.call((connection, { functions }) => openStep(connection, functions, intent)),

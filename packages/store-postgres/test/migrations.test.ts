@@ -100,6 +100,13 @@ it("only looks when asked to check", async () => {
   expect(rows).toHaveLength(0);
 });
 
+it("only looks when one migration is asked to check, and then creates when asked to", async () => {
+  const store = openStore(freshSchema());
+  await expect(store.migrate("check")).rejects.toThrow("call migrate() first");
+  await store.migrate();
+  await store.migrate("check");
+});
+
 it("works in databases whose search path and text order are other than its own", async () => {
   const schema = freshSchema();
   const store = openStore(schema);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Store } from "@tollgate/core/store";
 import { createConditions, leafFromRow, lists } from "@tollgate/store-sql";
 import type { SqliteClient } from "./database/client.ts";
@@ -34,13 +35,17 @@ export type SqliteSource = { readonly filename: string } | { readonly client: Sq
 export function sqliteStore(source: SqliteSource): Store {
   const database = createDatabase(
     "client" in source
-      ? { open: () => source.client, ownsClient: false }
-      : { open: () => openFile(source.filename), ownsClient: true },
+      ? { open: () => source.client, isMissing: () => false, ownsClient: false }
+      : {
+          open: () => openFile(source.filename),
+          isMissing: () => !existsSync(source.filename),
+          ownsClient: true,
+        },
   );
   const conditions = createConditions(sqliteDialect);
   return {
     contract: 1,
-    migrate: () => database.migrate(),
+    migrate: (mode) => database.migrate(mode),
     close: () => database.close(),
     openStep: (intent) => database.write((transaction) => openStep(transaction, intent)),
     openAttempt: (intent) => database.write((transaction) => openAttempt(transaction, intent)),

@@ -7,15 +7,16 @@ export function defineMaintenance(program: Command): void {
   program
     .command("migrate")
     .description("create or upgrade what the store keeps; safe at any time")
+    .option("--check", "change nothing; fail unless it is up to date")
     .action(migrate);
   program.command("recover").description("settle Steps whose process died").action(recover);
   program.command("sweep").description("remove stored responses that expired").action(sweep);
 }
 
 async function migrate(_options: unknown, command: Command): Promise<void> {
-  const { config, json } = optionsOf(command);
+  const { config, json, check } = optionsOf<{ readonly check?: boolean }>(command);
   await withGateway(config, async (gateway) => {
-    await gateway.ready();
+    await (check ? gateway.checkStore() : gateway.ready());
     print(json, { migrated: true }, "the store is up to date");
   });
 }

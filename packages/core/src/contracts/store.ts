@@ -30,8 +30,11 @@ import type {
  */
 export interface Store {
   readonly contract: 1;
-  /** Creates or upgrades what the store keeps. Safe on every start, from any number of processes. */
-  migrate(): Promise<void>;
+  /**
+   * Creates or upgrades what the store keeps. Safe on every start, from any number of processes. `check` changes
+   * nothing, and rejects where there is something to create or to upgrade. Default `auto`.
+   */
+  migrate(mode?: "auto" | "check"): Promise<void>;
   /** Finishes what is queued and closes what the store opened. Safe to call twice. */
   close(): Promise<void>;
 

@@ -12,7 +12,7 @@ import { type Chance, createTryAgain, type Repeatable } from "./try-again.ts";
 
 /** The database as the verbs and the repositories use it. */
 export interface Database {
-  migrate(): Promise<void>;
+  migrate(mode?: "auto" | "check"): Promise<void>;
   /** Runs a change in one transaction; resolves when it is on disk. Run again as a whole where that can help. */
   write<Result>(
     change: (transaction: Transaction) => Promise<Result>,
@@ -101,9 +101,9 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 
   return {
-    migrate: () =>
+    migrate: (mode) =>
       whileOpen(() =>
-        options.migrate === "check"
+        options.migrate === "check" || mode === "check"
           ? check()
           : tryAgain(() => transact((_, connection) => migrate(connection, schema)), anyway),
       ),

@@ -8,7 +8,7 @@ import { waitWhileBusy } from "./wait-while-busy.ts";
 
 /** The one connection of a store, opened when it is first needed. */
 export interface Database {
-  migrate(): Promise<void>;
+  migrate(mode?: "auto" | "check"): Promise<void>;
   /** Resolves when the operation's transaction is on disk; operations queued together share one. */
   write<Result>(operation: Operation<Result>): Promise<Result>;
   read<Result>(query: (connection: Connection) => Result): Promise<Result>;
@@ -18,10 +18,12 @@ export interface Database {
 /** Where the connection comes from, and whether the store closes it. */
 export interface ClientSource {
   readonly open: () => SqliteClient;
+  /** Whether opening would create a database. */
+  readonly isMissing: () => boolean;
   readonly ownsClient: boolean;
 }
 
-export function createDatabase({ open, ownsClient }: ClientSource): Database {
+export function createDatabase({ open, isMissing, ownsClient }: ClientSource): Database {
   let opened: Connection | null = null;
   let current = false;
   let closed = false;
@@ -40,8 +42,11 @@ export function createDatabase({ open, ownsClient }: ClientSource): Database {
   const group = createGroupCommit((work) => waitWhileBusy(() => inTransaction(ready(), work)));
 
   return {
-    async migrate() {
-      await waitWhileBusy(() => migrate(connect()));
+    async migrate(mode = "auto") {
+      // Opening a file that is missing would create it.
+      if (mode === "check" && !opened && isMissing())
+        throw storeFailure("there is no database yet");
+      await waitWhileBusy(() => (mode === "check" ? requireSchema : migrate)(connect()));
     },
     write: (operation) =>
       closed ? Promise.reject(storeFailure("the store is closed")) : group.write(operation),

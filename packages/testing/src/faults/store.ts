@@ -77,7 +77,7 @@ type Around = <Result>(call: () => Promise<Result>) => Promise<Result>;
 
 function wrapped(store: Store, verb: StoreVerb, around: Around): Partial<Store> {
   const verbs: Pick<Store, StoreVerb> = {
-    migrate: () => around(() => store.migrate()),
+    migrate: (mode) => around(() => store.migrate(mode)),
     openStep: (intent) => around(() => store.openStep(intent)),
     openAttempt: (intent) => around(() => store.openAttempt(intent)),
     settleStep: (settlement) => around(() => store.settleStep(settlement)),
