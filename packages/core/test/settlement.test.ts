@@ -1,3 +1,4 @@
+import { ProviderError } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway } from "@tollgate/testing";
@@ -23,7 +24,7 @@ function slowToSettle() {
 
 /** A store of which one verb fails so many times, before or after it did its work. */
 function failing(
-  verb: "openStep" | "settleStep" | "recordRefusal",
+  verb: "openStep" | "openAttempt" | "settleStep" | "recordRefusal",
   { times = Number.POSITIVE_INFINITY, after = false } = {},
 ): { readonly store: Store; readonly heal: () => void } {
   const store = memoryStore();
@@ -38,6 +39,10 @@ function failing(
     async openStep(intent) {
       if (verb === "openStep") await failed(() => store.openStep(intent));
       return store.openStep(intent);
+    },
+    async openAttempt(intent) {
+      if (verb === "openAttempt") await failed(() => store.openAttempt(intent));
+      return store.openAttempt(intent);
     },
     async settleStep(settlement) {
       if (verb === "settleStep") await failed(() => store.settleStep(settlement));
@@ -178,6 +183,25 @@ describe("what a client received complete, the ledger has", () => {
     });
     expect(await failureOf(gateway.fetch(chat()))).toMatchObject({ code: "evidence_unavailable" });
   });
+});
+
+describe("a further attempt whose opening is in doubt", () => {
+  it.each([false, true])(
+    "is opened once more, and runs once (after the commit: %s)",
+    async (after) => {
+      const test = await createTestGateway(failing("openAttempt", { times: 1, after }));
+      const { gateway, provider, key, chat, clock } = test;
+      provider.fail(
+        new ProviderError("Down.", { reason: "down", delivery: "answered", status: 500 }),
+      );
+      expect((await clock.until(gateway.fetch(chat()))).status).toBe(200);
+      const { data } = await gateway.steps.list({ organizationId: key.organizationId });
+      expect(data.map(({ attempts }) => attempts.map(({ outcome }) => outcome))).toEqual([
+        ["failed", "completed"],
+      ]);
+      expect(provider.calls).toHaveLength(2);
+    },
+  );
 });
 
 describe("a gateway that is closing", () => {

@@ -35,10 +35,3 @@ export function formatUsd(nanoUsd: number): string {
     .replace(/0{1,7}$/, "");
   return `${sign}$${whole}.${fraction}`;
 }
-
-/** Adds amounts; throws a RangeError instead of losing a unit. */
-export function addSafe(a: number, b: number): number {
-  const sum = a + b;
-  if (!Number.isSafeInteger(sum)) throw new RangeError("amount is too large to count exactly");
-  return sum;
-}

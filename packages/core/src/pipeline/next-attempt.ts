@@ -18,6 +18,7 @@ import {
   startAttempt,
 } from "./run.ts";
 import { meterRunning } from "./settle.ts";
+import { surely } from "./surely.ts";
 
 /**
  * The attempt to make after one failed: the same model again, then the policy's fallbacks, each decided and held anew.
@@ -132,9 +133,8 @@ async function open(
     attempt: candidate.attempt,
     holds,
   };
-  const result = await durable(
-    line.store.openAttempt({ ...intent, leaf: attemptLeaf(line.ids.uuid(), intent) }),
-  );
+  const whole = { ...intent, leaf: attemptLeaf(line.ids.uuid(), intent) };
+  const { result } = await durable(surely(line.clock, () => line.store.openAttempt(whole)));
   if (result.opened) {
     for (const hold of holds ?? []) run.countedRequests.add(counterOf(hold));
     return true;

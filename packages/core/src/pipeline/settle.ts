@@ -8,12 +8,12 @@ import type { Message } from "../domain/message.ts";
 import type { StepOutcome } from "../domain/step.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterAttempt } from "../evidence/meter.ts";
-import { sleep } from "../kernel/clock.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { SettledAnswer } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import type { ClientClosed, Run } from "./run.ts";
+import { surely } from "./surely.ts";
 import { warnOfBudgets } from "./warn-of-budgets.ts";
 
 /** Settles a completed Step; only what this returns may be shown as complete. */
@@ -111,8 +111,12 @@ async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   const settlement = settlementOf(line, run, ending);
   const { attempt } = ending;
   try {
-    const { settled } = await settleSurely(line, settlement);
-    if (!settled) throw new Error("the Step was settled by recovery");
+    const { result, isRepeated } = await surely(line.clock, () =>
+      line.store.settleStep(settlement),
+    );
+    // An earlier try may have settled it; only recovery settles a Step otherwise.
+    if (!result.settled && !(isRepeated && result.outcome === settlement.outcome))
+      throw new Error("the Step was settled by recovery");
   } catch (cause) {
     throw evidenceUnavailable(cause);
   } finally {
@@ -130,27 +134,6 @@ async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   });
   // Nobody waits for a warning.
   void warnOfBudgets(line, settlement.organizationId, run.attempt.candidate.holds);
-}
-
-const waits = [50, 200, 800, 2_000];
-
-/** Settling is idempotent, so an unknown outcome is simply settled again, a bounded number of times. */
-async function settleSurely(
-  line: Line,
-  settlement: StepSettlement,
-): Promise<{ readonly settled: boolean }> {
-  let unsure = false;
-  for (const wait of waits) {
-    try {
-      const result = await line.store.settleStep(settlement);
-      return { settled: result.settled || (unsure && result.outcome === settlement.outcome) };
-    } catch {
-      unsure = true;
-      await sleep(line.clock, wait);
-    }
-  }
-  const result = await line.store.settleStep(settlement);
-  return { settled: result.settled || result.outcome === settlement.outcome };
 }
 
 function settlementOf(line: Line, { opened }: Run, ending: Ending): StepSettlement {
