@@ -4,6 +4,7 @@ import { ProviderError } from "@tollgate/core/provider";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway, scriptedProvider, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
+import { eventLog } from "./event-log.ts";
 import { completionOf, failureOf } from "./wire.ts";
 
 const down = new ProviderError("Down.", { reason: "down", delivery: "answered", status: 503 });
@@ -84,13 +85,16 @@ describe("fallbacks", () => {
   });
 
   it("that no budget can afford, or have no price, are recorded and skipped", async () => {
+    const log = eventLog();
     const test = await open(falling("spare/a/dear", "spare/a/unknown", "spare/a/two"), {
+      observers: log.observers,
       budgets: [{ id: "usd", limit: { usd: 1 }, period: "day" }],
     });
     test.provider.fail(down);
     expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
     const { decisions } = await records(test);
     expect(decisions.map(({ facts }) => facts.model)).toEqual(["one", "dear", "unknown", "two"]);
+    expect(log.seen.filter(({ type }) => type === "budget.exhausted")).toHaveLength(1);
     expect((await test.gateway.budgets.status({ id: "usd" })).data).toMatchObject([
       { settled: 30_000, held: 0 },
     ]);

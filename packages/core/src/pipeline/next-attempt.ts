@@ -141,5 +141,7 @@ async function open(
   }
   if (result.hold === null)
     throw evidenceUnavailable(new Error("the Step was settled by recovery"));
+  const { organizationId, at } = intent;
+  line.notify({ type: "budget.exhausted", at, organizationId, budgetId: result.hold.budgetId });
   return false;
 }

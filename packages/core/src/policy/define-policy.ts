@@ -14,7 +14,7 @@ export interface RulePolicy<Gateway extends string> {
   readonly rules: readonly Rule<Gateway>[];
 }
 
-/** A policy as a function of the facts. What it throws denies by rule `policy-error`. */
+/** A policy as a function of the facts. One that throws, or gives no verdict, denies by rule `policy-error`. */
 export interface FunctionPolicy {
   readonly version: string;
   readonly decide: (facts: PolicyFacts) => Verdict;
