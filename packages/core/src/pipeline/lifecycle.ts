@@ -22,73 +22,82 @@ export interface Lifecycle {
 /** How long requests whose Steps were ended have left to be answered. Milliseconds. */
 const lastAnswers = 1_000;
 
-export function createLifecycle(
-  line: Line,
-  { maintenance, lastUsed }: { readonly maintenance: Maintenance; readonly lastUsed: LastUsed },
-): Lifecycle {
-  const { store, clock, openSteps } = line;
+interface Parts {
+  readonly maintenance: Maintenance;
+  readonly lastUsed: LastUsed;
+}
+
+export function createLifecycle(line: Line, parts: Parts): Lifecycle {
+  const opening = createOpening(async () => {
+    await line.store.migrate();
+    await line.budgets.reload();
+    await parts.maintenance.start();
+  });
   const requests = new Set<Promise<unknown>>();
-  let opening: Promise<void> | null = null;
   let closing: Promise<void> | null = null;
 
-  async function openAll(): Promise<void> {
-    await store.migrate();
-    await line.budgets.reload();
-    await maintenance.start();
-  }
-
-  function open(): Promise<void> {
-    if (opening) return opening;
-    const attempt = openAll();
-    opening = attempt;
-    attempt.catch(() => {
-      if (opening === attempt) opening = null;
-    });
-    return attempt;
-  }
-
-  const answered = async (): Promise<void> => void (await Promise.allSettled(requests));
-
   async function shutDown(): Promise<void> {
-    const drained = Promise.withResolvers<void>();
-    const cancel = clock.after(line.deadlines.drain, () => {
-      openSteps.stopAll();
-      drained.resolve();
-    });
-    await Promise.race([answered(), drained.promise]);
-    await openSteps.idle();
-    cancel();
-    await within(lastAnswers, answered());
-    await opening?.catch(() => {});
-    await maintenance.stop();
-    await lastUsed.close();
+    await drain(line, async () => void (await Promise.allSettled(requests)));
+    await opening.ended();
+    await parts.maintenance.stop();
+    await parts.lastUsed.close();
     await Promise.all([...line.providers.values()].map((provider) => provider.close()));
-    await store.close();
-  }
-
-  async function within(milliseconds: number, work: Promise<void>): Promise<void> {
-    const over = Promise.withResolvers<void>();
-    const cancel = clock.after(milliseconds, over.resolve);
-    await Promise.race([work, over.promise]);
-    cancel();
+    await line.store.close();
   }
 
   return {
-    ready: async () => {
-      if (closing && !opening) throw shuttingDown();
-      await open();
+    async ready() {
+      if (closing && !opening.hasBegun()) throw shuttingDown();
+      await opening.open();
     },
     async admit(request) {
       if (closing) throw shuttingDown();
-      const running = request(open);
+      const running = request(opening.open);
       requests.add(running);
       return running.finally(() => requests.delete(running));
     },
-    close: () => {
+    close() {
       closing ??= shutDown();
       return closing;
     },
   };
+}
+
+/** Opens once; where that failed, the next caller tries again. */
+function createOpening(openAll: () => Promise<void>) {
+  let opening: Promise<void> | null = null;
+  return {
+    open(): Promise<void> {
+      if (opening) return opening;
+      const attempt = openAll();
+      opening = attempt;
+      attempt.catch(() => {
+        if (opening === attempt) opening = null;
+      });
+      return attempt;
+    },
+    hasBegun: () => opening !== null,
+    ended: async () => opening?.catch(() => {}),
+  };
+}
+
+/** Waits until all is answered and settled; after `deadlines.drain` ends the Steps that are still open. */
+async function drain(
+  { clock, deadlines, openSteps }: Line,
+  answered: () => Promise<void>,
+): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const cancel = clock.after(deadlines.drain, () => {
+    openSteps.stopAll();
+    over.resolve();
+  });
+  await Promise.race([answered(), over.promise]);
+  await openSteps.idle();
+  cancel();
+  const late = Promise.withResolvers<void>();
+  const cancelLate = clock.after(lastAnswers, late.resolve);
+  await Promise.race([answered(), late.promise]);
+  cancelLate();
 }
 
 function shuttingDown(): GatewayError {
