@@ -54,8 +54,7 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...anyOf("model", query.model),
       ...anyOf("connection", query.connection),
       ...anyOf("host", query.host),
-      ...anyOf("outcome", query.outcome),
-      ...unsuccessful(query),
+      ...anyOf(isUnsuccessful(query) ? "unsuccessful" : "outcome", query.outcome),
       ...within("opened_at", query),
     ],
     ofDecisions: (query) => [
@@ -83,14 +82,12 @@ function is(column: string, value: SqlValue | undefined): readonly Condition[] {
     : [{ text: `${column} = :${column}`, parameters: { [column]: value } }];
 }
 
-/** What a partial index says of its rows, word for word: it serves a filter that says the same. */
-const unsuccessfully = "outcome NOT IN ('completed', 'open')";
+/** As the partial index on denials says it: a parameter would not tell that it serves. */
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };
 
-function unsuccessful({ outcome }: StepQuery): readonly Condition[] {
-  return outcome?.length === 1 && outcome[0] !== "completed" && outcome[0] !== "open"
-    ? [{ text: unsuccessfully, parameters: {} }]
-    : [];
+/** Whether only Steps of one outcome are asked for that few have, and that has a column of its own. */
+function isUnsuccessful({ outcome }: StepQuery): boolean {
+  return outcome?.length === 1 && outcome[0] !== "completed" && outcome[0] !== "open";
 }
 
 /** A Turn belongs to one Session, whose Steps an index has; `o` is each organization where none is named. */

@@ -63,6 +63,8 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       step_id ${text} NOT NULL, kind ${text} NOT NULL, count ${integer} NOT NULL, chain ${bytes} NOT NULL,
       content ${bytes}, salt ${bytes} NOT NULL, commitment ${bytes} NOT NULL,
       PRIMARY KEY (organization_id, session_id, position, step_id))${keyedTable}`,
+    // `unsuccessful` is the outcome of those few Steps. An index on the outcome itself would make PostgreSQL write every
+    // index anew whenever a Step settles; this column stays null then.
     `CREATE TABLE steps (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
       key_label ${text} NOT NULL, source ${text} NOT NULL, endpoint ${text} NOT NULL, stream ${integer} NOT NULL,
@@ -75,14 +77,15 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       gateway ${text} NOT NULL, vendor ${text} NOT NULL, model ${text} NOT NULL, connection ${text} NOT NULL,
       host ${text}, attempt ${integer} NOT NULL, attempt_start ${text} NOT NULL, attempt_end ${text},
       earlier_attempts ${text}, carried_usd ${integer} NOT NULL, carried_tokens ${integer} NOT NULL,
-      sequence ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
+      sequence ${integer} NOT NULL, unsuccessful ${text} GENERATED ALWAYS AS
+        (CASE WHEN outcome NOT IN ('completed', 'open') THEN outcome END) STORED,
+      PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX steps_by_time ON steps (organization_id, opened_at, sequence)`,
     `CREATE INDEX steps_by_session ON steps (organization_id, session_id, opened_at, sequence)`,
     `CREATE INDEX steps_by_key ON steps (organization_id, key_id, opened_at, sequence)`,
     `CREATE INDEX steps_by_model ON steps (organization_id, model, opened_at, sequence)`,
-    // Only what did not complete: few rows, and nothing to write for the others.
-    `CREATE INDEX steps_unsuccessful ON steps (organization_id, outcome, opened_at, sequence)
-      WHERE outcome NOT IN ('completed', 'open')`,
+    `CREATE INDEX steps_unsuccessful ON steps (organization_id, unsuccessful, opened_at, sequence)
+      WHERE unsuccessful IS NOT NULL`,
     `CREATE TABLE open_steps (
       process_id ${text} NOT NULL, step_id ${text} NOT NULL, organization_id ${text} NOT NULL,
       renewal ${integer} NOT NULL, output_tokens ${integer},

@@ -37,7 +37,7 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
   it.each([
     ["Steps of a key", ofSteps({ keyId: ["k"] }), "steps", "by_key", "key_id=?"],
     ["Steps of a model", ofSteps({ model: ["m"] }), "steps", "by_model", "model=?"],
-    ["failed Steps", ofSteps({ outcome: ["failed"] }), "steps", "unsuccessful", "outcome=?"],
+    ["failed Steps", ofSteps({ outcome: ["failed"] }), "steps", "unsuccessful", "unsuccessful=?"],
     ["Sessions", ofSessions({}), "sessions", "by_time", ""],
     ["Sessions of a key", ofSessions({ keyId: "k" }), "sessions", "by_key", "key_id=?"],
   ])("%s", (_name, text, table, index, by) => {

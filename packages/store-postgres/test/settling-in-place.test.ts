@@ -1,0 +1,29 @@
+import { expect, inject, it } from "vitest";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema, withClient } from "./databases.ts";
+import { insertKey, stepIntent, stepSettlement } from "./step-intents.ts";
+
+it("settles most Steps in place, without writing their indexes anew", async () => {
+  const schema = freshSchema();
+  const store = postgresStore({ url: inject("postgresUrl") }, { schema });
+  await store.migrate();
+  await insertKey(store);
+  const count = 60;
+  for (let at = 0; at < count; at++) {
+    await store.openStep(stepIntent(`step ${at}`));
+    await store.settleStep(stepSettlement(`step ${at}`));
+  }
+  await store.close();
+  const inPlace = await withClient(async (client) => {
+    for (;;) {
+      const { rows } = await client.query(
+        `SELECT n_tup_upd AS all, n_tup_hot_upd AS in_place FROM pg_stat_user_tables
+         WHERE schemaname = $1 AND relname = 'steps'`,
+        [schema],
+      );
+      // A backend tells what it did when it ends.
+      if (Number(rows[0]?.all) === count) return Number(rows[0]?.in_place);
+    }
+  });
+  expect(inPlace).toBeGreaterThan(count / 2);
+});
