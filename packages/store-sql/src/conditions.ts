@@ -33,6 +33,8 @@ export function createConditions(dialect: SqlDialect): Conditions {
   return {
     ofKeys: ({ organizationId, userId }) => [...tenant(organizationId), ...is("user_id", userId)],
     ofSessions: (query) => [
+      // With both, the index of a request's candidates serves as well.
+      ...(query.keyId !== undefined && query.source !== undefined ? [] : [listed]),
       ...tenant(query.organizationId),
       ...is("user_id", query.userId),
       ...is("key_id", query.keyId),
@@ -82,7 +84,8 @@ function is(column: string, value: SqlValue | undefined): readonly Condition[] {
     : [{ text: `${column} = :${column}`, parameters: { [column]: value } }];
 }
 
-/** As the partial index on denials says it: a parameter would not tell that it serves. */
+/** As partial indexes say it: a parameter would not tell that they serve. */
+const listed: Condition = { text: "length >= 0", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };
 
 /** Whether only Steps of one outcome are asked for that few have, and that has a column of its own. */
