@@ -8,7 +8,7 @@ import { postgresStore } from "../src/index.ts";
 import { sharedSchema } from "./databases.ts";
 
 // The random histories make thousands of commits.
-vi.setConfig({ testTimeout: 30_000 });
+vi.setConfig({ testTimeout: 120_000 });
 
 const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: 8 });
 afterAll(() => pool.end());
