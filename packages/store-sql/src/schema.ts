@@ -1,7 +1,8 @@
 import type { SqlDialect } from "./dialect.ts";
+import { schemaVersion2 } from "./schema-version-2.ts";
 
 /** The version of the schema below; a database with a higher one belongs to a newer release. */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 /**
  * The statements that lead from each version to the next, by the version they lead to; forward only.
@@ -11,6 +12,7 @@ export const schemaVersion = 1;
 export function schemaSteps(dialect: SqlDialect): ReadonlyMap<number, readonly string[]> {
   return new Map([
     [1, [...identity(dialect), ...history(dialect), ...responses(dialect), ...ledger(dialect)]],
+    [2, schemaVersion2(dialect)],
   ]);
 }
 
