@@ -17,7 +17,7 @@ export type {
   Sessions,
   TranscriptEntry,
 } from "./administration/sessions.ts";
-export type { AttemptRecord, StepRecord } from "./administration/step-records.ts";
+export type { AttemptRecord, BilledTo, StepRecord } from "./administration/step-records.ts";
 export type { StepFilter, Steps } from "./administration/steps.ts";
 export { everyOrganization, type OrganizationScope } from "./administration/tenant.ts";
 export type { RetryRules } from "./attempts/retry.ts";

@@ -6,6 +6,7 @@ export type { ApiKey } from "./domain/api-key.ts";
 export { keyIsLive } from "./domain/api-key.ts";
 export type * from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
+export type { Connection, SealedConnection } from "./domain/connection.ts";
 export { type CursorPlace, decodeCursor, encodeCursor } from "./domain/cursor.ts";
 export type * from "./domain/evidence-leaf.ts";
 export {

@@ -36,6 +36,7 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
         provider: "tollgate",
         host: "test.test",
         connection: "platform",
+        billedTo: "platform",
         finishReason: "tool_calls",
         promptTokens: 9,
         completionTokens: 4,

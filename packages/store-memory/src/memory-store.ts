@@ -1,5 +1,6 @@
 import type { EvidenceLeaf, Store } from "@tollgate/core/store";
 import { createBudgetRepository } from "./budget-repository.ts";
+import { createConnectionRepository } from "./connection-repository.ts";
 import { createKeyRepository } from "./key-repository.ts";
 import { lapsedSteps, renewLease } from "./leases.ts";
 import { openAttempt } from "./open-attempt.ts";
@@ -34,6 +35,7 @@ export function memoryStore(): Store {
     renewLease: async (renewal) => renewLease(state, renewal),
     lapsedSteps: async (query) => lapsedSteps(state, query),
     keys: createKeyRepository(state),
+    connections: createConnectionRepository(state),
     sessions: createSessionRepository(state),
     steps: createStepRepository(state),
     decisions: createDecisionRepository(state),

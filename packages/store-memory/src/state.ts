@@ -5,6 +5,7 @@ import type {
   Hold,
   Owner,
   PolicyDecision,
+  SealedConnection,
   Step,
   StepInstructions,
   StepReply,
@@ -91,6 +92,8 @@ export interface State {
   readonly keys: Table<KeyRow>;
   /** By the digest of the secret, in hex. */
   readonly secrets: Map<string, SecretRow>;
+  /** By organization and gateway. */
+  readonly connections: Map<string, SealedConnection>;
   readonly sessions: Table<SessionRow>;
   /** The 100 most recently updated Sessions of each key and source, oldest first. */
   readonly recentSessions: Map<string, SessionRow[]>;
@@ -112,6 +115,7 @@ export function createState(): State {
     salts: new Map(),
     keys: createTable("keys", ({ key }) => key.createdAt),
     secrets: new Map(),
+    connections: new Map(),
     sessions: createTable("sessions"),
     recentSessions: new Map(),
     turns: createTable("turns"),

@@ -6,6 +6,7 @@ import { openPool } from "./database/open-pool.ts";
 import { postgresDialect } from "./database/postgres-dialect.ts";
 import { requireSchemaName } from "./database/schema-name.ts";
 import { createBudgetRepository } from "./repositories/budget-repository.ts";
+import { createConnectionRepository } from "./repositories/connection-repository.ts";
 import { createKeyRepository } from "./repositories/key-repository.ts";
 import { readPage } from "./repositories/read-page.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
@@ -74,6 +75,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
       database.write((transaction) => renewLease(transaction, renewal), anyway),
     lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
     keys: createKeyRepository(database, conditions),
+    connections: createConnectionRepository(database),
     sessions: createSessionRepository(database, conditions),
     steps: createStepRepository(database, conditions),
     decisions: createDecisionRepository(database, conditions),

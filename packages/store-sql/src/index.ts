@@ -4,6 +4,11 @@ export type { SqlDialect, SqlValue } from "./dialect.ts";
 export { joinMessages } from "./join-messages.ts";
 export { lists } from "./lists.ts";
 export { budgetFromRow, budgetToRow, counterFromRow } from "./rows/budget-row.ts";
+export {
+  connectionColumns,
+  connectionFromRow,
+  connectionToRow,
+} from "./rows/connection-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
 export { keyColumns, keyFromRow, keyToRow } from "./rows/key-row.ts";
 export { leafColumns, leafFromRow, leafToRow } from "./rows/leaf-row.ts";
@@ -41,6 +46,7 @@ export {
   type SqlParameters,
 } from "./statement.ts";
 export { administration } from "./statements/administration.ts";
+export { connecting, connectionPage, selectConnections } from "./statements/connecting.ts";
 export { holding } from "./statements/holding.ts";
 export { leasing } from "./statements/leasing.ts";
 export { opening } from "./statements/opening.ts";

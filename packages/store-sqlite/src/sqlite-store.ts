@@ -6,6 +6,7 @@ import { createDatabase } from "./database/database.ts";
 import { openFile } from "./database/open-file.ts";
 import { sqliteDialect } from "./database/sqlite-dialect.ts";
 import { createBudgetRepository } from "./repositories/budget-repository.ts";
+import { createConnectionRepository } from "./repositories/connection-repository.ts";
 import { createKeyRepository } from "./repositories/key-repository.ts";
 import { readPage } from "./repositories/read-page.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
@@ -56,6 +57,7 @@ export function sqliteStore(source: SqliteSource): Store {
     renewLease: (renewal) => database.write((transaction) => renewLease(transaction, renewal)),
     lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
     keys: createKeyRepository(database, conditions),
+    connections: createConnectionRepository(database),
     sessions: createSessionRepository(database, conditions),
     steps: createStepRepository(database, conditions),
     decisions: createDecisionRepository(database, conditions),

@@ -2,6 +2,7 @@ import { describe } from "vitest";
 import { budgetPropertyTests } from "./store-contract/budget-property.ts";
 import { budgetRecordTests } from "./store-contract/budget-records.ts";
 import { budgetTests } from "./store-contract/budgets.ts";
+import { connectionTests } from "./store-contract/connections.ts";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
 import { keyTests } from "./store-contract/keys.ts";
 import { leaseTests } from "./store-contract/leases.ts";
@@ -48,6 +49,7 @@ export function describeStoreContract(
     describe("Holds under random interleavings", () => budgetPropertyTests(test));
     describe("Budgets", () => budgetRecordTests(test));
     describe("Keys", () => keyTests(test));
+    describe("Connections", () => connectionTests(test));
     describe("Leases", () => leaseTests(test));
     describe("Queries", () => queryTests(test));
     describe("Pages", () => pagingTests(test));

@@ -5,14 +5,17 @@ import type { Attempt, Endpoint, Step, StepOutcome } from "../domain/step.ts";
 import { addUsage, noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
 import { toIso } from "./tenant.ts";
 
+/** Who a provider bills: `platform` is its operator's account, `customer` the organization's own. */
+export type BilledTo = ConnectionOwnership;
+
 /** One attempt: which model, over which account, what it used and cost, who is billed. */
 export interface AttemptRecord extends Usage {
   readonly number: number;
   readonly decisionId: string;
   readonly model: string;
   readonly connection: ConnectionOwnership;
-  /** Who the provider bills: the platform, or the organization's own account. */
-  readonly billedTo: "platform" | "organization";
+  /** Who the provider bills for it. */
+  readonly billedTo: BilledTo;
   readonly host: string | null;
   readonly bodySha256: string | null;
   readonly providerRequestId: string | null;
@@ -53,6 +56,8 @@ export interface StepRecord extends Usage {
   readonly usageBasis: UsageBasis | null;
   /** Nanodollars; null when the price of an attempt is not known. */
   readonly costNanoUsd: number | null;
+  /** Who is billed for the last attempt; where earlier ones cost something, each says it of itself. */
+  readonly billedTo: BilledTo;
   readonly openedAt: string;
   readonly settledAt: string | null;
   readonly attempts: readonly AttemptRecord[];
@@ -76,6 +81,7 @@ export function toStepRecord(step: Step): StepRecord {
           ? "estimated"
           : "reported",
     costNanoUsd: totalCost(ends.map((end) => end.costNanoUsd)),
+    billedTo: last?.connection ?? "platform",
     openedAt: toIso(openedAt),
     settledAt: toIso(settledAt),
     attempts: attempts.map(toAttemptRecord),
@@ -96,7 +102,7 @@ function toAttemptRecord(attempt: Attempt): AttemptRecord {
     decisionId: attempt.decisionId,
     model: formatModelId(attempt),
     connection: attempt.connection,
-    billedTo: attempt.connection === "customer" ? "organization" : "platform",
+    billedTo: attempt.connection,
     host: end?.host ?? null,
     bodySha256: end?.bodySha256 ?? null,
     providerRequestId: end?.providerRequestId ?? null,

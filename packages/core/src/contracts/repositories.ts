@@ -1,6 +1,7 @@
 import type { ApiKey } from "../domain/api-key.ts";
 import type { Budget, BudgetCounter } from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
+import type { SealedConnection } from "../domain/connection.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import type { Session, TranscriptPart } from "../domain/session.ts";
@@ -84,6 +85,36 @@ export type KeyPatch = Partial<
     "label" | "defaultDataClass" | "minimumDataClass" | "models" | "expiresAt" | "revokedAt"
   >
 >;
+
+/** Customer-owned connections, one for each organization and gateway. The store never sees a credential that is open. */
+export interface ConnectionRepository {
+  /** Writes a connection in place of the one there is, and the leaf. The same sealed credential again changes nothing. */
+  set(entry: { readonly connection: SealedConnection; readonly leaf: EvidenceLeaf }): Promise<void>;
+  get(organizationId: string, gateway: string): Promise<SealedConnection | null>;
+  /** By organization and gateway, in the order of their bytes. */
+  list(query: ConnectionQuery, paging: StorePaging): Promise<StorePage<SealedConnection>>;
+  /** Removes the connection of this id. False when there is none. */
+  remove(removal: {
+    readonly organizationId: string;
+    readonly gateway: string;
+    readonly id: string;
+    readonly leaf: EvidenceLeaf;
+  }): Promise<boolean>;
+  /** Wraps the data key anew where its wrap is still `from`, or is `to` already. False: it is another, or gone. */
+  rewrap(change: {
+    readonly organizationId: string;
+    readonly gateway: string;
+    readonly from: Uint8Array;
+    readonly to: Pick<SealedConnection, "keyId" | "wrappedKey">;
+    readonly leaf: EvidenceLeaf;
+  }): Promise<boolean>;
+}
+
+/** Which connections to list: all, or those that another key-encryption key than this wraps. */
+export interface ConnectionQuery {
+  readonly organizationId: Tenant;
+  readonly notWrappedBy?: string;
+}
 
 /** Sessions and their transcripts, read by owner. Only `openStep` and `settleStep` write them. */
 export interface SessionRepository {

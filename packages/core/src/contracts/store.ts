@@ -1,5 +1,6 @@
 import type {
   BudgetRepository,
+  ConnectionRepository,
   DecisionRepository,
   EvidenceRepository,
   KeyRepository,
@@ -67,6 +68,7 @@ export interface Store {
   }): Promise<readonly LapsedStep[]>;
 
   readonly keys: KeyRepository;
+  readonly connections: ConnectionRepository;
   readonly sessions: SessionRepository;
   readonly steps: StepRepository;
   readonly decisions: DecisionRepository;

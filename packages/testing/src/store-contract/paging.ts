@@ -1,6 +1,7 @@
 import type { Store, StorePage, StorePaging } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
+import { sealed } from "./connections.ts";
 import { type ContractSubject, type ContractTest, opened } from "./contract-test.ts";
 
 /** A list of the store: how to read a page of it, and how to add a row to it. */
@@ -25,6 +26,16 @@ const lists: readonly List[] = [
     newestFirst: true,
     page: (store, paging) => store.keys.list(tenant, paging),
     add: ({ store, intents }, at) => store.keys.insert(intents.as({ keyId: `added-${at}` }).key()),
+  },
+  {
+    name: "connections",
+    newestFirst: false,
+    page: (store, paging) => store.connections.list(tenant, paging),
+    add: ({ store, intents }, at) =>
+      store.connections.set({
+        connection: sealed({ gateway: `own-${String(at).padStart(3, "0")}` }),
+        leaf: intents.leaf("connection.set"),
+      }),
   },
   {
     name: "Sessions",
