@@ -1,4 +1,4 @@
-import type { PostgresPool } from "@tollgate/store-postgres";
+import type { PostgresClient, PostgresPool } from "@tollgate/store-postgres";
 import { startPostgres } from "@tollgate/testing/postgres";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
 import type { Product } from "../src/product.ts";
@@ -124,6 +124,16 @@ function failing(
   state: string,
 ): { pool: PostgresPool; fail(times: number): void } {
   let left = 0;
+  const around = (client: PostgresClient): PostgresClient => ({
+    on: (event, listener) => client.on(event, listener),
+    off: (event, listener) => client.off(event, listener),
+    release: (destroy) => client.release(destroy),
+    async query(query) {
+      if (left <= 0) return client.query(query);
+      left--;
+      throw Object.assign(new Error("as it fails"), { severity: "ERROR", code: state });
+    },
+  });
   return {
     fail(times) {
       left = times;
@@ -131,19 +141,7 @@ function failing(
     pool: {
       on: (event, listener) => pool.on(event, listener),
       off: (event, listener) => pool.off(event, listener),
-      async connect() {
-        const client = await pool.connect();
-        return {
-          on: (event, listener) => client.on(event, listener),
-          off: (event, listener) => client.off(event, listener),
-          release: (destroy) => client.release(destroy),
-          async query(query) {
-            if (left <= 0) return client.query(query);
-            left--;
-            throw Object.assign(new Error("as it fails"), { severity: "ERROR", code: state });
-          },
-        };
-      },
+      connect: (taken) => pool.connect((error, client) => taken(error, client && around(client))),
     },
   };
 }
@@ -167,6 +165,35 @@ it.each(["40001", "40P01", "55P03", "57014", "53300"])(
     await expectWhole(of);
   },
 );
+
+it("F36 a server that takes no more connections (53300) is 503, and serves again once it does", async () => {
+  const url = inject("postgresUrl");
+  const name = `faults_few_${process.pid}`;
+  const [user, database] = [`${name}_user`, `${name}_database`];
+  await directly(
+    url,
+    `CREATE ROLE ${user} LOGIN CONNECTION LIMIT 4`,
+    `CREATE DATABASE ${database} OWNER ${user}`,
+  );
+  const address = new URL(url);
+  address.username = user;
+  address.pathname = database;
+  const of = await productOn(address.href, good);
+  // More wish for a connection at once than the server gives: those that it gives serve them all.
+  const answers = await Promise.all(Array.from({ length: 7 }, () => of.ask()));
+  expect(answers.map(({ status }) => status)).toEqual(Array(7).fill(200));
+  const limit = (to: number) =>
+    directly(
+      url,
+      `ALTER ROLE ${user} CONNECTION LIMIT ${to}`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`,
+    );
+  await limit(0);
+  await expectUnavailable(of, 5_000);
+  await limit(4);
+  expect((await of.ask()).status).toBe(200);
+  await expectWhole(of);
+});
 
 it("F36 streams hold no connection, and who waits too long for one is told", async () => {
   const { script, goOn } = stopping();

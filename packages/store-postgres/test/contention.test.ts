@@ -3,7 +3,14 @@ import pg from "pg";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+import {
+  attemptIntent,
+  hold,
+  insertKey,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "./step-intents.ts";
 
 async function openOn(settings: pg.PoolConfig) {
   const schema = freshSchema();
@@ -73,22 +80,45 @@ it("keeps its promises on a server that serializes every transaction (F35)", asy
   expect(opened.length).toBeLessThanOrEqual(8);
 });
 
+/** How many deadlocks the server has broken so far. */
+const deadlocks = () =>
+  withClient(async (client) => {
+    await client.query("SELECT pg_stat_force_next_flush()");
+    const { rows } = await client.query(
+      "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
+    );
+    return Number(rows[0].deadlocks);
+  });
+
+const fourHolds = ["a", "b", "c", "d"].map((budgetId) => ({ ...hold(1_000_000), budgetId }));
+
+it("never deadlocks by its own order: further attempts give up holds and take others (F35)", async () => {
+  const { store } = await openOn({ max: 8 });
+  const ids = Array.from({ length: 60 }, (_, at) => `step ${at}`);
+  const [a = [], b = []] = [fourHolds.slice(0, 2), fourHolds.slice(2)];
+  const before = await deadlocks();
+  const openings = await Promise.all(
+    ids.map(async (id, at) => {
+      const [first, second] = at % 2 === 0 ? [a, b] : [b, a];
+      await store.openStep(stepIntent(id, first));
+      return store.openAttempt(attemptIntent(id, second));
+    }),
+  );
+  expect(openings).toEqual(ids.map(() => ({ opened: true })));
+  expect(await deadlocks()).toBe(before);
+  for (const { budgetId } of fourHolds) {
+    const { data } = await store.budgets.counters({ budgetId }, { cursor: null, limit: 9 });
+    expect(data).toMatchObject([{ settled: 30 * 7, held: 30 * 10 }]);
+  }
+});
+
 it("never deadlocks by its own order: many Steps on the same budgets in any order of arrival (F35)", async () => {
   const { store } = await openOn({ max: 8 });
-  const deadlocks = () =>
-    withClient(async (client) => {
-      await client.query("SELECT pg_stat_force_next_flush()");
-      const { rows } = await client.query(
-        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
-      );
-      return Number(rows[0].deadlocks);
-    });
   const before = await deadlocks();
-  const holds = ["a", "b", "c", "d"].map((budgetId) => ({ ...hold(1_000_000), budgetId }));
   const ids = Array.from({ length: 60 }, (_, at) => `step ${at}`);
   await Promise.all(
     ids.map(async (id, at) => {
-      await store.openStep(stepIntent(id, holds.slice(at % 3)));
+      await store.openStep(stepIntent(id, fourHolds.slice(at % 3)));
       await store.settleStep(stepSettlement(id));
     }),
   );

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { afterAll, beforeAll, inject, onTestFinished } from "vitest";
+import { afterAll, beforeAll, inject, onTestFailed, onTestFinished } from "vitest";
 import { postgresStore } from "../src/index.ts";
 
 /** A schema of its own, which goes when the test ends. */
@@ -12,24 +12,38 @@ export function freshSchema(): string {
   return schema;
 }
 
-/** A schema for the tests of one file, one after the other: each finds it migrated and empty. */
+/**
+ * A schema for the tests of one file, one after the other: each finds it migrated and empty. After a test that failed
+ * it is another one, for what a test that ran out of time still does may come late.
+ */
 export function sharedSchema(): () => Promise<string> {
-  const schema = `test_${randomBytes(8).toString("hex")}`;
+  const schemas: string[] = [];
   const client = new pg.Client(inject("postgresUrl"));
-  beforeAll(async () => {
-    const store = postgresStore({ url: inject("postgresUrl") }, { schema });
-    await store.migrate();
-    await store.close();
-    await client.connect();
-  });
+  let current: string | null = null;
+  beforeAll(() => client.connect());
   afterAll(async () => {
-    await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+    for (const schema of schemas) await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
     await client.end();
   });
   return async () => {
-    await client.query(emptying(schema));
-    return schema;
+    onTestFailed(() => {
+      current = null;
+    });
+    if (current === null) {
+      current = `test_${randomBytes(8).toString("hex")}`;
+      schemas.push(current);
+      await migrated(current);
+    } else {
+      await client.query(emptying(current));
+    }
+    return current;
   };
+}
+
+async function migrated(schema: string): Promise<void> {
+  const store = postgresStore({ url: inject("postgresUrl") }, { schema });
+  await store.migrate();
+  await store.close();
 }
 
 function emptying(schema: string): string {

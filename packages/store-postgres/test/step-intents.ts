@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  type AttemptIntent,
   type AttemptSettlement,
   type EvidenceLeaf,
   type Hold,
@@ -86,6 +87,21 @@ export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = s
       before: '{"assignment":',
       after: "}",
     },
+  };
+}
+
+/** A second attempt of such a Step, with other holds; the first failed. */
+export function attemptIntent(stepId: string, holds: readonly Hold[]): AttemptIntent {
+  const { attempt } = stepIntent(stepId);
+  return {
+    organizationId: owner.organizationId,
+    stepId,
+    at,
+    ended: { ...attemptEnd, outcome: "failed", reason: "upstream_error" },
+    attempt: { ...attempt, number: 2 },
+    decision: null,
+    holds,
+    leaf: leafOf("attempt.opened", stepId),
   };
 }
 

@@ -21,8 +21,13 @@ export async function recordStatements(
   const recording: PostgresPool = {
     on: (event, listener) => pool.on(event, listener),
     off: (event, listener) => pool.off(event, listener),
-    connect: async () =>
-      listening(await pool.connect(), ({ text, values = [] }) => recorded.push({ text, values })),
+    connect: (taken) =>
+      pool.connect((error, client) =>
+        taken(
+          error,
+          client && listening(client, ({ text, values = [] }) => recorded.push({ text, values })),
+        ),
+      ),
   };
   const store = postgresStore({ pool: recording }, { schema });
   await use(store);

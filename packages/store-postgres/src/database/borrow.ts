@@ -21,14 +21,14 @@ export function createLender(pool: PostgresPool): () => Promise<Loan> {
       throw new PostgresFailure(`${longestQueue} calls wait for a connection already`);
     waiting++;
     try {
-      return lend(await connected(pool));
+      return await borrowed(pool);
     } finally {
       waiting--;
     }
   };
 }
 
-function connected(pool: PostgresPool): Promise<PostgresClient> {
+function borrowed(pool: PostgresPool): Promise<Loan> {
   return new Promise((resolve, reject) => {
     let isLate = false;
     const timer = setTimeout(() => {
@@ -39,18 +39,15 @@ function connected(pool: PostgresPool): Promise<PostgresClient> {
         }),
       );
     }, longestWait);
-    pool.connect().then(
-      (client) => {
-        clearTimeout(timer);
-        // Nobody waits any more: it goes to the next.
-        if (isLate) client.release();
-        else resolve(client);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(connectFailure(error));
-      },
-    );
+    pool.connect((error, client) => {
+      clearTimeout(timer);
+      if (!client) return reject(connectFailure(error));
+      // At once: one that ends as it begins says so before any promise could resolve.
+      const loan = lend(client);
+      // Nobody waits any more: it goes to the next.
+      if (isLate) loan.giveBack();
+      else resolve(loan);
+    });
   });
 }
 

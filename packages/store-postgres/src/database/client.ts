@@ -3,7 +3,8 @@
  * behind on a connection but prepared statements whose names begin with `tollgate_`.
  */
 export interface PostgresPool {
-  connect(): Promise<PostgresClient>;
+  /** Called back, so that a connection is heard from the moment it is taken: a promise's news comes a moment later. */
+  connect(taken: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
 }

@@ -1,7 +1,7 @@
 import { schemaVersion } from "@tollgate/store-sql";
 import { assignSession, commonLength } from "./assigning.ts";
 import { callFunction } from "./function-text.ts";
-import { settleHolds, settleHoldsParameters, takeHolds, takeHoldsParameters } from "./holding.ts";
+import { exchangeHolds, exchangeHoldsParameters, settleHolds, takeHolds } from "./holding.ts";
 import { openStep, openStepParameters } from "./opening.ts";
 import { settleStep, settleStepParameters } from "./settling.ts";
 
@@ -12,8 +12,7 @@ export interface Functions {
   /** The statements that call them. */
   readonly openStep: string;
   readonly settleStep: string;
-  readonly takeHolds: string;
-  readonly settleHolds: string;
+  readonly exchangeHolds: string;
 }
 
 /** Their names carry the schema's version: processes of two releases may work side by side while one replaces the other. */
@@ -26,12 +25,14 @@ export function createFunctions(schema: string): Functions {
     commonLength: named("common_length"),
     takeHolds: named("take_holds"),
     settleHolds: named("settle_holds"),
+    exchangeHolds: named("exchange_holds"),
     sequence: `${schema}.sequence`,
   };
   return {
     create: [
       takeHolds(names.takeHolds),
       settleHolds(names.settleHolds),
+      exchangeHolds(names.exchangeHolds),
       commonLength(names.commonLength),
       assignSession(names.assignSession, names.commonLength),
       openStep(names.openStep, names),
@@ -39,7 +40,6 @@ export function createFunctions(schema: string): Functions {
     ],
     openStep: callFunction(names.openStep, openStepParameters),
     settleStep: callFunction(names.settleStep, settleStepParameters),
-    takeHolds: callFunction(names.takeHolds, takeHoldsParameters),
-    settleHolds: callFunction(names.settleHolds, settleHoldsParameters),
+    exchangeHolds: callFunction(names.exchangeHolds, exchangeHoldsParameters),
   };
 }

@@ -18,6 +18,58 @@ export const takeHoldsParameters = {
   ...holdParameters,
 } as const satisfies FunctionParameters;
 
+export const settleHoldsParameters = {
+  organization_id: "TEXT",
+  step_id: "TEXT",
+  usd: "BIGINT",
+  tokens: "BIGINT",
+} as const satisfies FunctionParameters;
+
+export const exchangeHoldsParameters = {
+  ...settleHoldsParameters,
+  attempt: "BIGINT",
+  ...holdParameters,
+} as const satisfies FunctionParameters;
+
+/** The holds asked for, as rows `w`. */
+const wanted = `unnest(in_hold_budget_ids, in_hold_subjects, in_hold_period_starts, in_hold_units,
+    in_hold_amounts, in_hold_limits, in_hold_softs)
+  WITH ORDINALITY AS w (budget_id, subject, period_start, unit, amount, limited_to, soft, place)`;
+
+/** The running holds of a Step. */
+const running = "organization_id = in_organization_id AND step_id = in_step_id AND settled IS NULL";
+
+/** Takes a hold `w` on its counter. The check stands here, inside the write, on the row as it is once it is locked. */
+const take = `INSERT INTO budget_counters (budget_id, subject, period_start, unit, settled, held)
+    SELECT w.budget_id, w.subject, w.period_start, w.unit, 0, w.amount
+    WHERE w.soft = 1 OR (w.limited_to > 0 AND w.amount <= w.limited_to)
+  ON CONFLICT (budget_id, subject, period_start)
+    DO UPDATE SET held = budget_counters.held + excluded.held
+    WHERE w.soft = 1
+      OR budget_counters.settled + budget_counters.held + excluded.held <= w.limited_to;
+  IF NOT FOUND THEN
+    refused := w.place;
+    RETURN;
+  END IF;`;
+
+const recordTaken = `INSERT INTO holds (organization_id, step_id, attempt, budget_id, subject,
+      period_start, unit, amount, settled)
+    SELECT in_organization_id, in_step_id, in_attempt, w.budget_id, w.subject, w.period_start,
+      w.unit, w.amount, NULL
+    FROM ${wanted};
+  refused := 0;`;
+
+const most = Number.MAX_SAFE_INTEGER;
+
+/** Turns a running hold `h` into what was spent on its counter. */
+const charge = `UPDATE budget_counters AS c SET held = c.held - h.amount,
+      settled = CASE WHEN h.spent > ${most} - c.settled THEN ${most} ELSE c.settled + h.spent END
+    WHERE c.budget_id = h.budget_id AND c.subject = h.subject AND c.period_start = h.period_start;`;
+
+const spent = "CASE unit WHEN 'requests' THEN amount WHEN 'usd' THEN in_usd ELSE in_tokens END";
+
+const recordSettled = `UPDATE holds SET settled = ${spent} WHERE ${running};`;
+
 /**
  * Takes all holds and returns 0, or the place of the first that does not fit: those before it are taken by then, so
  * whoever called rolls back.
@@ -26,52 +78,23 @@ export function takeHolds(name: string): string {
   return createFunction(name, {
     parameters: takeHoldsParameters,
     outputs: { refused: "BIGINT" },
-    body: `BEGIN
-      FOR i IN 1 .. cardinality(in_hold_budget_ids) LOOP
-        -- The check stands here, inside the write, on the row as it is once it is locked.
-        INSERT INTO budget_counters (budget_id, subject, period_start, unit, settled, held)
-          SELECT in_hold_budget_ids[i], in_hold_subjects[i], in_hold_period_starts[i],
-            in_hold_units[i], 0, in_hold_amounts[i]
-          WHERE in_hold_softs[i] = 1
-            OR (in_hold_limits[i] > 0 AND in_hold_amounts[i] <= in_hold_limits[i])
-          ON CONFLICT (budget_id, subject, period_start)
-            DO UPDATE SET held = budget_counters.held + excluded.held
-          WHERE in_hold_softs[i] = 1
-            OR budget_counters.settled + budget_counters.held + excluded.held <= in_hold_limits[i];
-        IF NOT FOUND THEN
-          refused := i;
-          RETURN;
-        END IF;
+    body: `DECLARE
+      w RECORD;
+    BEGIN
+      FOR w IN SELECT * FROM ${wanted} ORDER BY place LOOP
+        ${take}
       END LOOP;
-      INSERT INTO holds (organization_id, step_id, attempt, budget_id, subject, period_start, unit,
-          amount, settled)
-        SELECT in_organization_id, in_step_id, in_attempt, h.budget_id, h.subject, h.period_start,
-          h.unit, h.amount, NULL
-        FROM unnest(in_hold_budget_ids, in_hold_subjects, in_hold_period_starts, in_hold_units,
-          in_hold_amounts) AS h (budget_id, subject, period_start, unit, amount);
-      refused := 0;
+      ${recordTaken}
     END`,
   });
 }
 
 /** Looks without a lock, so that asking for what is long used up costs little; taking the hold is what decides. */
-export const firstHoldThatDoesNotFit = `SELECT min(h.place) INTO refused_hold
-    FROM unnest(in_hold_budget_ids, in_hold_subjects, in_hold_period_starts, in_hold_amounts,
-        in_hold_limits, in_hold_softs)
-      WITH ORDINALITY AS h (budget_id, subject, period_start, amount, limited_to, soft, place)
-    LEFT JOIN budget_counters c ON c.budget_id = h.budget_id AND c.subject = h.subject
-      AND c.period_start = h.period_start
-    WHERE h.soft = 0 AND (h.limited_to <= 0
-      OR coalesce(c.settled + c.held, 0) + h.amount > h.limited_to);`;
-
-export const settleHoldsParameters = {
-  organization_id: "TEXT",
-  step_id: "TEXT",
-  usd: "BIGINT",
-  tokens: "BIGINT",
-} as const satisfies FunctionParameters;
-
-const most = Number.MAX_SAFE_INTEGER;
+export const firstHoldThatDoesNotFit = `SELECT min(w.place) INTO refused_hold FROM ${wanted}
+    LEFT JOIN budget_counters c ON c.budget_id = w.budget_id AND c.subject = w.subject
+      AND c.period_start = w.period_start
+    WHERE w.soft = 0 AND (w.limited_to <= 0
+      OR coalesce(c.settled + c.held, 0) + w.amount > w.limited_to);`;
 
 /** Turns the running holds of a Step into what was spent; returns how many there were. */
 export function settleHolds(name: string): string {
@@ -80,25 +103,50 @@ export function settleHolds(name: string): string {
     outputs: { charged: "BIGINT" },
     body: `DECLARE
       h RECORD;
-      spent BIGINT;
     BEGIN
       charged := 0;
-      FOR h IN
-        SELECT budget_id, subject, period_start, unit, amount FROM holds
-          WHERE organization_id = in_organization_id AND step_id = in_step_id AND settled IS NULL
-          ORDER BY budget_id, subject, period_start
-      LOOP
-        spent := CASE h.unit WHEN 'requests' THEN h.amount WHEN 'usd' THEN in_usd
-          ELSE in_tokens END;
-        UPDATE budget_counters AS c SET held = c.held - h.amount,
-            settled = CASE WHEN spent > ${most} - c.settled THEN ${most} ELSE c.settled + spent END
-          WHERE c.budget_id = h.budget_id AND c.subject = h.subject
-            AND c.period_start = h.period_start;
+      FOR h IN SELECT budget_id, subject, period_start, amount, ${spent} AS spent
+          FROM holds WHERE ${running} ORDER BY budget_id, subject, period_start LOOP
+        ${charge}
         charged := charged + 1;
       END LOOP;
-      UPDATE holds SET settled = CASE unit WHEN 'requests' THEN amount WHEN 'usd' THEN in_usd
-          ELSE in_tokens END
-        WHERE organization_id = in_organization_id AND step_id = in_step_id AND settled IS NULL;
+      ${recordSettled}
     END`,
   });
+}
+
+/**
+ * Turns the running holds of a Step into what was spent and takes others, or returns the place of the first that does
+ * not fit as `takeHolds` does. The counters of both are locked in one order, so that two Steps that change places do
+ * not wait for each other.
+ */
+export function exchangeHolds(name: string): string {
+  return createFunction(name, {
+    parameters: exchangeHoldsParameters,
+    outputs: { refused: "BIGINT" },
+    body: `DECLARE
+      counter RECORD; h RECORD; w RECORD;
+    BEGIN
+      FOR counter IN
+        SELECT budget_id, subject, period_start FROM holds WHERE ${running}
+        UNION SELECT w.budget_id, w.subject, w.period_start FROM ${wanted}
+        ORDER BY 1, 2, 3
+      LOOP
+        FOR h IN SELECT budget_id, subject, period_start, amount, ${spent} AS spent
+            FROM holds WHERE ${running} AND ${isOf("holds")} LOOP
+          ${charge}
+        END LOOP;
+        FOR w IN SELECT * FROM ${wanted} WHERE ${isOf("w")} LOOP
+          ${take}
+        END LOOP;
+      END LOOP;
+      ${recordSettled}
+      ${recordTaken}
+    END`,
+  });
+}
+
+function isOf(rows: string): string {
+  const columns = ["budget_id", "subject", "period_start"];
+  return columns.map((column) => `${rows}.${column} = counter.${column}`).join(" AND ");
 }

@@ -29,32 +29,22 @@ export function holdsToParameters(holds: readonly Hold[]): SqlParameters {
   };
 }
 
-/** Takes all holds, or returns the first that does not fit: then whoever called rolls back what was taken before it. */
-export async function takeHolds(
+/**
+ * Turns what a Step holds into what was spent and takes all the others, or returns the first that does not fit: then
+ * whoever called rolls back.
+ */
+export async function exchangeHolds(
   transaction: Transaction,
-  owner: HoldOwner,
-  holds: readonly Hold[],
+  { organizationId, stepId, attempt }: HoldOwner,
+  { spent, holds }: { readonly spent: Charge; readonly holds: readonly Hold[] },
 ): Promise<Hold | null> {
-  if (holds.length === 0) return null;
-  const row = await transaction.get(transaction.functions.takeHolds, {
-    organization_id: owner.organizationId,
-    step_id: owner.stepId,
-    attempt: owner.attempt,
+  const row = await transaction.get(transaction.functions.exchangeHolds, {
+    organization_id: organizationId,
+    step_id: stepId,
+    usd: spent.usd,
+    tokens: spent.tokens,
+    attempt,
     ...holdsToParameters(holds),
   });
   return holds[readRow(row).integer("refused") - 1] ?? null;
-}
-
-/** Turns what a Step holds into what was spent. */
-export async function settleHolds(
-  transaction: Transaction,
-  owner: Pick<HoldOwner, "organizationId" | "stepId">,
-  charge: Charge,
-): Promise<void> {
-  await transaction.get(transaction.functions.settleHolds, {
-    organization_id: owner.organizationId,
-    step_id: owner.stepId,
-    usd: charge.usd,
-    tokens: charge.tokens,
-  });
 }

@@ -1,7 +1,7 @@
 import type { AttemptIntent, AttemptOpening, Hold } from "@tollgate/core/store";
 import { attemptToRow, decisionToRow, leafToRow, opening, settling } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
-import { type Charge, settleHolds, takeHolds } from "./holds.ts";
+import { type Charge, exchangeHolds } from "./holds.ts";
 import { addCharge, findStep, type RunningStep, requireRunning } from "./running-step.ts";
 
 export async function openAttempt(
@@ -15,7 +15,7 @@ export async function openAttempt(
   requireRunning(step, ended);
 
   const spent = addCharge(step.carried, ended.charge);
-  const hold = await exchangeHolds(transaction, intent, spent);
+  const hold = await changeHolds(transaction, intent, spent);
   if (hold) return { opened: false, hold };
   await writeAttempt(transaction, intent, step, spent);
   if (decision)
@@ -27,17 +27,15 @@ export async function openAttempt(
   return { opened: true };
 }
 
-/** Settles the running holds and takes the new ones, or changes nothing and returns the first that does not fit. */
-async function exchangeHolds(
+/** Changes nothing where it returns the first hold that does not fit. */
+async function changeHolds(
   transaction: Transaction,
   { organizationId, stepId, attempt, holds }: AttemptIntent,
   spent: Charge,
 ): Promise<Hold | null> {
   if (holds === null) return null;
-  return transaction.unless(async () => {
-    await settleHolds(transaction, { organizationId, stepId }, spent);
-    return takeHolds(transaction, { organizationId, stepId, attempt: attempt.number }, holds);
-  });
+  const owner = { organizationId, stepId, attempt: attempt.number };
+  return transaction.unless(() => exchangeHolds(transaction, owner, { spent, holds }));
 }
 
 async function writeAttempt(
