@@ -1,6 +1,8 @@
 /** The governed model gateway you embed. */
 export type { Activity, ActivityRecord } from "./administration/activity.ts";
 export type { BudgetRecord, BudgetStatus, Budgets } from "./administration/budget-records.ts";
+export type { CorrectedUsage, StepCorrection } from "./administration/correct-step.ts";
+export type { CorrectionRecord, FiguresRecord } from "./administration/correction-records.ts";
 export type { DecisionFilter, DecisionRecord, Decisions } from "./administration/decisions.ts";
 export type {
   Acting,

@@ -4,9 +4,11 @@ export type * from "./contracts/step-verbs.ts";
 export type * from "./contracts/store.ts";
 export type { ApiKey } from "./domain/api-key.ts";
 export { keyIsLive } from "./domain/api-key.ts";
+export { type AppliedCorrection, applyCorrection, figuresOf } from "./domain/apply-correction.ts";
 export type * from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
 export type { Connection, SealedConnection } from "./domain/connection.ts";
+export type * from "./domain/correction.ts";
 export { type CursorPlace, decodeCursor, encodeCursor } from "./domain/cursor.ts";
 export type * from "./domain/evidence-leaf.ts";
 export {

@@ -24,14 +24,11 @@ interface CounterQuery {
 export interface CounterDraft {
   /** Takes all holds; returns the first that does not fit. */
   take(holds: readonly Hold[]): Hold | null;
-  /** Turns holds into what was spent. */
-  settle(holds: readonly Hold[], charge: Charge): void;
+  /** Turns a hold into what was spent. */
+  settle(hold: Hold, spent: number): void;
+  /** Moves what is settled, never below 0. */
+  correct(hold: Hold, delta: number): void;
   commit(): void;
-}
-
-export interface Charge {
-  readonly usd: number;
-  readonly tokens: number;
 }
 
 export function createCounters(): Counters {
@@ -84,16 +81,21 @@ function createDraft(
       }
       return null;
     },
-    settle(holds, charge) {
-      for (const hold of holds) {
-        const counter = standing(hold);
-        const spent = hold.unit === "requests" ? hold.amount : charge[hold.unit];
-        const settled = Math.min(counter.settled + spent, Number.MAX_SAFE_INTEGER);
-        changed.set(name(hold), { ...counter, settled, held: counter.held - hold.amount });
-      }
+    settle(hold, spent) {
+      const counter = standing(hold);
+      const settled = withinCounter(counter.settled + spent);
+      changed.set(name(hold), { ...counter, settled, held: counter.held - hold.amount });
+    },
+    correct(hold, delta) {
+      const counter = standing(hold);
+      changed.set(name(hold), { ...counter, settled: withinCounter(counter.settled + delta) });
     },
     commit: () => changed.forEach(write),
   };
+}
+
+function withinCounter(settled: number): number {
+  return Math.max(0, Math.min(settled, Number.MAX_SAFE_INTEGER));
 }
 
 const listName = "counters";

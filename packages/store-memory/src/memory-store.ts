@@ -1,6 +1,7 @@
 import type { EvidenceLeaf, Store } from "@tollgate/core/store";
 import { createBudgetRepository } from "./budget-repository.ts";
 import { createConnectionRepository } from "./connection-repository.ts";
+import { correct } from "./correct.ts";
 import { createKeyRepository } from "./key-repository.ts";
 import { lapsedSteps, renewLease } from "./leases.ts";
 import { openAttempt } from "./open-attempt.ts";
@@ -28,6 +29,7 @@ export function memoryStore(): Store {
     openStep: async (intent) => openStep(state, intent),
     openAttempt: async (intent) => openAttempt(state, intent),
     settleStep: async (settlement) => settleStep(state, settlement),
+    correct: async (intent) => correct(state, intent),
     async recordRefusal({ owner, decision, leaf }) {
       if (state.decisions.insert({ ...owner, id: decision.id, decision }))
         state.leaves.insert(leaf);

@@ -5,8 +5,8 @@ import {
   type AttemptSettlement,
   GatewayError,
 } from "@tollgate/core/store";
-import type { Charge } from "./counters.ts";
 import type { State, StepRow } from "./state.ts";
+import { type Charge, heldFor, settleHolds } from "./step-holds.ts";
 
 export function openAttempt(state: State, intent: AttemptIntent): AttemptOpening {
   const { organizationId, stepId, ended, attempt, holds, decision } = intent;
@@ -18,13 +18,13 @@ export function openAttempt(state: State, intent: AttemptIntent): AttemptOpening
 
   const draft = state.counters.draft();
   if (holds) {
-    draft.settle(row.holds, spent);
+    const settled = settleHolds(draft, row.holds, spent);
     const hold = draft.take(holds);
     if (hold) return { opened: false, hold };
+    row.holds = [...settled, ...heldFor(attempt.number, holds)];
   }
   draft.commit();
   row.carried = holds ? { usd: 0, tokens: 0 } : spent;
-  row.holds = holds ?? row.holds;
   row.step = { ...row.step, attempts };
   const { userId, keyId } = row.step;
   if (decision)

@@ -16,6 +16,7 @@ import {
   type StepRow,
   touchSession,
 } from "./state.ts";
+import { heldFor } from "./step-holds.ts";
 
 export function openStep(state: State, intent: StepIntent): StepOpening {
   const { owner, transcript } = intent;
@@ -159,7 +160,7 @@ function createStep(
       contentSalt: Uint8Array.from(instructions.contentSalt),
       contentCommitment: Uint8Array.from(instructions.contentCommitment),
     },
-    holds: intent.holds,
+    holds: heldFor(intent.attempt.number, intent.holds),
     carried: { usd: 0, tokens: 0 },
     outputTokens: null,
     namedAt: 0,

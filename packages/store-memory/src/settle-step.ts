@@ -9,6 +9,7 @@ import {
 import { isOwnedBy } from "./is-owned-by.ts";
 import { addCharge, endRunning, stepRow } from "./open-attempt.ts";
 import { chainValueBytes, type State, type StepRow, touchSession } from "./state.ts";
+import { settleHolds } from "./step-holds.ts";
 
 export function settleStep(state: State, settlement: StepSettlement): SettleResult {
   const { organizationId, stepId, at, outcome, reason, finishReason } = settlement;
@@ -26,9 +27,8 @@ export function settleStep(state: State, settlement: StepSettlement): SettleResu
   const chain = reply ? Buffer.from(reply.chain).toString("hex") : "";
 
   const draft = state.counters.draft();
-  draft.settle(row.holds, addCharge(row.carried, settlement.attempt.charge));
+  row.holds = settleHolds(draft, row.holds, addCharge(row.carried, settlement.attempt.charge));
   draft.commit();
-  row.holds = [];
   row.reply = reply;
   if (reply && outcome === "completed") join(row, reply, chain);
   const replyHead = chain === "" ? null : chain.slice(-2 * chainValueBytes);

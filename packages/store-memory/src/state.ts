@@ -66,7 +66,8 @@ export interface StepRow {
   readonly length: number;
   readonly instructions: StepInstructions | null;
   step: Step;
-  holds: readonly Hold[];
+  /** Every hold it took, those that are settled too. */
+  holds: readonly HoldRow[];
   /** What ended attempts were charged while their holds were kept for the next attempt. */
   carried: { readonly usd: number; readonly tokens: number };
   outputTokens: number | null;
@@ -74,6 +75,15 @@ export interface StepRow {
   namedAt: number;
   /** Kept even when it did not join the Session. */
   reply: StepReply | null;
+}
+
+/** A hold and the attempt that took it; `settled` is null while the amount is held. */
+export interface HoldRow {
+  readonly attempt: number;
+  readonly hold: Hold;
+  readonly settled: number | null;
+  /** What corrections added since. */
+  readonly corrected: number;
 }
 
 export interface DecisionRow extends Owner {

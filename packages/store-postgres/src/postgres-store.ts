@@ -12,6 +12,7 @@ import { readPage } from "./repositories/read-page.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
 import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
+import { correct } from "./verbs/correct.ts";
 import { lapsedSteps, renewLease } from "./verbs/leases.ts";
 import { openAttempt } from "./verbs/open-attempt.ts";
 import { openStep } from "./verbs/open-step.ts";
@@ -69,6 +70,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
       database.write((transaction) => openAttempt(transaction, intent), anyway),
     settleStep: (settlement) =>
       database.call((connection, call) => settleStep(connection, call, settlement)),
+    correct: (intent) => database.write((transaction) => correct(transaction, intent), anyway),
     recordRefusal: (refusal) =>
       database.write((transaction) => recordRefusal(transaction, refusal), anyway),
     renewLease: (renewal) =>

@@ -9,6 +9,11 @@ export {
   connectionFromRow,
   connectionToRow,
 } from "./rows/connection-row.ts";
+export {
+  type CorrectionPlace,
+  correctionToRow,
+  withCorrections,
+} from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
 export { keyColumns, keyFromRow, keyToRow } from "./rows/key-row.ts";
 export { leafColumns, leafFromRow, leafToRow } from "./rows/leaf-row.ts";
@@ -47,6 +52,7 @@ export {
 } from "./statement.ts";
 export { administration } from "./statements/administration.ts";
 export { connecting, connectionPage, selectConnections } from "./statements/connecting.ts";
+export { correcting, correctionsOf } from "./statements/correcting.ts";
 export { holding } from "./statements/holding.ts";
 export { leasing } from "./statements/leasing.ts";
 export { opening } from "./statements/opening.ts";

@@ -2,7 +2,7 @@ import type { SqlDialect } from "./dialect.ts";
 
 /** What the second version adds to the first, one function for each thing it brings. */
 export function schemaVersion2(dialect: SqlDialect): readonly string[] {
-  return [...connections(dialect)];
+  return [...connections(dialect), ...corrections(dialect)];
 }
 
 /** Sealed credentials of customer-owned gateways, found and listed by their key alone. */
@@ -13,5 +13,20 @@ function connections({ text, integer, bytes, keyedTable }: SqlDialect): readonly
       created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL,
       key_id ${text} NOT NULL, wrapped_key ${bytes} NOT NULL, credential ${bytes} NOT NULL,
       PRIMARY KEY (organization_id, gateway))${keyedTable}`,
+  ];
+}
+
+/**
+ * What was said later of an attempt. The ledger of a counter is what its holds settled and, for those of `held_by`, the
+ * differences here: they stay when Steps go. `held_by` is the attempt that took the holds; null where none were taken.
+ */
+function corrections({ text, integer, keyedTable }: SqlDialect): readonly string[] {
+  return [
+    `CREATE TABLE corrections (
+      organization_id ${text} NOT NULL, step_id ${text} NOT NULL, id ${text} NOT NULL,
+      attempt ${integer} NOT NULL, at ${integer} NOT NULL, actor ${text}, reason ${text} NOT NULL,
+      usage ${text} NOT NULL, cost ${integer}, held_by ${integer}, usd_delta ${integer} NOT NULL,
+      tokens_delta ${integer} NOT NULL, sequence ${integer} NOT NULL,
+      PRIMARY KEY (organization_id, step_id, id))${keyedTable}`,
   ];
 }

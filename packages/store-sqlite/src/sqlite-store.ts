@@ -12,6 +12,7 @@ import { readPage } from "./repositories/read-page.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
 import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
+import { correct } from "./verbs/correct.ts";
 import { lapsedSteps, renewLease } from "./verbs/leases.ts";
 import { openAttempt } from "./verbs/open-attempt.ts";
 import { openStep } from "./verbs/open-step.ts";
@@ -52,6 +53,7 @@ export function sqliteStore(source: SqliteSource): Store {
     openAttempt: (intent) => database.write((transaction) => openAttempt(transaction, intent)),
     settleStep: (settlement) =>
       database.write((transaction) => settleStep(transaction, settlement)),
+    correct: (intent) => database.write((transaction) => correct(transaction, intent)),
     recordRefusal: (refusal) =>
       database.write((transaction) => recordRefusal(transaction, refusal)),
     renewLease: (renewal) => database.write((transaction) => renewLease(transaction, renewal)),

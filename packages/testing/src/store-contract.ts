@@ -4,6 +4,7 @@ import { budgetRecordTests } from "./store-contract/budget-records.ts";
 import { budgetTests } from "./store-contract/budgets.ts";
 import { connectionTests } from "./store-contract/connections.ts";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
+import { correctionTests } from "./store-contract/corrections.ts";
 import { keyTests } from "./store-contract/keys.ts";
 import { leaseTests } from "./store-contract/leases.ts";
 import { namedSessionTests } from "./store-contract/named-sessions.ts";
@@ -48,6 +49,7 @@ export function describeStoreContract(
     describe("Holds", () => budgetTests(test));
     describe("Holds under random interleavings", () => budgetPropertyTests(test));
     describe("Budgets", () => budgetRecordTests(test));
+    describe("Corrections", () => correctionTests(test));
     describe("Keys", () => keyTests(test));
     describe("Connections", () => connectionTests(test));
     describe("Leases", () => leaseTests(test));

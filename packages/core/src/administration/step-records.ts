@@ -1,14 +1,21 @@
+import { figuresOf } from "../domain/apply-correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { PriceSource } from "../domain/price.ts";
 import type { Attempt, Endpoint, Step, StepOutcome } from "../domain/step.ts";
 import { addUsage, noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
+import {
+  type CorrectionRecord,
+  type FiguresRecord,
+  toCorrectionRecord,
+  toFiguresRecord,
+} from "./correction-records.ts";
 import { toIso } from "./tenant.ts";
 
 /** Who a provider bills: `platform` is its operator's account, `customer` the organization's own. */
 export type BilledTo = ConnectionOwnership;
 
-/** One attempt: which model, over which account, what it used and cost, who is billed. */
+/** One attempt: which model, over which account, what it used and cost as last corrected, who is billed. */
 export interface AttemptRecord extends Usage {
   readonly number: number;
   readonly decisionId: string;
@@ -30,6 +37,10 @@ export interface AttemptRecord extends Usage {
   readonly durationMs: number | null;
   readonly timeToFirstTokenMs: number | null;
   readonly toolCalls: number;
+  /** What was recorded when it ended, where that was corrected since; else null. */
+  readonly recorded: FiguresRecord | null;
+  /** Oldest first; the last one's figures are the attempt's. */
+  readonly corrections: readonly CorrectionRecord[];
 }
 
 /** One POST inside a Turn, whatever its end; its usage and cost are the sums over its attempts. */
@@ -68,19 +79,20 @@ export interface StepRecord extends Usage {
 export function toStepRecord(step: Step): StepRecord {
   const { attempts, openedAt, settledAt, outcome, ...rest } = step;
   const ends = attempts.flatMap(({ end }) => end ?? []);
+  const figures = attempts.flatMap((attempt) => figuresOf(attempt) ?? []);
   const last = attempts.at(-1);
   return {
     ...rest,
     model: last === undefined ? step.requestedModel : formatModelId(last),
     outcome: outcome ?? "open",
-    ...ends.map(({ usage }) => usage).reduce(addUsage, noUsage),
+    ...figures.map(({ usage }) => usage).reduce(addUsage, noUsage),
     usageBasis:
       ends.length === 0
         ? null
         : ends.some((end) => end.usageBasis === "estimated")
           ? "estimated"
           : "reported",
-    costNanoUsd: totalCost(ends.map((end) => end.costNanoUsd)),
+    costNanoUsd: totalCost(figures.map(({ costNanoUsd }) => costNanoUsd)),
     billedTo: last?.connection ?? "platform",
     openedAt: toIso(openedAt),
     settledAt: toIso(settledAt),
@@ -96,7 +108,8 @@ function totalCost(costs: readonly (number | null)[]): number | null {
 }
 
 function toAttemptRecord(attempt: Attempt): AttemptRecord {
-  const { end } = attempt;
+  const { end, corrections = [] } = attempt;
+  const figures = figuresOf(attempt);
   return {
     number: attempt.number,
     decisionId: attempt.decisionId,
@@ -109,13 +122,15 @@ function toAttemptRecord(attempt: Attempt): AttemptRecord {
     providerModel: end?.providerModel ?? null,
     outcome: end?.outcome ?? "open",
     reason: end?.reason ?? null,
-    ...(end?.usage ?? noUsage),
+    ...(figures?.usage ?? noUsage),
     usageBasis: end?.usageBasis ?? null,
-    costNanoUsd: end?.costNanoUsd ?? null,
+    costNanoUsd: figures?.costNanoUsd ?? null,
     priceSource: end?.priceSource ?? null,
     startedAt: toIso(attempt.startedAt),
     durationMs: end?.durationMs ?? null,
     timeToFirstTokenMs: end?.timeToFirstTokenMs ?? null,
     toolCalls: end?.toolCalls ?? 0,
+    recorded: end && corrections.length > 0 ? toFiguresRecord(end) : null,
+    corrections: corrections.map(toCorrectionRecord),
   };
 }

@@ -1,4 +1,4 @@
-import type { StepQuery } from "../contracts/repositories.ts";
+import type { StepQuery, Tenant } from "../contracts/repositories.ts";
 import { parseModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
 import { listed, type OneOrMany } from "../domain/pattern.ts";
@@ -6,6 +6,7 @@ import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { Step, StepOutcome } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
+import { correctionOf, type StepCorrection } from "./correct-step.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { type StepRecord, toStepRecord } from "./step-records.ts";
 import { fromIso, type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
@@ -36,17 +37,32 @@ export interface Steps {
   list(filter: StepFilter, paging?: Paging): List<StepRecord>;
   /** @throws GatewayError `step_not_found` */
   get(reference: OrganizationScope & { readonly id: string }): Promise<StepRecord>;
+  /**
+   * Corrects what an attempt of a settled Step used or cost: adds a record beside the one it corrects, and moves what
+   * is settled on the budgets that the attempt was charged to. From then on the Step's sums are the corrected ones.
+   * @throws GatewayError `step_not_found`, `invalid_argument` (an open Step, an attempt it does not have, an amount
+   * that is no safe integer from 0)
+   */
+  correct(correction: StepCorrection): Promise<StepRecord>;
 }
 
 export function createSteps(line: Line, ready: () => Promise<void>): Steps {
+  async function find(tenant: Tenant, id: string): Promise<Step> {
+    await ready();
+    const step = await line.store.steps.get(tenant, requireId("id", id));
+    if (step) return step;
+    throw new GatewayError("step_not_found", "There is no such Step in this organization.");
+  }
+
   return {
     list: (filter, paging) => listSteps(line, ready, { filter, paging, toRow: toStepRecord }),
-    async get({ organizationId, id }) {
-      await ready();
-      const step = await line.store.steps.get(tenantOf({ organizationId }), requireId("id", id));
-      if (!step)
-        throw new GatewayError("step_not_found", "There is no such Step in this organization.");
-      return toStepRecord(step);
+    get: async ({ organizationId, id }) =>
+      toStepRecord(await find(tenantOf({ organizationId }), id)),
+    async correct(correction) {
+      const tenant = requireId("organizationId", correction.organizationId);
+      const step = await find(tenant, correction.id);
+      await line.store.correct(correctionOf(line, step, correction));
+      return toStepRecord(await find(tenant, step.id));
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Hold } from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
+import type { CorrectionDraft } from "../domain/correction.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import type { LeafTemplate } from "../domain/leaf-template.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
@@ -157,6 +158,14 @@ export interface SettleResult {
   readonly settled: boolean;
   /** How the Step ended, by this settlement or the earlier one. */
   readonly outcome: StepOutcome;
+}
+
+/** A later word on what one attempt of a settled Step used and cost. */
+export interface CorrectionIntent {
+  readonly organizationId: string;
+  readonly stepId: string;
+  readonly correction: CorrectionDraft;
+  readonly leaf: EvidenceLeaf;
 }
 
 /** A decision that let nothing happen: denied by policy, or stopped by a budget after it was permitted. */

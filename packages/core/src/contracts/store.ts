@@ -11,6 +11,7 @@ import type {
 import type {
   AttemptIntent,
   AttemptOpening,
+  CorrectionIntent,
   LapsedStep,
   LeaseRenewal,
   Refusal,
@@ -54,6 +55,14 @@ export interface Store {
    * later settlements change nothing and are told so. Rejects as `openAttempt` does.
    */
   settleStep(settlement: StepSettlement): Promise<SettleResult>;
+  /**
+   * Adds a correction to an attempt of a settled Step and moves, by the difference to the figures in force, what is
+   * settled on every counter in dollars or tokens that the attempt was charged to: those of the latest holds up to it
+   * that were taken for an attempt of its decision. False, and nothing written, when the Step has a correction of this
+   * id. Rejects with `step_not_found` for no Step of the organization, `invalid_argument` for an open Step, an attempt
+   * it does not have, or one corrected 100 times.
+   */
+  correct(intent: CorrectionIntent): Promise<boolean>;
   /** Writes a decision that let nothing happen, and its leaf. */
   recordRefusal(refusal: Refusal): Promise<void>;
   /** Extends a process's lease and records the progress of its open Steps. The first call creates the lease. */

@@ -1,3 +1,4 @@
+import type { Correction } from "./correction.ts";
 import type { ConnectionOwnership } from "./policy-decision.ts";
 import type { Price, PriceSource } from "./price.ts";
 import type { Usage, UsageBasis } from "./usage.ts";
@@ -48,6 +49,8 @@ export interface AttemptEnd {
 /** One attempt of a Step; `end` is null while it is in flight. */
 export interface Attempt extends AttemptStart {
   readonly end: AttemptEnd | null;
+  /** Oldest first, the last one in force; absent where nothing was corrected. */
+  readonly corrections?: readonly Correction[];
 }
 
 /** One POST inside a Turn, as it is read back. Its usage and cost are the sums over its attempts. */

@@ -5,22 +5,28 @@ import {
   decisionFromRow,
   lists,
   stepFromRow,
-  stepReadColumns,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 import { contentsOf } from "./contents-of.ts";
+import { correctedStep, correctedSteps } from "./corrected-steps.ts";
 import { readById } from "./read-by-id.ts";
 import { readPage } from "./read-page.ts";
 
 export function createStepRepository(database: Database, conditions: Conditions): StepRepository {
-  const steps = { name: "steps", columns: stepReadColumns };
   return {
     get: (organizationId, id) =>
-      database.read((connection) =>
-        readById(connection, steps, { organizationId, id }, stepFromRow),
-      ),
-    list: (query, paging) =>
-      readPage(database, lists.steps, conditions.ofSteps(query), paging, stepFromRow),
+      database.read((connection) => correctedStep(connection, organizationId, id)),
+    async list(query, paging) {
+      const page = await readPage(
+        database,
+        lists.steps,
+        conditions.ofSteps(query),
+        paging,
+        stepFromRow,
+      );
+      const data = await database.read((connection) => correctedSteps(connection, page.data));
+      return { ...page, data };
+    },
     contents: (organizationId, id) =>
       database.read((connection) => contentsOf(connection, organizationId, id)),
   };

@@ -1,0 +1,51 @@
+import { GatewayError } from "../errors/gateway-error.ts";
+import type { AttemptFigures, Correction, CorrectionDraft } from "./correction.ts";
+import type { Attempt, Step } from "./step.ts";
+
+/** What a correction changes: the record to add, and how far the counters move that its attempt was charged to. */
+export interface AppliedCorrection {
+  readonly correction: Correction;
+  /** Nanodollars and tokens, below 0 where less was used than was charged. */
+  readonly delta: { readonly usd: number; readonly tokens: number };
+  /** The first attempt of the same decision: attempts of one decision share what they hold. */
+  readonly heldSince: number;
+}
+
+/** An attempt's figures as its last correction left them; null while it is in flight. */
+export function figuresOf(attempt: Attempt): AttemptFigures | null {
+  return attempt.corrections?.at(-1) ?? attempt.end;
+}
+
+const mostCorrections = 100;
+
+/**
+ * Applies a correction to a settled Step as it stands, corrections before it included.
+ * @throws GatewayError `invalid_argument`
+ */
+export function applyCorrection(
+  { outcome, attempts }: Pick<Step, "outcome" | "attempts">,
+  { attempt: number, ...draft }: CorrectionDraft,
+): AppliedCorrection {
+  if (outcome === null)
+    throw refusal("id", "The Step is still open: correct it once it has ended.");
+  const attempt = attempts.find((candidate) => candidate.number === number);
+  const before = attempt && figuresOf(attempt);
+  if (!before) throw refusal("attempt", `The Step has no attempt ${number}.`);
+  if ((attempt.corrections?.length ?? 0) >= mostCorrections)
+    throw refusal("attempt", `Attempt ${number} was corrected ${mostCorrections} times already.`);
+  const usage = draft.usage ?? before.usage;
+  const costNanoUsd = draft.costNanoUsd ?? before.costNanoUsd;
+  return {
+    correction: { ...draft, usage, costNanoUsd },
+    delta: {
+      usd: (costNanoUsd ?? 0) - (before.costNanoUsd ?? 0),
+      tokens: usage.totalTokens - before.usage.totalTokens,
+    },
+    heldSince:
+      attempts.find(({ decisionId }) => decisionId === attempt.decisionId)?.number ?? number,
+  };
+}
+
+function refusal(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_argument", message, { param });
+}
