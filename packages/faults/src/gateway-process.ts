@@ -20,16 +20,22 @@ export interface ProcessSettings {
   readonly upstream: string;
   /** The hard limit of the one budget, in requests. Default none. */
   readonly requests?: number;
+  /**
+   * How far the machine's clock is ahead, in milliseconds: then the gateway is given none, and nobody can push it.
+   */
+  readonly machineClockAhead?: number;
   /** A call of the store at which the process stands still, at the barrier `store`. */
   readonly waitsAt?: Pick<StoreFault, "verb" | "nth" | "when">;
 }
 
 serveAsProcess(async (settings, reach) => {
   if (!isSettings(settings)) throw new Error("the settings name no database and no upstream");
+  const { machineClockAhead } = settings;
+  if (machineClockAhead !== undefined) setMachineClockAhead(machineClockAhead);
   const clock = pushedClock();
   const gateway = createGateway({
     store: standingStill(openPlace(settings.place), settings, reach),
-    clock,
+    ...(machineClockAhead === undefined ? { clock } : {}),
     budgets: [
       { id: "whole", limit: { usd: 1_000 }, period: "total" },
       ...(settings.requests === undefined
@@ -61,6 +67,11 @@ serveAsProcess(async (settings, reach) => {
     },
   };
 });
+
+function setMachineClockAhead(milliseconds: number): void {
+  const now = Date.now;
+  Date.now = () => now() + milliseconds;
+}
 
 function providerOf({ upstream }: ProcessSettings, clock: Clock): Provider {
   return openaiCompatible({

@@ -77,7 +77,7 @@ async function progressed(of: Processes): Promise<void> {
   const store = sqliteStore({ filename: of.filename });
   const far = Date.now() + 1_000_000;
   for (;;) {
-    const [lapsed] = await store.lapsedSteps({ at: far, limit: 1 });
+    const [lapsed] = await store.lapsedSteps({ at: far, clock: "gateway", limit: 1 });
     if (lapsed?.outputTokens) break;
   }
   await store.close();

@@ -3,7 +3,16 @@ import type { GatewayProcess } from "@tollgate/testing";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
 import { openProcesses, type Processes } from "../src/processes.ts";
 import { readAnswer } from "../src/read-answer.ts";
-import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/upstream-bytes.ts";
+import {
+  asksForStream,
+  chunked,
+  done,
+  finish,
+  goodAnswer,
+  lastChunk,
+  streamHead,
+  text,
+} from "../src/upstream-bytes.ts";
 import { expectInterrupted, expectNextWorks, lapse, recoverAfterLapse } from "./process-fixture.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -60,6 +69,24 @@ it("F27 on PostgreSQL, a process killed between the settlement and the answer ha
   await killed.reached("store");
   await killed.kill();
   expect(await client.ended()).not.toContain("[DONE]");
+  expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
+  expect(await of.problems()).toEqual([]);
+});
+
+it("F39 on PostgreSQL, a process whose machine's clock is two minutes ahead takes no peer for dead", async () => {
+  const goes = Promise.withResolvers<void>();
+  const of = await onPostgres(async ({ send }) => {
+    await send(streamHead + chunked(text("Half of it")));
+    await goes.promise;
+    await send(chunked(finish + done) + lastChunk);
+  });
+  const punctual = await of.start({ machineClockAhead: 0 });
+  const client = await of.post(punctual, { stream: true });
+  await client.until("Half of it");
+  const hasty = await of.start({ machineClockAhead: 120_000 });
+  expect(await hasty.command("recover")).toBe(0);
+  goes.resolve();
+  expect(await client.ended()).toContain("[DONE]");
   expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
   expect(await of.problems()).toEqual([]);
 });

@@ -46,7 +46,7 @@ it("loses nothing acknowledged and tears nothing when the server crashes under l
     expect(await store.steps.get(owner.organizationId, id), id).not.toBeNull();
   for (const id of acknowledged.settled)
     expect((await store.steps.get(owner.organizationId, id))?.outcome, id).toBe("completed");
-  for (const { step } of await store.lapsedSteps({ at: 0, limit: 1_000 }))
+  for (const { step } of await store.lapsedSteps({ at: 0, clock: "gateway", limit: 1_000 }))
     await store.settleStep({ ...stepSettlement(step.id), outcome: "interrupted" });
   await expectWhole(server.url);
 }, 60_000);

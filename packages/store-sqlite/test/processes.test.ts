@@ -8,6 +8,7 @@ import { sqliteStore } from "../src/index.ts";
 import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 import { temporaryFile } from "./temporary-folder.ts";
 
+const clock = "gateway" as const;
 const script = fileURLToPath(new URL("store-process.ts", import.meta.url));
 
 /** A process that works on the file, and the lines it prints. */
@@ -45,7 +46,7 @@ it.each([3, 17, 40, 77, 120])(
       if (verb === "settled") expect(step?.outcome, line).toBe("completed");
     }
     expectWhole(filename);
-    for (const { step } of await store.lapsedSteps({ at: 0, limit: 1_000 }))
+    for (const { step } of await store.lapsedSteps({ at: 0, clock, limit: 1_000 }))
       await store.settleStep({ ...stepSettlement(step.id), outcome: "interrupted" });
     expectWhole(filename);
     const counters = await store.budgets.counters(
@@ -150,7 +151,7 @@ it("forgets processes whose lease lapsed once none of their Steps is open", asyn
   await store.migrate();
   await insertKey(store);
   const renew = (processId: string, at: number) =>
-    store.renewLease({ processId, renewal: 1, at, until: at + 15_000, steps: [] });
+    store.renewLease({ processId, renewal: 1, at, until: at + 15_000, clock, steps: [] });
   await renew("idle", 0);
   await renew("busy", 0);
   const intent = { ...stepIntent("step"), process: { id: "busy", renewal: 1 } };
@@ -161,5 +162,5 @@ it("forgets processes whose lease lapsed once none of their Steps is open", asyn
   onTestFinished(() => database.close());
   const processes = database.prepare("SELECT id FROM processes ORDER BY id").all();
   expect(processes.map(({ id }) => id)).toEqual(["busy", "next"]);
-  expect(await store.lapsedSteps({ at: 15_000, limit: 10 })).toHaveLength(1);
+  expect(await store.lapsedSteps({ at: 15_000, clock, limit: 10 })).toHaveLength(1);
 });

@@ -175,13 +175,23 @@ export interface Refusal {
   readonly leaf: EvidenceLeaf;
 }
 
-/** One beat of a process: how long its lease holds, in the gateway's time, and what it is still working on. */
+/**
+ * Whose time leases are counted in. `gateway`: that of the calls, where a clock was given to the gateway, as tests do.
+ * `store`: that of the database, where several machines share one, so that none of them takes its peers for dead
+ * because its own clock is ahead. A store that one machine has to itself takes the time of the calls for both: its
+ * processes read the clock that the database would.
+ */
+export type LeaseClock = "gateway" | "store";
+
+/** One beat of a process: how long its lease holds, and what it is still working on. */
 export interface LeaseRenewal {
   readonly processId: string;
   /** Counts up from 1. */
   readonly renewal: number;
   readonly at: number;
+  /** Counts as it is on the gateway's clock; on the store's, the lease holds for `until - at` from when it is written. */
   readonly until: number;
+  readonly clock: LeaseClock;
   /** Every Step the process still means to settle, with the output tokens it has seen of it. */
   readonly steps: readonly { readonly stepId: string; readonly outputTokens: number }[];
 }

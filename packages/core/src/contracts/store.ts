@@ -13,6 +13,7 @@ import type {
   AttemptOpening,
   CorrectionIntent,
   LapsedStep,
+  LeaseClock,
   LeaseRenewal,
   Refusal,
   SettleResult,
@@ -26,7 +27,8 @@ import type {
  *
  * The verbs are atomic and durable: when the promise resolves, all of the change is on disk, or the verb refused and
  * nothing is. When it rejects, the outcome is unknown, and calling again with the same ids must be safe.
- * Every time is milliseconds since the epoch on the gateway's clock, every amount a safe integer.
+ * Every time is milliseconds since the epoch on the gateway's clock, but for leases (see LeaseClock); every amount is a
+ * safe integer.
  * Content and evidence are bytes: what was written reads back byte-equal.
  * The lock order is one everywhere: key, Session, budgets by (budgetId, subject, periodStart).
  */
@@ -73,6 +75,7 @@ export interface Store {
    */
   lapsedSteps(query: {
     readonly at: number;
+    readonly clock: LeaseClock;
     readonly limit: number;
   }): Promise<readonly LapsedStep[]>;
 

@@ -1,3 +1,4 @@
+import { leaseClockOf } from "./lease-clock.ts";
 import type { Line } from "./line.ts";
 import { recoverSteps } from "./recover.ts";
 import { sweepResponses } from "./sweep.ts";
@@ -55,7 +56,8 @@ async function renew(line: Line): Promise<void> {
   const { processId } = line.openSteps;
   const at = line.clock.now();
   const { renewal, steps } = line.openSteps.nextRenewal();
-  await line.store.renewLease({ processId, renewal, at, until: at + leaseMs, steps });
+  const time = { at, until: at + leaseMs, clock: leaseClockOf(line) };
+  await line.store.renewLease({ processId, renewal, ...time, steps });
 }
 
 /** A failure here has no caller to tell: the observers hear of it, and the next round tries again. */

@@ -2,6 +2,7 @@ import type { LapsedStep, StepSettlement } from "../contracts/step-verbs.ts";
 import type { Attempt } from "../domain/step.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterInterrupted } from "../evidence/meter.ts";
+import { leaseClockOf } from "./lease-clock.ts";
 import type { Line } from "./line.ts";
 
 const pageSize = 100;
@@ -13,7 +14,8 @@ const pageSize = 100;
 export async function recoverSteps(line: Line): Promise<number> {
   let recovered = 0;
   for (;;) {
-    const lapsed = await line.store.lapsedSteps({ at: line.clock.now(), limit: pageSize });
+    const time = { at: line.clock.now(), clock: leaseClockOf(line) };
+    const lapsed = await line.store.lapsedSteps({ ...time, limit: pageSize });
     const results = await Promise.all(lapsed.map((step) => recover(line, step)));
     const settled = results.filter(Boolean).length;
     recovered += settled;

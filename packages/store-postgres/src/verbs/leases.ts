@@ -1,16 +1,20 @@
-import type { LapsedStep, LeaseRenewal } from "@tollgate/core/store";
+import type { LapsedStep, LeaseClock, LeaseRenewal } from "@tollgate/core/store";
 import { leasing, readRow, stepFromRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
+import { databaseTime } from "../statements/database-time.ts";
 
 export async function renewLease(transaction: Transaction, lease: LeaseRenewal): Promise<void> {
-  const { processId, renewal, until, steps } = lease;
+  const { processId, renewal, at, until, steps } = lease;
+  const now = await timeOf(transaction, lease);
   const renewed = await transaction.run(leasing.renew, {
     process_id: processId,
     renewal,
-    lapses_at: until,
+    lapses_at: now + (until - at),
   });
   if (renewed === 0) return;
+  // A process that begins clears away what others before it left.
+  if (renewal === 1) await transaction.run(leasing.forget, { at: now, process_id: processId });
   for (const { stepId, outputTokens } of steps)
     await transaction.run(leasing.progress, {
       process_id: processId,
@@ -22,9 +26,10 @@ export async function renewLease(transaction: Transaction, lease: LeaseRenewal):
 
 export async function lapsedSteps(
   connection: Connection,
-  query: { readonly at: number; readonly limit: number },
+  query: { readonly at: number; readonly clock: LeaseClock; readonly limit: number },
 ): Promise<readonly LapsedStep[]> {
-  const rows = await connection.all(leasing.lapsed, { at: query.at, limit: query.limit });
+  const at = await timeOf(connection, query);
+  const rows = await connection.all(leasing.lapsed, { at, limit: query.limit });
   return rows.map((row) => {
     const read = readRow(row);
     return {
@@ -33,4 +38,13 @@ export async function lapsedSteps(
       outputTokens: read.integerOrNull("output_tokens"),
     };
   });
+}
+
+/** The machines that share the database need not agree on the time. */
+async function timeOf(
+  connection: Pick<Connection, "get">,
+  { at, clock }: { readonly at: number; readonly clock: LeaseClock },
+): Promise<number> {
+  if (clock === "gateway") return at;
+  return readRow(await connection.get(databaseTime, {})).integer("now");
 }

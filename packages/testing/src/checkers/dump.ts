@@ -55,7 +55,7 @@ export async function dumpStore(store: Store, query: DumpQuery): Promise<StoreDu
   const sessions = await ofEach((organizationId) =>
     everyRow((paging) => store.sessions.list({ organizationId }, paging)),
   );
-  const lapsed = await store.lapsedSteps({ at, limit: 100_000 });
+  const lapsed = await store.lapsedSteps({ at, clock: "gateway", limit: 100_000 });
   return {
     at,
     leaves,

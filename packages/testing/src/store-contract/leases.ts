@@ -1,3 +1,4 @@
+import { systemClock } from "@tollgate/core";
 import type { LapsedStep, StepIntent, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
@@ -5,7 +6,8 @@ import { hex, user } from "./chain.ts";
 import { type ContractTest, opened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
 
-const lease = { processId: "process-1", at: 0, until: 1_000, steps: [] };
+const clock = "gateway";
+const lease = { processId: "process-1", at: 0, until: 1_000, clock, steps: [] } as const;
 
 /** Steps whose process will not settle them any more. */
 export function leaseTests(test: ContractTest): void {
@@ -43,7 +45,7 @@ export function leaseTests(test: ContractTest): void {
     const unseen = await openOne(store, other);
     const steps = [named(seen, 42), { stepId: intents.id(), outputTokens: 1 }];
     await store.renewLease({ ...lease, renewal: 2, until: 10, steps });
-    const found = await store.lapsedSteps({ at: 10, limit: 9 });
+    const found = await store.lapsedSteps({ at: 10, clock, limit: 9 });
     expect(found.map(readable)).toEqual([
       {
         step: await store.steps.get("acme", seen.stepId),
@@ -56,7 +58,7 @@ export function leaseTests(test: ContractTest): void {
         outputTokens: null,
       },
     ]);
-    expect(await store.lapsedSteps({ at: 10, limit: 1 })).toHaveLength(1);
+    expect(await store.lapsedSteps({ at: 10, clock, limit: 1 })).toHaveLength(1);
   });
 
   test("a renewal that a later one overtook changes nothing", async ({ store, intents }) => {
@@ -64,7 +66,7 @@ export function leaseTests(test: ContractTest): void {
     await store.renewLease({ ...lease, renewal: 3, until: 3_000, steps: [named(step, 30)] });
     await store.renewLease({ ...lease, renewal: 2, until: 2_000, steps: [] });
     expect(await lapsedIds(store, 2_500)).toEqual([]);
-    const [found] = await store.lapsedSteps({ at: 3_000, limit: 1 });
+    const [found] = await store.lapsedSteps({ at: 3_000, clock, limit: 1 });
     expect(found?.outputTokens).toBe(30);
   });
 
@@ -72,6 +74,28 @@ export function leaseTests(test: ContractTest): void {
     const step = await openOne(store, intents);
     await store.renewLease({ ...lease, processId: "process-2", renewal: 1 });
     expect(await lapsedIds(store, 1)).toEqual([step.stepId]);
+  });
+
+  test("on the store's clock a lease holds for as long as it says, and not longer", async ({
+    store,
+    intents,
+  }) => {
+    const step = await openOne(store, intents);
+    const now = { at: systemClock.now(), clock: "store" } as const;
+    const lapsed = async () =>
+      (await store.lapsedSteps({ ...now, at: systemClock.now(), limit: 9 })).map(
+        ({ step: { id } }) => id,
+      );
+    await store.renewLease({ ...lease, ...now, renewal: 1, until: now.at + 60_000 });
+    expect(await lapsed()).toEqual([]);
+    await store.renewLease({
+      ...lease,
+      ...now,
+      renewal: 2,
+      until: now.at,
+      steps: [named(step, 1)],
+    });
+    expect(await lapsed()).toEqual([step.stepId]);
   });
 
   test("settled Steps are never found, and of many recoveries one settles", async ({
@@ -102,7 +126,7 @@ function named({ stepId }: StepIntent, outputTokens: number) {
 }
 
 async function lapsedIds(store: Store, at: number): Promise<readonly string[]> {
-  return (await store.lapsedSteps({ at, limit: 100 })).map(({ step }) => step.id);
+  return (await store.lapsedSteps({ at, clock, limit: 100 })).map(({ step }) => step.id);
 }
 
 function readable({ step, salt, outputTokens }: LapsedStep) {

@@ -107,15 +107,16 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     another,
   }) => {
     const peer = await another();
-    const lease = { processId: "process-1", renewal: 1, at: 0, until: 100, steps: [] };
+    const clock = "gateway" as const;
+    const lease = { processId: "process-1", renewal: 1, at: 0, until: 100, clock, steps: [] };
     await store.renewLease(lease);
     const step = intents.step([user("a")], { holds: [intents.hold()] });
     await opened(store.openStep(step));
     const steps = [{ stepId: step.stepId, outputTokens: 5 }];
     await store.renewLease({ ...lease, renewal: 2, until: 200, steps });
     await store.close();
-    expect(await peer.lapsedSteps({ at: 199, limit: 9 })).toEqual([]);
-    const [found] = await peer.lapsedSteps({ at: 200, limit: 9 });
+    expect(await peer.lapsedSteps({ at: 199, clock, limit: 9 })).toEqual([]);
+    const [found] = await peer.lapsedSteps({ at: 200, clock, limit: 9 });
     expect(found).toMatchObject({ step: { id: step.stepId }, outputTokens: 5 });
     await peer.settleStep(intents.settlement(step, { outcome: "interrupted" }));
     expect(await countersOf(peer, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
