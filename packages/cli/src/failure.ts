@@ -1,3 +1,4 @@
+import { GatewayError } from "@tollgate/core";
 import { CommanderError } from "commander";
 
 /** Something the person who typed the command can put right, in one sentence. */
@@ -23,8 +24,10 @@ export function describeFailure(thrown: unknown): {
   return { exitCode, line: `error: ${messageOf(thrown)}` };
 }
 
-/** One line, whatever was thrown; several problems of one configuration are joined. */
+/** One line, whatever was thrown, with what caused it; several problems of one configuration are joined. */
 export function messageOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
-  return text.trim().replace(/\s*\n\s*/g, " · ");
+  const line = text.trim().replace(/\s*\n\s*/g, " · ");
+  const isCaused = thrown instanceof GatewayError && thrown.cause !== undefined;
+  return isCaused ? `${line} (${messageOf(thrown.cause)})` : line;
 }

@@ -2,6 +2,7 @@ import { type Activity, createActivity } from "./administration/activity.ts";
 import type { Budgets } from "./administration/budget-records.ts";
 import { createBudgets } from "./administration/budgets.ts";
 import { createDecisions, type Decisions } from "./administration/decisions.ts";
+import { durableLine, orUnavailable } from "./administration/durable-line.ts";
 import type { Keys } from "./administration/key-records.ts";
 import { createKeys } from "./administration/keys.ts";
 import { createSessions, type Sessions } from "./administration/sessions.ts";
@@ -59,7 +60,10 @@ export interface Gateway {
   readonly steps: Steps;
   readonly sessions: Sessions;
   readonly decisions: Decisions;
-  /** Opens the store, brings it up to date and checks it. Runs by itself at the first request. */
+  /**
+   * Opens the store, brings it up to date and checks it. Runs by itself at the first request.
+   * @throws GatewayError `evidence_unavailable` with what the store failed with as `cause`, `overloaded` once closed
+   */
   ready(): Promise<void>;
   /** Rejects unless the store is as this release needs it. Changes nothing, where `ready()` would. */
   checkStore(): Promise<void>;
@@ -84,6 +88,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
 ): Gateway {
   const line = readOptions(options);
   const { store, clock, ids } = line;
+  const administered = durableLine(line);
   const lastUsed = createLastUsed(store.keys, clock);
   const authenticator = createAuthenticator(
     store.keys,
@@ -92,7 +97,8 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     lastUsed.note,
   );
   const maintenance = createMaintenance(line, { recovers: options.maintenance ?? true });
-  const { ready, admit, close } = createLifecycle(line, { maintenance, lastUsed });
+  const { admit, close, ...lifecycle } = createLifecycle(line, { maintenance, lastUsed });
+  const ready = () => orUnavailable(lifecycle.ready());
   const context: EndpointContext = { line, authenticator };
 
   async function answerTo(request: Request, endpoint: Endpoint | undefined): Promise<Answer> {
@@ -145,21 +151,21 @@ export function createGateway<const Providers extends GatewayOptions["providers"
       listModels: handler(listModels),
       getModel: handler(getModel),
     },
-    keys: createKeys(line, ready),
-    budgets: createBudgets(line, ready),
-    activity: createActivity(line, ready),
-    steps: createSteps(line, ready),
-    sessions: createSessions(line, ready),
-    decisions: createDecisions(line, ready),
+    keys: createKeys(administered, ready),
+    budgets: createBudgets(administered, ready),
+    activity: createActivity(administered, ready),
+    steps: createSteps(administered, ready),
+    sessions: createSessions(administered, ready),
+    decisions: createDecisions(administered, ready),
     ready,
-    checkStore: () => store.migrate("check"),
+    checkStore: () => administered.store.migrate("check"),
     async recover() {
       await ready();
-      return recoverSteps(line);
+      return recoverSteps(administered);
     },
     async sweep() {
       await ready();
-      return sweepResponses(line);
+      return sweepResponses(administered);
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -200,9 +200,10 @@ it("F32 a library that is too old is refused at the start", async () => {
       client.prepare(sql.includes("sqlite_version()") ? "SELECT '3.45.1' AS version" : sql),
     close: () => {},
   };
-  await expect(product(good, { store: () => sqliteStore({ client: old }) })).rejects.toThrow(
-    "older than 3.51.3",
-  );
+  await expect(product(good, { store: () => sqliteStore({ client: old }) })).rejects.toMatchObject({
+    code: "evidence_unavailable",
+    cause: { message: expect.stringContaining("older than 3.51.3") },
+  });
 });
 
 it("F27 a settlement whose commit is not known of is settled again, and counts once", async () => {

@@ -211,7 +211,10 @@ it("F45 a release that is older than the schema sends nothing and says why; what
   const { provider, chat } = running;
   const older = createGateway({ store, providers: { test: provider } });
   onTestFinished(() => older.close());
-  await expect(older.ready()).rejects.toThrow("made by a newer release");
+  await expect(older.ready()).rejects.toMatchObject({
+    code: "evidence_unavailable",
+    cause: { message: expect.stringContaining("made by a newer release") },
+  });
   const answer = await seen(await older.fetch(chat()));
   expect(answer.status).toBe(503);
   expect(provider.calls).toHaveLength(0);

@@ -10,10 +10,9 @@ export async function durable<Result>(writing: Promise<Result>): Promise<Result>
   }
 }
 
-export function evidenceUnavailable(cause: unknown): GatewayError {
-  return new GatewayError(
-    "evidence_unavailable",
-    "The record of this request cannot be written, so it was not completed.",
-    { cause },
-  );
+export function evidenceUnavailable(
+  cause: unknown,
+  message = "The record of this request cannot be written, so it was not completed.",
+): GatewayError {
+  return new GatewayError("evidence_unavailable", message, { cause });
 }
