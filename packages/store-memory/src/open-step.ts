@@ -133,7 +133,8 @@ function appendMessages(
   session.length = messages.length;
   if (count === 0) return null;
   const bytes = Buffer.from(`[${messages.slice(common).join(",")}]`);
-  const content = keep === "full" ? bytes : null;
+  // A copy of its own: a short Buffer is a slice of a shared slab, which it would keep as long as itself.
+  const content = keep === "full" ? new Uint8Array(bytes) : null;
   session.parts.push({ stepId: intent.stepId, kind: "request", from: common, count, content });
   return commitContent(contentSalt, bytes);
 }
@@ -156,9 +157,9 @@ function createStep(
     length: session.length,
     step: { ...stepOf(intent), keyLabel, sessionId: session.id, turnId, head: session.head },
     instructions: instructions && {
-      content: instructions.content && Uint8Array.from(instructions.content),
-      contentSalt: Uint8Array.from(instructions.contentSalt),
-      contentCommitment: Uint8Array.from(instructions.contentCommitment),
+      content: instructions.content && new Uint8Array(instructions.content),
+      contentSalt: new Uint8Array(instructions.contentSalt),
+      contentCommitment: new Uint8Array(instructions.contentCommitment),
     },
     holds: heldFor(intent.attempt.number, intent.holds),
     carried: { usd: 0, tokens: 0 },

@@ -53,7 +53,7 @@ export function createResponses(): Responses {
     insert({ inherited, ...draft }) {
       const response = copyOf(draft);
       const previous = find(draft, draft.previousResponseId);
-      const before = previous?.said ?? { messages: Uint8Array.from(inherited), before: null };
+      const before = previous?.said ?? { messages: new Uint8Array(inherited), before: null };
       rows.set(nameOf(draft), { response, said: { messages: response.messages, before } });
     },
     get(owner, id, at) {
@@ -89,15 +89,15 @@ function byExpiry(a: ResponseRow, b: ResponseRow): number {
 function messagesOf(said: Said): readonly Uint8Array[] {
   const newestFirst: Uint8Array[] = [];
   for (let at: Said | null = said; at; at = at.before)
-    newestFirst.push(Uint8Array.from(at.messages));
+    newestFirst.push(new Uint8Array(at.messages));
   return newestFirst.toReversed();
 }
 
 function copyOf(response: StoredResponse): StoredResponse {
   return {
     ...response,
-    body: Uint8Array.from(response.body),
-    input: Uint8Array.from(response.input),
-    messages: Uint8Array.from(response.messages),
+    body: new Uint8Array(response.body),
+    input: new Uint8Array(response.input),
+    messages: new Uint8Array(response.messages),
   };
 }

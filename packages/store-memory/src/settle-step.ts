@@ -58,9 +58,9 @@ function join({ id, session, step, length }: StepRow, reply: StepReply, chain: s
 
 function copyOf(reply: StepReply): StepReply {
   return {
-    content: reply.content && Uint8Array.from(reply.content),
-    contentSalt: Uint8Array.from(reply.contentSalt),
-    contentCommitment: Uint8Array.from(reply.contentCommitment),
-    chain: Uint8Array.from(reply.chain),
+    content: reply.content && new Uint8Array(reply.content),
+    contentSalt: new Uint8Array(reply.contentSalt),
+    contentCommitment: new Uint8Array(reply.contentCommitment),
+    chain: new Uint8Array(reply.chain),
   };
 }
