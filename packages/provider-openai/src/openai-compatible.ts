@@ -11,9 +11,9 @@ import { credentialOf } from "./credential.ts";
 import { startExchange } from "./exchange.ts";
 import { notSent } from "./failures.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
-import { readAnswer } from "./read-answer.ts";
+import { type AnswerReader, openAnswer } from "./read-answer.ts";
 import { type RequestDialect, requestBody } from "./request-body.ts";
-import { requestHeaders } from "./request-headers.ts";
+import { createRequestHeaders } from "./request-headers.ts";
 
 // A call's own signal ends every wait much earlier; this is for a caller that set no limit at all.
 const longestSilenceMs = 3_600_000;
@@ -36,6 +36,7 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
     developerRole: options.developerRole ?? "developer",
     forwardStore: options.forwardStore ?? false,
   };
+  const headersOf = createRequestHeaders(options.headers);
   let closing: Promise<void> | undefined;
 
   async function* complete(
@@ -53,23 +54,27 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
 
     const exchange = startExchange(pool, {
       path: `${target.path}/chat/completions`,
-      headers: requestHeaders(credential, call.stream, options.headers),
+      headers: headersOf(credential, call.stream),
       body,
       totalBytes: call.limits.totalBytes,
       signal: call.signal,
       clock,
     });
-    let complete = false;
+    let answer: AnswerReader | null = null;
+    let ended: "complete" | "incomplete" = "incomplete";
     try {
-      yield* readAnswer(exchange, {
+      const { eventBytes } = call.limits;
+      answer = await openAnswer(exchange, {
         seed: bodySha256,
         secret: credential,
-        eventBytes: call.limits.eventBytes,
+        eventBytes,
         clock,
       });
-      complete = true;
+      for (let events = await answer.read(); events; events = await answer.read()) yield events;
+      ended = "complete";
     } finally {
-      exchange.close(complete ? "complete" : "incomplete");
+      answer?.stop();
+      exchange.close(ended);
     }
   }
 

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { CompletionEvent, Json } from "@tollgate/core/provider";
 import type { Answer } from "./answer.ts";
 import { errorIn } from "./error-answer.ts";
@@ -19,10 +20,17 @@ function parse(chunks: readonly Uint8Array[]): Json {
   const bytes = Buffer.concat(chunks);
   if (bytes.length === 0) throw invalidAnswer("empty_answer", "The provider's answer is empty.");
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return JSON.parse(textOf(bytes));
   } catch {
     throw invalidAnswer("invalid_json", "The provider's answer is not JSON.");
   }
+}
+
+/** The text of UTF-8 bytes without a byte order mark; a decoder made for one answer would cost more than all else here. */
+function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new SyntaxError("not UTF-8");
+  const text = bytes.toString("utf8");
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }
 
 function asChunk(body: Json): Json {

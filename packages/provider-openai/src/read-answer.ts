@@ -25,11 +25,16 @@ export interface ReadOptions {
 const patienceMs = 2_000;
 const mostErrorBytes = 65_536;
 
-/** Reads an upstream's answer as events, one item per read, by what its content type says it is. */
-export async function* readAnswer(
-  exchange: Exchange,
-  options: ReadOptions,
-): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+/** An upstream's answer being read. */
+export interface AnswerReader {
+  /** The events of what arrived since the last read; null at the end of a complete answer. */
+  read(): Promise<readonly CompletionEvent[] | null>;
+  /** Nothing more will be read. */
+  stop(): void;
+}
+
+/** Begins to read an upstream's answer, by what its content type says it is. */
+export async function openAnswer(exchange: Exchange, options: ReadOptions): Promise<AnswerReader> {
   const head = await exchange.head;
   if (head.status !== 200) throw await statusFailure(exchange, head, options);
   const { "content-type": type, "content-encoding": encoding } = head.headers;
@@ -38,36 +43,60 @@ export async function* readAnswer(
     throw invalidAnswer("unexpected_encoding", "The provider's answer is compressed.");
   const answer = createAnswer(options);
   const mediaType = typeof type === "string" ? type.split(";", 1)[0]?.trim().toLowerCase() : "";
-  if (mediaType === "text/event-stream") yield* readStream(exchange, answer, options);
-  else if (mediaType === "application/json") yield await readWhole(exchange, answer);
-  else throw invalidAnswer("unexpected_content_type", "The provider's answer is no completion.");
+  if (mediaType === "text/event-stream") return streamReader(exchange, answer, options);
+  if (mediaType === "application/json") return wholeReader(exchange, answer);
+  throw invalidAnswer("unexpected_content_type", "The provider's answer is no completion.");
 }
 
-async function* readStream(
+function streamReader(
   exchange: Exchange,
   answer: Answer,
   { eventBytes, secret, clock }: ReadOptions,
-): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+): AnswerReader {
   const stream = createEventStream(answer, { eventBytes, secret });
+  let failure: { readonly thrown: unknown } | null = null;
   let cancelPatience: (() => void) | null = null;
-  try {
+  let isFinished = false;
+
+  const readOn = async (): Promise<readonly CompletionEvent[] | null> => {
     while (!stream.done()) {
+      if (answer.finished()) cancelPatience ??= clock.after(patienceMs, exchange.stop);
       const chunks = await exchange.read();
-      if (chunks === null) break;
+      if (chunks === null) return null;
       const events: CompletionEvent[] = [];
-      const failure = attempt(() => {
+      failure = attempt(() => {
         for (const chunk of chunks) stream.feed(chunk, events);
       });
-      if (events.length > 0) yield events;
+      if (events.length > 0) return events;
       if (failure) throw failure.thrown;
-      if (answer.finished()) cancelPatience ??= clock.after(patienceMs, exchange.stop);
     }
-  } finally {
-    cancelPatience?.();
-  }
-  const last: CompletionEvent[] = [];
-  answer.finish(last);
-  yield last;
+    return null;
+  };
+  return {
+    async read() {
+      if (failure) throw failure.thrown;
+      if (isFinished) return null;
+      const events = await readOn();
+      if (events) return events;
+      isFinished = true;
+      const last: CompletionEvent[] = [];
+      answer.finish(last);
+      return last;
+    },
+    stop: () => cancelPatience?.(),
+  };
+}
+
+function wholeReader(exchange: Exchange, answer: Answer): AnswerReader {
+  let isRead = false;
+  return {
+    async read() {
+      if (isRead) return null;
+      isRead = true;
+      return readWhole(exchange, answer);
+    },
+    stop: () => {},
+  };
 }
 
 /** What came before a failure is still part of the answer, so the failure waits until it is handed on. */

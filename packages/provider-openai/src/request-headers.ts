@@ -1,16 +1,19 @@
-/** The allowlist of what travels: nothing here comes from a caller's request. */
-export function requestHeaders(
-  credential: string | null,
-  stream: boolean,
+/** The headers of each call but its credential: an allowlist, and nothing in it comes from a caller's request. */
+export function createRequestHeaders(
   configured: Readonly<Record<string, string>> = {},
-): Readonly<Record<string, string>> {
+): (credential: string | null, stream: boolean) => Readonly<Record<string, string>> {
   const lowered = Object.entries(configured).map(([name, value]) => [name.toLowerCase(), value]);
-  return {
+  const same = {
     "user-agent": "tollgate",
     ...Object.fromEntries(lowered),
-    ...(credential === null ? {} : { authorization: `Bearer ${credential}` }),
     "content-type": "application/json",
-    accept: stream ? "text/event-stream, application/json" : "application/json",
     "accept-encoding": "identity",
+  };
+  const plain = { ...same, accept: "application/json" };
+  const streamed = { ...same, accept: "text/event-stream, application/json" };
+
+  return (credential, stream) => {
+    const headers = stream ? streamed : plain;
+    return credential === null ? headers : { ...headers, authorization: `Bearer ${credential}` };
   };
 }

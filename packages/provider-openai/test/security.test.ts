@@ -78,10 +78,10 @@ describe("what leaves", () => {
           "connection: keep-alive",
           "user-agent: tollgate",
           "x-title: App",
-          "authorization: Bearer sk-platform-secret",
           "content-type: application/json",
-          `accept: ${stream ? "text/event-stream, application/json" : "application/json"}`,
           "accept-encoding: identity",
+          `accept: ${stream ? "text/event-stream, application/json" : "application/json"}`,
+          "authorization: Bearer sk-platform-secret",
           `content-length: ${Buffer.byteLength(body)}`,
         ]);
         expect(head + body).not.toContain("sk-of-the-caller");

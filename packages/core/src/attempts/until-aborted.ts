@@ -1,31 +1,29 @@
-/**
- * What a source gives until the signal aborts: then the reason is thrown at once, whether the source notices or not.
- * A source that was not read to its end is told so, and not waited for: one that hangs must hold nobody up.
- */
-export async function* untilAborted<Item>(
+/** A source being read: its items one by one, and word that no more of them are wanted. */
+export interface Reading<Item> {
+  next(): Promise<IteratorResult<Item, unknown>>;
+  /** Tells the source, which is not waited for: one that hangs must hold nobody up. */
+  stop(): void;
+}
+
+/** What a source gives until the signal aborts: then the reason is thrown at once, whether the source notices or not. */
+export function untilAborted<Item>(
   source: AsyncIterable<Item>,
   signal: AbortSignal,
-): AsyncGenerator<Item, void, undefined> {
+): Reading<Item> {
   const iterator = source[Symbol.asyncIterator]();
-  let stop = (): void => {};
-  const onAbort = (): void => stop();
+  let refuse = (_reason: unknown): void => {};
+  const onAbort = (): void => refuse(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
-  let isEnded = false;
-  try {
-    for (;;) {
-      signal.throwIfAborted();
-      const { done, value } = await new Promise<IteratorResult<Item>>((resolve, reject) => {
-        stop = () => reject(signal.reason);
+  return {
+    next: () =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        refuse = reject;
         iterator.next().then(resolve, reject);
-      });
-      if (done) {
-        isEnded = true;
-        return;
-      }
-      yield value;
-    }
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    if (!isEnded) iterator.return?.().catch(() => {});
-  }
+      }),
+    stop() {
+      signal.removeEventListener("abort", onAbort);
+      iterator.return?.().catch(() => {});
+    },
+  };
 }

@@ -6,6 +6,8 @@ export interface Watchdog {
   heard(): void;
   /** While the client is what is waited for, the provider's silence does not count. */
   pause(): void;
+  /** The provider is waited for again. */
+  resume(): void;
   stop(): void;
 }
 
@@ -26,14 +28,19 @@ export function createWatchdog(
     else cancel = clock.after(Math.max(rest, paused ? bound : 1), check);
   }
 
+  function heard(): void {
+    since = clock.monotonic();
+    paused = false;
+    if (bound === bounds.idle) return;
+    bound = bounds.idle;
+    cancel();
+    cancel = clock.after(bound, check);
+  }
+
   return {
-    heard() {
-      since = clock.monotonic();
-      paused = false;
-      if (bound === bounds.idle) return;
-      bound = bounds.idle;
-      cancel();
-      cancel = clock.after(bound, check);
+    heard,
+    resume() {
+      if (paused) heard();
     },
     pause() {
       paused = true;

@@ -63,7 +63,6 @@ describe("withHeartbeat", () => {
     clock.advance(14);
     source.give("a");
     expect(await first).toEqual({ done: false, value: "a" });
-    expect(clock.waiting()).toBe(0);
     const last = iterator.next();
     source.end();
     expect(await last).toEqual({ done: true, value: undefined });
@@ -81,7 +80,23 @@ describe("withHeartbeat", () => {
     source.give("a");
     expect(await item).toEqual({ done: false, value: "a" });
     expect(source.seen.asked).toBe(1);
+    await iterator.return?.();
     expect(clock.waiting()).toBe(0);
+  });
+
+  it("counts silence from the read that waits, not from the item before it", async () => {
+    const { clock, source, iterator } = start();
+    const first = iterator.next();
+    source.give("a");
+    await first;
+    clock.advance(10);
+    const item = iterator.next();
+    clock.advance(14);
+    source.give("b");
+    expect(await item).toEqual({ done: false, value: "b" });
+    const silent = iterator.next();
+    clock.advance(15);
+    expect(await silent).toEqual({ done: false, value: ping });
   });
 
   it("keeps what the source gave between two reads", async () => {

@@ -31,38 +31,74 @@ const ended: Item = { done: true, value: undefined };
 /** Written as an iterator, not a generator: a generator that waits cannot be ended before its wait is over. */
 function beating(
   source: AsyncIterator<string, unknown>,
-  { clock, every }: Heartbeat,
+  heartbeat: Heartbeat,
 ): AsyncIterator<string, undefined> {
   // What the source was asked for and has not answered; it outlives pings.
   let asked: Promise<Item> | null = null;
-  let endWait: () => void = () => {};
+  let answer = (_item: Item): void => {};
   let isEnded = false;
+  const silence = watchSilence(heartbeat, () => answer(beat));
 
   const ask = async (): Promise<Item> => {
     const { done, value } = await source.next();
     return done ? ended : { done: false, value };
+  };
+  const end = (): void => {
+    isEnded = true;
+    silence.stop();
   };
 
   return {
     async next() {
       if (isEnded) return ended;
       asked ??= ask();
-      const silence = Promise.withResolvers<Item>();
-      endWait = () => silence.resolve(ended);
-      const cancel = clock.after(every, () => silence.resolve(beat));
+      const interrupted = Promise.withResolvers<Item>();
+      answer = interrupted.resolve;
+      silence.begin();
       try {
-        const item = await Promise.race([asked, silence.promise]);
+        const item = await Promise.race([asked, interrupted.promise]);
         if (item !== beat) asked = null;
+        if (item === ended) end();
         return item;
+      } catch (error) {
+        end();
+        throw error;
       } finally {
-        cancel();
+        silence.end();
       }
     },
     async return() {
-      isEnded = true;
-      endWait();
+      end();
+      answer(ended);
       await source.return?.();
       return ended;
+    },
+  };
+}
+
+/** Tells when somebody has waited too long, however often waits begin and end: one timer, moved only when it fires. */
+function watchSilence({ clock, every }: Heartbeat, tooLong: () => void) {
+  let since: number | null = null;
+  let cancel: (() => void) | null = null;
+
+  function check(): void {
+    cancel = null;
+    if (since === null) return;
+    const rest = since + every - clock.monotonic();
+    if (rest > 0) cancel = clock.after(rest, check);
+    else tooLong();
+  }
+  return {
+    begin() {
+      since = clock.monotonic();
+      cancel ??= clock.after(every, check);
+    },
+    end() {
+      since = null;
+    },
+    stop() {
+      cancel?.();
+      cancel = null;
     },
   };
 }
