@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { defineActivity } from "./commands/activity.ts";
 import { defineBudgets } from "./commands/budgets.ts";
+import { defineConnections } from "./commands/connections.ts";
 import { defineDecisions } from "./commands/decisions.ts";
 import { defineKeys } from "./commands/keys.ts";
 import { defineMaintenance } from "./commands/maintenance.ts";
@@ -21,6 +22,7 @@ export function createProgram(): Command {
     .exitOverride();
   defineServe(program);
   defineKeys(program);
+  defineConnections(program);
   defineBudgets(program);
   defineActivity(program);
   defineSteps(program);

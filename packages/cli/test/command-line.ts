@@ -31,10 +31,11 @@ function launch(
   folder: string,
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
+  input: "ignore" | "pipe" = "ignore",
 ): ChildProcess {
   const child = spawn("node", ["--conditions=tollgate-source", binary, ...words], {
     cwd: folder,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [input, "pipe", "pipe"],
     env: { PATH: process.env["PATH"], ...environment },
   });
   const expired = setTimeout(() => child.kill("SIGKILL"), longestMs);
@@ -48,13 +49,16 @@ async function textOf(stream: NodeJS.ReadableStream | null): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** Runs one command to its end. */
+/** Runs one command to its end; `input` is what it is given on standard input. */
 export async function run(
   folder: string,
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  input?: string,
 ): Promise<Ended> {
-  const child = launch(folder, words, environment);
+  const child = launch(folder, words, environment, input === undefined ? "ignore" : "pipe");
+  // A command that did not read to its end has closed the pipe.
+  child.stdin?.on("error", () => {}).end(input);
   const [output, errors] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   return { code: child.exitCode, output, errors };

@@ -1,6 +1,8 @@
 import { type Activity, createActivity } from "./administration/activity.ts";
 import type { Budgets } from "./administration/budget-records.ts";
 import { createBudgets } from "./administration/budgets.ts";
+import type { Connections } from "./administration/connection-records.ts";
+import { createConnections } from "./administration/connections.ts";
 import { createDecisions, type Decisions } from "./administration/decisions.ts";
 import { durableLine, orUnavailable } from "./administration/durable-line.ts";
 import type { Keys } from "./administration/key-records.ts";
@@ -55,6 +57,7 @@ export interface Gateway {
   readonly answer: (request: Request) => Promise<Answer>;
   readonly handlers: Handlers;
   readonly keys: Keys;
+  readonly connections: Connections;
   readonly budgets: Budgets;
   readonly activity: Activity;
   readonly steps: Steps;
@@ -152,6 +155,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
       getModel: handler(getModel),
     },
     keys: createKeys(administered, ready),
+    connections: createConnections(administered, ready),
     budgets: createBudgets(administered, ready),
     activity: createActivity(administered, ready),
     steps: createSteps(administered, ready),

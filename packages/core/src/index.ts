@@ -1,6 +1,13 @@
 /** The governed model gateway you embed. */
 export type { Activity, ActivityRecord } from "./administration/activity.ts";
 export type { BudgetRecord, BudgetStatus, Budgets } from "./administration/budget-records.ts";
+export type {
+  ConnectionRecord,
+  ConnectionReference,
+  ConnectionSetting,
+  Connections,
+  Resealing,
+} from "./administration/connection-records.ts";
 export type { CorrectedUsage, StepCorrection } from "./administration/correct-step.ts";
 export type { CorrectionRecord, FiguresRecord } from "./administration/correction-records.ts";
 export type { DecisionFilter, DecisionRecord, Decisions } from "./administration/decisions.ts";
@@ -24,8 +31,10 @@ export type { StepFilter, Steps } from "./administration/steps.ts";
 export { everyOrganization, type OrganizationScope } from "./administration/tenant.ts";
 export type { RetryRules } from "./attempts/retry.ts";
 export type { BudgetConfiguration, BudgetLimit } from "./budgets/read-budget.ts";
+export type { SecretKeys } from "./connections/key-ring.ts";
 export type { GatewayEvent, Observer } from "./contracts/observer.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
+export type { SecretBox, WrappedKey } from "./contracts/secret-box.ts";
 export type { BudgetScope } from "./domain/budget.ts";
 export type { Deadlines, Limits } from "./domain/limits.ts";
 export type { ModelId } from "./domain/model-id.ts";

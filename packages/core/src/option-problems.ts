@@ -1,10 +1,12 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
+import { secretKeyProblems } from "./connections/key-ring.ts";
 import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
 import { defaultLimits } from "./domain/limits.ts";
 import { parseModelId } from "./domain/model-id.ts";
 import { listed } from "./domain/pattern.ts";
+import type { GatewayOptions } from "./options.ts";
 import { findRoute } from "./routing/route.ts";
 
 /** What is wrong with options, one sentence each. */
@@ -81,6 +83,27 @@ export function retryProblems(
       ([name]) =>
         `retries.${name} must be a known rule: a whole number from 0, or for allowDuplicates a boolean.`,
     );
+}
+
+/** Customers' credentials must be sealed from the first on; keys that nobody needs must be keys all the same. */
+export function secretProblems(
+  secrets: GatewayOptions["secrets"],
+  providers: ReadonlyMap<string, Provider>,
+): readonly string[] {
+  if (secrets === undefined)
+    return [...providers]
+      .filter(([, provider]) => provider?.connection === "customer")
+      .map(
+        ([gateway]) => `Gateway ${gateway} is customer-owned, which takes secrets to seal with.`,
+      );
+  if (typeof secrets !== "object" || secrets === null)
+    return ["secrets must be { current, keys } or a SecretBox."];
+  if (!("wrap" in secrets)) return secretKeyProblems(secrets);
+  const { contract, current, wrap, unwrap } = secrets;
+  const isBox = contract === 1 && [wrap, unwrap].every((member) => typeof member === "function");
+  return isBox && typeof current === "string" && current !== ""
+    ? []
+    : ["secrets is not a SecretBox of contract 1 with a current key."];
 }
 
 /** A budget that names a gateway which does not exist would never count anything. */

@@ -1,9 +1,11 @@
 import type { RetryRules } from "./attempts/retry.ts";
 import type { BudgetConfiguration } from "./budgets/read-budget.ts";
+import type { SecretKeys } from "./connections/key-ring.ts";
 import type { Observer } from "./contracts/observer.ts";
 import type { Policy } from "./contracts/policy.ts";
 import type { PriceBook } from "./contracts/price-book.ts";
 import type { Provider } from "./contracts/provider.ts";
+import type { SecretBox } from "./contracts/secret-box.ts";
 import type { Store } from "./contracts/store.ts";
 import type { Deadlines, Limits } from "./domain/limits.ts";
 import type { Clock } from "./kernel/clock.ts";
@@ -24,6 +26,8 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly dataClasses?: readonly string[];
   /** Prices under full model ids, or a book such as a catalog. Configured prices come before a book's. */
   readonly prices?: PriceBook | PriceTable;
+  /** What customers' credentials are sealed with (section 5.1). Required where a provider is customer-owned. */
+  readonly secrets?: SecretKeys | SecretBox;
   /** Bounds on requests and answers; see `Limits` for each. */
   readonly limits?: Partial<Limits>;
   /** Bounds on waiting, as durations; see `Deadlines` for each. */

@@ -1,6 +1,9 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
 import { createBudgetBook } from "./budgets/book.ts";
 import { readBudget } from "./budgets/read-budget.ts";
+import { createCredentialBook } from "./connections/credential-book.ts";
+import { createKeyRing, noKeys } from "./connections/key-ring.ts";
+import { createVault, type Vault } from "./connections/vault.ts";
 import type { GatewayEvent, Observer } from "./contracts/observer.ts";
 import { type Deadlines, defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { GatewayError } from "./errors/gateway-error.ts";
@@ -15,6 +18,7 @@ import {
   policyProblems,
   providerProblems,
   retryProblems,
+  secretProblems,
 } from "./option-problems.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { Line } from "./pipeline/line.ts";
@@ -62,6 +66,7 @@ export function readOptions(options: GatewayOptions): Line {
     priceProblems({ ...configured, ...custom }),
     deadlines.problems,
     responses === null ? 'retention.responses is not a duration such as "30d".' : [],
+    secretProblems(options.secrets, providers),
     limitProblems(options.limits ?? {}),
     retryProblems({ ...options.retries }),
     ["abort", "drain", undefined].includes(options.onDisconnect)
@@ -76,6 +81,8 @@ export function readOptions(options: GatewayOptions): Line {
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createRandomIds();
   const prefix = options.headerPrefix ?? "X-Service-";
+  const notify = tell(options.observers ?? []);
+  const vault = readVault(options.secrets, { clock, ids, notify });
   return {
     store: options.store,
     providers,
@@ -84,6 +91,8 @@ export function readOptions(options: GatewayOptions): Line {
       budgets.flatMap((read) => read.budget ?? []),
       options.store.budgets,
     ),
+    vault,
+    credentials: createCredentialBook(options.store.connections, vault, clock),
     prices: firstPrice([
       tableBook(custom),
       tableBook(configured),
@@ -104,8 +113,18 @@ export function readOptions(options: GatewayOptions): Line {
     openSteps: createOpenSteps(ids.uuid()),
     clock,
     ids,
-    notify: tell(options.observers ?? []),
+    notify,
   };
+}
+
+function readVault(
+  secrets: GatewayOptions["secrets"] = noKeys,
+  parts: Omit<Parameters<typeof createVault>[0], "box">,
+): Vault {
+  return createVault({
+    ...parts,
+    box: "wrap" in secrets ? secrets : createKeyRing(secrets, parts.ids),
+  });
 }
 
 function readDeadlines(written: Partial<Record<string, Duration>>): {

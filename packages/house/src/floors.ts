@@ -24,6 +24,7 @@ const floors: readonly Floor[] = [
       "policy",
       "sessions",
       "budgets",
+      "connections",
       "limits",
       "responses",
       "attempts",

@@ -49,6 +49,10 @@ export interface TestGateway {
 }
 
 const defaultKey = { organizationId: "organization-1", userId: "user-1", label: "test key" };
+const testSecrets = {
+  current: "test",
+  keys: { test: Buffer.alloc(32, "test").toString("base64") },
+};
 const defaultModels = { [testModel]: { input: "1", output: "2" } };
 
 /**
@@ -64,6 +68,7 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
     ids = countingIds(),
     store = memoryStore(),
     providers = {},
+    secrets = testSecrets,
     ...rest
   } = options;
   const provider = scriptedProvider({ clock, models });
@@ -76,6 +81,7 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
     store,
     clock,
     ids,
+    secrets,
     providers: { ...scripted, ...providers },
   });
 

@@ -4,6 +4,8 @@ import { GatewayError } from "../errors/gateway-error.ts";
 /** A provider's failure as the caller sees it. A provider's 401 is never the caller's 401. */
 export function upstreamFailure(error: ProviderError): GatewayError {
   const { status } = error;
+  if (error.reason === "connection_unavailable")
+    return new GatewayError("connection_unavailable", error.message, { cause: error });
   if (status === 400 || status === 413 || status === 422) return rejected(error);
   if (status === 404 || status === 410) {
     return new GatewayError("model_not_found", "The provider does not know this model.", {

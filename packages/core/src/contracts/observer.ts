@@ -52,6 +52,19 @@ export type GatewayEvent =
       readonly settled: number;
       readonly limit: number;
     }
+  /**
+   * An organization's own credential stays closed, so its requests on that gateway fail and no other's do: its data key
+   * cannot be unwrapped by `keyId`, or it is not what was sealed for this organization and gateway.
+   */
+  | {
+      readonly type: "connection.unavailable";
+      readonly at: number;
+      readonly organizationId: string;
+      readonly gateway: string;
+      readonly connectionId: string;
+      readonly keyId: string;
+      readonly reason: "key_unavailable" | "credential_damaged";
+    }
   /** A request failed by our own fault or the store's. `where` is the error's name and its stack, without its message. */
   | {
       readonly type: "request.failed";

@@ -2,16 +2,17 @@ import type { Caller } from "../domain/caller.ts";
 import { formatModelId, parseModelId } from "../domain/model-id.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
+import { isConnected } from "../pipeline/is-connected.ts";
 import type { Line } from "../pipeline/line.ts";
 import { decide } from "../policy/decide.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { type EndpointContext, freshCaller, jsonHeaders } from "./endpoint.ts";
 
-/** GET /v1/models: the models each gateway lists, narrowed by the key's own models and a dry run of the policy. */
+/** GET /v1/models: the models each gateway lists, narrowed by the organization's connections, the key's own models and a dry run of the policy. */
 export async function listModels(context: EndpointContext, request: Request): Promise<Answer> {
   const { line } = context;
   const caller = await freshCaller(context, request);
-  const data = listedModels(line)
+  const data = (await listedModels(line, caller))
     .filter((id) => mayUse(line, caller, id))
     .map(modelObject);
   return { status: 200, headers: jsonHeaders, body: JSON.stringify({ object: "list", data }) };
@@ -26,7 +27,11 @@ export async function getModel(
   const { line } = context;
   const caller = await freshCaller(context, request);
   const id = decoded(tail);
-  if (id === null || !listedModels(line).includes(id) || !mayUse(line, caller, id)) {
+  if (
+    id === null ||
+    !(await listedModels(line, caller)).includes(id) ||
+    !mayUse(line, caller, id)
+  ) {
     throw new GatewayError(
       "model_not_found",
       "The model does not exist, or the API key may not use it.",
@@ -38,10 +43,14 @@ export async function getModel(
   return { status: 200, headers: jsonHeaders, body: JSON.stringify(modelObject(id)) };
 }
 
-function listedModels(line: Line): readonly string[] {
-  return [...line.providers].flatMap(([gateway, provider]) =>
-    Object.keys(provider.models).map((model) => `${gateway}/${model}`),
+/** The models of the gateways that can be reached for the caller. */
+async function listedModels(line: Line, caller: Caller): Promise<readonly string[]> {
+  const ofEach = [...line.providers].map(async ([gateway, { connection, models }]) =>
+    (await isConnected(line, caller, { gateway, connection }))
+      ? Object.keys(models).map((model) => `${gateway}/${model}`)
+      : [],
   );
+  return (await Promise.all(ofEach)).flat();
 }
 
 const noHeader = { name: "", value: null };

@@ -1,7 +1,8 @@
-import { type Reading, untilAborted } from "../attempts/until-aborted.ts";
+import { untilAborted } from "../attempts/until-aborted.ts";
 import { createWatchdog } from "../attempts/watchdog.ts";
 import { ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
+import { callProvider } from "./call-provider.ts";
 import type { Line } from "./line.ts";
 import { observe, type Run } from "./run.ts";
 
@@ -19,7 +20,7 @@ export interface AttemptEvents {
 export function attemptEvents(line: Line, run: Run): AttemptEvents {
   const { attempt } = run;
   const { clock, deadlines } = line;
-  const reading = callProvider(line, run);
+  const reading = untilAborted(callProvider(line, run), attempt.controller.signal);
   const watchdog = createWatchdog(clock, deadlines, () => attempt.controller.abort(silent()));
   return {
     async next() {
@@ -41,20 +42,6 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
       reading.stop();
     },
   };
-}
-
-function callProvider(line: Line, run: Run): Reading<readonly CompletionEvent[]> {
-  const { candidate, controller } = run.attempt;
-  const { provider, model } = candidate.decided.route;
-  const events = provider.complete({
-    model: `${model.vendor}/${model.model}`,
-    request: candidate.request,
-    stream: run.call.stream,
-    credential: null,
-    signal: controller.signal,
-    limits: { eventBytes: line.limits.upstreamEventBytes, totalBytes: line.limits.upstreamBytes },
-  });
-  return untilAborted(events, controller.signal);
 }
 
 function silent(): ProviderError {

@@ -1,10 +1,11 @@
 import type { GatewayError } from "../errors/gateway-error.ts";
-import { connectionRequired, routeOf } from "../routing/route.ts";
+import { connectionRequired, type Route, routeOf } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import { answerOf } from "./answer.ts";
 import { type Candidate, type Decided, decideOn, planAttempt, refusalOf } from "./candidate.ts";
 import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call.ts";
+import { isConnected } from "./is-connected.ts";
 import type { Line } from "./line.ts";
 import { requireOwned } from "./named-ids.ts";
 import { openStep } from "./open-step.ts";
@@ -18,7 +19,7 @@ import { withDecision } from "./with-decision.ts";
 export async function execute(line: Line, call: GovernedCall): Promise<GovernedAnswer> {
   classifyCall(line, call, null);
   const route = routeOf(call.model, line.providers);
-  if (route.connection === "customer") throw connectionRequired();
+  if (route.connection === "customer") await requireConnection(line, call, route);
   await requireOwned(line.store, call);
   const prepared: PreparedCall = { ...call, ...(await call.prepare()) };
   const dataClass = classifyCall(line, call, prepared.referredClass);
@@ -34,6 +35,14 @@ export async function execute(line: Line, call: GovernedCall): Promise<GovernedA
       decisionId: decided.decision.id,
     });
   }
+}
+
+async function requireConnection(
+  line: Line,
+  { caller }: GovernedCall,
+  { model: { gateway }, connection }: Route,
+): Promise<void> {
+  if (!(await isConnected(line, caller, { gateway, connection }))) throw connectionRequired();
 }
 
 async function permitted(line: Line, call: PreparedCall, decided: Decided): Promise<Candidate> {

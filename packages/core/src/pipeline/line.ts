@@ -1,5 +1,7 @@
 import type { RetryRules } from "../attempts/retry.ts";
 import type { BudgetBook } from "../budgets/book.ts";
+import type { CredentialBook } from "../connections/credential-book.ts";
+import type { Vault } from "../connections/vault.ts";
 import type { GatewayEvent } from "../contracts/observer.ts";
 import type { Policy } from "../contracts/policy.ts";
 import type { PriceBook } from "../contracts/price-book.ts";
@@ -18,6 +20,8 @@ export interface Line {
   readonly providers: ReadonlyMap<string, Provider>;
   readonly policy: Policy;
   readonly budgets: BudgetBook;
+  readonly vault: Vault;
+  readonly credentials: CredentialBook;
   readonly prices: PriceBook;
   /** The most tokens a model can answer with, where it is configured. */
   readonly maxOutputTokensOf: (model: ModelId) => number | null;

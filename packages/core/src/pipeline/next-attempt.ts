@@ -8,6 +8,7 @@ import { sleep } from "../kernel/clock.ts";
 import { findRoute } from "../routing/route.ts";
 import { type Candidate, decideOn, planAttempt, refusalOf } from "./candidate.ts";
 import { durable, evidenceUnavailable } from "./durable.ts";
+import { isConnected } from "./is-connected.ts";
 import type { Line } from "./line.ts";
 import { recordRefusal } from "./refuse.ts";
 import {
@@ -87,17 +88,18 @@ async function fallback(line: Line, run: Run, failure: ProviderError): Promise<C
   return null;
 }
 
-/** A fallback that is denied or cannot be priced is recorded and skipped; one that leads nowhere is only skipped. */
+/** A fallback that is denied, cannot be priced, or lacks the organization's own key is recorded and skipped; one that leads nowhere is only skipped. */
 async function permittedFallback(line: Line, run: Run, model: string): Promise<Candidate | null> {
   const route = findRoute(model, line.providers);
   if (route === null) return null;
   const { dataClass, decision: first } = run.opened.candidate.decided;
   const decided = decideOn(line, run.call, { route, dataClass, first });
   const number = run.attempt.candidate.attempt.number + 1;
-  const candidate =
-    refusalOf(decided) === null && decided.route.connection === "platform"
-      ? await planAttempt(line, run.call, { decided, number })
-      : null;
+  const { gateway } = route.model;
+  const isOpen =
+    refusalOf(decided) === null &&
+    (await isConnected(line, run.call.caller, { gateway, connection: route.connection }));
+  const candidate = isOpen ? await planAttempt(line, run.call, { decided, number }) : null;
   if (candidate === null) await recordRefusal(line, run.call.caller, decided.decision);
   return candidate;
 }

@@ -1,0 +1,87 @@
+import type { ConnectionRecord } from "@tollgate/core";
+import type { Command } from "commander";
+import { listAction } from "../actions.ts";
+import { listCommand } from "../arguments.ts";
+import { CommandError } from "../failure.ts";
+import { optionsOf } from "../globals.ts";
+import { withGateway } from "../open-gateway.ts";
+import { print, printRecord } from "../print.ts";
+import { readSecret } from "../read-secret.ts";
+import type { Column } from "../table.ts";
+
+const columns: readonly Column<ConnectionRecord>[] = [
+  { heading: "organization", of: (connection) => connection.organizationId },
+  { heading: "gateway", of: (connection) => connection.gateway },
+  { heading: "created", of: (connection) => connection.createdAt },
+  { heading: "updated", of: (connection) => connection.updatedAt },
+  { heading: "wrapped by", of: (connection) => connection.keyId },
+];
+
+interface ConnectionOptions {
+  readonly organization: string;
+  readonly fromEnvironment?: string;
+}
+
+export function defineConnections(program: Command): void {
+  const noun = program
+    .command("connections")
+    .description("customers' own Gateway API keys, sealed: who reaches which gateway");
+  listCommand(noun, "connections, by organization and gateway").action(
+    listAction<object, ConnectionRecord>(
+      (gateway, scope, page) => gateway.connections.list(scope, page),
+      columns,
+    ),
+  );
+  connectionCommand(noun, "get", "one connection, without its credential").action(get);
+  connectionCommand(noun, "set", "seal a credential, read from standard input")
+    .option("--from-environment <variable>", "read it from this variable instead")
+    .action(set);
+  connectionCommand(noun, "remove", "forget a credential").action(remove);
+  noun
+    .command("reseal")
+    .description("wrap every data key with the current key-encryption key")
+    .action(reseal);
+}
+
+function connectionCommand(noun: Command, name: string, description: string): Command {
+  return noun
+    .command(`${name} <gateway>`)
+    .description(description)
+    .requiredOption("--organization <id>", "the organization whose credential it is");
+}
+
+async function get(name: string, _options: unknown, command: Command): Promise<void> {
+  const { organization, config, json } = optionsOf<ConnectionOptions>(command);
+  const reference = { organizationId: organization, gateway: name };
+  await withGateway(config, async (gateway) =>
+    printRecord(json, await gateway.connections.get(reference)),
+  );
+}
+
+async function set(name: string, _options: unknown, command: Command): Promise<void> {
+  const { organization, fromEnvironment, config, json, actor } =
+    optionsOf<ConnectionOptions>(command);
+  const apiKey = await readSecret(fromEnvironment);
+  const setting = { organizationId: organization, gateway: name, apiKey, actor };
+  await withGateway(config, async (gateway) =>
+    printRecord(json, await gateway.connections.set(setting)),
+  );
+}
+
+async function remove(name: string, _options: unknown, command: Command): Promise<void> {
+  const { organization, config, json, actor } = optionsOf<ConnectionOptions>(command);
+  const reference = { organizationId: organization, gateway: name };
+  await withGateway(config, async (gateway) => {
+    await gateway.connections.remove({ ...reference, actor });
+    print(json, { ...reference, removed: true }, `removed ${organization}'s ${name}`);
+  });
+}
+
+async function reseal(_options: unknown, command: Command): Promise<void> {
+  const { config, json, actor } = optionsOf(command);
+  await withGateway(config, async (gateway) => {
+    const { resealed, failed } = await gateway.connections.reseal({ actor });
+    print(json, { resealed, failed }, `Credentials resealed: ${resealed}`);
+    if (failed > 0) throw new CommandError(`${failed} could not be resealed and are as they were`);
+  });
+}

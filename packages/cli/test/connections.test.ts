@@ -1,0 +1,64 @@
+import { randomBytes } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { run, temporaryFolder } from "./command-line.ts";
+
+const config = fileURLToPath(new URL("./connections.config.ts", import.meta.url));
+const secret = "sk-canary-4711";
+const KEK1 = randomBytes(32).toString("base64");
+const KEK2 = randomBytes(32).toString("base64");
+const acme = ["--organization", "acme"];
+const folder = temporaryFolder();
+
+/** Runs `connections` with the keys of the environment, `k1` the current one unless told otherwise. */
+function connections(words: readonly string[], environment = {}, input?: string) {
+  const all = ["connections", ...words, "--config", config, "--json"];
+  return run(folder, all, { KEK1, ...environment }, input);
+}
+
+it("seals a credential from standard input or the environment, shows all but that, and forgets it", async () => {
+  const set = await connections(["set", "own", ...acme, "--actor", "ops"], {}, `${secret}\n`);
+  expect(set).toMatchObject({ code: 0, errors: "" });
+  const made = JSON.parse(set.output);
+  expect(made).toMatchObject({ organizationId: "acme", gateway: "own", keyId: "k1" });
+  const again = ["set", "own", ...acme, "--from-environment", "OWN_KEY"];
+  const replaced = await connections(again, { OWN_KEY: secret });
+  expect(JSON.parse(replaced.output)).toMatchObject({ id: made.id, createdAt: made.createdAt });
+  const got = await connections(["get", "own", ...acme]);
+  expect(JSON.parse(got.output)).toEqual(JSON.parse(replaced.output));
+  const listed = await connections(["list"]);
+  expect(JSON.parse(listed.output).data).toEqual([JSON.parse(got.output)]);
+  const resealed = await connections(["reseal"], { KEK2, CURRENT: "k2" });
+  expect(JSON.parse(resealed.output)).toEqual({ resealed: 1, failed: 0 });
+  const lost = await connections(["reseal"]);
+  expect(lost).toMatchObject({
+    code: 1,
+    errors: expect.stringContaining("1 could not be resealed"),
+  });
+  const removed = await connections(["remove", "own", ...acme]);
+  expect(JSON.parse(removed.output)).toEqual({
+    organizationId: "acme",
+    gateway: "own",
+    removed: true,
+  });
+  for (const { output, errors } of [set, replaced, got, listed, resealed, lost, removed])
+    expect(output + errors).not.toContain(secret);
+}, 40_000);
+
+it("refuses what is no credential, and says so in one line without it", async () => {
+  const cases = [
+    [await connections(["set", "own", ...acme], {}, ""), "apiKey must be"],
+    [await connections(["set", "own", ...acme], {}, `${secret}\u0001`), "apiKey must be"],
+    [await connections(["set", "sim", ...acme], {}, secret), "gateway must be a customer-owned"],
+    [await connections(["set", "own", ...acme], {}, secret.repeat(9_999)), "too long for a secret"],
+    [await connections(["set", "own", ...acme, "--from-environment", "NONE"]), "nothing in NONE"],
+    [await connections(["get", "own", ...acme]), "has no connection to this gateway"],
+    [await connections(["get", "own", ...acme], { KEK1: "short" }), "keys.k1 must be 32 bytes"],
+  ] as const;
+  for (const [{ code, output, errors }, line] of cases) {
+    expect({ code, output }).toEqual({ code: 1, output: "" });
+    expect(errors).toContain(line);
+    expect(errors).not.toContain("canary");
+    expect(errors.trimEnd().split("\n")).toHaveLength(1);
+  }
+}, 40_000);

@@ -1,0 +1,76 @@
+import { createSecretKey, type KeyObject } from "node:crypto";
+import type { SecretBox } from "../contracts/secret-box.ts";
+import { decrypt, encrypt, type Lock } from "../kernel/aes-gcm.ts";
+import type { IdSource } from "../kernel/ids.ts";
+
+/**
+ * Key-encryption keys by name, 32 bytes each in base64: `openssl rand -base64 32` makes one. `current` names the one
+ * that wraps from now on; the others only unwrap what they wrapped, until `connections.reseal` has been through.
+ */
+export interface SecretKeys {
+  readonly current: string;
+  readonly keys: Readonly<Record<string, string>>;
+}
+
+/** Where nothing is sealed: it wraps nothing and opens nothing. */
+export const noKeys: SecretKeys = { current: "", keys: {} };
+
+const keyBytes = 32;
+/** Shorter than a key in base64, so that a key written where its name belongs is not shown. */
+const name = /^[A-Za-z0-9._-]{1,32}$/;
+
+/** What is wrong with the keys, one sentence each, without any of them. */
+export function secretKeyProblems({ current, keys }: SecretKeys): readonly string[] {
+  if (typeof keys !== "object" || keys === null) return ["secrets must be { current, keys }."];
+  const names = Object.keys(keys);
+  if (names.length === 0) return ["secrets.keys must name at least one key."];
+  const values = new Set(Object.values(keys));
+  return [
+    ...(names.every((one) => name.test(one))
+      ? []
+      : ["secrets.keys: a name is 1 to 32 letters, digits, dots, hyphens and underscores."]),
+    ...names
+      .filter((one) => name.test(one) && keyOf(keys[one]) === null)
+      .map((one) => `secrets.keys.${one} must be 32 bytes in base64.`),
+    ...(values.size === names.length ? [] : ["secrets.keys holds the same key under two names."]),
+    ...(typeof current === "string" && Object.hasOwn(keys, current)
+      ? []
+      : ["secrets.current must be the name of one of secrets.keys."]),
+  ];
+}
+
+/** A box over keys that have no problems. Which key wraps is part of the wrap's own context, and of nothing else. */
+export function createKeyRing({ current, keys }: SecretKeys, ids: IdSource): SecretBox {
+  const ring = new Map(Object.entries(keys).flatMap(([id, text]) => entryOf(id, text)));
+  const lockOf = (keyId: string, context: Uint8Array): Lock => {
+    const key = ring.get(keyId);
+    if (!key) throw new TypeError("there is no such key-encryption key");
+    return { key, context: wrapContext(keyId, context) };
+  };
+  return {
+    contract: 1,
+    current,
+    wrap: (dataKey, context) => ({
+      keyId: current,
+      wrapped: encrypt(dataKey, lockOf(current, context), (length) => ids.bytes(length)),
+    }),
+    unwrap: ({ keyId, wrapped }, context) => decrypt(wrapped, lockOf(keyId, context)),
+  };
+}
+
+function wrapContext(keyId: string, context: Uint8Array): Buffer {
+  const place = Buffer.from(context).toString("base64");
+  return Buffer.from(JSON.stringify(["tollgate.data-key", 1, keyId, place]));
+}
+
+function entryOf(id: string, text: string): readonly (readonly [string, KeyObject])[] {
+  const key = keyOf(text);
+  return key === null ? [] : [[id, createSecretKey(key)]];
+}
+
+/** Strictly: what Node would skip or cut off is a mistake in a key. */
+function keyOf(text: unknown): Buffer | null {
+  if (typeof text !== "string") return null;
+  const bytes = Buffer.from(text, "base64");
+  return bytes.length === keyBytes && bytes.toString("base64") === text ? bytes : null;
+}

@@ -1,0 +1,37 @@
+import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
+
+/** Under which key, and for which place: what was encrypted for one place opens at no other. */
+export interface Lock {
+  /** 32 bytes. */
+  readonly key: Uint8Array | KeyObject;
+  readonly context: Uint8Array;
+}
+
+const algorithm = "aes-256-gcm";
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** AES-256-GCM: nonce, ciphertext and tag in one piece. `random` gives the 96 bits of the nonce. */
+export function encrypt(
+  plain: Uint8Array,
+  { key, context }: Lock,
+  random: (length: number) => Uint8Array,
+): Buffer {
+  const nonce = random(nonceBytes);
+  const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
+  cipher.setAAD(context);
+  const encrypted = [cipher.update(plain), cipher.final()];
+  return Buffer.concat([nonce, ...encrypted, cipher.getAuthTag()]);
+}
+
+/** What `encrypt` was given. Throws where one bit of it, the key or the context is another. */
+export function decrypt(sealed: Uint8Array, { key, context }: Lock): Buffer {
+  if (sealed.length < nonceBytes + tagBytes) throw new TypeError("too short for AES-256-GCM");
+  const end = sealed.length - tagBytes;
+  const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, nonceBytes), {
+    authTagLength: tagBytes,
+  });
+  decipher.setAAD(context);
+  decipher.setAuthTag(sealed.subarray(end));
+  return Buffer.concat([decipher.update(sealed.subarray(nonceBytes, end)), decipher.final()]);
+}

@@ -1,0 +1,83 @@
+import { randomBytes } from "node:crypto";
+import { createGateway, GatewayError, type SecretKeys } from "@tollgate/core";
+import { memoryStore } from "@tollgate/store-memory";
+import { scriptedProvider } from "@tollgate/testing";
+import { expect, it } from "vitest";
+
+const key = () => randomBytes(32).toString("base64");
+const k1 = key();
+
+/** What is wrong with a gateway that has a customer-owned provider and these secrets; JavaScript can give anything. */
+function problemsOf(secrets: unknown): string {
+  const own = { ...scriptedProvider().at("own"), connection: "customer" as const };
+  try {
+    createGateway({
+      store: memoryStore(),
+      providers: { own },
+      ...(secrets === undefined ? {} : { secrets: secrets as SecretKeys }),
+    });
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === "invalid_configuration")
+      return error.message;
+    throw error;
+  }
+  return "";
+}
+
+it("takes keys of 32 bytes in base64, and a box of the host's own", () => {
+  expect(problemsOf({ current: "k1", keys: { k1 } })).toBe("");
+  expect(problemsOf({ current: "k-2_b.c", keys: { k1, "k-2_b.c": key() } })).toBe("");
+  const wrap = () => ({ keyId: "arn:key/1", wrapped: Uint8Array.of(1) });
+  const box = { contract: 1, current: "arn:key/1", wrap, unwrap: () => new Uint8Array(32) };
+  expect(problemsOf(box)).toBe("");
+});
+
+it.each([
+  ["no secrets", undefined, "Gateway own is customer-owned, which takes secrets to seal with."],
+  ["null", null, "secrets must be { current, keys } or a SecretBox."],
+  ["text", k1, "secrets must be { current, keys } or a SecretBox."],
+  ["nothing in it", {}, "secrets must be { current, keys }."],
+  ["no keys", { current: "k1", keys: {} }, "secrets.keys must name at least one key."],
+  ["an unknown current key", { current: "k2", keys: { k1 } }, "secrets.current must be the name"],
+  ["a current key of Object's", { current: "toString", keys: { k1 } }, "secrets.current must be"],
+  ["no current key", { keys: { k1 } }, "secrets.current must be the name of one of secrets.keys."],
+  ["a wrong name", { current: "a b", keys: { "a b": k1 } }, "secrets.keys: a name is 1 to 32"],
+  ["one key twice", { current: "k1", keys: { k1, k2: k1 } }, "the same key under two names"],
+  ["a box without unwrap", { contract: 1, current: "k", wrap: () => {} }, "is not a SecretBox"],
+  [
+    "a box of another contract",
+    { contract: 2, current: "k", wrap: () => {}, unwrap: () => {} },
+    "not",
+  ],
+])("refuses %s at start", (_name, secrets, message) => {
+  expect(problemsOf(secrets)).toContain(message);
+});
+
+it.each([
+  ["missing", undefined],
+  ["empty", ""],
+  ["short", randomBytes(31).toString("base64")],
+  ["long", randomBytes(33).toString("base64")],
+  ["no base64", "x".repeat(44)],
+  ["in hex", randomBytes(32).toString("hex")],
+  ["in base64url", Buffer.alloc(32, 0xfb).toString("base64url")],
+  ["followed by a line end", `${key()}\n`],
+  ["a number", 1],
+])("refuses a key that is %s at start", (_name, k2) => {
+  expect(problemsOf({ current: "k1", keys: { k1, k2 } })).toBe(
+    "secrets.keys.k2 must be 32 bytes in base64.",
+  );
+});
+
+it("names every problem at once, and no key even where it stands for a name", () => {
+  const message = problemsOf({ current: key(), keys: { [k1]: "k1", k2: "" } });
+  expect(message.split("\n")).toHaveLength(3);
+  expect(message).not.toContain(k1.slice(0, 8));
+});
+
+it("are not needed where no gateway is customer-owned, and checked all the same", () => {
+  const providers = { test: scriptedProvider() };
+  expect(() => createGateway({ store: memoryStore(), providers })).not.toThrow();
+  const secrets = { current: "k1", keys: { k1: "short" } };
+  expect(() => createGateway({ store: memoryStore(), providers, secrets })).toThrow("32 bytes");
+});
