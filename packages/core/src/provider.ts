@@ -1,4 +1,7 @@
 /** What a provider or a price book implements, and what it is given. */
+
+/** What implementing one takes: time that can be set by hand, exact money, values of JSON, and what all of them do alike. */
+export { retryAfterMs } from "./attempts/retry-after.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type {
   Delivery,
@@ -13,7 +16,8 @@ export type * from "./domain/message.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { ConnectionOwnership } from "./domain/policy-decision.ts";
 export type { LongPromptPrice, Price } from "./domain/price.ts";
-/** What implementing one takes: time that can be set by hand, exact money, values of JSON. */
 export { type Clock, systemClock } from "./kernel/clock.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";
+export { orAborted } from "./kernel/or-aborted.ts";
 export type { Json } from "./kernel/stable-json.ts";
+export { modelProblems } from "./routing/model-problems.ts";

@@ -1,4 +1,9 @@
-import type { Clock, CompletionEvent, ProviderCall } from "@tollgate/core/provider";
+import {
+  type Clock,
+  type CompletionEvent,
+  orAborted,
+  type ProviderCall,
+} from "@tollgate/core/provider";
 import type { Agent } from "undici";
 import { ask, type Question } from "./ask.ts";
 import { credentialOf } from "./credential.ts";
@@ -7,7 +12,6 @@ import { notSent } from "./failures.ts";
 import { languageModel } from "./language-model.ts";
 import type { AiSdkOptions, Connect } from "./options.ts";
 import { readAnswer } from "./read-answer.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 export interface GovernedCall {
   readonly name: string;
@@ -30,7 +34,7 @@ export async function* askGoverned(
   const model = languageModel(connect({ fetch: exchange.fetch, credential }), name);
   const asked = ask(model, question);
   try {
-    const outgoing = await untilAborted(signal, () =>
+    const outgoing = await orAborted(signal, () =>
       Promise.race([exchange.outgoing, asked.then(withoutFetch)]),
     );
     yield [{ type: "request-sent", ...outgoing }];

@@ -1,10 +1,9 @@
-import { type ModelConfiguration, parseUsd } from "@tollgate/core/provider";
+import { modelProblems } from "@tollgate/core/provider";
 import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options.ts";
 
 /** The three forms a provider is made from. */
 export type Source = AiSdkModel | AiSdkProvider | Connect;
 
-const modelId = /^[^\s/\p{C}]+\/[^\s\p{C}]+$/u;
 const host = /^(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(?::\d{1,5})?$/;
 
 export function isModel(source: unknown): source is AiSdkModel {
@@ -29,7 +28,7 @@ export function isKnownVersion({ specificationVersion }: AiSdkModel): boolean {
 
 /** What is wrong with the source and its options, one sentence each, without their secrets. */
 export function problemsOf(source: Source, options: AiSdkOptions): readonly string[] {
-  const { connection, apiKey, hosts = [], models = {} } = options;
+  const { connection, apiKey, hosts = [], models } = options;
   const connects = typeof source === "function" && !isProvider(source);
   const usable = connects || isProvider(source) || isModel(source);
   return [
@@ -52,7 +51,7 @@ export function problemsOf(source: Source, options: AiSdkOptions): readonly stri
     ...hosts
       .filter((name) => !host.test(name))
       .map((name) => `hosts: ${JSON.stringify(name)} is not a host name in lower case`),
-    ...Object.entries(models).flatMap(modelProblems),
+    ...modelProblems(models),
   ];
 }
 
@@ -64,20 +63,4 @@ function formProblems({ connection, apiKey, hosts }: AiSdkOptions): readonly str
     ...(hosts === undefined ? [] : ["hosts"]),
   ];
   return asked.map((what) => `${what} needs the form aiSdk(({ fetch, credential }) => …)`);
-}
-
-function modelProblems([id, model]: readonly [string, ModelConfiguration]): readonly string[] {
-  const name = `models: ${JSON.stringify(id)}`;
-  if (id.length > 200 || !modelId.test(id)) return [`${name} is not of the form <vendor>/<model>`];
-  if (typeof model !== "object" || model === null) return [`${name} must hold prices`];
-  const { input, output, cachedInput, maxOutputTokens } = model;
-  return [
-    ...Object.entries({ input, output, cachedInput })
-      .filter(([, price]) => price !== undefined && parseUsd(price) === null)
-      .map(([field]) => `${name}: ${field} must be US dollars, 0 or more, with at most 9 decimals`),
-    ...(maxOutputTokens === undefined ||
-    (Number.isSafeInteger(maxOutputTokens) && maxOutputTokens > 0)
-      ? []
-      : [`${name}: maxOutputTokens must be a whole number above 0`]),
-  ];
 }

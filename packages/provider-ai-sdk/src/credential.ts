@@ -1,7 +1,6 @@
-import type { ProviderCall } from "@tollgate/core/provider";
+import { orAborted, type ProviderCall } from "@tollgate/core/provider";
 import { notSent } from "./failures.ts";
 import type { AiSdkOptions } from "./options.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 /** The credential this call is made with. */
 export async function credentialOf(
@@ -15,7 +14,7 @@ export async function credentialOf(
   }
   if (typeof apiKey === "string") return apiKey;
   try {
-    const credential = await untilAborted(call.signal, async () => apiKey());
+    const credential = await orAborted(call.signal, async () => apiKey());
     if (credential !== "") return credential;
   } catch {
     call.signal.throwIfAborted();

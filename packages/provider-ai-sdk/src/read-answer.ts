@@ -1,8 +1,7 @@
-import type { Clock, CompletionEvent } from "@tollgate/core/provider";
+import { type Clock, type CompletionEvent, orAborted } from "@tollgate/core/provider";
 import { createAnswer } from "./answer.ts";
 import type { Part } from "./ask.ts";
 import { invalidAnswer } from "./failures.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 export interface ReadOptions {
   readonly signal: AbortSignal;
@@ -18,11 +17,11 @@ export async function* readAnswer(
   options: ReadOptions,
 ): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
   const { signal } = options;
-  const parts = await untilAborted(signal, () => asked);
+  const parts = await orAborted(signal, () => asked);
   const answer = createAnswer();
   try {
     while (!answer.finished()) {
-      const next = await untilAborted(signal, () => parts.next());
+      const next = await orAborted(signal, () => parts.next());
       if (next.done === true)
         throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
       const events: CompletionEvent[] = [];
@@ -44,7 +43,7 @@ async function drain(parts: AsyncIterator<Part>, { signal, clock }: ReadOptions)
     for (let next = await parts.next(); next.done !== true; next = await parts.next());
   };
   try {
-    await untilAborted(signal, () => Promise.race([ended().catch(() => {}), over.promise]));
+    await orAborted(signal, () => Promise.race([ended().catch(() => {}), over.promise]));
   } finally {
     cancelPatience();
   }

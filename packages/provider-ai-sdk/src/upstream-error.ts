@@ -1,7 +1,6 @@
 import { JSONParseError, TypeValidationError } from "@ai-sdk/provider";
-import { ProviderError } from "@tollgate/core/provider";
+import { ProviderError, retryAfterMs } from "@tollgate/core/provider";
 import { invalidAnswer, transportFailure } from "./failures.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 /** An answer with an error status, as far as it was read. */
 export interface ErrorAnswer {

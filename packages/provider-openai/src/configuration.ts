@@ -1,11 +1,10 @@
-import { type ModelConfiguration, parseUsd } from "@tollgate/core/provider";
+import { modelProblems } from "@tollgate/core/provider";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 
 const url =
   /^https?:\/\/(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9.-]{1,253})(?::\d{1,5})?(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)*$/;
 const headerName = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const headerValue = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
-const modelId = /^[^\s/\p{C}]+\/[^\s\p{C}]+$/u;
 /** What the provider writes itself, and what would change how the message is framed or where it goes. */
 const reserved =
   /^(?:authorization|content-.*|accept|accept-encoding|host|connection|keep-alive|transfer-encoding|upgrade|expect|te|trailer|cookie|proxy-.*)$/;
@@ -32,7 +31,7 @@ export function problemsOf(options: OpenaiCompatibleOptions): readonly string[] 
       : []),
     ...credentialProblems(options),
     ...Object.entries(options.headers ?? {}).flatMap(headerProblems),
-    ...Object.entries(options.models ?? {}).flatMap(modelProblems),
+    ...modelProblems(options.models),
   ];
 }
 
@@ -59,21 +58,4 @@ function headerProblems([name, value]: readonly [string, unknown]): readonly str
   return typeof value === "string" && headerValue.test(value)
     ? []
     : [`headers: the value of ${name} must be visible ASCII characters`];
-}
-
-function modelProblems([id, model]: readonly [string, ModelConfiguration]): readonly string[] {
-  const name = `models: ${JSON.stringify(id)}`;
-  if (id.length > 200 || !modelId.test(id)) return [`${name} is not of the form <vendor>/<model>`];
-  if (typeof model !== "object" || model === null) return [`${name} must hold prices`];
-  const { input, output, cachedInput, maxOutputTokens } = model;
-  const prices = Object.entries({ input, output, cachedInput });
-  return [
-    ...prices
-      .filter(([, price]) => price !== undefined && parseUsd(price) === null)
-      .map(([field]) => `${name}: ${field} must be US dollars, 0 or more, with at most 9 decimals`),
-    ...(maxOutputTokens === undefined ||
-    (Number.isSafeInteger(maxOutputTokens) && maxOutputTokens > 0)
-      ? []
-      : [`${name}: maxOutputTokens must be a whole number above 0`]),
-  ];
 }

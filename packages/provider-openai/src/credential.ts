@@ -1,8 +1,7 @@
-import type { ProviderCall } from "@tollgate/core/provider";
+import { orAborted, type ProviderCall } from "@tollgate/core/provider";
 import { isCredential } from "./configuration.ts";
 import { notSent } from "./failures.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 /** The credential this call is made with; null for an upstream without keys. */
 export async function credentialOf(
@@ -22,7 +21,7 @@ async function givenCredential(
   if (connection === "customer") return call.credential ?? undefined;
   if (typeof apiKey !== "function") return apiKey;
   try {
-    return (await untilAborted(call.signal, async () => apiKey())) ?? undefined;
+    return (await orAborted(call.signal, async () => apiKey())) ?? undefined;
   } catch {
     call.signal.throwIfAborted();
     throw notSent("credential_unavailable", "The provider's credential could not be read.");

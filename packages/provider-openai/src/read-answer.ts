@@ -3,6 +3,7 @@ import {
   type CompletionEvent,
   type Json,
   ProviderError,
+  retryAfterMs,
 } from "@tollgate/core/provider";
 import { type Answer, createAnswer } from "./answer.ts";
 import { errorAnswer } from "./error-answer.ts";
@@ -10,7 +11,6 @@ import { createEventStream } from "./event-stream.ts";
 import type { AnswerHead, Exchange } from "./exchange.ts";
 import { invalidAnswer } from "./failures.ts";
 import { readPlainAnswer } from "./plain-answer.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 export interface ReadOptions {
   /** Tells this answer from others. */

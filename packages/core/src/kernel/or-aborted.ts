@@ -1,8 +1,12 @@
-/** What `run` resolves with, or the signal's reason as soon as it aborts. */
-export async function untilAborted<Value>(
+/**
+ * What `run` resolves with, or a rejection with the signal's reason as soon as it aborts, whether `run` notices or not.
+ * It is not run when the signal is aborted already.
+ */
+export async function orAborted<Value>(
   signal: AbortSignal,
-  run: () => Promise<Value>,
+  run: () => PromiseLike<Value>,
 ): Promise<Value> {
+  signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
