@@ -15,9 +15,12 @@ export type {
   Acting,
   KeyChange,
   KeyCreation,
+  KeyFilter,
   KeyRecord,
   KeyReference,
   Keys,
+  KeysOfUser,
+  NewSecret,
 } from "./administration/key-records.ts";
 export type { List, Page, Paging } from "./administration/list.ts";
 export type {
@@ -32,6 +35,7 @@ export { everyOrganization, type OrganizationScope } from "./administration/tena
 export type { RetryRules } from "./attempts/retry.ts";
 export type { BudgetConfiguration, BudgetLimit } from "./budgets/read-budget.ts";
 export type { SecretKeys } from "./connections/key-ring.ts";
+export type { Authenticate, HostCaller } from "./contracts/authenticate.ts";
 export type { GatewayEvent, Observer } from "./contracts/observer.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type { SecretBox, WrappedKey } from "./contracts/secret-box.ts";
@@ -39,9 +43,10 @@ export type { BudgetScope } from "./domain/budget.ts";
 export type { Deadlines, Limits } from "./domain/limits.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
+export type { Entrance, Handler, Handlers } from "./endpoints/entrance.ts";
 export type { ErrorCode } from "./errors/codes.ts";
 export { GatewayError } from "./errors/gateway-error.ts";
-export { createGateway, type Gateway, type Handler, type Handlers } from "./gateway.ts";
+export { createGateway, type Gateway } from "./gateway.ts";
 export type { Answer } from "./http/answer.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
 export { type Duration, parseDuration } from "./kernel/duration.ts";

@@ -1,6 +1,7 @@
 import type { RetryRules } from "./attempts/retry.ts";
 import type { BudgetConfiguration } from "./budgets/read-budget.ts";
 import type { SecretKeys } from "./connections/key-ring.ts";
+import type { Authenticate } from "./contracts/authenticate.ts";
 import type { Observer } from "./contracts/observer.ts";
 import type { Policy } from "./contracts/policy.ts";
 import type { PriceBook } from "./contracts/price-book.ts";
@@ -40,6 +41,8 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly onDisconnect?: "abort" | "drain";
   /** Starts the names of the two headers of section 5.3. Default `X-Service-`. */
   readonly headerPrefix?: string;
+  /** Says for whom a request is, before its API key is looked at: users whom the host signed in need none. */
+  readonly authenticate?: Authenticate;
   /** Told of every event; what an observer throws is ignored. */
   readonly observers?: readonly Observer[];
   /** Whether lapsed Steps are recovered and expired responses swept while the gateway is open. Default true. */

@@ -72,6 +72,9 @@ export function readOptions(options: GatewayOptions): Line {
     ["abort", "drain", undefined].includes(options.onDisconnect)
       ? []
       : "onDisconnect must be abort or drain.",
+    ["function", "undefined"].includes(typeof options.authenticate)
+      ? []
+      : "authenticate must be a function.",
     headerPrefix.test(options.headerPrefix ?? "X-Service-")
       ? []
       : "headerPrefix must be letters, digits and hyphens.",

@@ -1,4 +1,5 @@
 /** What a store implements, and the pure functions all stores share. */
+export type * from "./contracts/key-repository.ts";
 export type * from "./contracts/repositories.ts";
 export type * from "./contracts/step-verbs.ts";
 export type * from "./contracts/store.ts";

@@ -42,6 +42,7 @@ describe("docs/reference/configuration.md", () => {
     ["limits", "core/src/domain/limits.ts", "Limits"],
     ["deadlines", "core/src/domain/limits.ts", "Deadlines"],
     ["retries", "core/src/attempts/retry.ts", "RetryRules"],
+    ["authenticate", "core/src/contracts/authenticate.ts", "HostCaller"],
     ["A budget", "core/src/budgets/read-budget.ts", "BudgetConfiguration"],
     ["A model", "core/src/contracts/provider.ts", "ModelConfiguration"],
     ["openaiCompatible", "provider-openai/src/options.ts", "OpenaiCompatibleOptions"],

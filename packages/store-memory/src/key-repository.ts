@@ -1,48 +1,66 @@
-import { GatewayError, type KeyRepository } from "@tollgate/core/store";
+import {
+  type ApiKey,
+  type FoundKey,
+  GatewayError,
+  type KeyEntry,
+  type KeyRepository,
+  type KeySelection,
+  keyIsLive,
+} from "@tollgate/core/store";
 import type { KeyRow, SecretRow, State } from "./state.ts";
 import { mapPage } from "./table.ts";
 
 export function createKeyRepository(state: State): KeyRepository {
   return {
-    async insert({ key, digest, salt, leaf }) {
-      const row: KeyRow = { id: key.id, organizationId: key.organizationId, key, secrets: [] };
+    async insert({ digest, ...entry }) {
+      const row = rowOf(entry.key);
       if (digest) refuseTakenDigest(state, digest, row);
-      if (!state.keys.insert(row)) return;
-      if (digest) addSecret(state, row, digest);
-      if (!state.salts.has(key.organizationId))
-        state.salts.set(key.organizationId, Uint8Array.from(salt));
-      state.leaves.insert(leaf);
+      if (insert(state, row, entry) && digest) addSecret(state, row, digest);
+    },
+    async ensure(entry) {
+      const name = nameWithoutSecret(entry.key);
+      const known = state.keysWithoutSecret.get(name);
+      if (known) return foundKey(state, known);
+      const row = rowOf(entry.key);
+      if (!insert(state, row, entry))
+        throw new GatewayError("invalid_argument", "The id for a new key is taken.");
+      return foundKey(state, row);
     },
     async findByDigest(digest, at) {
       const secret = state.secrets.get(nameOf(digest));
       if (!secret || (secret.expiresAt !== null && secret.expiresAt <= at)) return null;
-      const { key } = secret.keyRow;
-      return { key, salt: Uint8Array.from(state.salts.get(key.organizationId) ?? []) };
+      return { ...foundKey(state, secret.keyRow), secretEndsAt: secret.expiresAt };
     },
     get: async (organizationId, id) => state.keys.get(organizationId, id)?.key ?? null,
-    async list({ organizationId: tenant, userId }, paging) {
-      const matches = ({ key }: KeyRow): boolean => userId === undefined || key.userId === userId;
+    async list({ organizationId: tenant, userId, label, live }, paging) {
+      const matches = ({ key }: KeyRow): boolean =>
+        (userId === undefined || key.userId === userId) &&
+        (label === undefined || key.label === label) &&
+        (live === undefined || keyIsLive(key, live.at) === live.is);
       const page = state.keys.page({ direction: "newest-first", tenant, matches }, paging);
       return mapPage(page, ({ key }) => key);
     },
-    async update({ organizationId, id, patch, leaf }) {
-      const row = state.keys.get(organizationId, id);
-      if (!row) return null;
-      row.key = { ...row.key, ...patch };
-      state.leaves.insert(leaf);
-      return row.key;
+    async change(selection, decide) {
+      const decided = selected(state, selection).map((row) => ({ row, change: decide(row.key) }));
+      return decided.flatMap(({ row, change }) => {
+        if (change === null) return [];
+        row.key = { ...row.key, ...change.patch };
+        state.leaves.insert(change.leaf);
+        return [row.key];
+      });
     },
-    async rotate({ organizationId, id, digest, prefix, oldSecretsEnd, leaf }) {
+    async rotate({ organizationId, id, at, digest, prefix, oldSecretsEnd, leaf }) {
       const row = state.keys.get(organizationId, id);
-      if (!row) return false;
+      if (!row || row.key.prefix === "") return null;
       refuseTakenDigest(state, digest, row);
-      if (state.secrets.has(nameOf(digest))) return true;
+      if (state.secrets.has(nameOf(digest))) return row.key;
+      if (!keyIsLive(row.key, at)) return null;
       for (const secret of row.secrets)
         secret.expiresAt = Math.min(secret.expiresAt ?? oldSecretsEnd, oldSecretsEnd);
       addSecret(state, row, digest);
       row.key = { ...row.key, prefix };
       state.leaves.insert(leaf);
-      return true;
+      return row.key;
     },
     async touch(uses) {
       for (const { organizationId, keyId, at } of uses) {
@@ -51,6 +69,37 @@ export function createKeyRepository(state: State): KeyRepository {
       }
     },
   };
+}
+
+function rowOf(key: ApiKey): KeyRow {
+  return { id: key.id, organizationId: key.organizationId, key, secrets: [] };
+}
+
+/** False, and nothing written, when the organization has such a key already. */
+function insert(state: State, row: KeyRow, { key, salt, leaf }: KeyEntry): boolean {
+  const name = key.prefix === "" ? nameWithoutSecret(key) : null;
+  if (name !== null && state.keysWithoutSecret.has(name)) return false;
+  if (!state.keys.insert(row)) return false;
+  if (name !== null) state.keysWithoutSecret.set(name, row);
+  if (!state.salts.has(key.organizationId))
+    state.salts.set(key.organizationId, Uint8Array.from(salt));
+  state.leaves.insert(leaf);
+  return true;
+}
+
+function nameWithoutSecret({ organizationId, userId, label }: ApiKey): string {
+  return JSON.stringify([organizationId, userId, label]);
+}
+
+function foundKey(state: State, { key }: KeyRow): FoundKey {
+  return { key, salt: Uint8Array.from(state.salts.get(key.organizationId) ?? []) };
+}
+
+function selected(state: State, selection: KeySelection): readonly KeyRow[] {
+  const { organizationId } = selection;
+  if ("id" in selection) return [state.keys.get(organizationId, selection.id) ?? []].flat();
+  const { userId } = selection;
+  return state.keys.newestFirst(organizationId).filter(({ key }) => key.userId === userId);
 }
 
 function nameOf(digest: Uint8Array): string {

@@ -100,6 +100,8 @@ export interface Lease {
 export interface State {
   readonly salts: Map<string, Uint8Array>;
   readonly keys: Table<KeyRow>;
+  /** Those without a secret, by organization, user and label. */
+  readonly keysWithoutSecret: Map<string, KeyRow>;
   /** By the digest of the secret, in hex. */
   readonly secrets: Map<string, SecretRow>;
   /** By organization and gateway. */
@@ -124,6 +126,7 @@ export function createState(): State {
   return {
     salts: new Map(),
     keys: createTable("keys", ({ key }) => key.createdAt),
+    keysWithoutSecret: new Map(),
     secrets: new Map(),
     connections: new Map(),
     sessions: createTable("sessions"),

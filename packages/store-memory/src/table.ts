@@ -16,6 +16,8 @@ export interface Table<Row extends TenantRow> {
   /** False, and nothing written, when the organization has the id already. */
   insert(row: Row): boolean;
   get(tenant: Tenant, id: string): Row | null;
+  /** Every row of an organization. */
+  newestFirst(organizationId: string): readonly Row[];
   /** Matching rows, oldest first or newest first. */
   page(query: TableQuery<Row>, paging: StorePaging): StorePage<Row>;
 }
@@ -48,6 +50,10 @@ export function createTable<Row extends TenantRow>(
 
   return {
     get,
+    newestFirst: (organizationId) =>
+      entries
+        .flatMap(({ row }) => (row.organizationId === organizationId ? [row] : []))
+        .toReversed(),
     insert(row) {
       if (get(row.organizationId, row.id)) return false;
       const entry = { time: timeOf(row), written: entries.length, row };

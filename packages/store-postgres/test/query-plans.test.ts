@@ -75,6 +75,12 @@ describe("pages of an organization are read by an index, in its order", () => {
 
   it.each([
     ["keys", lists.keys, conditions.ofKeys({ organizationId }), "api_keys_by_time"],
+    [
+      "keys of a user",
+      lists.keys,
+      conditions.ofKeys({ organizationId, userId: "u" }),
+      "api_keys_by_user",
+    ],
     ["Steps", lists.steps, conditions.ofSteps({ organizationId, from: 1, to: 2 }), "steps_by_time"],
     [
       "Steps of a Session",

@@ -31,7 +31,12 @@ export function createConditions(dialect: SqlDialect): Conditions {
     return [{ text, parameters: { [column]: dialect.list(values) } }];
   };
   return {
-    ofKeys: ({ organizationId, userId }) => [...tenant(organizationId), ...is("user_id", userId)],
+    ofKeys: ({ organizationId, userId, label, live }) => [
+      ...tenant(organizationId),
+      ...(userId === undefined ? [] : [numbered, ...is("user_id", userId)]),
+      ...is("label", label),
+      ...(live === undefined ? [] : [live.is ? liveAt(live.at) : endedAt(live.at)]),
+    ],
     ofSessions: (query) => [
       // With both, the index of a request's candidates serves as well.
       ...(query.keyId !== undefined && query.source !== undefined ? [] : [listed]),
@@ -86,7 +91,19 @@ function is(column: string, value: SqlValue | undefined): readonly Condition[] {
 
 /** As partial indexes say it: a parameter would not tell that they serve. */
 const listed: Condition = { text: "length >= 0", parameters: {} };
+const numbered: Condition = { text: "sequence >= 0", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };
+
+function liveAt(at: number): Condition {
+  return {
+    text: "(revoked_at IS NULL OR revoked_at > :at) AND (expires_at IS NULL OR expires_at > :at)",
+    parameters: { at },
+  };
+}
+
+function endedAt(at: number): Condition {
+  return { text: "(revoked_at <= :at OR expires_at <= :at)", parameters: { at } };
+}
 
 /** Whether only Steps of one outcome are asked for that few have, and that has a column of its own. */
 function isUnsuccessful({ outcome }: StepQuery): boolean {

@@ -15,7 +15,13 @@ export {
   withCorrections,
 } from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
-export { keyColumns, keyFromRow, keyToRow } from "./rows/key-row.ts";
+export {
+  foundKeyFromRow,
+  foundSecretFromRow,
+  keyColumns,
+  keyFromRow,
+  keyToRow,
+} from "./rows/key-row.ts";
 export { leafColumns, leafFromRow, leafToRow } from "./rows/leaf-row.ts";
 export { responseColumns, responseFromRow, responseToRow } from "./rows/response-row.ts";
 export { type RowReader, readRow } from "./rows/row-reader.ts";

@@ -2,7 +2,7 @@ import type { SqlDialect } from "./dialect.ts";
 
 /** What the second version adds to the first, one function for each thing it brings. */
 export function schemaVersion2(dialect: SqlDialect): readonly string[] {
-  return [...connections(dialect), ...corrections(dialect)];
+  return [...connections(dialect), ...corrections(dialect), ...keysOfUsers()];
 }
 
 /** Sealed credentials of customer-owned gateways, found and listed by their key alone. */
@@ -28,5 +28,16 @@ function corrections({ text, integer, keyedTable }: SqlDialect): readonly string
       usage ${text} NOT NULL, cost ${integer}, held_by ${integer}, usd_delta ${integer} NOT NULL,
       tokens_delta ${integer} NOT NULL, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, step_id, id))${keyedTable}`,
+  ];
+}
+
+/** One key without a secret for each user and label, and the keys of a user in the order of lists. */
+function keysOfUsers(): readonly string[] {
+  return [
+    `CREATE UNIQUE INDEX api_keys_without_secret ON api_keys (organization_id, user_id, label)
+      WHERE prefix = ''`,
+    // For lists, which say what is true of every row: PostgreSQL would take this for the look-up of a request's key, too.
+    `CREATE INDEX api_keys_by_user ON api_keys (organization_id, user_id, created_at, sequence)
+      WHERE sequence >= 0`,
   ];
 }

@@ -32,12 +32,22 @@ function pageOf(list: PagedList, where: readonly Condition[]): string {
 describe("a filtered page reads what it shows, by an index in its order", () => {
   const ofSteps = (query: Omit<Parameters<typeof conditions.ofSteps>[0], "organizationId">) =>
     pageOf(lists.steps, conditions.ofSteps({ organizationId, ...query }));
+  const ofKeys = (query: Omit<Parameters<typeof conditions.ofKeys>[0], "organizationId">) =>
+    pageOf(lists.keys, conditions.ofKeys({ organizationId, ...query }));
   const ofSessions = (query: { readonly keyId?: string }) =>
     pageOf(lists.sessions, conditions.ofSessions({ organizationId, ...query }));
   it.each([
     ["Steps of a key", ofSteps({ keyId: ["k"] }), "steps", "by_key", "key_id=?"],
     ["Steps of a model", ofSteps({ model: ["m"] }), "steps", "by_model", "model=?"],
     ["failed Steps", ofSteps({ outcome: ["failed"] }), "steps", "unsuccessful", "unsuccessful=?"],
+    ["keys of a user", ofKeys({ userId: "u" }), "api_keys", "by_user", "user_id=?"],
+    [
+      "live keys of a user",
+      ofKeys({ userId: "u", live: { at: 1, is: true } }),
+      "api_keys",
+      "by_user",
+      "user_id=?",
+    ],
     ["Sessions", ofSessions({}), "sessions", "by_time", ""],
     ["Sessions of a key", ofSessions({ keyId: "k" }), "sessions", "by_key", "key_id=?"],
   ])("%s", (_name, text, table, index, by) => {

@@ -5,7 +5,9 @@ import { budgetTests } from "./store-contract/budgets.ts";
 import { connectionTests } from "./store-contract/connections.ts";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
 import { correctionTests } from "./store-contract/corrections.ts";
+import { keyChangeTests } from "./store-contract/key-changes.ts";
 import { keyTests } from "./store-contract/keys.ts";
+import { keyWithoutSecretTests } from "./store-contract/keys-without-secret.ts";
 import { leaseTests } from "./store-contract/leases.ts";
 import { namedSessionTests } from "./store-contract/named-sessions.ts";
 import { pagingTests } from "./store-contract/paging.ts";
@@ -52,6 +54,8 @@ export function describeStoreContract(
     describe("Corrections", () => correctionTests(test));
     describe("Keys", () => keyTests(test));
     describe("Connections", () => connectionTests(test));
+    describe("Changes of keys", () => keyChangeTests(test));
+    describe("Keys without a secret", () => keyWithoutSecretTests(test));
     describe("Leases", () => leaseTests(test));
     describe("Queries", () => queryTests(test));
     describe("Pages", () => pagingTests(test));

@@ -44,22 +44,57 @@ export interface KeyChange
   extends KeyReference,
     Partial<Omit<KeyCreation, "organizationId" | "userId" | "actor">> {}
 
-/** API keys: the credentials of applications (section 5.1). */
+/** All keys of one user of an organization. */
+export interface KeysOfUser extends Acting {
+  readonly organizationId: string;
+  readonly userId: string;
+}
+
+/** Which keys to list; every given member must match. */
+export interface KeyFilter extends OrganizationScope {
+  readonly userId?: string;
+  readonly label?: string;
+  /** True for keys that work now, false for those that are revoked or expired. */
+  readonly live?: boolean;
+}
+
+/** A key and its new secret, which is shown this once and kept only as a digest. */
+export interface NewSecret {
+  readonly key: KeyRecord;
+  readonly secret: string;
+}
+
+/**
+ * API keys: the credentials of applications (section 5.1). Every change is on record, with its actor, in the transaction
+ * that makes it. Malformed arguments are a GatewayError `invalid_argument` that names them, and change nothing.
+ */
 export interface Keys {
   /** Makes a key. The secret is shown here, once, and kept only as a digest. */
-  create(creation: KeyCreation): Promise<{ readonly key: KeyRecord; readonly secret: string }>;
+  create(creation: KeyCreation): Promise<NewSecret>;
   /** @throws GatewayError `key_not_found` */
   get(reference: KeyReference): Promise<KeyRecord>;
   /** Newest first. */
-  list(filter: OrganizationScope & { readonly userId?: string }, paging?: Paging): List<KeyRecord>;
-  /** @throws GatewayError `key_not_found`, or `invalid_argument` for a default class below the floor. */
+  list(filter: KeyFilter, paging?: Paging): List<KeyRecord>;
+  /**
+   * Changes what is given, within 5 seconds in every process. `models` narrows what the policy permits and never
+   * widens it.
+   * @throws GatewayError `key_not_found`, `key_not_live` for a revoked key, or `invalid_argument`, as for a default class
+   * below the floor.
+   */
   update(change: KeyChange): Promise<KeyRecord>;
-  /** Gives the key a new secret; the old one works for `overlap` more (default 0). Ownership follows the key's id. */
-  rotate(
-    reference: KeyReference & { readonly overlap?: Duration },
-  ): Promise<{ readonly key: KeyRecord; readonly secret: string }>;
-  /** Holds for the next request in every process; a running stream finishes. */
+  /**
+   * Gives the key a new secret; the old one works for `overlap` more, at most 365 days (default 0). Ownership follows
+   * the key's id.
+   * @throws GatewayError `key_not_found`, or `key_not_live` for a key that is revoked or expired
+   */
+  rotate(reference: KeyReference & { readonly overlap?: Duration }): Promise<NewSecret>;
+  /** Holds for the next request in every process; a running stream finishes. @throws GatewayError `key_not_found` */
   revoke(reference: KeyReference): Promise<KeyRecord>;
+  /**
+   * Revokes every key of the user that is not revoked yet, expired ones too, so that no later expiry brings one back: all
+   * at once, or none. Gives those it revoked, newest first.
+   */
+  revoke(reference: KeysOfUser): Promise<readonly KeyRecord[]>;
 }
 
 export function toKeyRecord(key: ApiKey): KeyRecord {

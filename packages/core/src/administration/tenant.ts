@@ -1,5 +1,8 @@
 import type { Tenant } from "../contracts/repositories.ts";
+import { requireId } from "../domain/opaque-id.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+
+export { requireId };
 
 /** Given as `organizationId`, reads across all organizations: the one deliberate way to. */
 export const everyOrganization: unique symbol = Symbol.for("tollgate.everyOrganization");
@@ -15,25 +18,6 @@ export interface OrganizationScope {
  */
 export function tenantOf({ organizationId }: OrganizationScope): Tenant {
   return organizationId === everyOrganization ? null : requireId("organizationId", organizationId);
-}
-
-/** An opaque id of the host application: 1 to 255 characters of well-formed text without control characters. */
-export function requireId(name: string, id: unknown): string {
-  if (
-    typeof id === "string" &&
-    id !== "" &&
-    id.length <= 255 &&
-    id.isWellFormed() &&
-    !/\p{Cc}/u.test(id)
-  )
-    return id;
-  throw new GatewayError(
-    "invalid_argument",
-    `${name} must be 1 to 255 characters without control characters.`,
-    {
-      param: name,
-    },
-  );
 }
 
 export function toIso(at: number): string;

@@ -1,4 +1,3 @@
-import type { ApiKey } from "../domain/api-key.ts";
 import type { Budget, BudgetCounter } from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { SealedConnection } from "../domain/connection.ts";
@@ -22,69 +21,6 @@ export interface StorePaging {
 
 /** `null` reads across organizations; a foreign organization's rows are never returned. */
 export type Tenant = string | null;
-
-/** A key's secret digest, and until when it works: null for as long as the key. */
-export interface KeySecret {
-  readonly digest: Uint8Array;
-  readonly expiresAt: number | null;
-}
-
-/** API keys. Secrets come and go as SHA-256 digests of 32 bytes; the store never sees one. */
-export interface KeyRepository {
-  /** Writes a key, its secret if it has one, the leaf, and the organization's salt unless it has one. */
-  insert(entry: {
-    readonly key: ApiKey;
-    readonly digest: Uint8Array | null;
-    readonly salt: Uint8Array;
-    readonly leaf: EvidenceLeaf;
-  }): Promise<void>;
-  /** The key whose secret has this SHA-256 and has not run out at `at`, live or not, and its organization's salt. */
-  findByDigest(
-    digest: Uint8Array,
-    at: number,
-  ): Promise<{ readonly key: ApiKey; readonly salt: Uint8Array } | null>;
-  get(organizationId: Tenant, id: string): Promise<ApiKey | null>;
-  /** Newest first. */
-  list(query: KeyQuery, paging: StorePaging): Promise<StorePage<ApiKey>>;
-  /** Changes what is given; null when there is no such key. */
-  update(change: {
-    readonly organizationId: string;
-    readonly id: string;
-    readonly patch: KeyPatch;
-    readonly leaf: EvidenceLeaf;
-  }): Promise<ApiKey | null>;
-  /** Gives the key a new secret; the others end at `oldSecretsEnd` unless they end before. False: no such key. */
-  rotate(change: {
-    readonly organizationId: string;
-    readonly id: string;
-    readonly digest: Uint8Array;
-    readonly prefix: string;
-    readonly oldSecretsEnd: number;
-    readonly leaf: EvidenceLeaf;
-  }): Promise<boolean>;
-  /** Notes that keys were used; never moves a time back. */
-  touch(
-    uses: readonly {
-      readonly organizationId: string;
-      readonly keyId: string;
-      readonly at: number;
-    }[],
-  ): Promise<void>;
-}
-
-/** Which keys to list: those of an organization, or of one of its users. */
-export interface KeyQuery {
-  readonly organizationId: Tenant;
-  readonly userId?: string;
-}
-
-/** What may change about a key: its secret, its owner and its id never do. */
-export type KeyPatch = Partial<
-  Pick<
-    ApiKey,
-    "label" | "defaultDataClass" | "minimumDataClass" | "models" | "expiresAt" | "revokedAt"
-  >
->;
 
 /** Customer-owned connections, one for each organization and gateway. The store never sees a credential that is open. */
 export interface ConnectionRepository {

@@ -1,9 +1,9 @@
+import type { KeyRepository } from "./key-repository.ts";
 import type {
   BudgetRepository,
   ConnectionRepository,
   DecisionRepository,
   EvidenceRepository,
-  KeyRepository,
   ResponseRepository,
   SessionRepository,
   StepRepository,

@@ -12,8 +12,8 @@ export interface Caller extends Owner {
   readonly source: string;
   readonly defaultDataClass: string;
   readonly minimumDataClass: string;
-  /** Model patterns the key is limited to; null for no limit. */
-  readonly models: readonly string[] | null;
+  /** Lists of model patterns: of each, one must match. None for no limit. */
+  readonly allowlists: readonly (readonly string[])[];
   /** The organization's salt, under which its transcripts are hashed. */
   readonly salt: Uint8Array;
 }

@@ -76,7 +76,7 @@ function mayUse(line: Line, caller: Caller, id: string): boolean {
     estimatedCostNanoUsd: 0,
   };
   const verdict = decide(line.policy, facts, {
-    models: caller.models,
+    allowlists: caller.allowlists,
     dataClasses: line.dataClasses,
   });
   return verdict.effect === "permit";

@@ -1,64 +1,85 @@
-import type { KeyRepository } from "../contracts/repositories.ts";
+import type { FoundKey, FoundSecret, KeyRepository } from "../contracts/key-repository.ts";
 import { keyIsLive } from "../domain/api-key.ts";
 import type { Caller, Owner } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Clock } from "../kernel/clock.ts";
-import type { KeyCache, KnownKey } from "./key-cache.ts";
+import { callerOfHost, callerOfKey } from "./caller-of.ts";
+import type { KeyCache } from "./key-cache.ts";
+import type { NamedCaller } from "./named-caller.ts";
 import { isSecretForm, secretDigest } from "./secret.ts";
+
+/** Who a request says it is from: a bearer token, null where there is none, or a caller whom the host named. */
+export type Credential = { readonly token: string | null } | { readonly named: NamedCaller };
 
 export interface Authenticator {
   /**
-   * The caller behind a bearer token, from a read at most 5 seconds old. Opening a Step reads the key again.
+   * The caller behind a credential, from a read at most 5 seconds old. Opening a Step reads the key again.
    * @throws GatewayError `missing_api_key`, or `invalid_api_key` for every key that does not work, whatever the cause.
    */
-  authenticate(token: string | null): Promise<Caller>;
+  authenticate(credential: Credential): Promise<Caller>;
   /** The same from a fresh read, for requests that open no Step. */
-  authenticateFresh(token: string | null): Promise<Caller>;
+  authenticateFresh(credential: Credential): Promise<Caller>;
 }
 
-export function createAuthenticator(
-  keys: KeyRepository,
-  cache: KeyCache,
-  clock: Clock,
-  used: (owner: Owner) => void = () => {},
-): Authenticator {
-  async function read(digest: Buffer, digestHex: string): Promise<KnownKey | null> {
-    const known = await keys.findByDigest(digest, clock.now());
-    if (known) cache.set(digestHex, known);
-    else cache.drop(digestHex);
-    return known;
+interface Parts {
+  readonly keys: KeyRepository;
+  readonly cache: KeyCache;
+  readonly clock: Clock;
+  readonly dataClasses: readonly string[];
+  /** The key's record of a caller whom the host named, made where there is none. */
+  readonly ensure: (named: NamedCaller) => Promise<FoundKey>;
+  readonly used: (owner: Owner) => void;
+}
+
+export function createAuthenticator(parts: Parts): Authenticator {
+  const { keys, cache, clock } = parts;
+
+  async function find(
+    name: string,
+    isFresh: boolean,
+    read: () => Promise<FoundSecret | null>,
+  ): Promise<FoundSecret> {
+    const known = isFresh ? null : cache.get(name);
+    const found = known ?? (await read());
+    if (!found || !isLive(found, clock.now())) {
+      cache.drop(name);
+      throw invalidApiKey();
+    }
+    if (!known) cache.set(name, found);
+    return found;
   }
 
-  async function authenticate(token: string | null, fresh: boolean): Promise<Caller> {
+  async function ofToken(token: string | null, isFresh: boolean): Promise<Caller> {
     if (token === null) throw missing();
     if (!isSecretForm(token)) throw invalidApiKey();
     const digest = secretDigest(token);
-    const digestHex = digest.toString("hex");
-    const known = (fresh ? null : cache.get(digestHex)) ?? (await read(digest, digestHex));
-    if (!known || !keyIsLive(known.key, clock.now())) throw invalidApiKey();
-    const caller = callerOf(known);
-    used(caller);
+    const read = () => keys.findByDigest(digest, clock.now());
+    return callerOfKey(await find(digest.toString("hex"), isFresh, read));
+  }
+
+  async function ofHost(named: NamedCaller, isFresh: boolean): Promise<Caller> {
+    const { organizationId, userId, label } = named;
+    const name = JSON.stringify([organizationId, userId, label]);
+    const read = async () => ({ ...(await parts.ensure(named)), secretEndsAt: null });
+    return callerOfHost(await find(name, isFresh, read), named, parts.dataClasses);
+  }
+
+  async function authenticate(credential: Credential, isFresh: boolean): Promise<Caller> {
+    const caller = await ("token" in credential
+      ? ofToken(credential.token, isFresh)
+      : ofHost(credential.named, isFresh));
+    parts.used(caller);
     return caller;
   }
 
   return {
-    authenticate: (token) => authenticate(token, false),
-    authenticateFresh: (token) => authenticate(token, true),
+    authenticate: (credential) => authenticate(credential, false),
+    authenticateFresh: (credential) => authenticate(credential, true),
   };
 }
 
-function callerOf({ key, salt }: KnownKey): Caller {
-  return {
-    organizationId: key.organizationId,
-    userId: key.userId,
-    keyId: key.id,
-    keyLabel: key.label,
-    source: "api",
-    defaultDataClass: key.defaultDataClass,
-    minimumDataClass: key.minimumDataClass,
-    models: key.models,
-    salt,
-  };
+function isLive({ key, secretEndsAt }: FoundSecret, at: number): boolean {
+  return keyIsLive(key, at) && (secretEndsAt === null || at < secretEndsAt);
 }
 
 function missing(): GatewayError {

@@ -1,41 +1,38 @@
-import type { ApiKey } from "../domain/api-key.ts";
+import type { FoundSecret } from "../contracts/key-repository.ts";
 import type { Clock } from "../kernel/clock.ts";
 
-/** A key as it was read, and its organization's salt. */
-export interface KnownKey {
-  readonly key: ApiKey;
-  readonly salt: Uint8Array;
-}
-
-/** Keys read a moment ago, by the full digest of their secret. Opening a Step re-reads what matters of a key. */
+/**
+ * Keys read a moment ago, by the full digest of their secret, or by the caller the host names. Opening a Step re-reads
+ * what matters of a key.
+ */
 export interface KeyCache {
-  get(digestHex: string): KnownKey | null;
-  set(digestHex: string, known: KnownKey): void;
-  drop(digestHex: string): void;
+  get(name: string): FoundSecret | null;
+  set(name: string, known: FoundSecret): void;
+  drop(name: string): void;
 }
 
 const bound = 10_000;
 const lifetimeMs = 5_000;
 
 export function createKeyCache(clock: Clock): KeyCache {
-  const entries = new Map<string, { readonly known: KnownKey; readonly readAt: number }>();
+  const entries = new Map<string, { readonly known: FoundSecret; readonly readAt: number }>();
   return {
-    get(digestHex) {
-      const entry = entries.get(digestHex);
+    get(name) {
+      const entry = entries.get(name);
       if (!entry) return null;
       if (clock.monotonic() - entry.readAt < lifetimeMs) return entry.known;
-      entries.delete(digestHex);
+      entries.delete(name);
       return null;
     },
-    set(digestHex, known) {
+    set(name, known) {
       if (entries.size >= bound) {
         const oldest = entries.keys().next();
         if (!oldest.done) entries.delete(oldest.value);
       }
-      entries.set(digestHex, { known, readAt: clock.monotonic() });
+      entries.set(name, { known, readAt: clock.monotonic() });
     },
-    drop: (digestHex) => {
-      entries.delete(digestHex);
+    drop: (name) => {
+      entries.delete(name);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { KeyRepository } from "../contracts/repositories.ts";
+import type { KeyRepository } from "../contracts/key-repository.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Clock } from "../kernel/clock.ts";
 

@@ -50,7 +50,7 @@ export function decideOn(
   const cost = estimateCost(price, inputTokens, output);
   const facts = factsOf(call, { route, dataClass, input: inputTokens, output, cost });
   const verdict = decide(line.policy, facts, {
-    models: call.caller.models,
+    allowlists: call.caller.allowlists,
     dataClasses: line.dataClasses,
   });
   const decision: PolicyDecision = {

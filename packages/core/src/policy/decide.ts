@@ -18,11 +18,14 @@ export function decide(
   policy: Policy,
   facts: PolicyFacts,
   {
-    models,
+    allowlists,
     dataClasses,
-  }: { readonly models: readonly string[] | null; readonly dataClasses: readonly string[] },
+  }: {
+    readonly allowlists: readonly (readonly string[])[];
+    readonly dataClasses: readonly string[];
+  },
 ): Verdict {
-  if (!selectsModel(models, facts)) {
+  if (!allowlists.every((patterns) => selectsModel(patterns, facts))) {
     return { effect: "deny", rules: ["key-models"], reason: "The API key is not for this model." };
   }
   try {

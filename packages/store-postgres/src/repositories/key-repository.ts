@@ -1,7 +1,19 @@
-import { type ApiKey, GatewayError, type KeyRepository } from "@tollgate/core/store";
+import {
+  type ApiKey,
+  type FoundKey,
+  GatewayError,
+  type KeyChange,
+  type KeyEntry,
+  type KeyRepository,
+  type KeyRotation,
+  type KeySelection,
+  keyIsLive,
+} from "@tollgate/core/store";
 import {
   administration,
   type Conditions,
+  foundKeyFromRow,
+  foundSecretFromRow,
   keyColumns,
   keyFromRow,
   keyToRow,
@@ -19,19 +31,19 @@ import { readPage } from "./read-page.ts";
 export function createKeyRepository(database: Database, conditions: Conditions): KeyRepository {
   return {
     insert: (entry) => database.write((transaction) => insert(transaction, entry), anyway),
+    ensure: (entry) => ensure(database, entry),
     findByDigest: (digest, at) =>
       database.read(async (connection) => {
         const row = await connection.get(administration.keyByDigest, { digest, at });
-        return row === undefined
-          ? null
-          : { key: keyFromRow(row), salt: readRow(row).bytes("salt") };
+        return row === undefined ? null : foundSecretFromRow(row);
       }),
     get: (organizationId, id) =>
       database.read((connection) => readById(connection, keys, { organizationId, id }, keyFromRow)),
     list: (query, paging) =>
       readPage(database, lists.keys, conditions.ofKeys(query), paging, keyFromRow),
-    update: (change) => database.write((transaction) => update(transaction, change), anyway),
-    rotate: (change) => database.write((transaction) => rotate(transaction, change), anyway),
+    change: (selection, decide) =>
+      database.write((transaction) => change(transaction, selection, decide), anyway),
+    rotate: (rotation) => database.write((transaction) => rotate(transaction, rotation), anyway),
     touch: (uses) => database.write((transaction) => touch(transaction, uses), anyway),
   };
 }
@@ -51,51 +63,72 @@ async function insert(
   await transaction.run(opening.insertLeaf, leafToRow(leaf, await transaction.next()));
 }
 
-async function update(
+/** Almost always it is there, and a read is all. */
+async function ensure(database: Database, entry: KeyEntry): Promise<FoundKey> {
+  const known = await database.read((connection) => withoutSecret(connection, entry.key));
+  return (
+    known ??
+    database.write(async (transaction) => {
+      // Waits for another process that is just writing the same, and then finds what it wrote.
+      await insert(transaction, { ...entry, digest: null });
+      const found = await withoutSecret(transaction, entry.key);
+      if (!found) throw new GatewayError("invalid_argument", "The id for a new key is taken.");
+      return found;
+    }, anyway)
+  );
+}
+
+async function withoutSecret(
+  connection: Pick<Transaction, "get">,
+  key: ApiKey,
+): Promise<FoundKey | null> {
+  const row = await connection.get(administration.keyWithoutSecret, keyToRow(key, 0));
+  return row === undefined ? null : foundKeyFromRow(row);
+}
+
+async function change(
   transaction: Transaction,
-  { organizationId, id, patch, leaf }: Parameters<KeyRepository["update"]>[0],
-): Promise<ApiKey | null> {
-  const key = await lockKey(transaction, organizationId, id);
-  if (!key) return null;
-  const changed = { ...key, ...patch };
-  await transaction.run(administration.updateKey, keyToRow(changed, 0));
-  await transaction.run(opening.insertLeaf, leafToRow(leaf, await transaction.next()));
+  selection: KeySelection,
+  decide: (key: ApiKey) => KeyChange | null,
+): Promise<readonly ApiKey[]> {
+  const changed: ApiKey[] = [];
+  for (const key of await lock(transaction, selection)) {
+    const decided = decide(key);
+    if (decided === null) continue;
+    const next = { ...key, ...decided.patch };
+    await transaction.run(administration.updateKey, keyToRow(next, 0));
+    await transaction.run(opening.insertLeaf, leafToRow(decided.leaf, await transaction.next()));
+    changed.push(next);
+  }
   return changed;
 }
 
-async function rotate(
-  transaction: Transaction,
-  {
-    organizationId,
-    id,
-    digest,
-    prefix,
-    oldSecretsEnd,
-    leaf,
-  }: Parameters<KeyRepository["rotate"]>[0],
-): Promise<boolean> {
-  const key = await lockKey(transaction, organizationId, id);
-  if (!key) return false;
-  if ((await requireFree(transaction, digest, key)) === "given") return true;
+/** Keys as they stay until the transaction ends: what is changed about them is written back whole. */
+async function lock(transaction: Transaction, selection: KeySelection): Promise<readonly ApiKey[]> {
+  const { organizationId: organization_id } = selection;
+  const rows =
+    "id" in selection
+      ? await transaction.all(locking.key, { organization_id, id: selection.id })
+      : await transaction.all(locking.keysOfUser, { organization_id, user_id: selection.userId });
+  return rows.map(keyFromRow);
+}
+
+async function rotate(transaction: Transaction, rotation: KeyRotation): Promise<ApiKey | null> {
+  const { organizationId, id, at, digest, prefix, oldSecretsEnd, leaf } = rotation;
+  const [key] = await lock(transaction, { organizationId, id });
+  if (!key || key.prefix === "") return null;
+  if ((await requireFree(transaction, digest, key)) === "given") return key;
+  if (!keyIsLive(key, at)) return null;
   await transaction.run(administration.endSecrets, {
     organization_id: organizationId,
     id,
     at: oldSecretsEnd,
   });
   await insertSecret(transaction, digest, key);
-  await transaction.run(administration.updateKey, keyToRow({ ...key, prefix }, 0));
+  const rotated = { ...key, prefix };
+  await transaction.run(administration.updateKey, keyToRow(rotated, 0));
   await transaction.run(opening.insertLeaf, leafToRow(leaf, await transaction.next()));
-  return true;
-}
-
-/** A key as it stays until the transaction ends: what is changed about it is written back whole. */
-async function lockKey(
-  transaction: Transaction,
-  organizationId: string,
-  id: string,
-): Promise<ApiKey | null> {
-  const row = await transaction.get(locking.key, { organization_id: organizationId, id });
-  return row === undefined ? null : keyFromRow(row);
+  return rotated;
 }
 
 /** A secret belongs to one key; the same key may bring it again, so that a call can be repeated. */

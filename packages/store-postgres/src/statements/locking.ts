@@ -1,8 +1,8 @@
-import { keyColumns, responding } from "@tollgate/store-sql";
+import { administration, keyColumns, responding } from "@tollgate/store-sql";
 
 /**
  * Statements that lock what they read until the transaction ends, so that it is still so when the change is written.
- * One order everywhere: Step, Session, budget counters by (budget, subject, period), key or response alone.
+ * One order everywhere: Step, Session, budget counters by (budget, subject, period), keys by id or responses alone.
  */
 export const locking = {
   step: `SELECT outcome, user_id, key_id, holds, attempt, attempt_start, earlier_attempts,
@@ -10,6 +10,7 @@ export const locking = {
     FROM steps WHERE organization_id = :organization_id AND id = :id FOR UPDATE`,
   key: `SELECT ${keyColumns.join(", ")} FROM api_keys
     WHERE organization_id = :organization_id AND id = :id FOR UPDATE`,
+  keysOfUser: `${administration.keysOfUser} FOR UPDATE`,
   removable: `${responding.removable} FOR UPDATE`,
   link: `${responding.link} FOR UPDATE`,
   /** A turn to remove responses of one organization. */

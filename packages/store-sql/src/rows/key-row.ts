@@ -1,4 +1,4 @@
-import type { ApiKey } from "@tollgate/core/store";
+import type { ApiKey, FoundKey, FoundSecret } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -55,4 +55,14 @@ export function keyFromRow(row: unknown): ApiKey {
     revokedAt: read.integerOrNull("revoked_at"),
     lastUsedAt: read.integerOrNull("last_used_at"),
   };
+}
+
+/** The API key a row holds, with its organization's salt. */
+export function foundKeyFromRow(row: unknown): FoundKey {
+  return { key: keyFromRow(row), salt: readRow(row).bytes("salt") };
+}
+
+/** The same, for a key that was found by a secret. */
+export function foundSecretFromRow(row: unknown): FoundSecret {
+  return { ...foundKeyFromRow(row), secretEndsAt: readRow(row).integerOrNull("secret_ends_at") };
 }

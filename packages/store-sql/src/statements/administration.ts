@@ -2,6 +2,8 @@ import { budgetColumns } from "../rows/budget-row.ts";
 import { keyColumns } from "../rows/key-row.ts";
 import { insertInto } from "../statement.ts";
 
+const keysOwn = keyColumns.map((column) => `k.${column}`).join(", ");
+
 /** Keys, secrets, budgets and the store's own counters. */
 export const administration = {
   readState: "SELECT sequence, budgets_version FROM store_state WHERE id = 1",
@@ -21,7 +23,14 @@ export const administration = {
   endSecrets: `UPDATE key_secrets SET expires_at = :at
     WHERE organization_id = :organization_id AND key_id = :id
       AND (expires_at IS NULL OR expires_at > :at)`,
-  keyByDigest: `SELECT ${keyColumns.map((column) => `k.${column}`).join(", ")}, o.salt
+  keysOfUser: `SELECT ${keyColumns.join(", ")} FROM api_keys
+    WHERE organization_id = :organization_id AND user_id = :user_id AND sequence >= 0
+    ORDER BY created_at DESC, sequence DESC`,
+  keyWithoutSecret: `SELECT ${keysOwn}, o.salt
+    FROM api_keys k JOIN organizations o ON o.id = k.organization_id
+    WHERE k.organization_id = :organization_id AND k.user_id = :user_id AND k.label = :label
+      AND k.prefix = ''`,
+  keyByDigest: `SELECT ${keysOwn}, o.salt, d.expires_at AS secret_ends_at
     FROM key_secrets d JOIN api_keys k
       ON k.organization_id = d.organization_id AND k.id = d.key_id
     JOIN organizations o ON o.id = d.organization_id

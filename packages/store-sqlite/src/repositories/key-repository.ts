@@ -1,7 +1,19 @@
-import { type ApiKey, GatewayError, type KeyRepository } from "@tollgate/core/store";
+import {
+  type ApiKey,
+  type FoundKey,
+  GatewayError,
+  type KeyChange,
+  type KeyEntry,
+  type KeyRepository,
+  type KeyRotation,
+  type KeySelection,
+  keyIsLive,
+} from "@tollgate/core/store";
 import {
   administration,
   type Conditions,
+  foundKeyFromRow,
+  foundSecretFromRow,
   keyColumns,
   keyFromRow,
   keyToRow,
@@ -18,19 +30,19 @@ import { readPage } from "./read-page.ts";
 export function createKeyRepository(database: Database, conditions: Conditions): KeyRepository {
   return {
     insert: (entry) => database.write((transaction) => insert(transaction, entry)),
+    ensure: (entry) => ensure(database, entry),
     findByDigest: (digest, at) =>
       database.read((connection) => {
         const row = connection.get(administration.keyByDigest, { digest, at });
-        return row === undefined
-          ? null
-          : { key: keyFromRow(row), salt: readRow(row).bytes("salt") };
+        return row === undefined ? null : foundSecretFromRow(row);
       }),
     get: (organizationId, id) =>
       database.read((connection) => readById(connection, keys, { organizationId, id }, keyFromRow)),
     list: (query, paging) =>
       readPage(database, lists.keys, conditions.ofKeys(query), paging, keyFromRow),
-    update: (change) => database.write((transaction) => update(transaction, change)),
-    rotate: (change) => database.write((transaction) => rotate(transaction, change)),
+    change: (selection, decide) =>
+      database.write((transaction) => change(transaction, selection, decide)),
+    rotate: (rotation) => database.write((transaction) => rotate(transaction, rotation)),
     touch: (uses) =>
       database.write((transaction) => {
         for (const { organizationId, keyId, at } of uses)
@@ -57,41 +69,62 @@ function insert(
   transaction.run(opening.insertLeaf, leafToRow(leaf, transaction.next()));
 }
 
-function update(
-  transaction: Transaction,
-  { organizationId, id, patch, leaf }: Parameters<KeyRepository["update"]>[0],
-): ApiKey | null {
-  const key = readById(transaction, keys, { organizationId, id }, keyFromRow);
-  if (!key) return null;
-  const changed = { ...key, ...patch };
-  transaction.run(administration.updateKey, keyToRow(changed, 0));
-  transaction.run(opening.insertLeaf, leafToRow(leaf, transaction.next()));
-  return changed;
+/** Almost always it is there, and a read is all. */
+async function ensure(database: Database, entry: KeyEntry): Promise<FoundKey> {
+  const known = await database.read((connection) => withoutSecret(connection, entry.key));
+  return (
+    known ??
+    database.write((transaction) => {
+      insert(transaction, { ...entry, digest: null });
+      const found = withoutSecret(transaction, entry.key);
+      if (!found) throw new GatewayError("invalid_argument", "The id for a new key is taken.");
+      return found;
+    })
+  );
 }
 
-function rotate(
+function withoutSecret(connection: Pick<Transaction, "get">, key: ApiKey): FoundKey | null {
+  const row = connection.get(administration.keyWithoutSecret, keyToRow(key, 0));
+  return row === undefined ? null : foundKeyFromRow(row);
+}
+
+function change(
   transaction: Transaction,
-  {
-    organizationId,
-    id,
-    digest,
-    prefix,
-    oldSecretsEnd,
-    leaf,
-  }: Parameters<KeyRepository["rotate"]>[0],
-): boolean {
+  selection: KeySelection,
+  decide: (key: ApiKey) => KeyChange | null,
+): readonly ApiKey[] {
+  return selected(transaction, selection).flatMap((key) => {
+    const decided = decide(key);
+    if (decided === null) return [];
+    const changed = { ...key, ...decided.patch };
+    transaction.run(administration.updateKey, keyToRow(changed, 0));
+    transaction.run(opening.insertLeaf, leafToRow(decided.leaf, transaction.next()));
+    return [changed];
+  });
+}
+
+function selected(transaction: Transaction, selection: KeySelection): readonly ApiKey[] {
+  if ("id" in selection) return [readById(transaction, keys, selection, keyFromRow) ?? []].flat();
+  const { organizationId: organization_id, userId: user_id } = selection;
+  return transaction.all(administration.keysOfUser, { organization_id, user_id }).map(keyFromRow);
+}
+
+function rotate(transaction: Transaction, rotation: KeyRotation): ApiKey | null {
+  const { organizationId, id, at, digest, prefix, oldSecretsEnd, leaf } = rotation;
   const key = readById(transaction, keys, { organizationId, id }, keyFromRow);
-  if (!key) return false;
-  if (requireFree(transaction, digest, key) === "given") return true;
+  if (!key || key.prefix === "") return null;
+  if (requireFree(transaction, digest, key) === "given") return key;
+  if (!keyIsLive(key, at)) return null;
   transaction.run(administration.endSecrets, {
     organization_id: organizationId,
     id,
     at: oldSecretsEnd,
   });
   insertSecret(transaction, digest, key);
-  transaction.run(administration.updateKey, keyToRow({ ...key, prefix }, 0));
+  const rotated = { ...key, prefix };
+  transaction.run(administration.updateKey, keyToRow(rotated, 0));
   transaction.run(opening.insertLeaf, leafToRow(leaf, transaction.next()));
-  return true;
+  return rotated;
 }
 
 /** A secret belongs to one key; the same key may bring it again, so that a call can be repeated. */

@@ -1,11 +1,13 @@
+import type { EvidenceLeaf, KeyRotation, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { hex, sha256 } from "./chain.ts";
 import type { ContractTest } from "./contract-test.ts";
+import type { Intents } from "./intents.ts";
 
 const organizationId = "acme";
 const digest = sha256("secret");
 
-/** API keys: found by digest, changed, rotated with an overlap, and touched. */
+/** API keys: found by digest, rotated with an overlap, and touched. */
 export function keyTests(test: ContractTest): void {
   test("a key reads back whole, with and without limits", async ({ store, intents }) => {
     const limited = intents.as({ keyId: "key-2" }).key({
@@ -49,33 +51,7 @@ export function keyTests(test: ContractTest): void {
     await Promise.all([store.keys.insert(entry), store.keys.insert(entry)]);
     const page = await store.keys.list({ organizationId }, { cursor: null, limit: 9 });
     expect(page.data.map(({ id }) => id)).toEqual(["key-2", "key-1"]);
-    const leaves = await store.evidence.list({ organizationId }, { cursor: null, limit: 9 });
-    expect(leaves.data).toHaveLength(2);
-  });
-
-  test("an update changes what is given and nothing else", async ({ store, intents }) => {
-    const before = await store.keys.get(organizationId, "key-1");
-    const patch = {
-      label: "renamed \u{1f511}",
-      defaultDataClass: "D2_CONFIDENTIAL",
-      minimumDataClass: "D1_INTERNAL",
-      models: ["sim/*/*"],
-      expiresAt: intents.now(),
-      revokedAt: intents.now(),
-    };
-    const change = { organizationId, id: "key-1", leaf: intents.leaf("key.updated") };
-    const changed = await store.keys.update({ ...change, patch });
-    expect(changed).toEqual({ ...before, ...patch });
-    const cleared = { models: null, expiresAt: null, revokedAt: null };
-    const leaf = intents.leaf("key.updated");
-    await store.keys.update({ ...change, patch: cleared, leaf });
-    expect(await store.keys.get(organizationId, "key-1")).toEqual({
-      ...before,
-      ...patch,
-      ...cleared,
-    });
-    const leaves = await store.evidence.list({ organizationId }, { cursor: null, limit: 9 });
-    expect(leaves.data.slice(1).map(({ id }) => id)).toEqual([change.leaf.id, leaf.id]);
+    expect(await leavesOf(store)).toHaveLength(2);
   });
 
   test("a rotated key's old secrets end after the overlap, and no later than they would have", async ({
@@ -84,27 +60,40 @@ export function keyTests(test: ContractTest): void {
   }) => {
     const secrets = [digest, sha256("second"), sha256("third")] as const;
     await store.keys.insert(intents.as({ keyId: "key-2" }).key({}, secrets[0]));
-    const rotate = (next: Uint8Array, oldSecretsEnd: number): Promise<boolean> =>
-      store.keys.rotate({
-        organizationId,
-        id: "key-2",
-        digest: next,
-        prefix: "tg_next",
-        oldSecretsEnd,
-        leaf: intents.leaf("key.rotated"),
-      });
+    const rotate = async (next: Uint8Array, oldSecretsEnd: number) =>
+      (await store.keys.rotate({ ...rotation(intents), digest: next, oldSecretsEnd }))?.prefix;
     const working = async (at: number): Promise<readonly boolean[]> => {
       const found = secrets.map((secret) => store.keys.findByDigest(secret, at));
       return (await Promise.all(found)).map((entry) => entry?.key.id === "key-2");
     };
-    expect(await rotate(secrets[1], 5_000)).toBe(true);
+    expect(await rotate(secrets[1], 5_000)).toBe("tg_next");
     expect(await working(4_999)).toEqual([true, true, false]);
     expect(await working(5_000)).toEqual([false, true, false]);
-    expect(await rotate(secrets[2], 9_000)).toBe(true);
-    expect(await rotate(secrets[2], 9_000)).toBe(true);
+    expect((await store.keys.findByDigest(secrets[0], 0))?.secretEndsAt).toBe(5_000);
+    expect(await rotate(secrets[2], 9_000)).toBe("tg_next");
+    expect(await rotate(secrets[2], 9_000)).toBe("tg_next");
     expect(await working(5_000)).toEqual([false, true, true]);
     expect(await working(9_000)).toEqual([false, false, true]);
+    expect((await store.keys.findByDigest(secrets[0], 0))?.secretEndsAt).toBe(5_000);
+    expect((await store.keys.findByDigest(secrets[2], 0))?.secretEndsAt).toBeNull();
     expect((await store.keys.get(organizationId, "key-2"))?.prefix).toBe("tg_next");
+  });
+
+  test("a key that is revoked, expired or without a secret gets no new secret", async ({
+    store,
+    intents,
+  }) => {
+    const at = intents.now();
+    const kinds = [{ revokedAt: at }, { expiresAt: at }, { prefix: "" }];
+    for (const [place, kind] of kinds.entries()) {
+      const keyId = `dead-${place}`;
+      const entry = intents.as({ keyId }).key(kind, kind.prefix === "" ? null : sha256(keyId));
+      await store.keys.insert(entry);
+      expect(await store.keys.rotate({ ...rotation(intents), id: keyId, at })).toBeNull();
+      expect(await store.keys.get(organizationId, keyId)).toEqual(entry.key);
+    }
+    expect(await store.keys.findByDigest(digest, 0)).toBeNull();
+    expect(await leavesOf(store)).toHaveLength(1 + kinds.length);
   });
 
   test("a key that does not exist, or is another organization's, is not changed", async ({
@@ -117,16 +106,14 @@ export function keyTests(test: ContractTest): void {
       { organizationId: "globex", id: "key-1" },
     ];
     for (const place of foreign) {
-      const leaf = intents.leaf("key.updated");
-      expect(await store.keys.update({ ...place, patch: { label: "x" }, leaf })).toBeNull();
-      const secret = { digest, prefix: "tg_x", oldSecretsEnd: 0, leaf };
-      expect(await store.keys.rotate({ ...place, ...secret })).toBe(false);
+      const change = { patch: { label: "x" }, leaf: intents.leaf("key.updated") };
+      expect(await store.keys.change(place, () => change)).toEqual([]);
+      expect(await store.keys.rotate({ ...rotation(intents), ...place })).toBeNull();
       await store.keys.touch([{ organizationId: place.organizationId, keyId: place.id, at: 9 }]);
     }
     expect(await store.keys.get(organizationId, "key-1")).toEqual(before);
     expect(await store.keys.findByDigest(digest, 0)).toBeNull();
-    const leaves = await store.evidence.list({ organizationId }, { cursor: null, limit: 9 });
-    expect(leaves.data).toHaveLength(1);
+    expect(await leavesOf(store)).toHaveLength(1);
   });
 
   test("a key's last use never moves back", async ({ store }) => {
@@ -140,4 +127,15 @@ export function keyTests(test: ContractTest): void {
     await touch(1_000);
     expect(await lastUse()).toBe(7_000);
   });
+}
+
+/** The next secret of `key-2`, at once and with no overlap. */
+function rotation(intents: Intents): KeyRotation {
+  const leaf = intents.leaf("key.rotated");
+  const times = { at: 0, oldSecretsEnd: 0 };
+  return { organizationId, id: "key-2", digest, prefix: "tg_next", leaf, ...times };
+}
+
+async function leavesOf(store: Store): Promise<readonly EvidenceLeaf[]> {
+  return (await store.evidence.list({ organizationId }, { cursor: null, limit: 99 })).data;
 }

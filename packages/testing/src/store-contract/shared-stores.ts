@@ -5,6 +5,7 @@ import { assistant, contentOf, hex, sha256, user } from "./chain.ts";
 import { opened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 import { createIntents } from "./intents.ts";
+import { sharedKeyWithoutSecretTests } from "./keys-without-secret.ts";
 import { type SharedTest, sharedResponseTests } from "./shared-responses.ts";
 
 /** A store whose data can be opened again, beside it or after it was closed. */
@@ -18,6 +19,7 @@ export interface OpenedSharedStore {
 export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
   const test = createSharedTest(open);
   sharedResponseTests(test);
+  sharedKeyWithoutSecretTests(test);
 
   test("what was written is there after the store was closed and opened again", async (subject) => {
     const { store, intents } = subject;
@@ -95,8 +97,8 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     const stale = intents.step([user("a")]);
     expect(await other.openStep(stale)).toMatchObject({ refusal: { code: "budgets_changed" } });
     const budgetsVersion = await other.budgets.version();
-    const change = { organizationId: "acme", id: "key-1", leaf: intents.leaf("key.revoked") };
-    await store.keys.update({ ...change, patch: { revokedAt: 1 } });
+    const change = { patch: { revokedAt: 1 }, leaf: intents.leaf("key.revoked") };
+    await store.keys.change({ organizationId: "acme", id: "key-1" }, () => change);
     const revoked = intents.step([user("a")], { budgetsVersion });
     expect(await other.openStep(revoked)).toMatchObject({ refusal: { code: "invalid_api_key" } });
   });

@@ -1,4 +1,4 @@
-import { commitContent, leafHash } from "@tollgate/core/store";
+import { commitContent, type KeyPatch, leafHash } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, chainOf, contentOf, hex, user } from "./chain.ts";
 import { type ContractTest, opened } from "./contract-test.ts";
@@ -183,11 +183,15 @@ export function stepTests(test: ContractTest): void {
     for (const owner of [{ keyId: "unknown" }, { userId: "other" }, { organizationId: "other" }])
       expect(await store.openStep(intents.as(owner).step([user("x")]))).toEqual(refusal);
     const at = intents.now();
-    const change = { organizationId, id: "key-1", leaf: intents.leaf("key.revoked") };
-    await store.keys.update({ ...change, patch: { revokedAt: at } });
+    const change = (patch: KeyPatch) =>
+      store.keys.change({ organizationId, id: "key-1" }, () => ({
+        patch,
+        leaf: intents.leaf("key.revoked"),
+      }));
+    await change({ revokedAt: at });
     await opened(store.openStep(intents.step([user("before")], { at: at - 1 })));
     expect(await store.openStep(intents.step([user("at")], { at }))).toEqual(refusal);
-    await store.keys.update({ ...change, patch: { revokedAt: null, expiresAt: at } });
+    await change({ revokedAt: null, expiresAt: at });
     expect(await store.openStep(intents.step([user("expired")], { at }))).toEqual(refusal);
     expect((await store.steps.list({ organizationId }, wholePage)).data).toHaveLength(1);
   });

@@ -1,0 +1,27 @@
+import type { KeyPatch } from "../contracts/key-repository.ts";
+import type { ApiKey } from "../domain/api-key.ts";
+import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
+import { requireId } from "../domain/opaque-id.ts";
+import { createLeaf } from "../evidence/leaves.ts";
+import { sha256Hex } from "../kernel/digest.ts";
+import type { Line } from "../pipeline/line.ts";
+import type { Acting } from "./key-records.ts";
+
+/** The leaf of a change of a key. A label is free text: only its digest is evidence. */
+export function keyLeaf(
+  { ids, clock }: Pick<Line, "ids" | "clock">,
+  kind: LeafKind,
+  { organizationId, id }: Pick<ApiKey, "organizationId" | "id">,
+  { actor, label, models, ...facts }: KeyPatch & Acting,
+): EvidenceLeaf {
+  return createLeaf(
+    { id: ids.uuid(), organizationId, kind, at: clock.now() },
+    {
+      actor: actor === undefined ? null : requireId("actor", actor),
+      key: id,
+      ...facts,
+      ...(models === undefined ? {} : { models: models && [...models] }),
+      ...(label === undefined ? {} : { labelSha256: sha256Hex(label) }),
+    },
+  );
+}

@@ -1,0 +1,56 @@
+import type { KeyEntry } from "../contracts/key-repository.ts";
+import type { ApiKey } from "../domain/api-key.ts";
+import { requireId } from "../domain/opaque-id.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import { higher, requireClass, requireClasses, requireModels } from "../identity/key-arguments.ts";
+import type { Line } from "../pipeline/line.ts";
+import { keyLeaf } from "./key-leaf.ts";
+import type { KeyCreation } from "./key-records.ts";
+import { fromIso } from "./tenant.ts";
+
+/** A key as a creation asks for it; `prefix` is empty for one without a secret. */
+export function newKey(line: Line, creation: KeyCreation, prefix: string): KeyEntry {
+  const { ids, clock } = line;
+  const { actor } = creation;
+  const key: ApiKey = {
+    id: ids.uuid(),
+    organizationId: requireId("organizationId", creation.organizationId),
+    userId: requireId("userId", creation.userId),
+    label: requireId("label", creation.label),
+    prefix,
+    ...classesOf(line.dataClasses, creation),
+    models: requireModels(creation.models ?? null),
+    createdAt: clock.now(),
+    expiresAt: expiryOf(line, creation.expiresAt ?? null),
+    revokedAt: null,
+    lastUsedAt: null,
+  };
+  const { label, defaultDataClass, minimumDataClass, models, expiresAt } = key;
+  const facts = { label, defaultDataClass, minimumDataClass, models, expiresAt };
+  const acting = actor === undefined ? {} : { actor };
+  return {
+    key,
+    salt: ids.bytes(32),
+    leaf: keyLeaf(line, "key.created", key, { ...facts, ...acting }),
+  };
+}
+
+/** When a key stops working, which is in the future; null for never. */
+export function expiryOf({ clock }: Line, written: string | null): number | null {
+  const expiresAt = written === null ? null : fromIso("expiresAt", written);
+  if (expiresAt === null || expiresAt > clock.now()) return expiresAt;
+  throw new GatewayError("invalid_argument", "expiresAt must be in the future.", {
+    param: "expiresAt",
+  });
+}
+
+function classesOf(dataClasses: readonly string[], creation: KeyCreation) {
+  const minimumDataClass = requireClass(
+    dataClasses,
+    "minimumDataClass",
+    creation.minimumDataClass ?? dataClasses[0],
+  );
+  const usual = higher(dataClasses, dataClasses[1] ?? minimumDataClass, minimumDataClass);
+  const defaultDataClass = creation.defaultDataClass ?? usual;
+  return requireClasses(dataClasses, { defaultDataClass, minimumDataClass });
+}

@@ -1,0 +1,42 @@
+import type { FoundKey } from "../contracts/key-repository.ts";
+import type { Caller } from "../domain/caller.ts";
+import { higher } from "./key-arguments.ts";
+import type { NamedCaller } from "./named-caller.ts";
+
+/** The caller behind an API key. */
+export function callerOfKey({ key, salt }: FoundKey): Caller {
+  return {
+    organizationId: key.organizationId,
+    userId: key.userId,
+    keyId: key.id,
+    keyLabel: key.label,
+    source: "api",
+    defaultDataClass: key.defaultDataClass,
+    minimumDataClass: key.minimumDataClass,
+    allowlists: key.models === null ? [] : [key.models],
+    salt,
+  };
+}
+
+/** The caller whom the host named, on the key's record kept for it: what either of them demands holds. */
+export function callerOfHost(
+  found: FoundKey,
+  named: NamedCaller,
+  dataClasses: readonly string[],
+): Caller {
+  const caller = callerOfKey(found);
+  const { minimumDataClass: floor, models } = named;
+  const minimumDataClass = higher(
+    dataClasses,
+    caller.minimumDataClass,
+    floor ?? caller.minimumDataClass,
+  );
+  const usual = named.defaultDataClass ?? caller.defaultDataClass;
+  return {
+    ...caller,
+    source: named.source,
+    defaultDataClass: higher(dataClasses, usual, minimumDataClass),
+    minimumDataClass,
+    allowlists: models === null ? caller.allowlists : [...caller.allowlists, models],
+  };
+}

@@ -1,0 +1,229 @@
+import {
+  everyOrganization,
+  type KeyCreation,
+  type KeyRecord,
+  type Keys,
+  type OrganizationScope,
+} from "@tollgate/core";
+import { definePolicy, permit } from "@tollgate/core/policy";
+import type { EvidenceLeaf, Store } from "@tollgate/core/store";
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { stores } from "./stores.ts";
+
+const organizationId = "organization-1";
+
+async function leavesOf(store: Store): Promise<readonly EvidenceLeaf[]> {
+  return (await store.evidence.list({ organizationId }, { cursor: null, limit: 1_000 })).data;
+}
+
+const statusOf = async (answer: Promise<Response>): Promise<number> => (await answer).status;
+
+describe.each(stores)("the life of an API key, with %s", (_name, open) => {
+  it("is on record with who did it, in the order it happened", async () => {
+    const { gateway, store, key } = await createTestGateway({ store: open() });
+    const one = { organizationId, id: key.id, actor: "ops" };
+    await gateway.keys.update({ ...one, label: "renamed", minimumDataClass: "D1_INTERNAL" });
+    const { key: rotated } = await gateway.keys.rotate(one);
+    expect(rotated.prefix).not.toBe(key.prefix);
+    expect(rotated.label).toBe("renamed");
+    await gateway.keys.revoke(one);
+    const leaves = (await leavesOf(store)).map(({ kind, meta }) => [kind, JSON.parse(meta).actor]);
+    expect(leaves).toEqual([
+      ["key.created", null],
+      ["key.updated", "ops"],
+      ["key.rotated", "ops"],
+      ["key.revoked", "ops"],
+    ]);
+  });
+
+  it("ends for all keys of a user at once, and for nobody else's", async () => {
+    const { gateway, store, clock, chat, createKey } = await createTestGateway({ store: open() });
+    const second = await createKey();
+    const earlier = await createKey();
+    await gateway.keys.revoke({ organizationId, id: earlier.key.id });
+    const expired = await createKey({ expiresAt: "2026-01-01T00:01:00Z" });
+    const others = [
+      await createKey({ userId: "user-2" }),
+      await createKey({ organizationId: "organization-2" }),
+    ];
+    await clock.advance("5m");
+    const user = { organizationId, userId: "user-1", actor: "ops" };
+    const revoked = await gateway.keys.revoke(user);
+    const revokedAt = "2026-01-01T00:05:00.000Z";
+    expect(revoked).toMatchObject([
+      { id: expired.key.id, revokedAt },
+      { id: second.key.id, revokedAt },
+      { label: "test key", revokedAt },
+    ]);
+    for (const ask of [chat, second.chat, earlier.chat, expired.chat])
+      expect(await statusOf(gateway.fetch(ask()))).toBe(401);
+    for (const { chat: ask } of others) expect(await statusOf(gateway.fetch(ask()))).toBe(200);
+    const leaves = (await leavesOf(store)).filter(({ kind }) => kind === "key.revoked");
+    expect(leaves).toHaveLength(4);
+    expect(await gateway.keys.revoke(user)).toEqual([]);
+    const before = await gateway.keys.get({ organizationId, id: earlier.key.id });
+    expect(before.revokedAt).toBe("2026-01-01T00:00:00.000Z");
+  });
+
+  it("is listed by user, by label and by whether it works", async () => {
+    const { gateway, clock, createKey } = await createTestGateway({ store: open() });
+    await createKey({ label: "short", expiresAt: "2026-01-01T00:01:00Z" });
+    await createKey({ label: "other", userId: "user-2" });
+    const labels = async (filter: Omit<Parameters<Keys["list"]>[0], "organizationId">) =>
+      (await gateway.keys.list({ organizationId, ...filter })).data.map(({ label }) => label);
+    await clock.advance("59s");
+    expect(await labels({ live: true })).toEqual(["other", "short", "test key"]);
+    await clock.advance("1s");
+    expect(await labels({ live: true })).toEqual(["other", "test key"]);
+    expect(await labels({ live: false })).toEqual(["short"]);
+    expect(await labels({ userId: "user-1", live: true })).toEqual(["test key"]);
+    expect(await labels({ label: "other" })).toEqual(["other"]);
+  });
+
+  it("keeps each of two changes that come at once", async () => {
+    const { gateway, key } = await createTestGateway({ store: open() });
+    const one = { organizationId, id: key.id };
+    await Promise.all([
+      gateway.keys.update({ ...one, minimumDataClass: "D1_INTERNAL" }),
+      gateway.keys.update({ ...one, defaultDataClass: "D2_CONFIDENTIAL" }),
+      gateway.keys.update({ ...one, label: "renamed" }),
+    ]);
+    expect(await gateway.keys.get(one)).toMatchObject({
+      label: "renamed",
+      minimumDataClass: "D1_INTERNAL",
+      defaultDataClass: "D2_CONFIDENTIAL",
+    });
+  });
+
+  it("refuses what it does not understand, by name, and nothing is half done", async () => {
+    const { gateway, store, key } = await createTestGateway({ store: open() });
+    const all: OrganizationScope = { organizationId: everyOrganization };
+    const before = [await gateway.keys.list(all), await leavesOf(store)];
+    const { keys } = gateway;
+    const one = { organizationId, id: key.id };
+    const creation = { organizationId, userId: "user-1", label: "x" };
+    for (const [param, wrong] of wrongCreations) {
+      const creating = keys.create({ ...creation, ...wrong });
+      await expect(creating, `create ${param}`).rejects.toMatchObject(invalid(param));
+      if (param === "organizationId" || param === "userId") continue;
+      const updating = keys.update({ ...one, ...wrong });
+      await expect(updating, `update ${param}`).rejects.toMatchObject(invalid(param));
+    }
+    for (const overlap of ["1y", "-1s", "", -1, 0.5, Number.NaN, "366d", {}, true])
+      await expect(keys.rotate({ ...one, overlap: overlap as "1s" })).rejects.toMatchObject(
+        invalid("overlap"),
+      );
+    for (const call of [keys.get, keys.update, keys.rotate, keys.revoke]) {
+      const foreign = { organizationId: "organization-2", id: key.id };
+      for (const reference of [{ organizationId, id: "unknown" }, foreign])
+        await expect(call(reference)).rejects.toMatchObject({ code: "key_not_found" });
+      await expect(call({ organizationId, id: "" })).rejects.toMatchObject(invalid("id"));
+      await expect(call({ organizationId } as typeof one)).rejects.toMatchObject(invalid("id"));
+      const nobodys = { id: key.id } as typeof one;
+      await expect(call(nobodys)).rejects.toMatchObject(invalid("organizationId"));
+    }
+    const user = { userId: "user-1" };
+    const everyone = { ...user, organizationId: everyOrganization as unknown as string };
+    await expect(keys.revoke(everyone)).rejects.toMatchObject(invalid("organizationId"));
+    await expect(keys.revoke({ ...one, ...user })).rejects.toMatchObject(invalid("userId"));
+    await expect(keys.revoke({ organizationId, userId: "" })).rejects.toMatchObject(
+      invalid("userId"),
+    );
+    for (const [param, value] of [
+      ["live", "yes"],
+      ["label", ""],
+      ["userId", 7],
+    ] as const)
+      await expect(keys.list({ organizationId, [param]: value })).rejects.toMatchObject(
+        invalid(param),
+      );
+    expect([await gateway.keys.list(all), await leavesOf(store)]).toEqual(before);
+  });
+
+  it("is over for a revoked key, and an expired one gets no new secret", async () => {
+    const { gateway, store, clock, createKey } = await createTestGateway({ store: open() });
+    const { key: revoked } = await createKey();
+    const { key: expired, chat } = await createKey({ expiresAt: "2026-01-01T00:01:00Z" });
+    const [dead, ended] = [revoked, expired].map(({ id }) => ({ organizationId, id })) as [
+      { organizationId: string; id: string },
+      { organizationId: string; id: string },
+    ];
+    const first = await gateway.keys.revoke(dead);
+    await clock.advance("1m");
+    const before = (await leavesOf(store)).length;
+    const notLive = { code: "key_not_live" };
+    await expect(gateway.keys.rotate(dead)).rejects.toMatchObject(notLive);
+    await expect(gateway.keys.update({ ...dead, label: "x" })).rejects.toMatchObject(notLive);
+    await expect(gateway.keys.rotate({ ...ended, overlap: "1h" })).rejects.toMatchObject(notLive);
+    expect(await gateway.keys.revoke(dead)).toEqual(first);
+    expect(await leavesOf(store)).toHaveLength(before);
+    expect(await statusOf(gateway.fetch(chat()))).toBe(401);
+    await gateway.keys.update({ ...ended, expiresAt: null });
+    expect(await statusOf(gateway.fetch(chat()))).toBe(200);
+  });
+});
+
+const invalid = (param: string) => ({ name: "GatewayError", code: "invalid_argument", param });
+
+const below = { minimumDataClass: "D2_CONFIDENTIAL", defaultDataClass: "D1_INTERNAL" };
+const lists = ["a/b/c", [1], ["nothing"], ["a/b/"], ["/b/c"], [`a/b/${"c".repeat(255)}`], {}];
+const tooMany = Array.from({ length: 1_001 }, () => "a/b/c");
+const wrongCreations = [
+  ["organizationId", { organizationId: "" }],
+  ["organizationId", { organizationId: everyOrganization }],
+  ["userId", { userId: "a\nb" }],
+  ["userId", { userId: 7 }],
+  ["label", { label: "" }],
+  ["label", { label: "x".repeat(256) }],
+  ["label", { label: "\ud800" }],
+  ["actor", { actor: "" }],
+  ["actor", { actor: {} }],
+  ["defaultDataClass", below],
+  ["defaultDataClass", { defaultDataClass: "D9" }],
+  ["defaultDataClass", { defaultDataClass: 1 }],
+  ["minimumDataClass", { minimumDataClass: "d1_internal" }],
+  ["expiresAt", { expiresAt: "tomorrow" }],
+  ["expiresAt", { expiresAt: 7 }],
+  ["expiresAt", { expiresAt: "2025-12-31T23:59:59Z" }],
+  ["expiresAt", { expiresAt: "2026-01-01T00:00:00Z" }],
+  ["models", { models: tooMany }],
+  ...lists.map((models) => ["models", { models }] as const),
+] as unknown as readonly (readonly [string, Partial<KeyCreation>])[];
+
+describe("the models of an API key", () => {
+  const policy = definePolicy({ rules: [permit("good", { model: "test/good/*" })] });
+
+  it("narrow what the policy permits, and never widen it", async () => {
+    const { gateway, clock, createKey } = await createTestGateway({ policy });
+    const { key, chat } = await createKey({ models: ["test/good/small", "test/bad/*"] });
+    const asked = async (): Promise<readonly number[]> =>
+      Promise.all(
+        ["good/small", "good/large", "bad/any"].map((name) =>
+          statusOf(gateway.fetch(chat({ model: `test/${name}`, messages: hello(name) }))),
+        ),
+      );
+    const patch = async (models: KeyRecord["models"]) => {
+      await gateway.keys.update({ organizationId, id: key.id, models });
+      await clock.advance("5s");
+    };
+    expect(await asked()).toEqual([200, 403, 403]);
+    await patch(["*/*/*"]);
+    expect(await asked()).toEqual([200, 200, 403]);
+    await patch(null);
+    expect(await asked()).toEqual([200, 200, 403]);
+    await patch([]);
+    expect(await asked()).toEqual([403, 403, 403]);
+  });
+
+  it("are said in the decision that denies", async () => {
+    const { gateway, createKey } = await createTestGateway({ policy });
+    const { chat } = await createKey({ models: ["test/good/small"] });
+    const answer = await gateway.fetch(chat({ model: "test/good/large" }));
+    const id = answer.headers.get("x-service-policy-decision-id") ?? "";
+    const decision = await gateway.decisions.get({ organizationId, id });
+    expect(decision).toMatchObject({ effect: "deny", rules: ["key-models"] });
+  });
+});
+
+const hello = (content: string) => [{ role: "user", content }];

@@ -1,0 +1,127 @@
+import type { ApiKey, KeyPatch, KeyQuery, KeySelection, Store } from "@tollgate/core/store";
+import { expect } from "vitest";
+import type { ContractTest } from "./contract-test.ts";
+import type { Intents } from "./intents.ts";
+
+const organizationId = "acme";
+const wholePage = { cursor: null, limit: 100 };
+
+/** Changes of keys: one, or all of a user, decided on what they are when it is written. */
+export function keyChangeTests(test: ContractTest): void {
+  test("a change changes what is given and nothing else", async ({ store, intents }) => {
+    const before = await store.keys.get(organizationId, "key-1");
+    const patch = {
+      label: "renamed \u{1f511}",
+      defaultDataClass: "D2_CONFIDENTIAL",
+      minimumDataClass: "D1_INTERNAL",
+      models: ["sim/*/*"],
+      expiresAt: intents.now(),
+      revokedAt: intents.now(),
+    };
+    const one = { organizationId, id: "key-1" };
+    expect(await changed(store, intents, one, patch)).toEqual([{ ...before, ...patch }]);
+    const cleared = { models: null, expiresAt: null, revokedAt: null };
+    await changed(store, intents, one, cleared);
+    expect(await store.keys.get(organizationId, "key-1")).toEqual({
+      ...before,
+      ...patch,
+      ...cleared,
+    });
+    expect(await leafKinds(store)).toEqual(["key.created", "key.updated", "key.updated"]);
+  });
+
+  test("a key is left as it is where nothing is decided", async ({ store }) => {
+    const before = await store.keys.get(organizationId, "key-1");
+    expect(await store.keys.change({ organizationId, id: "key-1" }, () => null)).toEqual([]);
+    expect(await store.keys.get(organizationId, "key-1")).toEqual(before);
+    expect(await leafKinds(store)).toEqual(["key.created"]);
+  });
+
+  test("all keys of a user change at once, and no other's", async ({ store, intents }) => {
+    await insertKeys(store, intents);
+    const user = { organizationId, userId: "ada" };
+    const keys = await changed(store, intents, user, { revokedAt: 7 });
+    expect(keys.map(({ id }) => id)).toEqual(["key-3", "key-2", "key-1"]);
+    const { data } = await store.keys.list({ organizationId: null }, wholePage);
+    const revoked = data.filter(({ revokedAt }) => revokedAt === 7);
+    expect(revoked.map(({ id }) => id)).toEqual(["key-3", "key-2", "key-1"]);
+    expect((await leafKinds(store)).filter((kind) => kind === "key.updated")).toHaveLength(3);
+    expect(await changed(store, intents, { organizationId, userId: "nobody" }, {})).toEqual([]);
+  });
+
+  test("all keys of a user change, or none does", async ({ store, intents }) => {
+    await insertKeys(store, intents);
+    const before = await store.keys.list({ organizationId }, wholePage);
+    const refusal = new TypeError("not this one");
+    let asked = 0;
+    const decide = () => {
+      if (++asked % 3 === 0) throw refusal;
+      return { patch: { revokedAt: 7 }, leaf: intents.leaf("key.revoked") };
+    };
+    const changing = store.keys.change({ organizationId, userId: "ada" }, decide);
+    await expect(changing).rejects.toThrow("not this one");
+    expect(await store.keys.list({ organizationId }, wholePage)).toEqual(before);
+    expect(await leafKinds(store)).not.toContain("key.revoked");
+  });
+
+  test("changes of a key at once are each decided on what the other wrote", async ({
+    store,
+    intents,
+  }) => {
+    const one = { organizationId, id: "key-1" };
+    const extend = () =>
+      store.keys.change(one, ({ label }) => ({
+        patch: { label: `${label}+` },
+        leaf: intents.leaf("key.updated"),
+      }));
+    await Promise.all(Array.from({ length: 8 }, extend));
+    const key = await store.keys.get(organizationId, "key-1");
+    expect(key?.label).toBe(`label of key-1${"+".repeat(8)}`);
+  });
+
+  test("keys are listed by user, by label, and by whether they are live at a time", async ({
+    store,
+    intents,
+  }) => {
+    await insertKeys(store, intents);
+    const at = intents.now();
+    const ended: readonly Partial<ApiKey>[] = [{ revokedAt: at }, { expiresAt: at }];
+    for (const [place, end] of ended.entries())
+      await store.keys.insert(intents.as({ keyId: `ended-${place}`, userId: "eve" }).key(end));
+    const listed = async (query: Omit<KeyQuery, "organizationId">) =>
+      (await store.keys.list({ organizationId, ...query }, wholePage)).data.map(({ id }) => id);
+    expect(await listed({ userId: "ada" })).toEqual(["key-3", "key-2", "key-1"]);
+    expect(await listed({ label: "label of key-2" })).toEqual(["key-2"]);
+    expect(await listed({ userId: "eve", label: "label of key-2" })).toEqual([]);
+    expect(await listed({ live: { at, is: false } })).toEqual(["ended-1", "ended-0"]);
+    expect(await listed({ live: { at: at - 1, is: false } })).toEqual([]);
+    const others = ["key-4", "key-3", "key-2", "key-1"];
+    expect(await listed({ live: { at, is: true } })).toEqual(others);
+    expect(await listed({ live: { at: at - 1, is: true } })).toHaveLength(6);
+    expect(await listed({ userId: "eve", live: { at, is: true } })).toEqual([]);
+  });
+}
+
+/** Two more keys of the first one's user, one of another user, and one of a namesake elsewhere. */
+async function insertKeys(store: Store, intents: Intents): Promise<void> {
+  const owners = [
+    { keyId: "key-2" },
+    { keyId: "key-3" },
+    { keyId: "key-4", userId: "bob" },
+    { keyId: "key-1", organizationId: "globex" },
+  ];
+  for (const owner of owners) await store.keys.insert(intents.as(owner).key());
+}
+
+function changed(
+  store: Store,
+  intents: Intents,
+  selection: KeySelection,
+  patch: KeyPatch,
+): Promise<readonly ApiKey[]> {
+  return store.keys.change(selection, () => ({ patch, leaf: intents.leaf("key.updated") }));
+}
+
+async function leafKinds(store: Store): Promise<readonly string[]> {
+  return (await store.evidence.list({ organizationId }, wholePage)).data.map(({ kind }) => kind);
+}
