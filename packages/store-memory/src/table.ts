@@ -41,10 +41,21 @@ export function createTable<Row extends TenantRow>(
   timeOf: (row: Row) => number = () => 0,
 ): Table<Row> {
   const entries: Entry<Row>[] = [];
-  const byId = new Map<string, Row[]>();
+  const byOrganization = new Map<string, Map<string, Row>>();
 
-  const get = (tenant: Tenant, id: string): Row | null =>
-    byId.get(id)?.find((row) => tenant === null || row.organizationId === tenant) ?? null;
+  const get = (tenant: Tenant, id: string): Row | null => {
+    if (tenant !== null) return byOrganization.get(tenant)?.get(id) ?? null;
+    for (const rows of byOrganization.values()) {
+      const row = rows.get(id);
+      if (row) return row;
+    }
+    return null;
+  };
+  const rowsOf = (organizationId: string): Map<string, Row> => {
+    const rows = byOrganization.get(organizationId) ?? new Map<string, Row>();
+    byOrganization.set(organizationId, rows);
+    return rows;
+  };
   const cursorOf = ({ time, written }: Entry<Row>): string =>
     encodeCursor(name, { order: time, tie: String(written) });
 
@@ -55,10 +66,13 @@ export function createTable<Row extends TenantRow>(
         .flatMap(({ row }) => (row.organizationId === organizationId ? [row] : []))
         .toReversed(),
     insert(row) {
-      if (get(row.organizationId, row.id)) return false;
+      const rows = rowsOf(row.organizationId);
+      if (rows.has(row.id)) return false;
+      rows.set(row.id, row);
       const entry = { time: timeOf(row), written: entries.length, row };
-      entries.splice(placeOf(entries, entry), 0, entry);
-      byId.set(row.id, [...(byId.get(row.id) ?? []), row]);
+      const last = entries.at(-1);
+      if (!last || last.time <= entry.time) entries.push(entry);
+      else entries.splice(placeOf(entries, entry), 0, entry);
       return true;
     },
     page({ direction, tenant, matches = () => true }, { cursor, limit }) {
