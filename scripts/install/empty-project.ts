@@ -41,8 +41,6 @@ function manifestOf(packages: readonly Tarball[], tools: readonly Tool[]): strin
       ...peers.filter(([name]) => !leftOut.has(name)),
       ...packages.map(({ manifest, path }) => [manifest.name, `file:${path}`]),
       ["@types/node", "^24.19.2"],
-      // Named by the declarations of @ai-sdk/provider, which does not bring them along.
-      ["@types/json-schema", "^7.0.15"],
       ...tools.flatMap(({ alias, request }) => (alias === null ? [] : [[alias, request]])),
     ]),
   });

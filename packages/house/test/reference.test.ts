@@ -46,6 +46,7 @@ describe("docs/reference/configuration.md", () => {
     ["A budget", "core/src/budgets/read-budget.ts", "BudgetConfiguration"],
     ["A model", "core/src/contracts/provider.ts", "ModelConfiguration"],
     ["openaiCompatible", "provider-openai/src/options.ts", "OpenaiCompatibleOptions"],
+    ["aiSdk", "provider-ai-sdk/src/options.ts", "AiSdkOptions"],
     ["catalogPrices", "prices/src/catalog-prices.ts", "CatalogPricesOptions"],
     ["toNodeHandler", "node/src/handler-options.ts", "NodeHandlerOptions"],
     ["serve", "node/src/serve.ts", "ServeOptions"],
