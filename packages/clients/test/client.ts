@@ -32,7 +32,7 @@ export type CreateClient = (target: Target) => Client;
 /** JSON Schema of what `structured` gives. */
 export const degreesSchema = {
   type: "object",
-  properties: { city: { type: "string" }, degrees: { type: "number" } },
+  properties: { city: { type: "string" as const }, degrees: { type: "number" as const } },
   required: ["city", "degrees"],
   additionalProperties: false,
 };
@@ -40,7 +40,7 @@ export const degreesSchema = {
 /** JSON Schema of the arguments of `get_weather`. */
 export const citySchema = {
   type: "object",
-  properties: { city: { type: "string" } },
+  properties: { city: { type: "string" as const } },
   required: ["city"],
   additionalProperties: false,
 };

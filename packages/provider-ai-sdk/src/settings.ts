@@ -1,4 +1,5 @@
 import type {
+  JSONSchema7,
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
   LanguageModelV4ToolChoice,
@@ -94,10 +95,14 @@ function choiceOf(choice: ToolChoice): LanguageModelV4ToolChoice {
   return typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.name };
 }
 
-/** A schema is passed on as data: whether it is a good one is the upstream's to say. */
-function schemaOf(schema: Json): LanguageModelV4FunctionTool["inputSchema"] {
-  if (typeof schema === "object" && schema !== null && !Array.isArray(schema)) return { ...schema };
+function schemaOf(schema: Json): JSONSchema7 {
+  if (isSchema(schema)) return schema;
   throw rejected("A JSON Schema must be an object.");
+}
+
+/** A schema is passed on as data: whether it is a good one is the upstream's to say. */
+function isSchema(schema: unknown): schema is JSONSchema7 {
+  return typeof schema === "object" && schema !== null && !Array.isArray(schema);
 }
 
 /** What the AI SDK has no common word for, in the words of the vendors that know it; each reads only its own. */
