@@ -1,0 +1,134 @@
+import { inspect } from "node:util";
+import { type Authenticate, createGateway, type HostCaller } from "@tollgate/core";
+import { memoryStore } from "@tollgate/store-memory";
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { eventLog } from "./event-log.ts";
+import { written } from "./written.ts";
+
+const organizationId = "organization-1";
+const ada: HostCaller = { organizationId, userId: "ada", label: "web" };
+
+/** Knows one cookie. */
+const byCookie: Authenticate = (request) =>
+  request.headers.get("cookie") === "session=ada" ? ada : null;
+
+const signedIn = { cookie: "session=ada", authorization: "" };
+const models = (headers: Record<string, string>) =>
+  new Request("http://in-process/v1/models", { headers });
+
+describe("`authenticate` of the host", () => {
+  it("says for whom a request is; the API key is looked at where it knows nobody", async () => {
+    const { gateway, key, chat } = await createTestGateway({ authenticate: byCookie });
+    expect((await gateway.fetch(chat({}, signedIn))).status).toBe(200);
+    expect((await gateway.fetch(chat())).status).toBe(200);
+    expect((await gateway.fetch(chat({}, { cookie: "session=ada" }))).status).toBe(200);
+    expect((await gateway.fetch(chat({}, { cookie: "", authorization: "" }))).status).toBe(401);
+    expect((await gateway.fetch(models(signedIn))).status).toBe(200);
+    expect((await gateway.fetch(models({}))).status).toBe(401);
+    const { data } = await gateway.activity.list({ organizationId });
+    expect(data.map(({ userId, source }) => [userId, source])).toEqual([
+      ["ada", "api"],
+      [key.userId, "api"],
+      ["ada", "api"],
+    ]);
+  });
+
+  it("is asked once for each request, with the request as it came", async () => {
+    const seen: string[] = [];
+    const { gateway, chat } = await createTestGateway({
+      authenticate: async (request) => {
+        seen.push(`${request.method} ${new URL(request.url).pathname}`);
+        return ada;
+      },
+    });
+    await gateway.fetch(chat());
+    expect((await gateway.fetch(chat({ top_k: 1 }))).status).toBe(400);
+    await gateway.fetch(models({}));
+    await gateway.handlers.listModels(models({}));
+    expect(seen).toEqual([
+      "POST /v1/chat/completions",
+      "POST /v1/chat/completions",
+      "GET /v1/models",
+      "GET /v1/models",
+    ]);
+  });
+
+  it("is not asked for a caller named with `as`", async () => {
+    const authenticate = () => expect.fail("it was asked");
+    const { gateway, chat } = await createTestGateway({ authenticate });
+    expect((await gateway.as(ada).fetch(chat())).status).toBe(200);
+  });
+
+  it("holds the key's record it was given: who revokes it refuses the next request", async () => {
+    const { gateway, chat } = await createTestGateway({ authenticate: byCookie });
+    expect((await gateway.fetch(chat({}, signedIn))).status).toBe(200);
+    await gateway.keys.revoke({ organizationId, userId: "ada" });
+    for (const fields of [{}, { top_k: 1 }])
+      expect((await gateway.fetch(chat(fields, signedIn))).status).toBe(401);
+    expect((await gateway.fetch(models(signedIn))).status).toBe(401);
+  });
+
+  const canary = "canary-of-the-host";
+  const failures: readonly (readonly [string, Authenticate])[] = [
+    [
+      "throws",
+      () => {
+        throw new Error(canary);
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error(canary))],
+    ["throws what is no error", () => Promise.reject(canary)],
+    ["returns nothing", (() => undefined) as unknown as Authenticate],
+    ["returns a name", (() => canary) as unknown as Authenticate],
+    ["names no user", () => ({ ...ada, userId: "" })],
+    ["names a class there is not", () => ({ ...ada, defaultDataClass: canary })],
+    ["names what is no pattern", () => ({ ...ada, models: [canary] })],
+    ["takes too long", () => new Promise(() => {})],
+  ];
+
+  it.each(failures)("that %s is 503, and nothing it said leaks", async (_name, authenticate) => {
+    const log = eventLog();
+    const { observers } = log;
+    const test = await createTestGateway({ authenticate, observers });
+    const { gateway, clock, provider, chat } = test;
+    const before = await written(gateway);
+    const said: string[] = [];
+    for (const request of [chat(), chat({ stream: true }), models({})]) {
+      const answer = await clock.until(gateway.fetch(request));
+      expect(answer.status).toBe(503);
+      const { error } = JSON.parse(await answer.clone().text());
+      expect(error).toMatchObject({ code: "authentication_unavailable", type: "server_error" });
+      said.push(inspect([...answer.headers]), await answer.text());
+    }
+    expect(log.seen).toMatchObject(
+      Array(3).fill({ type: "request.failed", code: "authentication_unavailable" }),
+    );
+    expect([...said, inspect(log.seen)].join()).not.toContain(canary);
+    expect(provider.calls).toEqual([]);
+    expect(await written(gateway)).toEqual(before);
+  });
+
+  it("is waited for ten seconds, and no timer is left behind", async () => {
+    const { gateway, clock, chat } = await createTestGateway({ authenticate: byCookie });
+    await gateway.fetch(chat({}, signedIn));
+    const timers = clock.timers();
+    await gateway.fetch(chat({}, signedIn));
+    expect(clock.timers()).toBe(timers);
+    const slow = await createTestGateway({ authenticate: () => new Promise(() => {}) });
+    let ended = false;
+    const asked = slow.gateway.fetch(slow.chat()).finally(() => {
+      ended = true;
+    });
+    await slow.clock.advance("9999ms");
+    expect(ended).toBe(false);
+    await slow.clock.advance("1ms");
+    expect((await asked).status).toBe(503);
+  });
+
+  it("must be a function", () => {
+    const authenticate = "cookie" as unknown as Authenticate;
+    const options = { store: memoryStore(), providers: {}, authenticate };
+    expect(() => createGateway(options)).toThrow("authenticate must be a function.");
+  });
+});
