@@ -98,7 +98,9 @@ describe("the commands", () => {
     expect(await runJson(folder, "migrate", "--check")).toEqual({ migrated: true });
     expect(await runJson(folder, "recover")).toEqual({ recovered: 0 });
     expect(await runJson(folder, "sweep")).toEqual({ removed: 0 });
-    expect((await run(folder, ["sweep"])).output).toBe("Stored responses removed: 0\n");
+    expect((await run(folder, ["sweep"])).output).toBe(
+      "Responses, Steps and transcripts removed: 0\n",
+    );
   });
 });
 

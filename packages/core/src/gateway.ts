@@ -21,7 +21,7 @@ import type { GatewayOptions } from "./options.ts";
 import { createLifecycle } from "./pipeline/lifecycle.ts";
 import { createMaintenance } from "./pipeline/maintenance.ts";
 import { recoverSteps } from "./pipeline/recover.ts";
-import { sweepResponses } from "./pipeline/sweep.ts";
+import { sweep } from "./pipeline/sweep.ts";
 import { readOptions } from "./read-options.ts";
 
 /** A governed model gateway: one handler for every route, and its administration. */
@@ -50,7 +50,11 @@ export interface Gateway extends Entrance {
   checkStore(): Promise<void>;
   /** Settles the Steps of processes that are gone, and says how many. Runs by itself while the gateway is open. */
   recover(): Promise<number>;
-  /** Removes stored responses that expired, in bounded chunks, and says how many. Runs by itself while the gateway is open. */
+  /**
+   * Removes stored responses and Steps, and erases transcripts, that are older than `retention` says, in bounded chunks.
+   * Says how many responses, Steps and Sessions that were. Runs by itself while the gateway is open, and may run in
+   * several processes at once.
+   */
   sweep(): Promise<number>;
   /**
    * Stops admitting, waits for running Steps to settle, ends what is still open after `deadlines.drain` with an error,
@@ -105,7 +109,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     },
     async sweep() {
       await ready();
-      return sweepResponses(administered);
+      return sweep(administered);
     },
     close,
     [Symbol.asyncDispose]: close,

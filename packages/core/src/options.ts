@@ -9,6 +9,7 @@ import type { Provider } from "./contracts/provider.ts";
 import type { SecretBox } from "./contracts/secret-box.ts";
 import type { Store } from "./contracts/store.ts";
 import type { Deadlines, Limits } from "./domain/limits.ts";
+import type { Retention } from "./domain/retention.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { Duration } from "./kernel/duration.ts";
 import type { IdSource } from "./kernel/ids.ts";
@@ -35,8 +36,12 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly deadlines?: Partial<Record<keyof Deadlines, Duration>>;
   /** Retries of a failed attempt; see `RetryRules`. Default: 2, never a duplicate. */
   readonly retries?: Partial<RetryRules>;
-  /** How long things are kept: stored responses, default `"30d"`. */
-  readonly retention?: { readonly responses?: Duration };
+  /**
+   * How long things are kept. `responses`: stored responses, from their creation; default `"30d"`. `activity`: Steps and
+   * with them activity records, from when they opened. `transcripts`: what was said in a Session, from its last Step.
+   * The latter two are kept for as long as the database stands unless they are given.
+   */
+  readonly retention?: Partial<Record<keyof Retention, Duration>>;
   /** Whether an answer is read to its end after its client left, within `deadlines.drain` and 32 at once. Default `abort`. */
   readonly onDisconnect?: "abort" | "drain";
   /** Starts the names of the two headers of section 5.3. Default `X-Service-`. */
@@ -45,7 +50,7 @@ export interface GatewayOptions<Gateway extends string = string> {
   readonly authenticate?: Authenticate;
   /** Told of every event; what an observer throws is ignored. */
   readonly observers?: readonly Observer[];
-  /** Whether lapsed Steps are recovered and expired responses swept while the gateway is open. Default true. */
+  /** Whether lapsed Steps are recovered, and what is older than it is to be kept is swept, while the gateway is open. Default true. */
   readonly maintenance?: boolean;
   readonly clock?: Clock;
   readonly ids?: IdSource;

@@ -24,6 +24,7 @@ import type { GatewayOptions } from "./options.ts";
 import type { Line } from "./pipeline/line.ts";
 import { createOpenSteps } from "./pipeline/open-steps.ts";
 import { permitAll } from "./policy/decide.ts";
+import { readRetention } from "./read-retention.ts";
 import {
   firstPrice,
   isPriceBook,
@@ -36,7 +37,6 @@ import { defaultDataClasses } from "./sensitivity/classify.ts";
 
 const mostDrains = 32;
 const headerPrefix = /^[A-Za-z0-9-]{1,64}$/;
-const thirtyDays = 2_592_000_000;
 
 /**
  * Reads options into a line.
@@ -47,7 +47,7 @@ export function readOptions(options: GatewayOptions): Line {
   const dataClasses = options.dataClasses ?? defaultDataClasses;
   const budgets = (options.budgets ?? []).map(readBudget);
   const deadlines = readDeadlines(options.deadlines ?? {});
-  const responses = parseDuration(options.retention?.responses ?? thirtyDays);
+  const retention = readRetention(options.retention ?? {});
   const { prices } = options;
   const custom = prices !== undefined && !isPriceBook(prices) ? prices : {};
   const configured = providerTable(providers);
@@ -65,7 +65,7 @@ export function readOptions(options: GatewayOptions): Line {
     ),
     priceProblems({ ...configured, ...custom }),
     deadlines.problems,
-    responses === null ? 'retention.responses is not a duration such as "30d".' : [],
+    retention.problems,
     secretProblems(options.secrets, providers),
     limitProblems(options.limits ?? {}),
     retryProblems({ ...options.retries }),
@@ -109,7 +109,7 @@ export function readOptions(options: GatewayOptions): Line {
     },
     limits: { ...defaultLimits, ...options.limits },
     deadlines: deadlines.deadlines,
-    retention: { responses: responses ?? thirtyDays },
+    retention: retention.retention,
     retry: { ...defaultRetryRules, ...options.retries },
     onDisconnect: options.onDisconnect ?? "abort",
     drains: createSlots(mostDrains),

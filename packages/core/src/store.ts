@@ -1,6 +1,7 @@
 /** What a store implements, and the pure functions all stores share. */
 export type * from "./contracts/key-repository.ts";
 export type * from "./contracts/repositories.ts";
+export type * from "./contracts/retention.ts";
 export type * from "./contracts/step-verbs.ts";
 export type * from "./contracts/store.ts";
 export type { ApiKey } from "./domain/api-key.ts";

@@ -27,6 +27,9 @@ describe("options", () => {
     ["deadlines.idle", { deadlines: { idle: "soon" } }],
     ["deadlines.writeStall", { deadlines: { writeStall: 1 } }],
     ["retention.responses", { retention: { responses: "never" } }],
+    ["retention.activity", { retention: { activity: 0 } }],
+    ["retention.transcripts", { retention: { transcripts: "-1d" } }],
+    ["retention.evidence", { retention: { evidence: "1d" } }],
     ["headerPrefix", { headerPrefix: "X Service" }],
     ["Data class A is named twice", { dataClasses: ["A", "A"] }],
     [

@@ -16,7 +16,7 @@ import { mapPage } from "./table.ts";
 /**
  * Creates a store that keeps everything in this process's memory, for tests and trials. It implements the whole
  * contract, atomic verbs included, but nothing outlives the process, no other process sees it, and it grows with
- * every Step: it has no retention. Verbs reject with a `GatewayError`: `step_not_found` for a Step it does not have,
+ * every Step that is kept. Verbs reject with a `GatewayError`: `step_not_found` for a Step it does not have,
  * `invalid_argument` for a cursor of another list, a chain that does not fit its messages or an id that is taken.
  */
 export function memoryStore(): Store {

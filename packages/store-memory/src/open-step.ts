@@ -73,6 +73,8 @@ function write(state: State, intent: StepIntent, assignment: Assignment, chain: 
   const row = createStep(state, intent, session, turnId, assignment.kind === "branch");
   if (assignment.kind !== "continue") session.createdBy = row;
   touchSession(state, session, intent.at);
+  session.steps.add(row);
+  session.holdsContent ||= contentCommitment !== null || row.instructions !== null;
   state.steps.insert(row);
   state.openSteps.add(row);
   state.decisions.insert({ ...owner, id: intent.decision.id, decision: intent.decision });
@@ -105,6 +107,8 @@ function createSession(state: State, intent: StepIntent, assignment: Assignment)
     commonLength: lengthInCommon(assignment),
     branches: [],
     parts: [],
+    steps: new Set(),
+    holdsContent: false,
     createdBy: null,
     chain: "",
     head: "",

@@ -11,6 +11,7 @@ import {
 } from "@tollgate/core/store";
 import { isOwnedBy } from "./is-owned-by.ts";
 import type { SessionRow, State } from "./state.ts";
+import { sweepTranscripts } from "./sweep-transcripts.ts";
 
 export function createSessionRepository(state: State): SessionRepository {
   return {
@@ -31,6 +32,7 @@ export function createSessionRepository(state: State): SessionRepository {
       const row = state.turns.get(owner.organizationId, turnId);
       return row && isOwnedBy(owner, row) ? row.session.id : null;
     },
+    sweep: async (sweep) => sweepTranscripts(state, sweep),
   };
 }
 

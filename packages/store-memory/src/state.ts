@@ -38,6 +38,10 @@ export interface SessionRow extends Owner {
   /** Sessions that branched from this one. */
   readonly branches: SessionRow[];
   readonly parts: TranscriptPart[];
+  /** Those of its Steps that are still kept. */
+  readonly steps: Set<StepRow>;
+  /** Whether anything was recorded of what was said in it since that was last erased. */
+  holdsContent: boolean;
   /** The Step that created it: an equal request does not match while that Step is in flight. */
   createdBy: StepRow | null;
   /** Chain values of the whole history in hex, one after the other, so that heads compare as text. */
@@ -64,7 +68,7 @@ export interface StepRow {
   readonly branched: boolean;
   /** Messages in the history it was sent on. */
   readonly length: number;
-  readonly instructions: StepInstructions | null;
+  instructions: StepInstructions | null;
   step: Step;
   /** Every hold it took, those that are settled too. */
   holds: readonly HoldRow[];

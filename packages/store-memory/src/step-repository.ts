@@ -7,6 +7,7 @@ import type {
   StepRepository,
 } from "@tollgate/core/store";
 import type { DecisionRow, State, StepRow } from "./state.ts";
+import { sweepSteps } from "./sweep-steps.ts";
 import { mapPage } from "./table.ts";
 
 export function createStepRepository(state: State): StepRepository {
@@ -27,6 +28,7 @@ export function createStepRepository(state: State): StepRepository {
       const row = state.steps.get(organizationId, id);
       return row && contentsOf(row);
     },
+    sweep: async (sweep) => sweepSteps(state, sweep),
   };
 }
 

@@ -15,9 +15,12 @@ interface TenantRow {
 export interface Table<Row extends TenantRow> {
   /** False, and nothing written, when the organization has the id already. */
   insert(row: Row): boolean;
+  remove(row: Row): void;
   get(tenant: Tenant, id: string): Row | null;
   /** Every row of an organization. */
   newestFirst(organizationId: string): readonly Row[];
+  /** All rows, oldest first. */
+  rows(): Iterable<Row>;
   /** Matching rows, oldest first or newest first. */
   page(query: TableQuery<Row>, paging: StorePaging): StorePage<Row>;
 }
@@ -41,18 +44,19 @@ export function createTable<Row extends TenantRow>(
   timeOf: (row: Row) => number = () => 0,
 ): Table<Row> {
   const entries: Entry<Row>[] = [];
-  const byOrganization = new Map<string, Map<string, Row>>();
+  const byOrganization = new Map<string, Map<string, Entry<Row>>>();
+  let writes = 0;
 
   const get = (tenant: Tenant, id: string): Row | null => {
-    if (tenant !== null) return byOrganization.get(tenant)?.get(id) ?? null;
+    if (tenant !== null) return byOrganization.get(tenant)?.get(id)?.row ?? null;
     for (const rows of byOrganization.values()) {
-      const row = rows.get(id);
-      if (row) return row;
+      const entry = rows.get(id);
+      if (entry) return entry.row;
     }
     return null;
   };
-  const rowsOf = (organizationId: string): Map<string, Row> => {
-    const rows = byOrganization.get(organizationId) ?? new Map<string, Row>();
+  const rowsOf = (organizationId: string): Map<string, Entry<Row>> => {
+    const rows = byOrganization.get(organizationId) ?? new Map<string, Entry<Row>>();
     byOrganization.set(organizationId, rows);
     return rows;
   };
@@ -68,12 +72,22 @@ export function createTable<Row extends TenantRow>(
     insert(row) {
       const rows = rowsOf(row.organizationId);
       if (rows.has(row.id)) return false;
-      rows.set(row.id, row);
-      const entry = { time: timeOf(row), written: entries.length, row };
+      const entry = { time: timeOf(row), written: writes++, row };
+      rows.set(row.id, entry);
       const last = entries.at(-1);
       if (!last || last.time <= entry.time) entries.push(entry);
       else entries.splice(placeOf(entries, entry), 0, entry);
       return true;
+    },
+    remove(row) {
+      const rows = rowsOf(row.organizationId);
+      const entry = rows.get(row.id);
+      if (entry?.row !== row) return;
+      rows.delete(row.id);
+      entries.splice(placeOf(entries, entry), 1);
+    },
+    *rows() {
+      for (const { row } of entries) yield row;
     },
     page({ direction, tenant, matches = () => true }, { cursor, limit }) {
       const step = direction === "oldest-first" ? 1 : -1;

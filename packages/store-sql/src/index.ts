@@ -69,4 +69,5 @@ export {
   selectById,
 } from "./statements/reading.ts";
 export { responding } from "./statements/responding.ts";
+export { retaining } from "./statements/retaining.ts";
 export { settling } from "./statements/settling.ts";

@@ -2,7 +2,7 @@ import type { SqlDialect } from "./dialect.ts";
 
 /** What the second version adds to the first, one function for each thing it brings. */
 export function schemaVersion2(dialect: SqlDialect): readonly string[] {
-  return [...connections(dialect), ...corrections(dialect), ...keysOfUsers()];
+  return [...connections(dialect), ...corrections(dialect), ...keysOfUsers(), ...erasures(dialect)];
 }
 
 /** Sealed credentials of customer-owned gateways, found and listed by their key alone. */
@@ -39,5 +39,13 @@ function keysOfUsers(): readonly string[] {
     // For lists, which say what is true of every row: PostgreSQL would take this for the look-up of a request's key, too.
     `CREATE INDEX api_keys_by_user ON api_keys (organization_id, user_id, created_at, sequence)
       WHERE sequence >= 0`,
+  ];
+}
+
+/** Up to which Session, in the order of their updates, each organization's transcripts were looked at for erasure. */
+function erasures({ text, integer, keyedTable }: SqlDialect): readonly string[] {
+  return [
+    `CREATE TABLE erasures (
+      organization_id ${text} NOT NULL PRIMARY KEY, updated ${integer} NOT NULL)${keyedTable}`,
   ];
 }

@@ -11,6 +11,7 @@ import {
   type PagedList,
   reading,
   responding,
+  retaining,
   selectById,
   selectPage,
   sessionColumns,
@@ -76,6 +77,15 @@ describe("no statement of a request passes over a table, or all that an organiza
       "SEARCH responses USING COVERING INDEX responses_by_expiry (expires_at<?)",
     ]);
   });
+
+  it.each(Object.entries(retaining))(
+    "%s asks each organization for no more than is due",
+    (_, text) => {
+      // The organizations themselves are passed over, in order: there is no other way to know which has something due.
+      expect(planOf(text).filter((detail) => /^SCAN (?!o$|b$)/.test(detail))).toEqual([]);
+      expect([...organizationsRead(text)]).toEqual([]);
+    },
+  );
 
   it("one by its id", () => {
     expect(tablesScanned(selectById("steps", stepReadColumns, false))).toEqual([]);

@@ -16,6 +16,7 @@ import { responseChainTests } from "./store-contract/response-chains.ts";
 import { responseOwnerTests } from "./store-contract/response-owners.ts";
 import { responsePropertyTests } from "./store-contract/response-property.ts";
 import { responseTests } from "./store-contract/responses.ts";
+import { retentionTests } from "./store-contract/retention.ts";
 import { sessionPropertyTests } from "./store-contract/session-property.ts";
 import { sessionTests } from "./store-contract/sessions.ts";
 import { type OpenedSharedStore, sharedStoreTests } from "./store-contract/shared-stores.ts";
@@ -56,6 +57,7 @@ export function describeStoreContract(
     describe("Connections", () => connectionTests(test));
     describe("Changes of keys", () => keyChangeTests(test));
     describe("Keys without a secret", () => keyWithoutSecretTests(test));
+    describe("Retention", () => retentionTests(test));
     describe("Leases", () => leaseTests(test));
     describe("Queries", () => queryTests(test));
     describe("Pages", () => pagingTests(test));

@@ -10,7 +10,7 @@ export function defineMaintenance(program: Command): void {
     .option("--check", "change nothing; fail unless it is up to date")
     .action(migrate);
   program.command("recover").description("settle Steps whose process died").action(recover);
-  program.command("sweep").description("remove stored responses that expired").action(sweep);
+  program.command("sweep").description("remove what is older than it is to be kept").action(sweep);
 }
 
 async function migrate(_options: unknown, command: Command): Promise<void> {
@@ -33,6 +33,6 @@ async function sweep(_options: unknown, command: Command): Promise<void> {
   const { config, json } = optionsOf(command);
   await withGateway(config, async (gateway) => {
     const removed = await gateway.sweep();
-    print(json, { removed }, `Stored responses removed: ${removed}`);
+    print(json, { removed }, `Responses, Steps and transcripts removed: ${removed}`);
   });
 }

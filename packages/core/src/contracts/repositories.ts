@@ -6,6 +6,7 @@ import type { PolicyDecision } from "../domain/policy-decision.ts";
 import type { Session, TranscriptPart } from "../domain/session.ts";
 import type { Endpoint, Step, StepOutcome } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
+import type { StepSweep, Swept, TranscriptSweep } from "./retention.ts";
 
 /** A page of records, and where the next begins; null at the end. */
 export interface StorePage<Row> {
@@ -52,7 +53,7 @@ export interface ConnectionQuery {
   readonly notWrappedBy?: string;
 }
 
-/** Sessions and their transcripts, read by owner. Only `openStep` and `settleStep` write them. */
+/** Sessions and their transcripts, read by owner. Only `openStep` and `settleStep` write them, and `sweep` erases. */
 export interface SessionRepository {
   get(organizationId: Tenant, id: string): Promise<Session | null>;
   /** Most recently updated first. */
@@ -63,6 +64,12 @@ export interface SessionRepository {
   isOwned(owner: Owner, sessionId: string): Promise<boolean>;
   /** The Session of a Turn that is this organization's, user's and key's; null otherwise. */
   ofTurn(owner: Owner, turnId: string): Promise<string | null>;
+  /**
+   * Erases what was said in Sessions last updated before `at - keep`, in up to `limit` of them: the content of their
+   * requests, replies and instructions, and its salts. Chain values, commitments and the Sessions stay, so that they
+   * can go on. A Session from which another branched waits until that one is as old.
+   */
+  sweep(sweep: TranscriptSweep): Promise<Swept>;
 }
 
 /** Which Sessions to list; every given field must match. */
@@ -73,13 +80,18 @@ export interface SessionQuery {
   readonly source?: string;
 }
 
-/** Steps, whatever their end, with every attempt. Only the verbs of the store write them. */
+/** Steps, whatever their end, with every attempt. Only the verbs of the store write them, and `sweep` removes. */
 export interface StepRepository {
   get(organizationId: Tenant, id: string): Promise<Step | null>;
   /** Newest first, by when they opened. */
   list(query: StepQuery, paging: StorePaging): Promise<StorePage<Step>>;
   /** What one Step recorded, whatever its end; each part null where there is none or only digests are kept. */
   contents(organizationId: Tenant, id: string): Promise<StepContents | null>;
+  /**
+   * Removes Steps that opened before `at - keep`, the oldest first. An open Step stays. So do Sessions, transcripts,
+   * decisions, leaves and what Budgets were charged: their holds and counters.
+   */
+  sweep(sweep: StepSweep): Promise<Swept>;
 }
 
 /** The content of one Step as UTF-8 bytes: instructions as text, the others as JSON arrays of messages. */

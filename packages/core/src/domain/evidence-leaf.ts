@@ -15,6 +15,8 @@ export type LeafKind =
   | "budget.updated"
   | "budget.removed"
   | "response.deleted"
+  | "activity.removed"
+  | "transcripts.erased"
   | "correction";
 
 /**

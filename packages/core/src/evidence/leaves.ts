@@ -1,3 +1,4 @@
+import type { StepsRemoved, Sweep, TranscriptsErased } from "../contracts/retention.ts";
 import type {
   AttemptIntent,
   AttemptSettlement,
@@ -122,6 +123,25 @@ export function refusalLeaf(id: string, { decision, owner }: Omit<Refusal, "leaf
     version,
   });
   return leafOf({ id, organizationId, kind, at }, meta);
+}
+
+/** What is gone is told by count: the leaves of each Step stay. */
+export function activityRemovedLeaf(id: string, sweep: Sweep, removed: StepsRemoved): EvidenceLeaf {
+  const { organizationId, count } = removed;
+  const { at, keep } = sweep;
+  const head = { id, organizationId, kind: "activity.removed", at } as const;
+  return createLeaf(head, { before: at - keep, count });
+}
+
+export function transcriptsErasedLeaf(
+  id: string,
+  sweep: Sweep,
+  erased: TranscriptsErased,
+): EvidenceLeaf {
+  const { organizationId, sessionIds } = erased;
+  const { at, keep } = sweep;
+  const head = { id, organizationId, kind: "transcripts.erased", at } as const;
+  return createLeaf(head, { before: at - keep, sessions: sessionIds });
 }
 
 function decisionFacts(decision: PolicyDecision): object {

@@ -9,6 +9,7 @@ import type { Provider } from "../contracts/provider.ts";
 import type { Store } from "../contracts/store.ts";
 import type { Deadlines, Limits } from "../domain/limits.ts";
 import type { ModelId } from "../domain/model-id.ts";
+import type { Retention } from "../domain/retention.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { IdSource } from "../kernel/ids.ts";
 import type { Slots } from "../limits/slots.ts";
@@ -29,8 +30,7 @@ export interface Line {
   readonly headerNames: HeaderNames;
   readonly limits: Limits;
   readonly deadlines: Deadlines;
-  /** How long things are kept, in milliseconds. */
-  readonly retention: { readonly responses: number };
+  readonly retention: Retention;
   readonly retry: RetryRules;
   readonly onDisconnect: "abort" | "drain";
   /** Answers read on after their client left. */

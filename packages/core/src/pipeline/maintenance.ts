@@ -1,7 +1,7 @@
 import { leaseClockOf } from "./lease-clock.ts";
 import type { Line } from "./line.ts";
 import { recoverSteps } from "./recover.ts";
-import { sweepResponses } from "./sweep.ts";
+import { sweep } from "./sweep.ts";
 
 /** What runs by itself while a gateway is open. */
 export interface Maintenance {
@@ -22,6 +22,7 @@ export function createMaintenance(
 ): Maintenance {
   let cancel = (): void => {};
   let round: Promise<void> = Promise.resolve();
+  let sweeping: Promise<void> | null = null;
   let isStopped = false;
   let rounds = 0;
 
@@ -36,7 +37,13 @@ export function createMaintenance(
     await attempt(line, "lease", () => renew(line));
     if (!recovers) return;
     await attempt(line, "recovery", () => recoverSteps(line));
-    if (++rounds % sweepEvery === 0) await attempt(line, "sweep", () => sweepResponses(line));
+    if (++rounds % sweepEvery === 0) sweeping ??= sweepOnce();
+  }
+
+  /** Not waited for: much to remove must not keep the lease from being renewed. */
+  async function sweepOnce(): Promise<void> {
+    await attempt(line, "sweep", () => sweep(line, () => isStopped));
+    sweeping = null;
   }
 
   return {
@@ -48,6 +55,7 @@ export function createMaintenance(
       isStopped = true;
       cancel();
       await round;
+      await sweeping;
     },
   };
 }

@@ -9,6 +9,7 @@ import {
   sessionRecordFromRow,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
+import { sweepTranscripts } from "../verbs/sweep-transcripts.ts";
 import { readById } from "./read-by-id.ts";
 import { readPage } from "./read-page.ts";
 import { transcriptOf } from "./transcript-of.ts";
@@ -44,6 +45,8 @@ export function createSessionRepository(
       (await ownedBy(owner, opening.session, sessionId)) !== null,
     ofTurn: async (owner, turnId) =>
       (await ownedBy(owner, opening.sessionOfTurn, turnId))?.id ?? null,
+    sweep: (sweep) =>
+      database.write((transaction) => sweepTranscripts(transaction, sweep), { evenIfDone: true }),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   stepFromRow,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
+import { sweepSteps } from "../verbs/sweep-steps.ts";
 import { contentsOf } from "./contents-of.ts";
 import { correctedStep, correctedSteps } from "./corrected-steps.ts";
 import { readById } from "./read-by-id.ts";
@@ -29,6 +30,8 @@ export function createStepRepository(database: Database, conditions: Conditions)
     },
     contents: (organizationId, id) =>
       database.read((connection) => contentsOf(connection, organizationId, id)),
+    sweep: (sweep) =>
+      database.write((transaction) => sweepSteps(transaction, sweep), { evenIfDone: true }),
   };
 }
 

@@ -55,6 +55,8 @@ const kinds: Readonly<Record<LeafKind, true>> = {
   "budget.updated": true,
   "budget.removed": true,
   "response.deleted": true,
+  "activity.removed": true,
+  "transcripts.erased": true,
   correction: true,
 };
 

@@ -7,6 +7,7 @@ import { createConversation } from "./conversation.ts";
 import { createIntents } from "./intents.ts";
 import { sharedKeyWithoutSecretTests } from "./keys-without-secret.ts";
 import { type SharedTest, sharedResponseTests } from "./shared-responses.ts";
+import { sharedRetentionTests } from "./shared-retention.ts";
 
 /** A store whose data can be opened again, beside it or after it was closed. */
 export interface OpenedSharedStore {
@@ -20,6 +21,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
   const test = createSharedTest(open);
   sharedResponseTests(test);
   sharedKeyWithoutSecretTests(test);
+  sharedRetentionTests(test);
 
   test("what was written is there after the store was closed and opened again", async (subject) => {
     const { store, intents } = subject;

@@ -1,0 +1,22 @@
+import type { StepSweep, Swept } from "@tollgate/core/store";
+import type { State, StepRow } from "./state.ts";
+
+/** Removes the oldest settled Steps; their Sessions go on without them. */
+export function sweepSteps(state: State, { at, keep, limit, leaf }: StepSweep): Swept {
+  const old: StepRow[] = [];
+  for (const row of state.steps.rows()) {
+    if (old.length === limit || row.step.openedAt >= at - keep) break;
+    if (row.step.settledAt !== null) old.push(row);
+  }
+  for (const row of old) forget(state, row);
+  for (const [organizationId, removed] of Map.groupBy(old, (row) => row.organizationId))
+    state.leaves.insert(leaf({ organizationId, count: removed.length }));
+  return { removed: old.length, more: old.length === limit };
+}
+
+function forget(state: State, row: StepRow): void {
+  state.steps.remove(row);
+  const { session } = row;
+  session.steps.delete(row);
+  if (session.createdBy === row) session.createdBy = null;
+}

@@ -1,0 +1,38 @@
+/** How Steps are removed and transcripts erased that are older than they are to be kept. */
+export const retaining = {
+  /** Organizations whose oldest Step is due, each asked by an index; an open one keeps none of the others. */
+  organizationsOfOldSteps: `SELECT o.id FROM organizations o
+    WHERE (SELECT t.opened_at FROM steps t
+      WHERE t.organization_id = o.id AND t.opened_at < :before AND t.outcome <> 'open'
+      ORDER BY t.opened_at, t.sequence LIMIT 1) IS NOT NULL
+    ORDER BY o.id LIMIT :limit`,
+  removeOldSteps: `DELETE FROM steps WHERE organization_id = :organization_id AND id IN (
+    SELECT id FROM steps
+      WHERE organization_id = :organization_id AND opened_at < :before AND outcome <> 'open'
+      ORDER BY opened_at, sequence LIMIT :limit)`,
+  /** Organizations whose longest unused Session is due, behind the mark up to which all were looked at. */
+  organizationsOfOldSessions: `SELECT o.id, coalesce(e.updated, -1) AS mark
+    FROM organizations o LEFT JOIN erasures e ON e.organization_id = o.id
+    WHERE (SELECT s.updated_at FROM sessions s
+      WHERE s.organization_id = o.id AND s.length >= 0 AND s.updated > coalesce(e.updated, -1)
+      ORDER BY s.updated LIMIT 1) < :before
+    ORDER BY o.id LIMIT :limit`,
+  sessionsInOrder: `SELECT id, updated, updated_at FROM sessions
+    WHERE organization_id = :organization_id AND length >= 0 AND updated > :mark
+    ORDER BY updated LIMIT :limit`,
+  oldSession: `SELECT branched_from_session_id FROM sessions
+    WHERE organization_id = :organization_id AND id = :id AND updated_at < :before`,
+  /** Joined in this order, so that nothing but the branches is read. */
+  branchInUse: `WITH RECURSIVE branch (id) AS (
+      SELECT id FROM sessions
+        WHERE organization_id = :organization_id AND branched_from_session_id = :id
+      UNION ALL
+      SELECT s.id FROM branch b CROSS JOIN sessions s
+        WHERE s.organization_id = :organization_id AND s.branched_from_session_id = b.id)
+    SELECT s.id FROM branch b CROSS JOIN sessions s
+    WHERE s.organization_id = :organization_id AND s.id = b.id AND s.updated_at >= :before LIMIT 1`,
+  erase: `UPDATE transcript_parts SET content = NULL, salt = :nothing
+    WHERE organization_id = :organization_id AND session_id = :id AND length(salt) > 0`,
+  mark: `INSERT INTO erasures (organization_id, updated) VALUES (:organization_id, :updated)
+    ON CONFLICT (organization_id) DO UPDATE SET updated = excluded.updated`,
+} as const;

@@ -1,0 +1,266 @@
+import type { EvidenceLeaf, StepsRemoved, Store, TranscriptsErased } from "@tollgate/core/store";
+import { leafHash } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { countersOf } from "./budgets.ts";
+import { assistant, user } from "./chain.ts";
+import { type ContractSubject, type ContractTest, opened } from "./contract-test.ts";
+import { createConversation } from "./conversation.ts";
+import { createIntents, type Intents } from "./intents.ts";
+
+const day = 86_400_000;
+const start = Date.UTC(2026, 0, 5, 12);
+/** What is a day old when everything of these tests that was not placed elsewhere in time is. */
+const aDayLater = { at: start + 2 * day, keep: day, limit: 100 };
+
+/** What retention removes, what it leaves, and what it leaves a record of. */
+export function retentionTests(test: ContractTest): void {
+  stepRetentionTests(test);
+  transcriptRetentionTests(test);
+}
+
+function stepRetentionTests(test: ContractTest): void {
+  test("Steps older than they are kept are removed, with a leaf that counts them", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    const first = await exchange([user("a")], [assistant("b")]);
+    await exchange([user("c")], [assistant("d")]);
+    const late = intents.step([user("e")], { at: start + 2 * day });
+    await opened(store.openStep(late));
+    expect(await sweepSteps(subject)).toEqual({ removed: 2, more: false });
+    expect(await stepIds(store)).toEqual([late.stepId]);
+    expect(await store.steps.get("acme", first.intent.stepId)).toBeNull();
+    expect(await store.steps.contents("acme", first.intent.stepId)).toBeNull();
+    expect(await removals(store)).toEqual([{ organizationId: "acme", count: 2 }]);
+    expect(await sweepSteps(subject)).toEqual({ removed: 0, more: false });
+    expect(await removals(store)).toHaveLength(1);
+  });
+
+  test("a Step that opened exactly so long ago is kept, one a millisecond before is not", async (subject) => {
+    const { store, intents } = subject;
+    const [old, young] = [start + day - 1, start + day].map((at) =>
+      intents.step([user(`${at}`)], { at }),
+    );
+    for (const step of [old, young]) {
+      if (!step) return expect.fail();
+      await opened(store.openStep(step));
+      await store.settleStep(intents.settlement(step));
+    }
+    await sweepSteps(subject);
+    expect(await stepIds(store)).toEqual([young?.stepId]);
+  });
+
+  test("an open Step stays, and settles whenever that is", async (subject) => {
+    const { store, intents } = subject;
+    const holds = [intents.hold()];
+    const step = intents.step([user("a")], { holds });
+    await opened(store.openStep(step));
+    expect(await sweepSteps(subject)).toEqual({ removed: 0, more: false });
+    expect(await store.settleStep(intents.settlement(step))).toMatchObject({ settled: true });
+    expect(await sweepSteps(subject)).toEqual({ removed: 1, more: false });
+    expect(await countersOf(store, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
+    await expect(store.settleStep(intents.settlement(step))).rejects.toMatchObject({
+      code: "step_not_found",
+    });
+  });
+
+  test("no more than a chunk is removed at once, the oldest first", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    const ids: string[] = [];
+    for (let at = 0; at < 5; at++) ids.push((await exchange([user(`${at}`)], [])).intent.stepId);
+    expect(await sweepSteps(subject, { limit: 2 })).toEqual({ removed: 2, more: true });
+    expect(await stepIds(store)).toEqual(ids.slice(2).reverse());
+    expect(await sweepSteps(subject, { limit: 2 })).toEqual({ removed: 2, more: true });
+    expect(await sweepSteps(subject, { limit: 2 })).toMatchObject({ removed: 1 });
+    expect(await stepIds(store)).toEqual([]);
+  });
+
+  test("lists and new Steps go on where Steps were removed", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    for (let at = 0; at < 4; at++) await exchange([user(`${at}`)], []);
+    const page = await store.steps.list({ organizationId: "acme" }, { cursor: null, limit: 1 });
+    await sweepSteps(subject, { limit: 2 });
+    const { data } = await exchangeAndRead(store, intents, page.nextCursor);
+    expect(data).toHaveLength(1);
+    expect(await stepIds(store)).toHaveLength(3);
+  });
+
+  test("Sessions, transcripts, decisions and leaves of removed Steps stay", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    const { sessionId } = await exchange([user("a")], [assistant("b")]);
+    const before = await kept(store, sessionId);
+    await sweepSteps(subject);
+    const after = await kept(store, sessionId);
+    expect(after).toEqual({ ...before, leaves: [...before.leaves, "activity.removed"] });
+    const next = await exchange([user("a"), assistant("b"), user("c")], [assistant("d")]);
+    expect(next.sessionId).toBe(sessionId);
+  });
+
+  test("each organization has its own leaf of what was removed", async (subject) => {
+    const { store, intents } = subject;
+    const theirs = createIntents("globex");
+    await store.keys.insert(theirs.key());
+    await createConversation(store, theirs).exchange([user("a")], []);
+    for (const text of ["b", "c"])
+      await createConversation(store, intents).exchange([user(text)], []);
+    expect(await sweepSteps(subject)).toEqual({ removed: 3, more: false });
+    expect(await removals(store)).toEqual([{ organizationId: "acme", count: 2 }]);
+    expect(await removals(store, "globex")).toEqual([{ organizationId: "globex", count: 1 }]);
+  });
+}
+
+function transcriptRetentionTests(test: ContractTest): void {
+  test("what was said in a Session that nobody uses any more is erased, and the Session goes on", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    const { sessionId, intent } = await exchange([user("a")], [assistant("b")]);
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
+    expect(await contents(store, sessionId)).toEqual([null, null]);
+    expect(await store.steps.contents("acme", intent.stepId)).toEqual(nothing);
+    expect(await erasures(store)).toEqual([{ organizationId: "acme", sessionIds: [sessionId] }]);
+    const next = await exchange([user("a"), assistant("b"), user("c")], [assistant("d")]);
+    expect(next.sessionId).toBe(sessionId);
+    expect((await contents(store, sessionId)).map((one) => one !== null)).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ]);
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
+    expect(await contents(store, sessionId)).toEqual([null, null, null, null]);
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 0, more: false });
+    expect(await erasures(store)).toHaveLength(2);
+  });
+
+  test("a Session in use keeps all that was said in it", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    const used = await exchange([user("a")], [assistant("b")]);
+    const unused = await exchange([user("x")], [assistant("y")]);
+    const step = intents.step([user("a"), assistant("b"), user("c")], { at: start + 2 * day });
+    await opened(store.openStep(step));
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
+    expect(await contents(store, unused.sessionId)).toEqual([null, null]);
+    expect((await contents(store, used.sessionId)).every((one) => one !== null)).toBe(true);
+  });
+
+  test("instructions, and replies that did not join, are erased too", async (subject) => {
+    const { store, intents } = subject;
+    const bytes = Buffer.from("Be brief.");
+    const instructions = { content: bytes, contentSalt: bytes, contentCommitment: bytes };
+    const step = intents.step([user("a")], { instructions });
+    await opened(store.openStep(step));
+    const partial = { outcome: "failed", reply: [assistant("par")], joins: false } as const;
+    await store.settleStep(intents.settlement(step, partial));
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
+    expect(await store.steps.contents("acme", step.stepId)).toEqual(nothing);
+  });
+
+  test("what a branch in use begins with is kept until nobody uses the branch", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    const { sessionId } = await exchange([user("a"), user("b")], [assistant("c")]);
+    const branch = intents.step([user("a"), user("z")], {
+      at: start + 2 * day,
+      transcript: { sessionId },
+    });
+    const { sessionId: branchId } = await opened(store.openStep(branch));
+    await store.settleStep(intents.settlement(branch, { at: start + 2 * day }));
+    expect(branchId).not.toBe(sessionId);
+    expect(await sweepTranscripts(subject)).toEqual({ removed: 0, more: false });
+    expect((await contents(store, branchId)).every((one) => one !== null)).toBe(true);
+    expect(await sweepTranscripts(subject, { at: start + 4 * day })).toMatchObject({ removed: 2 });
+    expect(await contents(store, sessionId)).toEqual([null, null]);
+    expect(await contents(store, branchId)).toEqual([null, null]);
+  });
+
+  test("transcripts outlive their Steps, and are erased without them", async (subject) => {
+    const { store, intents } = subject;
+    const { sessionId } = await createConversation(store, intents).exchange([user("a")], []);
+    await sweepSteps(subject);
+    expect((await contents(store, sessionId)).every((one) => one !== null)).toBe(true);
+    expect(await sweepTranscripts(subject)).toMatchObject({ removed: 1 });
+    expect(await contents(store, sessionId)).toEqual([null]);
+  });
+
+  test("no more than a chunk is erased at once", async (subject) => {
+    const { store, intents } = subject;
+    const { exchange } = createConversation(store, intents);
+    for (let at = 0; at < 3; at++) await exchange([user(`${at}`)], []);
+    expect(await sweepTranscripts(subject, { limit: 2 })).toEqual({ removed: 2, more: true });
+    expect(await sweepTranscripts(subject, { limit: 2 })).toEqual({ removed: 1, more: false });
+  });
+}
+
+const nothing = { instructions: null, request: null, reply: null };
+
+/** A store, and what builds ids and leaves. */
+type Subject = Pick<ContractSubject, "store" | "intents">;
+
+/** Removes what is a day old two days later. */
+export function sweepSteps({ store, intents }: Subject, overrides: Partial<typeof aDayLater> = {}) {
+  const leaf = (removed: StepsRemoved) => leafOf(intents, "activity.removed", removed);
+  return store.steps.sweep({ ...aDayLater, ...overrides, leaf });
+}
+
+/** Erases what is a day old two days later. */
+export function sweepTranscripts(
+  { store, intents }: Subject,
+  overrides: Partial<typeof aDayLater> = {},
+) {
+  const leaf = (erased: TranscriptsErased) => leafOf(intents, "transcripts.erased", erased);
+  return store.sessions.sweep({ ...aDayLater, ...overrides, leaf });
+}
+
+function leafOf(
+  intents: Intents,
+  kind: EvidenceLeaf["kind"],
+  facts: StepsRemoved | TranscriptsErased,
+): EvidenceLeaf {
+  const meta = JSON.stringify(facts);
+  const { organizationId } = facts;
+  return { ...intents.leaf(kind), organizationId, meta, hash: leafHash(meta) };
+}
+
+const wholePage = { cursor: null, limit: 100 };
+
+async function stepIds(store: Store): Promise<readonly string[]> {
+  const { data } = await store.steps.list({ organizationId: "acme" }, wholePage);
+  return data.map(({ id }) => id);
+}
+
+async function exchangeAndRead(store: Store, intents: Intents, cursor: string | null) {
+  await createConversation(store, intents).exchange([user("later")], []);
+  return store.steps.list({ organizationId: "acme" }, { cursor, limit: 10 });
+}
+
+async function leavesOf(store: Store, kind: EvidenceLeaf["kind"], organizationId: string) {
+  const { data } = await store.evidence.list({ organizationId }, wholePage);
+  return data.filter((leaf) => leaf.kind === kind).map(({ meta }): unknown => JSON.parse(meta));
+}
+
+/** What the leaves say was removed. */
+export function removals(store: Store, organizationId = "acme") {
+  return leavesOf(store, "activity.removed", organizationId);
+}
+
+function erasures(store: Store) {
+  return leavesOf(store, "transcripts.erased", "acme");
+}
+
+async function contents(store: Store, sessionId: string) {
+  const parts = (await store.sessions.transcript("acme", sessionId)) ?? [];
+  return parts.map(({ content }) => content);
+}
+
+async function kept(store: Store, sessionId: string) {
+  const [session, parts, decisions, { data }] = await Promise.all([
+    store.sessions.get("acme", sessionId),
+    store.sessions.transcript("acme", sessionId),
+    store.decisions.list({ organizationId: "acme" }, wholePage),
+    store.evidence.list({ organizationId: "acme" }, wholePage),
+  ]);
+  return { session, parts: parts?.length, decisions, leaves: data.map(({ kind }) => kind) };
+}
