@@ -1,9 +1,11 @@
+import type { Model } from "./scenarios.ts";
+
 /** What the load generator is asked to do. */
 export interface LoadOrder {
   readonly origin: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly model: "plain" | "burst" | "paced";
+  readonly model: Model;
   readonly prompt: string;
   readonly concurrency: number;
   /** The first requests start evenly over this, so that streams do not run in step. */

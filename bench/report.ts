@@ -8,6 +8,7 @@ interface Results {
   readonly targets: readonly Target[];
   readonly figures: Rounds;
   readonly inProcess: readonly Figures[];
+  readonly conversations: readonly Figures[];
   readonly repeats: number;
   /** Whether to replace the results in README.md. */
   readonly write: boolean;
@@ -28,7 +29,14 @@ const rows: readonly (readonly [figure: string, digits: number])[] = [
 
 /** Prints the medians with their ratios, and puts them between the markers of README.md. */
 export async function writeReport(results: Results): Promise<void> {
-  const text = [machine(results.repeats), "", table(results), inProcessLine(results)].join("\n");
+  const text = [
+    machine(results.repeats),
+    "",
+    table(results),
+    inProcessLine(results),
+    conversationsLine(results),
+    manyStreamsLine(results),
+  ].join("\n");
   console.log(text);
   if (!results.write) return;
   const readme = new URL("README.md", import.meta.url);
@@ -81,6 +89,27 @@ function inProcessLine({ inProcess }: Results): string {
   if (inProcess.length === 0) return "";
   const [p50, p99] = ["p50 µs", "p99 µs"].map((name) => median(inProcess, name).toFixed(0));
   return `\nIn process (\`gateway.fetch\`, scripted provider, memory store): p50 ${p50} µs, p99 ${p99} µs per governed call.`;
+}
+
+function conversationsLine({ conversations }: Results): string {
+  const lengths = Object.keys(conversations[0] ?? {});
+  if (lengths.length === 0) return "";
+  const times = lengths.map(
+    (name) => `${name.split(" ")[0]}: ${median(conversations, name).toFixed(0)} µs`,
+  );
+  return `\nThe same with a history of so many messages of 170 bytes, which its Session has: p50 ${times.join(", ")}.`;
+}
+
+function manyStreamsLine({ figures, targets }: Results): string {
+  const parts = targets.flatMap(({ name }) => {
+    const rounds = figures.get(`many ${name}`);
+    return rounds
+      ? `${name} ${median(rounds, "peak RSS MB").toFixed(0)} MB, first byte p50 ${median(rounds, "first byte p50 ms").toFixed(1)} ms`
+      : [];
+  });
+  return parts.length === 0
+    ? ""
+    : `\n1,000 streams at once, ten events a second each, in a fresh process: ${parts.join("; ")}.`;
 }
 
 function median(rounds: readonly Figures[], figure: string): number {

@@ -1,7 +1,7 @@
 import { type Child, startChild } from "./child.ts";
 import type { LoadOrder, LoadReport } from "./load-order.ts";
 import { cpuMicroseconds, peakMegabytes } from "./process-figures.ts";
-import { eventsPerStream, type Scenario, scenarios } from "./scenarios.ts";
+import { eventsPerStream, type Model, manyStreams, type Scenario, scenarios } from "./scenarios.ts";
 
 /** What is measured: a process that stands between the load and the upstream, or nothing at all. */
 export interface Target {
@@ -69,6 +69,31 @@ export async function runRound(stage: Stage, target: Target, label: string): Pro
   }
 }
 
+/** Holds many streams open at once in a fresh process, and says what that takes. */
+export async function runManyStreams(
+  stage: Stage,
+  target: Target,
+  label: string,
+): Promise<Figures> {
+  const child = startChild(target.file, {
+    arguments: target.arguments,
+    env: { BENCH_UPSTREAM: `${stage.upstreamOrigin}/${label}/v1` },
+  });
+  try {
+    const ready = await child.next<Ready>();
+    const order = orderFor(ready, "/v1/chat/completions")(manyStreams.model);
+    await ask(stage, { ...order, seconds: 0 });
+    const { concurrency, spreadSeconds } = manyStreams;
+    const report = await ask(stage, { ...order, concurrency, spreadSeconds, seconds: 0 });
+    return {
+      "first byte p50 ms": report.firstByteP50,
+      "peak RSS MB": peakMegabytes(child.pid),
+    };
+  } finally {
+    await child.stop();
+  }
+}
+
 /** The time of one request at a time without any gateway. */
 export async function runDirect(stage: Stage, label: string): Promise<Figures> {
   const order = orderFor({ origin: stage.upstreamOrigin, headers: {} }, `/${label}/v1/chat`);
@@ -81,7 +106,7 @@ export async function runDirect(stage: Stage, label: string): Promise<Figures> {
 }
 
 function orderFor(ready: Ready, path: string) {
-  return (model: Scenario["model"]) => ({
+  return (model: Model) => ({
     origin: ready.origin,
     path,
     headers: { "content-type": "application/json", ...ready.headers },

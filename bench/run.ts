@@ -2,7 +2,14 @@
 import { parseArgs } from "node:util";
 import { startChild } from "./child.ts";
 import { writeReport } from "./report.ts";
-import { type Figures, runDirect, runRound, type Stage, type Target } from "./round.ts";
+import {
+  type Figures,
+  runDirect,
+  runManyStreams,
+  runRound,
+  type Stage,
+  type Target,
+} from "./round.ts";
 
 const targets: readonly Target[] = [
   { name: "bare", file: "./targets/bare.ts", arguments: [], records: false },
@@ -10,6 +17,9 @@ const targets: readonly Target[] = [
   { name: "sqlite", file: "./targets/tollgate.ts", arguments: ["sqlite"], records: true },
   { name: "portkey", file: "./targets/portkey.ts", arguments: [], records: false },
 ];
+
+/** Those of which it is measured what a thousand open streams take. */
+const holdsStreams = ["bare", "memory", "sqlite"];
 
 const { values } = parseArgs({
   options: {
@@ -29,8 +39,17 @@ const chosen = values.targets.split(",").map(targetNamed);
 if (process.platform !== "linux")
   throw new Error("the bench reads CPU times from /proc and runs on Linux only");
 const figures = await runAll();
-const inProcess = chosen.some(({ records }) => records) ? await runInProcess() : [];
-await writeReport({ targets: chosen, figures, inProcess, repeats, write: values.write });
+const governs = chosen.some(({ records }) => records);
+const inProcess = governs ? await runInProcess("./in-process.ts") : [];
+const conversations = governs ? await runInProcess("./conversations.ts") : [];
+await writeReport({
+  targets: chosen,
+  figures,
+  inProcess,
+  conversations,
+  repeats,
+  write: values.write,
+});
 
 async function runAll(): Promise<ReadonlyMap<string, readonly Figures[]>> {
   const upstream = startChild("./upstream.ts");
@@ -53,16 +72,18 @@ async function runAll(): Promise<ReadonlyMap<string, readonly Figures[]>> {
         console.error(`${repeat}/${repeats} ${target.name}: ${summary(round)}`);
       }
     }
+    for (const target of chosen.filter(({ name }) => holdsStreams.includes(name)))
+      keep(rounds, `many ${target.name}`, await runManyStreams(stage, target, "many"));
   } finally {
     await Promise.all([load.stop(), upstream.stop()]);
   }
   return rounds;
 }
 
-async function runInProcess(): Promise<readonly Figures[]> {
+async function runInProcess(file: string): Promise<readonly Figures[]> {
   const rounds: Figures[] = [];
   for (let repeat = 1; repeat <= repeats; repeat += 1) {
-    const child = startChild("./in-process.ts");
+    const child = startChild(file);
     rounds.push(await child.next<Figures>());
     await child.stop();
   }

@@ -5,14 +5,17 @@ export interface Scenario {
   readonly seconds: number;
   readonly warmUpSeconds: number;
   readonly spreadSeconds: number;
-  /** What the last part of the model's name is: tells the upstream how to answer. */
-  readonly model: "plain" | "burst" | "paced";
+  readonly model: Model;
 }
+
+/** What the last part of the model's name is: tells the upstream how to answer. */
+export type Model = "plain" | "burst" | "paced" | "slow";
 
 /** Events of a streamed answer, `[DONE]` included, and how many of them carry text. */
 export const eventsPerStream = 104;
 export const textEvents = 100;
-export const millisecondsPerEvent = 5;
+/** How long the upstream waits between two events of a stream it does not send at once. */
+export const millisecondsPerEvent = { paced: 5, slow: 100 } as const;
 
 /** Text that every event of the upstream carries, and that every plain answer carries. */
 export const marker = "all the king's horses";
@@ -23,7 +26,7 @@ export const scenarios: readonly Scenario[] = [
     model: "plain",
     concurrency: 64,
     seconds: 5,
-    warmUpSeconds: 5,
+    warmUpSeconds: 12,
     spreadSeconds: 0,
   },
   {
@@ -39,7 +42,7 @@ export const scenarios: readonly Scenario[] = [
     model: "burst",
     concurrency: 16,
     seconds: 3,
-    warmUpSeconds: 1,
+    warmUpSeconds: 4,
     spreadSeconds: 0,
   },
   {
@@ -47,7 +50,10 @@ export const scenarios: readonly Scenario[] = [
     model: "paced",
     concurrency: 64,
     seconds: 4,
-    warmUpSeconds: 1.2,
+    warmUpSeconds: 4,
     spreadSeconds: 0.5,
   },
 ];
+
+/** Many streams that say little: ten events a second each, once, in a process that has done nothing else. */
+export const manyStreams = { concurrency: 1_000, spreadSeconds: 2, model: "slow" } as const;

@@ -39,7 +39,9 @@ function answerWhatIsComplete(socket: Socket, bytes: Buffer): Buffer {
 }
 
 function answer(socket: Socket, path: string, body: Buffer): void {
-  if (body.includes('openai/paced"')) pace(socket, () => count(path));
+  if (body.includes('openai/paced"')) pace(socket, millisecondsPerEvent.paced, () => count(path));
+  else if (body.includes('openai/slow"'))
+    pace(socket, millisecondsPerEvent.slow, () => count(path));
   else {
     if (body.includes('openai/burst"')) burst(socket);
     else socket.write(plain);
@@ -54,10 +56,10 @@ function burst(socket: Socket): void {
   socket.write(streamEnd);
 }
 
-function pace(socket: Socket, ended: () => void): void {
+function pace(socket: Socket, milliseconds: number, ended: () => void): void {
   socket.write(streamHead);
   let next = 0;
-  const timer = setInterval(send, millisecondsPerEvent);
+  const timer = setInterval(send, milliseconds);
   send();
 
   function send(): void {

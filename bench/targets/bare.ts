@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Agent } from "undici";
 
 const upstream = new URL(process.env["BENCH_UPSTREAM"] ?? "");
-const agent = new Agent({ connections: 256 });
+const agent = new Agent({ connections: 2_048 });
 
 const server = createServer((incoming, outgoing) => {
   const chunks: Buffer[] = [];

@@ -17,7 +17,9 @@ const gateway = createGateway({
     bench: openaiCompatible({
       baseURL: process.env["BENCH_UPSTREAM"] ?? "",
       apiKey: "bench",
-      models: { "openai/plain": price, "openai/burst": price, "openai/paced": price },
+      models: Object.fromEntries(
+        ["plain", "burst", "paced", "slow"].map((model) => [`openai/${model}`, price]),
+      ),
     }),
   },
   policy: definePolicy({
