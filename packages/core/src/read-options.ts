@@ -1,6 +1,7 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
 import { createBudgetBook } from "./budgets/book.ts";
 import { readBudget } from "./budgets/read-budget.ts";
+import { createBudgetWatch } from "./budgets/watch.ts";
 import { createCredentialBook } from "./connections/credential-book.ts";
 import { createKeyRing, noKeys } from "./connections/key-ring.ts";
 import { createVault, type Vault } from "./connections/vault.ts";
@@ -96,6 +97,7 @@ export function readOptions(options: GatewayOptions): Line {
     ),
     vault,
     credentials: createCredentialBook(options.store.connections, vault, clock),
+    budgetWatch: createBudgetWatch(),
     prices: firstPrice([
       tableBook(custom),
       tableBook(configured),

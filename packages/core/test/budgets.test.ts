@@ -262,29 +262,6 @@ describe("a budget", () => {
     expect(await counter(gateway, "hour")).toEqual([{ settled: 1, held: 0 }]);
   });
 
-  it("that is soft warns the observers of each Step that ends above the limit", async () => {
-    const log = eventLog();
-    const { gateway, chat, key } = await createTestGateway({
-      observers: log.observers,
-      budgets: [
-        { id: "soft", limit: { tokens: 20 }, period: "day", mode: "soft", scope: { each: "key" } },
-        { id: "roomy", limit: { tokens: 1_000 }, period: "day", mode: "soft" },
-      ],
-    });
-    for (let count = 0; count < 3; count++) await gateway.fetch(chat());
-    await log.seeing("budget.warned", 2);
-    const warning = {
-      budgetId: "soft",
-      subject: key.id,
-      limit: 20,
-      organizationId: key.organizationId,
-    };
-    expect(log.seen.filter(({ type }) => type === "budget.warned")).toMatchObject([
-      { ...warning, settled: 30 },
-      { ...warning, settled: 45 },
-    ]);
-  });
-
   it("is listed by id, page by page, for everyone or for one organization", async () => {
     const limit = { requests: 1 };
     const { gateway } = await createTestGateway({

@@ -1,4 +1,4 @@
-import type { BudgetRepository, EvidenceLeaf } from "@tollgate/core/store";
+import type { BudgetRaise, BudgetRepository, EvidenceLeaf } from "@tollgate/core/store";
 import type { State } from "./state.ts";
 
 export function createBudgetRepository(state: State): BudgetRepository {
@@ -6,6 +6,9 @@ export function createBudgetRepository(state: State): BudgetRepository {
     state.budgetsVersion++;
     state.leaves.insert(leaf);
     return true;
+  };
+  const keepRaises = (stays: (raise: BudgetRaise) => boolean): void => {
+    state.raises.splice(0, Number.POSITIVE_INFINITY, ...state.raises.filter(stays));
   };
   return {
     version: async () => state.budgetsVersion,
@@ -21,7 +24,23 @@ export function createBudgetRepository(state: State): BudgetRepository {
       return changed(leaf);
     },
     async remove(id, leaf) {
-      return state.budgets.delete(id) && changed(leaf);
+      if (!state.budgets.delete(id)) return false;
+      keepRaises(({ budgetId }) => budgetId !== id);
+      return changed(leaf);
+    },
+    raises: async () => [...state.raises],
+    async insertRaise(raise, leaf) {
+      const { budgetId, id, at } = raise;
+      if (state.raises.some((other) => other.budgetId === budgetId && other.id === id))
+        return false;
+      keepRaises((other) => other.budgetId !== budgetId || other.until > at);
+      state.raises.push(raise);
+      return changed(leaf);
+    },
+    async removeRaise({ budgetId, id }, leaf) {
+      const before = state.raises.length;
+      keepRaises((raise) => raise.budgetId !== budgetId || raise.id !== id);
+      return state.raises.length < before && changed(leaf);
     },
     counters: async (query, paging) => state.counters.page(query, paging),
   };

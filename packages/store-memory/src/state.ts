@@ -1,6 +1,7 @@
 import type {
   ApiKey,
   Budget,
+  BudgetRaise,
   EvidenceLeaf,
   Hold,
   Owner,
@@ -120,6 +121,7 @@ export interface State {
   readonly leaves: Table<EvidenceLeaf>;
   readonly leases: Map<string, Lease>;
   readonly budgets: Map<string, Budget>;
+  readonly raises: BudgetRaise[];
   readonly counters: Counters;
   readonly responses: Responses;
   budgetsVersion: number;
@@ -142,6 +144,7 @@ export function createState(): State {
     leaves: createTable("leaves"),
     leases: new Map(),
     budgets: new Map(),
+    raises: [],
     counters: createCounters(),
     responses: createResponses(),
     budgetsVersion: 0,

@@ -67,6 +67,7 @@ it("writes a change of several statements whole or not at all when it is cut on 
     limit: 1,
     period: "day",
     mode: "hard",
+    warnAt: [],
   } as const;
   const { leaf } = stepSettlement("budget");
   // The zero byte tells it from "READ COMMITTED", with which the transaction begins.

@@ -3,7 +3,13 @@ export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
 export { joinMessages } from "./join-messages.ts";
 export { lists } from "./lists.ts";
-export { budgetFromRow, budgetToRow, counterFromRow } from "./rows/budget-row.ts";
+export {
+  budgetFromRow,
+  budgetToRow,
+  counterFromRow,
+  raiseFromRow,
+  raiseToRow,
+} from "./rows/budget-row.ts";
 export {
   connectionColumns,
   connectionFromRow,

@@ -2,7 +2,13 @@ import type { SqlDialect } from "./dialect.ts";
 
 /** What the second version adds to the first, one function for each thing it brings. */
 export function schemaVersion2(dialect: SqlDialect): readonly string[] {
-  return [...connections(dialect), ...corrections(dialect), ...keysOfUsers(), ...erasures(dialect)];
+  return [
+    ...connections(dialect),
+    ...corrections(dialect),
+    ...keysOfUsers(),
+    ...erasures(dialect),
+    ...budgetRaises(dialect),
+  ];
 }
 
 /** Sealed credentials of customer-owned gateways, found and listed by their key alone. */
@@ -47,5 +53,16 @@ function erasures({ text, integer, keyedTable }: SqlDialect): readonly string[] 
   return [
     `CREATE TABLE erasures (
       organization_id ${text} NOT NULL PRIMARY KEY, updated ${integer} NOT NULL)${keyedTable}`,
+  ];
+}
+
+/** At which parts of its limit a budget warns, as JSON, and temporary raises of limits. */
+function budgetRaises({ text, integer, keyedTable }: SqlDialect): readonly string[] {
+  return [
+    `ALTER TABLE budgets ADD COLUMN warn_at ${text} NOT NULL DEFAULT '[0.8,1]'`,
+    `CREATE TABLE budget_raises (
+      budget_id ${text} NOT NULL, id ${text} NOT NULL, unit ${text} NOT NULL,
+      amount ${integer} NOT NULL, at ${integer} NOT NULL, until ${integer} NOT NULL, actor ${text},
+      sequence ${integer} NOT NULL, PRIMARY KEY (budget_id, id))${keyedTable}`,
   ];
 }

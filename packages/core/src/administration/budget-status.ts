@@ -1,39 +1,41 @@
+import type { RaisedBudget } from "../budgets/book.ts";
+import { limitInForce } from "../budgets/limit-in-force.ts";
 import { periodEnd, periodStart } from "../budgets/period.ts";
-import type { Budget, BudgetCounter } from "../domain/budget.ts";
+import type { BudgetCounter } from "../domain/budget.ts";
 import type { Line } from "../pipeline/line.ts";
-import type { BudgetStatus } from "./budget-records.ts";
+import type { BudgetStatus, BudgetStatusQuery } from "./budget-records.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { toIso } from "./tenant.ts";
+import { fromIso, toIso } from "./tenant.ts";
 
-/** The counters of a budget in its current period, by what its `each` counts separately. */
+/** The counters of a budget in one of its periods, by what its `each` counts separately. */
 export function budgetStatus(
   line: Line,
   {
     budget,
-    subject,
+    query: { subject, at },
     paging,
   }: {
-    readonly budget: Promise<Budget>;
-    readonly subject: string | undefined;
+    readonly budget: Promise<RaisedBudget>;
+    readonly query: BudgetStatusQuery;
     readonly paging: Paging | undefined;
   },
 ): List<BudgetStatus> {
   return listOf(
     async (storePaging) => {
-      const { id, period, limit } = await budget;
-      const start = periodStart(period, line.clock.now());
+      const found = await budget;
+      const now = line.clock.now();
+      const start = periodStart(found.period, at === undefined ? now : fromIso("at", at));
       const query = {
-        budgetId: id,
+        budgetId: found.id,
         periodStart: start,
         ...(subject === undefined ? {} : { subject }),
       };
       const page = await line.store.budgets.counters(query, storePaging);
-      return {
-        ...page,
-        data: page.data.map((counter) =>
-          statusOf(counter, { limit, resetsAt: periodEnd(period, start) }),
-        ),
+      const standing = {
+        limit: limitInForce(found, now),
+        resetsAt: periodEnd(found.period, start),
       };
+      return { ...page, data: page.data.map((counter) => statusOf(counter, standing)) };
     },
     (status) => status,
     paging,

@@ -1,16 +1,16 @@
+import type { RaisedBudget } from "../budgets/book.ts";
 import { type BudgetConfiguration, readBudget } from "../budgets/read-budget.ts";
 import type { Budget } from "../domain/budget.ts";
 import { decodeCursor, encodeCursor } from "../domain/cursor.ts";
-import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { selects } from "../domain/pattern.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { createLeaf } from "../evidence/leaves.ts";
 import type { Line } from "../pipeline/line.ts";
+import { budgetLeaf } from "./budget-leaf.ts";
+import { createBudgetRaises } from "./budget-raises.ts";
 import type { BudgetRecord, Budgets } from "./budget-records.ts";
 import { budgetStatus } from "./budget-status.ts";
-import type { Acting } from "./key-records.ts";
 import { listOf } from "./list.ts";
-import { type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
+import { type OrganizationScope, tenantOf } from "./tenant.ts";
 
 export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
   const { all, find, requireCreated } = budgetRecords(line, ready);
@@ -19,36 +19,48 @@ export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
     async create({ actor, ...written }) {
       const budget = requireBudget(line, written);
       const taken = (await all()).some(({ id }) => id === budget.id);
-      const leaf = leafOf(line, "budget.created", { budget, actor });
+      await requireSameUnit(line, budget);
+      const leaf = budgetLeaf(line, "budget.created", { budget, actor });
       if (taken || !(await line.store.budgets.insert(budget, leaf))) throw idTaken(budget.id);
       await line.budgets.reload();
       return { ...budget, origin: "created" };
     },
-    get: ({ id }) => find(id),
-    list: (filter = {}, paging) => listOf(pageReader(all, filter), (budget) => budget, paging),
+    get: async ({ id }) => toRecord(await find(id)),
+    list: (filter = {}, paging) => listOf(pageReader(all, filter), toRecord, paging),
     async update({ actor, ...written }) {
       const budget = requireBudget(line, written);
       requireSameCounters(budget, await requireCreated(budget.id));
-      await line.store.budgets.update(budget, leafOf(line, "budget.updated", { budget, actor }));
+      await line.store.budgets.update(
+        budget,
+        budgetLeaf(line, "budget.updated", { budget, actor }),
+      );
       await line.budgets.reload();
       return { ...budget, origin: "created" };
     },
     async remove({ id, actor }) {
-      const { origin: _origin, ...budget } = await requireCreated(id);
-      await line.store.budgets.remove(id, leafOf(line, "budget.removed", { budget, actor }));
+      const budget = await requireCreated(id);
+      await line.store.budgets.remove(id, budgetLeaf(line, "budget.removed", { budget, actor }));
       await line.budgets.reload();
     },
-    status: ({ id, subject }, paging) => {
-      const budget = find(id);
+    status: (query, paging) => {
+      const budget = find(query.id);
       budget.catch(() => {});
-      return budgetStatus(line, { budget, subject, paging });
+      return budgetStatus(line, { budget, query, paging });
     },
+    ...createBudgetRaises(line, find),
   };
+}
+
+/** A budget with its raises and where it comes from. */
+type FoundBudget = BudgetRecord & RaisedBudget;
+
+function toRecord({ raises: _raises, ...record }: FoundBudget): BudgetRecord {
+  return record;
 }
 
 /** Ways to read budgets together with where they come from. */
 function budgetRecords(line: Line, ready: () => Promise<void>) {
-  async function all(): Promise<readonly BudgetRecord[]> {
+  async function all(): Promise<readonly FoundBudget[]> {
     await ready();
     const created = await line.store.budgets.list();
     const { budgets } = await line.budgets.reload();
@@ -59,13 +71,13 @@ function budgetRecords(line: Line, ready: () => Promise<void>) {
     }));
   }
 
-  async function find(id: string): Promise<BudgetRecord> {
+  async function find(id: string): Promise<FoundBudget> {
     const budget = (await all()).find((candidate) => candidate.id === id);
     if (!budget) throw new GatewayError("budget_not_found", `There is no budget ${id}.`);
     return budget;
   }
 
-  async function requireCreated(id: string): Promise<BudgetRecord> {
+  async function requireCreated(id: string): Promise<FoundBudget> {
     const budget = await find(id);
     if (budget.origin === "created") return budget;
     throw new GatewayError(
@@ -82,9 +94,9 @@ const listName = "budgets";
 
 /** Reads pages of all budgets by id. There are few, so they are read whole and cut here. */
 function pageReader(
-  all: () => Promise<readonly BudgetRecord[]>,
+  all: () => Promise<readonly FoundBudget[]>,
   { organizationId }: Partial<OrganizationScope>,
-): Parameters<typeof listOf<BudgetRecord, BudgetRecord>>[0] {
+): Parameters<typeof listOf<FoundBudget, BudgetRecord>>[0] {
   const tenant = organizationId === undefined ? null : tenantOf({ organizationId });
   return async ({ cursor, limit }) => {
     const after = cursor === null ? null : decodeCursor(listName, cursor).tie;
@@ -102,32 +114,24 @@ function pageReader(
   };
 }
 
-function leafOf(
-  { ids, clock }: Line,
-  kind: LeafKind,
-  {
-    budget,
-    actor,
-  }: { readonly budget: Budget } & Partial<Record<keyof Acting, string | undefined>>,
-): EvidenceLeaf {
-  const { scope, ...facts } = budget;
-  // A budget of one organization is in that organization's log; any other in the log of no organization.
-  const organizationId = typeof scope.organization === "string" ? scope.organization : "";
-  return createLeaf(
-    { id: ids.uuid(), organizationId, kind, at: clock.now() },
-    {
-      actor: actor === undefined ? null : requireId("actor", actor),
-      budget: { ...facts, scope: JSON.parse(JSON.stringify(scope)) },
-    },
-  );
-}
-
 function requireSameCounters(budget: Budget, before: Budget): void {
   if (before.period === budget.period && before.unit === budget.unit) return;
   throw new GatewayError(
     "invalid_argument",
     "A budget keeps its period and unit: remove it and create another.",
     { param: "period" },
+  );
+}
+
+/** Counters outlive their budget: one that counted dollars cannot go on in tokens. */
+async function requireSameUnit(line: Line, { id, unit }: Budget): Promise<void> {
+  const { data } = await line.store.budgets.counters({ budgetId: id }, { cursor: null, limit: 1 });
+  const counted = data[0]?.unit ?? unit;
+  if (counted === unit) return;
+  throw new GatewayError(
+    "invalid_argument",
+    `A budget ${id} was counted in ${counted} before: choose another id.`,
+    { param: "id" },
   );
 }
 

@@ -1,10 +1,15 @@
 import type { BudgetRepository } from "../contracts/repositories.ts";
-import type { Budget } from "../domain/budget.ts";
+import type { Budget, BudgetRaise } from "../domain/budget.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+
+/** A budget with its raises, those that are over too. */
+export interface RaisedBudget extends Budget {
+  readonly raises: readonly BudgetRaise[];
+}
 
 /** All budgets that apply, and the version of those created at run time. */
 export interface BudgetSheet {
-  readonly budgets: readonly Budget[];
+  readonly budgets: readonly RaisedBudget[];
   readonly version: number;
 }
 
@@ -26,7 +31,12 @@ export function createBudgetBook(
     const created = await repository.list();
     const taken = declared.find(({ id }) => created.some((budget) => budget.id === id));
     if (taken) throw declaredAndCreated(taken.id);
-    return { budgets: [...declared, ...created], version };
+    const raises = Map.groupBy(await repository.raises(), ({ budgetId }) => budgetId);
+    const budgets = [...declared, ...created].map((budget) => ({
+      ...budget,
+      raises: raises.get(budget.id) ?? [],
+    }));
+    return { budgets, version };
   }
 
   function reload(): Promise<BudgetSheet> {

@@ -4,6 +4,8 @@ import type { ModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
 import { selects } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
+import type { RaisedBudget } from "./book.ts";
+import { limitInForce } from "./limit-in-force.ts";
 import { periodStart } from "./period.ts";
 
 /** What a budget's scope is matched against. */
@@ -20,7 +22,10 @@ export interface Estimates {
 }
 
 /** The budgets that count this spender. */
-export function matchingBudgets(budgets: readonly Budget[], spender: Spender): readonly Budget[] {
+export function matchingBudgets(
+  budgets: readonly RaisedBudget[],
+  spender: Spender,
+): readonly RaisedBudget[] {
   return budgets.filter(({ scope }) => {
     return (
       selects(scope.organization, spender.organizationId) &&
@@ -35,7 +40,7 @@ export function matchingBudgets(budgets: readonly Budget[], spender: Spender): r
 
 /** The holds to take on matching budgets, in the one fixed order. Soft budgets hold nothing and count at the end. */
 export function holdsOn(
-  budgets: readonly Budget[],
+  budgets: readonly RaisedBudget[],
   spender: Spender,
   { estimates, at }: { readonly estimates: Estimates; readonly at: number },
 ): readonly Hold[] {
@@ -46,7 +51,7 @@ export function holdsOn(
       periodStart: periodStart(budget.period, at),
       unit: budget.unit,
       mode: budget.mode,
-      limit: budget.limit,
+      limit: limitInForce(budget, at),
       amount: amountOf(budget, estimates),
     }))
     .sort(inLockOrder);

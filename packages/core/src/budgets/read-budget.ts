@@ -5,9 +5,8 @@ import type {
   BudgetScope,
   BudgetUnit,
 } from "../domain/budget.ts";
-import { parseModelId } from "../domain/model-id.ts";
-import { listed } from "../domain/pattern.ts";
-import { parseUsd } from "../kernel/nano-usd.ts";
+import { readAmount } from "./read-amount.ts";
+import { scopeProblems } from "./scope-problems.ts";
 
 /** A limit in exactly one unit; dollars as a number or a decimal string. */
 export type BudgetLimit =
@@ -24,12 +23,18 @@ export interface BudgetConfiguration {
   readonly period: BudgetPeriod;
   /** Default `hard`. */
   readonly mode?: BudgetMode;
+  /**
+   * At which parts of the limit, above 0 and up to 1, the observers get a `budget.warned`, once each. At most 10;
+   * default `[0.8, 1]`, none with `[]`.
+   */
+  readonly warnAt?: readonly number[];
 }
 
+const members = ["id", "scope", "limit", "period", "mode", "warnAt"];
 const periods: readonly string[] = ["hour", "day", "week", "month", "total"];
 const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
-const each: readonly unknown[] = [undefined, "key", "user", "organization"];
-const selectors = ["organization", "user", "key", "gateway", "connection", "model", "each"];
+const defaultWarnings: readonly number[] = [0.8, 1];
+const mostWarnings = 10;
 
 /** A configured budget in nanodollars, tokens or requests, or what is wrong with it. */
 export function readBudget(
@@ -37,55 +42,38 @@ export function readBudget(
 ):
   | { readonly budget: Budget; readonly problems: readonly [] }
   | { readonly budget: null; readonly problems: readonly string[] } {
-  const { id, scope = {}, period, mode = "hard" } = written;
-  const { unit, limit } = readLimit(written.limit);
+  const { id, scope = {}, period, mode = "hard", warnAt = defaultWarnings } = written;
+  const amount = readAmount(written.limit);
   const problems = [
+    Object.keys(written)
+      .filter((name) => !members.includes(name))
+      .map((name) => `it has no member ${name}`),
     typeof id === "string" && /^[\x21-\x7e]{1,255}$/.test(id)
       ? []
       : "its id must be 1 to 255 visible ASCII characters",
-    limit === null ? "its limit must be one of usd, tokens or requests, a whole amount from 0" : [],
+    amount === null ? `its limit must be one of ${units.join(", ")}, a whole amount from 0` : [],
     periods.includes(period) ? [] : `its period must be one of ${periods.join(", ")}`,
     mode === "hard" || mode === "soft" ? [] : "its mode must be hard or soft",
+    isWarnings(warnAt)
+      ? []
+      : `its warnAt must be at most ${mostWarnings} numbers above 0 and up to 1`,
     ...scopeProblems(scope),
   ].flat();
-  if (problems.length > 0 || unit === null || limit === null) {
+  if (problems.length > 0 || amount === null) {
     return {
       budget: null,
       problems: problems.map((problem) => `Budget ${String(id)}: ${problem}.`),
     };
   }
-  return { budget: { id, scope, unit, limit, period, mode }, problems: [] };
+  const { unit, amount: limit } = amount;
+  const warnings = [...new Set(warnAt)].sort((a, b) => a - b);
+  return { budget: { id, scope, unit, limit, period, mode, warnAt: warnings }, problems: [] };
 }
 
-function readLimit(written: BudgetLimit): {
-  readonly unit: BudgetUnit | null;
-  readonly limit: number | null;
-} {
-  const given = units.filter((unit) => written != null && Object.hasOwn(written, unit));
-  const [unit, ...others] = given;
-  if (unit === undefined || others.length > 0) return { unit: null, limit: null };
-  const amount: unknown = Object.entries(written).find(([name]) => name === unit)?.[1];
-  if (unit === "usd") {
-    return {
-      unit,
-      limit: typeof amount === "number" || typeof amount === "string" ? parseUsd(amount) : null,
-    };
-  }
-  return {
-    unit,
-    limit:
-      typeof amount === "number" && Number.isSafeInteger(amount) && amount >= 0 ? amount : null,
-  };
-}
-
-function scopeProblems(scope: BudgetScope): readonly string[] {
-  const unknown = Object.keys(scope).filter((name) => !selectors.includes(name));
-  const patterns = scope.model === undefined ? [] : listed(scope.model);
-  return [
-    unknown.map((name) => `its scope has no selector ${name}`),
-    each.includes(scope.each) ? [] : "each must be key, user or organization",
-    patterns
-      .filter((pattern) => parseModelId(pattern) === null)
-      .map((pattern) => `${pattern} is not a model pattern <gateway>/<vendor>/<model>`),
-  ].flat();
+function isWarnings(warnAt: unknown): boolean {
+  return (
+    Array.isArray(warnAt) &&
+    warnAt.length <= mostWarnings &&
+    warnAt.every((part) => typeof part === "number" && part > 0 && part <= 1)
+  );
 }

@@ -42,13 +42,17 @@ export type GatewayEvent =
       readonly organizationId: string;
       readonly budgetId: string;
     }
-  /** A Step was settled with which a soft budget's counter stands above its limit. Amounts are in the budget's unit. */
+  /**
+   * A Step was settled with which a budget's counter has reached a threshold of its `warnAt`, a part of the limit: once
+   * for each threshold, counter and process. Amounts are in the budget's unit, `limit` with the raises in force.
+   */
   | {
       readonly type: "budget.warned";
       readonly at: number;
       readonly organizationId: string;
       readonly budgetId: string;
       readonly subject: string;
+      readonly threshold: number;
       readonly settled: number;
       readonly limit: number;
     }

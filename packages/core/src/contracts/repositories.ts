@@ -1,4 +1,4 @@
-import type { Budget, BudgetCounter } from "../domain/budget.ts";
+import type { Budget, BudgetCounter, BudgetRaise } from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { SealedConnection } from "../domain/connection.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
@@ -145,16 +145,25 @@ export interface DecisionQuery {
 
 /** Budgets created at run time, and the counters of all budgets, declared ones too. */
 export interface BudgetRepository {
-  /** Counts every change of the budgets below; `openStep` compares it. */
+  /** Counts every change of the budgets below and of their raises; `openStep` compares it. */
   version(): Promise<number>;
   /** Budgets created at run time. */
   list(): Promise<readonly Budget[]>;
   /** False when the id is taken. */
   insert(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;
-  /** Replaces a budget's scope, limit and mode; its counters stay. False when there is none. */
+  /** Replaces a budget's scope, limit, mode and warnings; its counters stay. False when there is none. */
   update(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;
-  /** Removes the budget; its counters stay as history. False when there is none. */
+  /** Removes the budget and its raises; its counters stay as history. False when there is none. */
   remove(id: string, leaf: EvidenceLeaf): Promise<boolean>;
+  /** Raises of all budgets, declared ones too, in the order they were made; of those that are over, any may be gone. */
+  raises(): Promise<readonly BudgetRaise[]>;
+  /** Adds a raise and forgets those of its budget that are over at its time. False when the id is taken. */
+  insertRaise(raise: BudgetRaise, leaf: EvidenceLeaf): Promise<boolean>;
+  /** Ends a raise before its time. False when its budget has none of this id. */
+  removeRaise(
+    reference: { readonly budgetId: string; readonly id: string },
+    leaf: EvidenceLeaf,
+  ): Promise<boolean>;
   /** The counters of a budget, newest period first. */
   counters(
     query: { readonly budgetId: string; readonly subject?: string; readonly periodStart?: number },

@@ -27,6 +27,20 @@ export interface Budget {
   readonly limit: number;
   readonly period: BudgetPeriod;
   readonly mode: BudgetMode;
+  /** Parts of the limit, above 0 and up to 1, of which the observers are told once settled amounts reach them. */
+  readonly warnAt: readonly number[];
+}
+
+/** A temporary raise of a budget's limit, declared or created, in the budget's unit. */
+export interface BudgetRaise {
+  readonly id: string;
+  readonly budgetId: string;
+  readonly unit: BudgetUnit;
+  readonly amount: number;
+  readonly at: number;
+  /** From then on the limit is what it was. */
+  readonly until: number;
+  readonly actor: string | null;
 }
 
 /** One counter of a budget: its value (of `each`, else empty) in one period. */

@@ -14,6 +14,8 @@ export type LeafKind =
   | "budget.created"
   | "budget.updated"
   | "budget.removed"
+  | "budget.raised"
+  | "budget.raise_cancelled"
   | "response.deleted"
   | "activity.removed"
   | "transcripts.erased"

@@ -1,5 +1,6 @@
 import type { RetryRules } from "../attempts/retry.ts";
 import type { BudgetBook } from "../budgets/book.ts";
+import type { BudgetWatch } from "../budgets/watch.ts";
 import type { CredentialBook } from "../connections/credential-book.ts";
 import type { Vault } from "../connections/vault.ts";
 import type { GatewayEvent } from "../contracts/observer.ts";
@@ -23,6 +24,7 @@ export interface Line {
   readonly budgets: BudgetBook;
   readonly vault: Vault;
   readonly credentials: CredentialBook;
+  readonly budgetWatch: BudgetWatch;
   readonly prices: PriceBook;
   /** The most tokens a model can answer with, where it is configured. */
   readonly maxOutputTokensOf: (model: ModelId) => number | null;

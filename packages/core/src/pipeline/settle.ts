@@ -133,7 +133,11 @@ async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
     durationMs: Math.round(line.clock.monotonic() - run.startedAt),
   });
   // Nobody waits for a warning.
-  void warnOfBudgets(line, settlement.organizationId, run.attempt.candidate.holds);
+  void warnOfBudgets(line, {
+    organizationId: settlement.organizationId,
+    holds: run.attempt.candidate.holds,
+    charge: attempt.charge,
+  });
 }
 
 function settlementOf(line: Line, { opened }: Run, ending: Ending): StepSettlement {

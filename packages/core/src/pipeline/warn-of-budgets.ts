@@ -1,34 +1,51 @@
+import type { WatchedCounter } from "../budgets/watch.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { Line } from "./line.ts";
 
+/** A Step that was settled: what it held at last, and what became of that. */
+export interface ChargedStep {
+  readonly organizationId: string;
+  readonly holds: readonly Hold[];
+  readonly charge: { readonly usd: number; readonly tokens: number };
+}
+
 /**
- * Tells the observers which soft budgets stand above their limit after a Step. It comes after the record, which it
- * cannot fail: where the store does not answer, nobody is warned.
+ * Tells the observers which budgets have reached a threshold with a Step. It comes after the record, which it cannot
+ * fail: where the store does not answer, nobody is warned.
  */
-export async function warnOfBudgets(
-  line: Line,
-  organizationId: string,
-  holds: readonly Hold[],
-): Promise<void> {
-  for (const hold of holds) {
-    if (hold.mode !== "soft") continue;
-    const { budgetId, subject, limit } = hold;
-    const settled = await settledOn(line, hold);
-    if (settled <= limit) continue;
-    const at = line.clock.now();
-    line.notify({ type: "budget.warned", at, organizationId, budgetId, subject, settled, limit });
+export async function warnOfBudgets(line: Line, step: ChargedStep): Promise<void> {
+  try {
+    for (const hold of step.holds) await warnOf(line, step, hold);
+  } catch {
+    // The next Step on the same counter looks again.
   }
 }
 
-async function settledOn({ store }: Line, hold: Hold): Promise<number> {
-  const { budgetId, subject, periodStart } = hold;
-  try {
-    const page = await store.budgets.counters(
-      { budgetId, subject, periodStart },
-      { cursor: null, limit: 1 },
-    );
-    return page.data[0]?.settled ?? 0;
-  } catch {
-    return 0;
-  }
+async function warnOf(line: Line, step: ChargedStep, hold: Hold): Promise<void> {
+  const { budgets } = await line.budgets.current();
+  const { warnAt = [] } = budgets.find(({ id }) => id === hold.budgetId) ?? {};
+  if (warnAt.length === 0) return;
+  const counter = { ...hold, warnAt };
+  const charged = hold.unit === "requests" ? hold.amount : step.charge[hold.unit];
+  if (!line.budgetWatch.charge(counter, charged, line.clock.now())) return;
+  const settled = await settledOn(line, counter);
+  const at = line.clock.now();
+  for (const threshold of line.budgetWatch.take(counter, settled, at))
+    line.notify({
+      type: "budget.warned",
+      at,
+      organizationId: step.organizationId,
+      budgetId: hold.budgetId,
+      subject: hold.subject,
+      threshold,
+      settled,
+      limit: hold.limit,
+    });
+}
+
+async function settledOn({ store }: Line, counter: WatchedCounter): Promise<number> {
+  const { budgetId, subject, periodStart } = counter;
+  const query = { budgetId, subject, periodStart };
+  const { data } = await store.budgets.counters(query, { cursor: null, limit: 1 });
+  return data[0]?.settled ?? 0;
 }

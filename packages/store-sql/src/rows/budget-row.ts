@@ -3,6 +3,7 @@ import type {
   BudgetCounter,
   BudgetMode,
   BudgetPeriod,
+  BudgetRaise,
   BudgetUnit,
 } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
@@ -15,6 +16,18 @@ export const budgetColumns = [
   "amount",
   "period",
   "mode",
+  "warn_at",
+  "sequence",
+] as const;
+
+export const raiseColumns = [
+  "budget_id",
+  "id",
+  "unit",
+  "amount",
+  "at",
+  "until",
+  "actor",
   "sequence",
 ] as const;
 
@@ -27,6 +40,7 @@ export function budgetToRow(budget: Budget, sequence: number): SqlParameters {
     amount: budget.limit,
     period: budget.period,
     mode: budget.mode,
+    warn_at: JSON.stringify(budget.warnAt),
     sequence,
   };
 }
@@ -41,6 +55,27 @@ export function budgetFromRow(row: unknown): Budget {
     limit: read.integer("amount"),
     period: one(read.text("period"), periods),
     mode: one(read.text("mode"), modes),
+    warnAt: read.json("warn_at"),
+  };
+}
+
+/** A raise as the parameters of its row; `sequence` is its place among the others. */
+export function raiseToRow(raise: BudgetRaise, sequence: number): SqlParameters {
+  const { budgetId, id, unit, amount, at, until, actor } = raise;
+  return { budget_id: budgetId, id, unit, amount, at, until, actor, sequence };
+}
+
+/** The raise a row holds. */
+export function raiseFromRow(row: unknown): BudgetRaise {
+  const read = readRow(row);
+  return {
+    id: read.text("id"),
+    budgetId: read.text("budget_id"),
+    unit: one(read.text("unit"), units),
+    amount: read.integer("amount"),
+    at: read.integer("at"),
+    until: read.integer("until"),
+    actor: read.textOrNull("actor"),
   };
 }
 

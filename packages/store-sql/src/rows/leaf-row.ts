@@ -54,6 +54,8 @@ const kinds: Readonly<Record<LeafKind, true>> = {
   "budget.created": true,
   "budget.updated": true,
   "budget.removed": true,
+  "budget.raised": true,
+  "budget.raise_cancelled": true,
   "response.deleted": true,
   "activity.removed": true,
   "transcripts.erased": true,

@@ -1,4 +1,4 @@
-import { budgetColumns } from "../rows/budget-row.ts";
+import { budgetColumns, raiseColumns } from "../rows/budget-row.ts";
 import { keyColumns } from "../rows/key-row.ts";
 import { insertInto } from "../statement.ts";
 
@@ -38,6 +38,10 @@ export const administration = {
   budgets: `SELECT ${budgetColumns.join(", ")} FROM budgets ORDER BY sequence`,
   insertBudget: `${insertInto("budgets", budgetColumns)} ON CONFLICT DO NOTHING`,
   updateBudget: `UPDATE budgets SET scope = :scope, unit = :unit, amount = :amount,
-      period = :period, mode = :mode WHERE id = :id`,
+      period = :period, mode = :mode, warn_at = :warn_at WHERE id = :id`,
   removeBudget: "DELETE FROM budgets WHERE id = :id",
+  raises: `SELECT ${raiseColumns.join(", ")} FROM budget_raises ORDER BY sequence`,
+  insertRaise: `${insertInto("budget_raises", raiseColumns)} ON CONFLICT DO NOTHING`,
+  removeRaise: "DELETE FROM budget_raises WHERE budget_id = :budget_id AND id = :id",
+  forgetRaises: "DELETE FROM budget_raises WHERE budget_id = :budget_id AND until <= :at",
 } as const;

@@ -8,11 +8,16 @@ import {
   leafToRow,
   lists,
   opening,
+  raiseFromRow,
+  raiseToRow,
   readRow,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { readPage } from "./read-page.ts";
+
+/** No raise lasts longer. */
+const endOfTime = Number.MAX_SAFE_INTEGER;
 
 export function createBudgetRepository(
   database: Database,
@@ -45,7 +50,24 @@ export function createBudgetRepository(
         transaction.run(administration.updateBudget, budgetToRow(budget, 0)),
       ),
     remove: (id, leaf) =>
-      change(leaf, (transaction) => transaction.run(administration.removeBudget, { id })),
+      change(leaf, (transaction) => {
+        if (transaction.run(administration.removeBudget, { id }) === 0) return 0;
+        transaction.run(administration.forgetRaises, { budget_id: id, at: endOfTime });
+        return 1;
+      }),
+    raises: () =>
+      database.read((connection) => connection.all(administration.raises, {}).map(raiseFromRow)),
+    insertRaise: (raise, leaf) =>
+      change(leaf, (transaction) => {
+        const row = raiseToRow(raise, transaction.next());
+        if (transaction.run(administration.insertRaise, row) === 0) return 0;
+        transaction.run(administration.forgetRaises, row);
+        return 1;
+      }),
+    removeRaise: ({ budgetId, id }, leaf) =>
+      change(leaf, (transaction) =>
+        transaction.run(administration.removeRaise, { budget_id: budgetId, id }),
+      ),
     counters: (query, paging) =>
       readPage(database, lists.counters, conditions.ofCounters(query), paging, counterFromRow),
   };

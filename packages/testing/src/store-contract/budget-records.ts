@@ -1,4 +1,4 @@
-import type { Budget } from "@tollgate/core/store";
+import type { Budget, BudgetRaise } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { user } from "./chain.ts";
@@ -18,6 +18,17 @@ const budget: Budget = {
   limit: 9_007_199_254_740_991,
   period: "month",
   mode: "hard",
+  warnAt: [0.25, 1],
+};
+
+const raise: BudgetRaise = {
+  id: "raise-1",
+  budgetId: "team",
+  unit: "usd",
+  amount: 1,
+  at: 0,
+  until: 1,
+  actor: null,
 };
 
 /** Budgets created at run time, and the version that tells that they changed. */
@@ -29,7 +40,13 @@ export function budgetRecordTests(test: ContractTest): void {
     expect(await store.budgets.insert(budget, intents.leaf("budget.created"))).toBe(true);
     expect(await store.budgets.insert(budget, intents.leaf("budget.created"))).toBe(false);
     expect(await store.budgets.list()).toEqual([budget]);
-    const changed: Budget = { ...budget, scope: { key: "key-1" }, limit: 0, mode: "soft" };
+    const changed: Budget = {
+      ...budget,
+      scope: { key: "key-1" },
+      limit: 0,
+      mode: "soft",
+      warnAt: [],
+    };
     expect(await store.budgets.update(changed, intents.leaf("budget.updated"))).toBe(true);
     expect(await store.budgets.list()).toEqual([changed]);
     expect(await store.budgets.remove("team", intents.leaf("budget.removed"))).toBe(true);
@@ -61,6 +78,8 @@ export function budgetRecordTests(test: ContractTest): void {
     const changes = [
       () => store.budgets.insert(budget, intents.leaf("budget.created")),
       () => store.budgets.update(budget, intents.leaf("budget.updated")),
+      () => store.budgets.insertRaise(raise, intents.leaf("budget.raised")),
+      () => store.budgets.removeRaise(raise, intents.leaf("budget.raise_cancelled")),
       () => store.budgets.remove("team", intents.leaf("budget.removed")),
     ];
     for (const change of changes) {
@@ -73,6 +92,43 @@ export function budgetRecordTests(test: ContractTest): void {
       });
       expect(await store.budgets.version()).toBeGreaterThan(budgetsVersion);
     }
+  });
+
+  test("raises of a budget, declared or created, add up, end and go with their budget", async ({
+    store,
+    intents,
+  }) => {
+    const raise = (overrides: Partial<BudgetRaise>): BudgetRaise => ({
+      id: intents.id(),
+      budgetId: "declared",
+      unit: "usd",
+      amount: 9_007_199_254_740_991,
+      at: 1_000,
+      until: 2_000,
+      actor: "ops",
+      ...overrides,
+    });
+    const leaf = () => intents.leaf("budget.raised");
+    const [first, second, other] = [raise({}), raise({ actor: null }), raise({ budgetId: "team" })];
+    for (const one of [first, second, other])
+      expect(await store.budgets.insertRaise(one, leaf())).toBe(true);
+    expect(await store.budgets.insertRaise(first, leaf())).toBe(false);
+    expect(await store.budgets.raises()).toEqual([first, second, other]);
+
+    const cancelled = intents.leaf("budget.raise_cancelled");
+    expect(await store.budgets.removeRaise(first, cancelled)).toBe(true);
+    expect(await store.budgets.removeRaise(first, cancelled)).toBe(false);
+    expect(await store.budgets.removeRaise({ ...other, budgetId: "b" }, cancelled)).toBe(false);
+    expect(await store.budgets.raises()).toEqual([second, other]);
+
+    const later = raise({ at: 2_000, until: 3_000 });
+    await store.budgets.insertRaise(later, leaf());
+    expect(await store.budgets.raises()).toEqual([other, later]);
+    expect(await store.budgets.remove("team", intents.leaf("budget.removed"))).toBe(false);
+    expect(await store.budgets.raises()).toEqual([other, later]);
+    await store.budgets.insert(budget, intents.leaf("budget.created"));
+    await store.budgets.remove("team", intents.leaf("budget.removed"));
+    expect(await store.budgets.raises()).toEqual([later]);
   });
 
   test("a budget's counters outlive its changes and its removal", async ({ store, intents }) => {

@@ -94,6 +94,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
       limit: 1,
       period: "day",
       mode: "hard",
+      warnAt: [],
     } as const;
     await store.budgets.insert(budget, intents.leaf("budget.created"));
     const stale = intents.step([user("a")]);

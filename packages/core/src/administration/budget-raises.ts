@@ -1,0 +1,74 @@
+import type { RaisedBudget } from "../budgets/book.ts";
+import { readAmount } from "../budgets/read-amount.ts";
+import type { BudgetRaise } from "../domain/budget.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import type { Line } from "../pipeline/line.ts";
+import { budgetLeaf } from "./budget-leaf.ts";
+import type { BudgetRaiseRecord, BudgetRaising, Budgets } from "./budget-records.ts";
+import { fromIso, requireId, toIso } from "./tenant.ts";
+
+const mostRaises = 100;
+
+/** Temporary raises of limits. `find` reads a budget as it stands in the store. */
+export function createBudgetRaises(
+  line: Line,
+  find: (id: string) => Promise<RaisedBudget>,
+): Pick<Budgets, "raise" | "raises" | "cancelRaise"> {
+  const inForce = (budget: RaisedBudget): readonly BudgetRaise[] =>
+    budget.raises.filter(({ until }) => until > line.clock.now());
+
+  return {
+    async raise(written) {
+      const budget = await find(written.id);
+      const raise = requireRaise(line, budget, written);
+      if (inForce(budget).length >= mostRaises)
+        throw wrong("id", `The budget ${budget.id} has ${mostRaises} raises already.`);
+      const leaf = budgetLeaf(line, "budget.raised", { budget, raise, actor: written.actor });
+      if (!(await line.store.budgets.insertRaise(raise, leaf)))
+        throw wrong("id", "The id of the raise is taken.");
+      await line.budgets.reload();
+      return toRecord(raise);
+    },
+    raises: async ({ id }) => inForce(await find(id)).map(toRecord),
+    async cancelRaise({ id, raiseId, actor }) {
+      const budget = await find(id);
+      const raise = inForce(budget).find((candidate) => candidate.id === raiseId);
+      const leaf = raise && budgetLeaf(line, "budget.raise_cancelled", { budget, raise, actor });
+      const reference = { budgetId: id, id: raiseId };
+      if (!leaf || !(await line.store.budgets.removeRaise(reference, leaf)))
+        throw wrong("raiseId", `The budget ${id} has no such raise in force.`);
+      await line.budgets.reload();
+    },
+  };
+}
+
+function requireRaise(
+  { ids, clock }: Line,
+  budget: RaisedBudget,
+  { by, until: written, actor }: BudgetRaising,
+): BudgetRaise {
+  const amount = readAmount(by);
+  if (amount === null || amount.amount === 0)
+    throw wrong("by", "by must be one of usd, tokens or requests, a whole amount above 0.");
+  if (amount.unit !== budget.unit)
+    throw wrong("by", `The budget ${budget.id} counts in ${budget.unit}.`);
+  const at = clock.now();
+  const until = fromIso("until", written);
+  if (until <= at) throw wrong("until", "until must be a time to come.");
+  return {
+    id: ids.uuid(),
+    budgetId: budget.id,
+    ...amount,
+    at,
+    until,
+    actor: actor === undefined ? null : requireId("actor", actor),
+  };
+}
+
+function toRecord({ at, until, ...raise }: BudgetRaise): BudgetRaiseRecord {
+  return { ...raise, raisedAt: toIso(at), until: toIso(until) };
+}
+
+function wrong(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_argument", message, { param });
+}

@@ -1,0 +1,10 @@
+import type { RaisedBudget } from "./book.ts";
+
+/** A budget's limit at a time: its own and the raises that are not over. */
+export function limitInForce({ limit, unit, raises }: RaisedBudget, at: number): number {
+  const raised = raises.reduce(
+    (sum, raise) => (raise.until > at && raise.unit === unit ? sum + raise.amount : sum),
+    limit,
+  );
+  return Math.min(raised, Number.MAX_SAFE_INTEGER);
+}

@@ -1,0 +1,208 @@
+import type { BudgetConfiguration } from "@tollgate/core";
+import { countingIds, createTestGateway, type TestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { stores } from "./stores.ts";
+import { completionOf } from "./wire.ts";
+
+const two = { id: "b", limit: { requests: 2 }, period: "hour" } as const;
+
+const statuses = async ({ gateway, chat }: TestGateway, count: number) => {
+  const seen: number[] = [];
+  for (let at = 0; at < count; at++) seen.push((await gateway.fetch(chat())).status);
+  return seen;
+};
+
+describe.each(stores)("a budget at run time on %s", (_, open) => {
+  it("keeps what is settled and held when it is updated, while requests run", async () => {
+    const test = await createTestGateway({ store: open() });
+    const { gateway, provider, chat, clock } = test;
+    await gateway.budgets.create({ ...two, limit: { requests: 4 } });
+    await completionOf(gateway.fetch(chat()));
+    const hold = provider.hold();
+    const running = gateway.fetch(chat());
+    await hold.reached();
+    await gateway.budgets.update(two);
+    const standing = { settled: 1, held: 1, limit: 2, remaining: 0 };
+    const hour = { periodStart: "2026-01-01T00:00:00.000Z", resetsAt: "2026-01-01T01:00:00.000Z" };
+    expect((await gateway.budgets.status({ id: "b" })).data).toMatchObject([
+      { ...standing, ...hour },
+    ]);
+    expect((await gateway.fetch(chat())).status).toBe(429);
+    await gateway.budgets.update({ ...two, limit: { requests: 1 } });
+    expect((await gateway.budgets.status({ id: "b" })).data).toMatchObject([{ remaining: -1 }]);
+    await gateway.budgets.update({ ...two, limit: { requests: 3 } });
+    const third = gateway.fetch(chat());
+    await hold.reached(2);
+    hold.release();
+    expect([(await running).status, (await third).status]).toEqual([200, 200]);
+    await clock.advance("1h");
+    expect((await gateway.budgets.status({ id: "b" })).data).toEqual([]);
+    const at = "2026-01-01T00:59:00Z";
+    expect((await gateway.budgets.status({ id: "b", at })).data).toMatchObject([
+      { ...hour, settled: 3, held: 0 },
+    ]);
+  });
+
+  it("stops when it is removed, while a request holds it, and goes on when it is made again", async () => {
+    const test = await createTestGateway({ store: open() });
+    const { gateway, provider, chat } = test;
+    await gateway.budgets.create(two);
+    const hold = provider.hold();
+    const running = [gateway.fetch(chat()), gateway.fetch(chat())];
+    await hold.reached(2);
+    await gateway.budgets.remove({ id: "b", actor: "ops" });
+    const free = gateway.fetch(chat());
+    await hold.reached(3);
+    hold.release();
+    for (const answer of [...running, free]) expect((await answer).status).toBe(200);
+    await expect(gateway.budgets.status({ id: "b" })).rejects.toMatchObject({
+      code: "budget_not_found",
+    });
+    await gateway.budgets.create(two);
+    expect((await gateway.budgets.status({ id: "b" })).data).toMatchObject([{ settled: 2 }]);
+    expect((await gateway.fetch(chat())).status).toBe(429);
+    await gateway.budgets.remove({ id: "b" });
+    await expect(gateway.budgets.create({ ...two, limit: { tokens: 5 } })).rejects.toMatchObject({
+      code: "invalid_argument",
+      param: "id",
+    });
+  });
+
+  it("is either declared or created, the newest configuration wins, and what is not declared stops", async () => {
+    const store = open();
+    const first = await createTestGateway({ store, budgets: [two] });
+    await expect(first.gateway.budgets.create(two)).rejects.toMatchObject({ param: "id" });
+    for (const change of [
+      () => first.gateway.budgets.update(two),
+      () => first.gateway.budgets.remove({ id: "b" }),
+    ])
+      await expect(change()).rejects.toMatchObject({ code: "invalid_argument", param: "id" });
+    expect(await statuses(first, 3)).toEqual([200, 200, 429]);
+    const options = { store, clock: first.clock };
+    const lower = [{ ...two, limit: { requests: 3 } }];
+    const second = await createTestGateway({ ...options, ids: countingIds(1), budgets: lower });
+    expect(await statuses(second, 2)).toEqual([200, 429]);
+    const third = await createTestGateway({ ...options, ids: countingIds(2) });
+    expect(await statuses(third, 1)).toEqual([200]);
+    const again = await createTestGateway({ ...options, ids: countingIds(3), budgets: [two] });
+    expect((await again.gateway.budgets.status({ id: "b" })).data).toMatchObject([{ settled: 3 }]);
+  });
+});
+
+describe.each(stores)("a raise on %s", (_, open) => {
+  it.each(["declared", "created"])(
+    "lifts the limit of a %s budget in every process until its time",
+    async (origin) => {
+      const store = open();
+      const options = origin === "declared" ? { store, budgets: [two] } : { store };
+      const here = await createTestGateway(options);
+      const { clock, gateway } = here;
+      if (origin === "created") await gateway.budgets.create(two);
+      const there = await createTestGateway({ ...options, clock, ids: countingIds(1) });
+      expect(await statuses(there, 3)).toEqual([200, 200, 429]);
+      const until = "2026-01-01T00:20:00.000Z";
+      const by = { requests: 1 };
+      const raise = await gateway.budgets.raise({ id: "b", by, until, actor: "ops" });
+      expect(raise).toMatchObject({
+        budgetId: "b",
+        unit: "requests",
+        amount: 1,
+        until,
+        actor: "ops",
+      });
+      await gateway.budgets.raise({ id: "b", by, until: "2026-01-01T00:40:00.000Z" });
+      expect(await statuses(there, 2)).toEqual([200, 200]);
+      expect(await statuses(here, 1)).toEqual([429]);
+      expect((await there.gateway.budgets.status({ id: "b" })).data).toMatchObject([
+        { limit: 4, settled: 4, remaining: 0 },
+      ]);
+      await clock.advance("20m");
+      expect((await there.gateway.budgets.status({ id: "b" })).data).toMatchObject([
+        { limit: 3, remaining: -1 },
+      ]);
+      expect(await there.gateway.budgets.raises({ id: "b" })).toMatchObject([{ amount: 1 }]);
+      await clock.advance("40m");
+      expect(await statuses(there, 3)).toEqual([200, 200, 429]);
+      const leaves = await store.evidence.list({ organizationId: "" }, { cursor: null, limit: 9 });
+      const kinds = leaves.data.map(({ kind }) => kind).filter((kind) => kind === "budget.raised");
+      expect(kinds).toHaveLength(2);
+    },
+  );
+
+  it("ends at once when it is cancelled", async () => {
+    const test = await createTestGateway({ store: open(), budgets: [two] });
+    const { budgets } = test.gateway;
+    const by = { requests: 5 };
+    const { id } = await budgets.raise({ id: "b", by, until: "2026-02-01T00:00:00Z" });
+    expect(await statuses(test, 3)).toEqual([200, 200, 200]);
+    await budgets.cancelRaise({ id: "b", raiseId: id, actor: "ops" });
+    expect(await statuses(test, 1)).toEqual([429]);
+    expect(await budgets.raises({ id: "b" })).toEqual([]);
+    await expect(budgets.cancelRaise({ id: "b", raiseId: id })).rejects.toMatchObject({
+      code: "invalid_argument",
+      param: "raiseId",
+    });
+  });
+
+  it("refuses what is no raise, and leaves nothing behind", async () => {
+    const { gateway, store } = await createTestGateway({ store: open(), budgets: [two] });
+    const raise = { id: "b", by: { requests: 1 }, until: "2026-02-01T00:00:00Z" };
+    const version = await store.budgets.version();
+    for (const [wrong, code, param] of [
+      [{ id: "c" }, "budget_not_found", null],
+      [{ by: { usd: 1 } }, "invalid_argument", "by"],
+      [{ by: { requests: 0 } }, "invalid_argument", "by"],
+      [{ by: { requests: -1 } }, "invalid_argument", "by"],
+      [{ by: { requests: Number.NaN } }, "invalid_argument", "by"],
+      [{ until: "2025-12-31T00:00:00Z" }, "invalid_argument", "until"],
+      [{ until: "tomorrow" }, "invalid_argument", "until"],
+      [{ actor: "" }, "invalid_argument", "actor"],
+    ] as const)
+      await expect(gateway.budgets.raise({ ...raise, ...wrong })).rejects.toMatchObject({
+        code,
+        param,
+      });
+    expect(await store.budgets.version()).toBe(version);
+    expect(await gateway.budgets.raises({ id: "b" })).toEqual([]);
+  });
+});
+
+describe("a budget that is no budget", () => {
+  it.each<[string, object]>([
+    ["a negative limit", { limit: { usd: -1 } }],
+    ["a limit that is not a number", { limit: { tokens: Number.NaN } }],
+    ["an infinite limit", { limit: { usd: Number.POSITIVE_INFINITY } }],
+    ["a fraction of a request", { limit: { requests: 1.5 } }],
+    ["a fraction of a nanodollar", { limit: { usd: "0.0000000001" } }],
+    ["an unsafe limit", { limit: { tokens: 2 ** 53 } }],
+    ["two units", { limit: { usd: 1, tokens: 1 } }],
+    ["no unit", { limit: {} }],
+    ["a unit nobody knows", { limit: { euros: 1 } }],
+    ["no limit", { limit: undefined }],
+    ["a pattern that is none", { scope: { model: "gpt-*" } }],
+    ["an empty list", { scope: { user: [] } }],
+    ["a number for an id", { scope: { key: 5 } }],
+    ["a selector nobody knows", { scope: { team: "a" } }],
+    ["no scope at all", { scope: "acme" }],
+    ["an owner nobody knows", { scope: { connection: "ours" } }],
+    ["an each nobody knows", { scope: { each: "model" } }],
+    ["a gateway that does not exist", { scope: { gateway: "nowhere" } }],
+    ["a period nobody knows", { period: "year" }],
+    ["a mode nobody knows", { mode: "firm" }],
+    ["a member nobody knows", { limits: 5 }],
+    ["a threshold of 0", { warnAt: [0] }],
+    ["a threshold beyond the limit", { warnAt: [1.5] }],
+    ["too many thresholds", { warnAt: Array.from({ length: 11 }, (_, at) => (at + 1) / 20) }],
+    ["an id with a space", { id: "a b" }],
+  ])("is refused with %s, declared and created", async (_case, wrong) => {
+    const { gateway, store } = await createTestGateway();
+    const budget: BudgetConfiguration = { ...two, ...wrong };
+    await expect(gateway.budgets.create(budget)).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+    expect(await store.budgets.list()).toEqual([]);
+    await expect(createTestGateway({ budgets: [budget] })).rejects.toMatchObject({
+      code: "invalid_configuration",
+    });
+  });
+});

@@ -1,0 +1,81 @@
+import type { GatewayEvent } from "@tollgate/core";
+import { countingIds, createTestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { eventLog } from "./event-log.ts";
+import { stores } from "./stores.ts";
+
+const warningsIn = (seen: readonly GatewayEvent[]) =>
+  seen.flatMap((event) =>
+    event.type === "budget.warned" ? [[event.budgetId, event.threshold, event.settled]] : [],
+  );
+
+// Each plain answer uses 15 tokens.
+describe.each(stores)("the observers on %s", (_, open) => {
+  it.each(["hard", "soft"] as const)(
+    "are told once when a %s budget reaches a threshold",
+    async (mode) => {
+      const log = eventLog();
+      const { gateway, chat, key } = await createTestGateway({
+        store: open(),
+        observers: log.observers,
+        budgets: [
+          { id: "default", limit: { requests: 5 }, period: "day", mode, scope: { each: "key" } },
+          { id: "own", limit: { requests: 4 }, period: "day", mode: "soft", warnAt: [1, 0.5, 0.5] },
+          { id: "silent", limit: { requests: 1 }, period: "day", mode: "soft", warnAt: [] },
+          { id: "roomy", limit: { tokens: 10_000 }, period: "day", mode: "soft" },
+        ],
+      });
+      for (let count = 0; count < 5; count++) await gateway.fetch(chat());
+      await log.seeing("budget.warned", 4);
+      expect(warningsIn(log.seen).sort()).toEqual([
+        ["default", 0.8, 4],
+        ["default", 1, 5],
+        ["own", 0.5, 2],
+        ["own", 1, 4],
+      ]);
+      expect(log.seen).toContainEqual(
+        expect.objectContaining({ budgetId: "default", subject: key.id, threshold: 1, limit: 5 }),
+      );
+    },
+  );
+
+  it("are told of a threshold that other processes reached, with the next Step after a second", async () => {
+    const store = open();
+    const log = eventLog();
+    const budgets = [{ id: "b", limit: { tokens: 100 }, period: "day", mode: "soft" }] as const;
+    const here = await createTestGateway({ store, budgets, observers: log.observers });
+    const { clock } = here;
+    const there = await createTestGateway({ store, budgets, clock, ids: countingIds(1) });
+    await here.gateway.fetch(here.chat());
+    for (let count = 0; count < 6; count++) await there.gateway.fetch(there.chat());
+    await clock.advance("1s");
+    await here.gateway.fetch(here.chat());
+    await log.seeing("budget.warned", 2);
+    expect(warningsIn(log.seen)).toEqual([
+      ["b", 0.8, 120],
+      ["b", 1, 120],
+    ]);
+  });
+
+  it("are told anew under a raised limit, and in a new period", async () => {
+    const log = eventLog();
+    const { gateway, chat, clock } = await createTestGateway({
+      store: open(),
+      observers: log.observers,
+      budgets: [{ id: "b", limit: { requests: 1 }, period: "hour", warnAt: [1] }],
+    });
+    await gateway.fetch(chat());
+    await log.seeing("budget.warned");
+    await gateway.budgets.raise({ id: "b", by: { requests: 1 }, until: "2026-01-01T01:00:00Z" });
+    await gateway.fetch(chat());
+    await log.seeing("budget.warned", 2);
+    await clock.advance("1h");
+    await gateway.fetch(chat());
+    await log.seeing("budget.warned", 3);
+    expect(warningsIn(log.seen)).toEqual([
+      ["b", 1, 1],
+      ["b", 1, 2],
+      ["b", 1, 1],
+    ]);
+  });
+});
