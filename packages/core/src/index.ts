@@ -1,5 +1,5 @@
 /** The governed model gateway you embed. */
-export type { Activity, ActivityRecord } from "./administration/activity.ts";
+export type { Activity, ActivityFilter, ActivityRecord } from "./administration/activity.ts";
 export type { BudgetRecord, BudgetStatus, Budgets } from "./administration/budget-records.ts";
 export type {
   ConnectionRecord,
@@ -29,8 +29,10 @@ export type {
   Sessions,
   TranscriptEntry,
 } from "./administration/sessions.ts";
+export type { StepFilter } from "./administration/step-filter.ts";
 export type { AttemptRecord, BilledTo, StepRecord } from "./administration/step-records.ts";
-export type { StepFilter, Steps } from "./administration/steps.ts";
+export type { Steps } from "./administration/steps.ts";
+export type { UsageSummary } from "./administration/summaries.ts";
 export { everyOrganization, type OrganizationScope } from "./administration/tenant.ts";
 export type { RetryRules } from "./attempts/retry.ts";
 export type { BudgetConfiguration, BudgetLimit } from "./budgets/read-budget.ts";
@@ -43,6 +45,7 @@ export type { BudgetScope } from "./domain/budget.ts";
 export type { Deadlines, Limits } from "./domain/limits.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
+export type { SummaryDimension, UsageSums } from "./domain/usage-group.ts";
 export type { Entrance, Handler, Handlers } from "./endpoints/entrance.ts";
 export type { ErrorCode } from "./errors/codes.ts";
 export { GatewayError } from "./errors/gateway-error.ts";

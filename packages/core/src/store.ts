@@ -2,8 +2,10 @@
 export type * from "./contracts/key-repository.ts";
 export type * from "./contracts/repositories.ts";
 export type * from "./contracts/retention.ts";
+export type * from "./contracts/step-query.ts";
 export type * from "./contracts/step-verbs.ts";
 export type * from "./contracts/store.ts";
+export type * from "./contracts/usage-summary.ts";
 export type { ApiKey } from "./domain/api-key.ts";
 export { keyIsLive } from "./domain/api-key.ts";
 export { type AppliedCorrection, applyCorrection, figuresOf } from "./domain/apply-correction.ts";
@@ -27,4 +29,6 @@ export type * from "./domain/session.ts";
 export type * from "./domain/step.ts";
 export type { StoredResponse } from "./domain/stored-response.ts";
 export type { Usage, UsageBasis } from "./domain/usage.ts";
+export { createUsageFold, type SummedStep, type UsageFold } from "./domain/usage-fold.ts";
+export type * from "./domain/usage-group.ts";
 export { GatewayError } from "./errors/gateway-error.ts";

@@ -49,6 +49,10 @@ export function createKeyRepository(state: State): KeyRepository {
         return [row.key];
       });
     },
+    async organizations(after, limit) {
+      const behind = [...state.salts.keys()].filter((id) => byBytes(id, after) > 0);
+      return behind.sort(byBytes).slice(0, limit);
+    },
     async rotate({ organizationId, id, at, digest, prefix, oldSecretsEnd, leaf }) {
       const row = state.keys.get(organizationId, id);
       if (!row || row.key.prefix === "") return null;
@@ -100,6 +104,10 @@ function selected(state: State, selection: KeySelection): readonly KeyRow[] {
   if ("id" in selection) return [state.keys.get(organizationId, selection.id) ?? []].flat();
   const { userId } = selection;
   return state.keys.newestFirst(organizationId).filter(({ key }) => key.userId === userId);
+}
+
+function byBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 function nameOf(digest: Uint8Array): string {

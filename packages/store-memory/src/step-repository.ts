@@ -1,10 +1,11 @@
-import type {
-  DecisionQuery,
-  DecisionRepository,
-  Step,
-  StepContents,
-  StepQuery,
-  StepRepository,
+import {
+  createUsageFold,
+  type DecisionQuery,
+  type DecisionRepository,
+  type Step,
+  type StepContents,
+  type StepQuery,
+  type StepRepository,
 } from "@tollgate/core/store";
 import type { DecisionRow, State, StepRow } from "./state.ts";
 import { sweepSteps } from "./sweep-steps.ts";
@@ -23,6 +24,19 @@ export function createStepRepository(state: State): StepRepository {
         paging,
       );
       return mapPage(page, ({ step }) => step);
+    },
+    async summarize(query, paging) {
+      const page = state.steps.page(
+        {
+          direction: "newest-first",
+          tenant: query.organizationId,
+          matches: ({ step }) => isSummed(step, query),
+        },
+        paging,
+      );
+      const fold = createUsageFold(query.by, query);
+      for (const { step } of page.data) fold.addStep(step);
+      return { groups: fold.groups(), nextCursor: page.nextCursor };
     },
     async contents(organizationId, id) {
       const row = state.steps.get(organizationId, id);
@@ -48,6 +62,18 @@ function copyOf(content: Uint8Array | null | undefined): Uint8Array | null {
 function stepIsAsked(step: Step, query: StepQuery): boolean {
   const attempt = step.attempts.at(-1);
   return (
+    isSummed(step, query) &&
+    isOneOf(query.gateway, attempt?.gateway) &&
+    isOneOf(query.vendor, attempt?.vendor) &&
+    isOneOf(query.model, attempt?.model) &&
+    isOneOf(query.connection, attempt?.connection) &&
+    isOneOf(query.host, attempt?.end?.host)
+  );
+}
+
+/** Whether a Step is asked for by what is its own, its attempts aside. */
+function isSummed(step: Step, query: StepQuery): boolean {
+  return (
     isWithin(step.openedAt, query) &&
     isOneOf(query.userId, step.userId) &&
     isOneOf(query.keyId, step.keyId) &&
@@ -57,11 +83,6 @@ function stepIsAsked(step: Step, query: StepQuery): boolean {
     isOneOf(query.endpoint, step.endpoint) &&
     isOneOf(query.dataClass, step.dataClass) &&
     isOneOf(query.decisionId, step.decisionId) &&
-    isOneOf(query.gateway, attempt?.gateway) &&
-    isOneOf(query.vendor, attempt?.vendor) &&
-    isOneOf(query.model, attempt?.model) &&
-    isOneOf(query.connection, attempt?.connection) &&
-    isOneOf(query.host, attempt?.end?.host) &&
     isOneOf(query.outcome, step.outcome ?? "open")
   );
 }

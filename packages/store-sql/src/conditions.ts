@@ -3,6 +3,7 @@ import type {
   KeyQuery,
   SessionQuery,
   StepQuery,
+  SummaryQuery,
   Tenant,
 } from "@tollgate/core/store";
 import type { SqlDialect, SqlValue } from "./dialect.ts";
@@ -13,6 +14,8 @@ export interface Conditions {
   ofKeys(query: KeyQuery): readonly Condition[];
   ofSessions(query: SessionQuery): readonly Condition[];
   ofSteps(query: StepQuery): readonly Condition[];
+  /** Steps whose attempts a summary looks at: what belongs to an attempt selects no Steps. */
+  ofSummary(query: SummaryQuery): readonly Condition[];
   ofDecisions(query: DecisionQuery): readonly Condition[];
   ofCounters(query: {
     readonly budgetId: string;
@@ -30,6 +33,20 @@ export function createConditions(dialect: SqlDialect): Conditions {
     const text = dialect.isOneOf(column, `:${column}`);
     return [{ text, parameters: { [column]: dialect.list(values) } }];
   };
+  const ofWholeSteps = (query: StepQuery): readonly Condition[] => [
+    ...tenant(query.organizationId),
+    ...anyOf("user_id", query.userId),
+    ...anyOf("key_id", query.keyId),
+    ...anyOf("session_id", query.sessionId),
+    ...anyOf("turn_id", query.turnId),
+    ...sessionOf(query),
+    ...anyOf("source", query.source),
+    ...anyOf("endpoint", query.endpoint),
+    ...anyOf("data_class", query.dataClass),
+    ...anyOf("decision_id", query.decisionId),
+    ...anyOf(isUnsuccessful(query) ? "unsuccessful" : "outcome", query.outcome),
+    ...within("opened_at", query),
+  ];
   return {
     ofKeys: ({ organizationId, userId, label, live }) => [
       ...tenant(organizationId),
@@ -46,24 +63,14 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...is("source", query.source),
     ],
     ofSteps: (query) => [
-      ...tenant(query.organizationId),
-      ...anyOf("user_id", query.userId),
-      ...anyOf("key_id", query.keyId),
-      ...anyOf("session_id", query.sessionId),
-      ...anyOf("turn_id", query.turnId),
-      ...sessionOf(query),
-      ...anyOf("source", query.source),
-      ...anyOf("endpoint", query.endpoint),
-      ...anyOf("data_class", query.dataClass),
-      ...anyOf("decision_id", query.decisionId),
+      ...ofWholeSteps(query),
       ...anyOf("gateway", query.gateway),
       ...anyOf("vendor", query.vendor),
       ...anyOf("model", query.model),
       ...anyOf("connection", query.connection),
       ...anyOf("host", query.host),
-      ...anyOf(isUnsuccessful(query) ? "unsuccessful" : "outcome", query.outcome),
-      ...within("opened_at", query),
     ],
+    ofSummary: ofWholeSteps,
     ofDecisions: (query) => [
       ...tenant(query.organizationId),
       ...anyOf("user_id", query.userId),

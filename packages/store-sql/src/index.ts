@@ -16,6 +16,7 @@ export {
   connectionToRow,
 } from "./rows/connection-row.ts";
 export {
+  type Correctable,
   type CorrectionPlace,
   correctionToRow,
   withCorrections,
@@ -47,6 +48,7 @@ export {
   stepReadColumns,
   stepToRow,
 } from "./rows/step-row.ts";
+export { summedColumns, summedFromRow } from "./rows/summed-row.ts";
 export { schemaSteps, schemaVersion } from "./schema.ts";
 export {
   type Condition,
@@ -77,3 +79,4 @@ export {
 export { responding } from "./statements/responding.ts";
 export { retaining } from "./statements/retaining.ts";
 export { settling } from "./statements/settling.ts";
+export { summaryOf, summedSteps } from "./summary-page.ts";

@@ -22,6 +22,7 @@ import { sessionTests } from "./store-contract/sessions.ts";
 import { type OpenedSharedStore, sharedStoreTests } from "./store-contract/shared-stores.ts";
 import { stepContentTests } from "./store-contract/step-contents.ts";
 import { stepTests } from "./store-contract/steps.ts";
+import { summaryTests } from "./store-contract/summaries.ts";
 import { tenancyTests } from "./store-contract/tenancy.ts";
 import { transcriptTests } from "./store-contract/transcripts.ts";
 
@@ -60,6 +61,7 @@ export function describeStoreContract(
     describe("Retention", () => retentionTests(test));
     describe("Leases", () => leaseTests(test));
     describe("Queries", () => queryTests(test));
+    describe("Summaries", () => summaryTests(test));
     describe("Pages", () => pagingTests(test));
     describe("Organizations", () => tenancyTests(test));
   });

@@ -1,5 +1,6 @@
 import type { StorePage, StorePaging } from "../contracts/repositories.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { otherWork } from "../kernel/other-work.ts";
 
 /** Which page of a list: `cursor` is what the page before gave, `limit` is 1 to 1,000 rows (default 100). */
 export interface Paging {
@@ -48,6 +49,7 @@ export function listOf<Stored, Row>(
         const { data, nextCursor } = await page(cursor);
         yield* data;
         cursor = nextCursor;
+        if (cursor !== null) await otherWork();
       } while (cursor !== null);
     },
   };

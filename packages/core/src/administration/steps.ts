@@ -1,35 +1,17 @@
-import type { StepQuery, Tenant } from "../contracts/repositories.ts";
+import type { StepQuery, Tenant } from "../contracts/step-query.ts";
 import { parseModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
-import { listed, type OneOrMany } from "../domain/pattern.ts";
-import type { ConnectionOwnership } from "../domain/policy-decision.ts";
-import type { Step, StepOutcome } from "../domain/step.ts";
+import type { OneOrMany } from "../domain/pattern.ts";
+import type { Step } from "../domain/step.ts";
+import type { SummaryDimension } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
 import { correctionOf, type StepCorrection } from "./correct-step.ts";
 import { type List, listOf, type Paging } from "./list.ts";
+import { modelPatternsOf, type StepFilter, stepQueryOf } from "./step-filter.ts";
 import { type StepRecord, toStepRecord } from "./step-records.ts";
-import { fromIso, type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
-
-/** Which Steps: every given member must match, and a list matches any of its values. */
-export interface StepFilter extends OrganizationScope {
-  readonly user?: OneOrMany;
-  readonly key?: OneOrMany;
-  readonly session?: OneOrMany;
-  readonly turn?: OneOrMany;
-  readonly decision?: OneOrMany;
-  readonly source?: OneOrMany;
-  readonly gateway?: OneOrMany;
-  /** Model patterns, applied to the model that was used. */
-  readonly model?: OneOrMany;
-  readonly connection?: OneOrMany<ConnectionOwnership>;
-  readonly host?: OneOrMany;
-  readonly outcome?: OneOrMany<StepOutcome | "open">;
-  readonly dataClass?: { readonly from?: string; readonly upTo?: string };
-  /** ISO 8601: opened at or after, and before. */
-  readonly from?: string;
-  readonly to?: string;
-}
+import { summarize, type UsageSummary } from "./summaries.ts";
+import { type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
 
 /** Every Step: where money adds up. */
 export interface Steps {
@@ -44,6 +26,14 @@ export interface Steps {
    * that is no safe integer from 0)
    */
   correct(correction: StepCorrection): Promise<StepRecord>;
+  /**
+   * Adds up tokens and money, by one or several dimensions (a day is one of UTC), the most expensive row first. Each
+   * attempt counts with its own gateway, vendor, model, connection and host, and filters of these select attempts, so
+   * that the rows of any summary add up to the same money; a Step that fell back counts in each row it has an attempt
+   * in. `[]` gives one row of all, or none where there is no Step.
+   * @throws GatewayError `invalid_argument` for more than 10,000 rows, and for a sum beyond 2^53
+   */
+  summarize(filter: StepFilter, by: OneOrMany<SummaryDimension>): Promise<readonly UsageSummary[]>;
 }
 
 export function createSteps(line: Line, ready: () => Promise<void>): Steps {
@@ -55,7 +45,8 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
   }
 
   return {
-    list: (filter, paging) => listSteps(line, ready, { filter, paging, toRow: toStepRecord }),
+    list: (filter, paging) =>
+      listSteps(line, ready, { filter: () => filter, paging, toRow: toStepRecord }),
     get: async ({ organizationId, id }) =>
       toStepRecord(await find(tenantOf({ organizationId }), id)),
     async correct(correction) {
@@ -64,6 +55,7 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
       await line.store.correct(correctionOf(line, step, correction));
       return toStepRecord(await find(tenant, step.id));
     },
+    summarize: async (filter, by) => summarize(line, ready, { filter, by }),
   };
 }
 
@@ -76,85 +68,33 @@ export function listSteps<Row>(
     paging,
     toRow,
   }: {
-    readonly filter: StepFilter;
+    readonly filter: () => StepFilter;
     readonly paging: Paging | undefined;
     readonly toRow: (step: Step) => Row;
   },
 ): List<Row> {
   return listOf(
     async (storePaging) => {
+      const asked = filter();
+      const query = { ...exactModel(asked.model), ...stepQueryOf(asked, line.dataClasses) };
       await ready();
-      return line.store.steps.list(queryOf(filter, line.dataClasses), storePaging);
+      const page = await line.store.steps.list(query, storePaging);
+      return { ...page, data: page.data.filter((step) => matchesPattern(asked.model, step)) };
     },
-    (step) => (matchesPattern(filter.model, step) ? toRow(step) : null),
+    toRow,
     paging,
   );
+}
+
+/** One plain model id is left to the store's own filter. */
+function exactModel(model: OneOrMany | undefined): Pick<StepQuery, "gateway" | "vendor" | "model"> {
+  const [only, ...others] = modelPatternsOf(model) ?? [];
+  if (only === undefined || others.length > 0 || only.includes("*")) return {};
+  const id = parseModelId(only);
+  return id === null ? {} : { gateway: [id.gateway], vendor: [id.vendor], model: [id.model] };
 }
 
 function matchesPattern(model: OneOrMany | undefined, step: Step): boolean {
   const last = step.attempts.at(-1);
   return model === undefined || (last !== undefined && selectsModel(model, last));
-}
-
-function queryOf(filter: StepFilter, dataClasses: readonly string[]): StepQuery {
-  const { dataClass, from, to } = filter;
-  const selectors = {
-    userId: filter.user,
-    keyId: filter.key,
-    sessionId: filter.session,
-    turnId: filter.turn,
-    decisionId: filter.decision,
-    source: filter.source,
-    gateway: filter.gateway,
-    connection: filter.connection,
-    host: filter.host,
-    outcome: filter.outcome,
-    ...exactModel(filter.model),
-  };
-  const given = Object.entries(selectors).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, listed(value)]],
-  );
-  return {
-    organizationId: tenantOf(filter),
-    ...Object.fromEntries(given),
-    ...(dataClass === undefined ? {} : { dataClass: classesBetween(dataClasses, dataClass) }),
-    ...(from === undefined ? {} : { from: fromIso("from", from) }),
-    ...(to === undefined ? {} : { to: fromIso("to", to) }),
-  };
-}
-
-/** One plain model id is left to the store's own filter. */
-function exactModel(model: OneOrMany | undefined): {
-  readonly gateway?: string;
-  readonly vendor?: string;
-  readonly model?: string;
-} {
-  if (model === undefined) return {};
-  const patterns = listed(model);
-  const wrong = patterns.find((pattern) => parseModelId(pattern) === null);
-  if (wrong !== undefined) {
-    throw new GatewayError(
-      "invalid_argument",
-      `${wrong} is not a model pattern <gateway>/<vendor>/<model>.`,
-      { param: "model" },
-    );
-  }
-  const [only, ...others] = patterns;
-  const id =
-    only === undefined || others.length > 0 || only.includes("*") ? null : parseModelId(only);
-  return id ?? {};
-}
-
-function classesBetween(
-  dataClasses: readonly string[],
-  { from, upTo }: { readonly from?: string; readonly upTo?: string },
-): readonly string[] {
-  const unknown = [from, upTo].find((name) => name !== undefined && !dataClasses.includes(name));
-  if (unknown !== undefined)
-    throw new GatewayError("invalid_argument", `${unknown} is not a data class.`, {
-      param: "dataClass",
-    });
-  const first = from === undefined ? 0 : dataClasses.indexOf(from);
-  const last = upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo);
-  return dataClasses.slice(first, last + 1);
 }

@@ -1,4 +1,4 @@
-import type { Tenant } from "../contracts/repositories.ts";
+import type { Tenant } from "../contracts/step-query.ts";
 import { requireId } from "../domain/opaque-id.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 

@@ -1,6 +1,7 @@
 import type { ApiKey } from "../domain/api-key.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
-import type { StorePage, StorePaging, Tenant } from "./repositories.ts";
+import type { StorePage, StorePaging } from "./repositories.ts";
+import type { Tenant } from "./step-query.ts";
 
 /** A key and its organization's salt. */
 export interface FoundKey {
@@ -37,6 +38,8 @@ export interface KeyRepository {
   get(organizationId: Tenant, id: string): Promise<ApiKey | null>;
   /** Newest first. */
   list(query: KeyQuery, paging: StorePaging): Promise<StorePage<ApiKey>>;
+  /** Ids of organizations that ever had a key: the first `limit` behind `after`, in the order of their UTF-8 bytes. */
+  organizations(after: string, limit: number): Promise<readonly string[]>;
   /**
    * Changes all selected keys or none. `decide` is asked about each as it stays until everything is written; for null it
    * is left as it is, and what `decide` throws undoes all. It only computes, since it may be asked again. Gives the keys

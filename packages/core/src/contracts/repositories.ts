@@ -4,9 +4,11 @@ import type { SealedConnection } from "../domain/connection.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import type { Session, TranscriptPart } from "../domain/session.ts";
-import type { Endpoint, Step, StepOutcome } from "../domain/step.ts";
+import type { Step } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 import type { StepSweep, Swept, TranscriptSweep } from "./retention.ts";
+import type { StepQuery, Tenant } from "./step-query.ts";
+import type { SummaryPage, SummaryQuery } from "./usage-summary.ts";
 
 /** A page of records, and where the next begins; null at the end. */
 export interface StorePage<Row> {
@@ -19,9 +21,6 @@ export interface StorePaging {
   readonly cursor: string | null;
   readonly limit: number;
 }
-
-/** `null` reads across organizations; a foreign organization's rows are never returned. */
-export type Tenant = string | null;
 
 /** Customer-owned connections, one for each organization and gateway. The store never sees a credential that is open. */
 export interface ConnectionRepository {
@@ -85,6 +84,11 @@ export interface StepRepository {
   get(organizationId: Tenant, id: string): Promise<Step | null>;
   /** Newest first, by when they opened. */
   list(query: StepQuery, paging: StorePaging): Promise<StorePage<Step>>;
+  /**
+   * Sums over the next `limit` Steps of those that match, newest first, so that no call takes longer the more there is.
+   * Members of the query that belong to an attempt select attempts here, not Steps. `createUsageFold` adds them up.
+   */
+  summarize(query: SummaryQuery, paging: StorePaging): Promise<SummaryPage>;
   /** What one Step recorded, whatever its end; each part null where there is none or only digests are kept. */
   contents(organizationId: Tenant, id: string): Promise<StepContents | null>;
   /**
@@ -101,29 +105,6 @@ export interface StepContents {
   readonly request: Uint8Array | null;
   /** The reply, or the partial text of a Step that did not complete. */
   readonly reply: Uint8Array | null;
-}
-
-/** All given fields must match; a list matches any of its values. Attempt fields match the last attempt. */
-export interface StepQuery {
-  readonly organizationId: Tenant;
-  readonly userId?: readonly string[];
-  readonly keyId?: readonly string[];
-  readonly sessionId?: readonly string[];
-  readonly turnId?: readonly string[];
-  readonly source?: readonly string[];
-  readonly endpoint?: readonly Endpoint[];
-  readonly dataClass?: readonly string[];
-  readonly decisionId?: readonly string[];
-  readonly gateway?: readonly string[];
-  readonly vendor?: readonly string[];
-  readonly model?: readonly string[];
-  readonly connection?: readonly string[];
-  readonly host?: readonly string[];
-  /** `open` for Steps in flight. */
-  readonly outcome?: readonly (StepOutcome | "open")[];
-  /** Opened at or after, and before. */
-  readonly from?: number;
-  readonly to?: number;
 }
 
 /** Policy decisions, permits and denials alike. Only the verbs of the store write them. */

@@ -12,7 +12,7 @@ export interface AppliedCorrection {
 }
 
 /** An attempt's figures as its last correction left them; null while it is in flight. */
-export function figuresOf(attempt: Attempt): AttemptFigures | null {
+export function figuresOf(attempt: Pick<Attempt, "end" | "corrections">): AttemptFigures | null {
   return attempt.corrections?.at(-1) ?? attempt.end;
 }
 

@@ -1,5 +1,11 @@
 import type { Step, Tenant } from "@tollgate/core/store";
-import { correctionsOf, stepFromRow, stepReadColumns, withCorrections } from "@tollgate/store-sql";
+import {
+  type Correctable,
+  correctionsOf,
+  stepFromRow,
+  stepReadColumns,
+  withCorrections,
+} from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { postgresDialect } from "../database/postgres-dialect.ts";
 import { readById } from "./read-by-id.ts";
@@ -18,10 +24,10 @@ export async function correctedStep(
 }
 
 /** Steps with their corrections, read for each of their organizations. */
-export async function correctedSteps(
+export async function correctedSteps<One extends Correctable>(
   connection: Pick<Connection, "all">,
-  page: readonly Step[],
-): Promise<readonly Step[]> {
+  page: readonly One[],
+): Promise<readonly One[]> {
   const byOrganization = Map.groupBy(page, ({ organizationId }) => organizationId);
   const rows: unknown[] = [];
   for (const [organizationId, own] of byOrganization) {

@@ -44,6 +44,12 @@ export function createKeyRepository(database: Database, conditions: Conditions):
     change: (selection, decide) =>
       database.write((transaction) => change(transaction, selection, decide), anyway),
     rotate: (rotation) => database.write((transaction) => rotate(transaction, rotation), anyway),
+    organizations: (after, limit) =>
+      database.read(async (connection) =>
+        (await connection.all(administration.organizations, { after, limit })).map((row) =>
+          readRow(row).text("id"),
+        ),
+      ),
     touch: (uses) => database.write((transaction) => touch(transaction, uses), anyway),
   };
 }

@@ -5,6 +5,9 @@ import {
   decisionFromRow,
   lists,
   stepFromRow,
+  summaryOf,
+  summedFromRow,
+  summedSteps,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 import { sweepSteps } from "../verbs/sweep-steps.ts";
@@ -27,6 +30,12 @@ export function createStepRepository(database: Database, conditions: Conditions)
       );
       const data = await database.read((connection) => correctedSteps(connection, page.data));
       return { ...page, data };
+    },
+    async summarize(query, paging) {
+      const where = conditions.ofSummary(query);
+      const page = await readPage(database, summedSteps, where, paging, summedFromRow);
+      const data = await database.read((connection) => correctedSteps(connection, page.data));
+      return summaryOf(query, { ...page, data });
     },
     contents: (organizationId, id) =>
       database.read((connection) => contentsOf(connection, organizationId, id)),

@@ -51,14 +51,25 @@ export function correctionToRow(intent: CorrectionIntent, place: CorrectionPlace
   };
 }
 
+/** What corrections need to know of a Step. */
+export interface Correctable extends Pick<Step, "organizationId" | "id"> {
+  readonly attempts: readonly Pick<Attempt, "number" | "corrections">[];
+}
+
 /** Steps with their corrections, from rows in the order they were written. */
-export function withCorrections(steps: readonly Step[], rows: readonly unknown[]): readonly Step[] {
+export function withCorrections<One extends Correctable>(
+  steps: readonly One[],
+  rows: readonly unknown[],
+): readonly One[] {
   if (rows.length === 0) return steps;
   const byAttempt = Map.groupBy(rows, (row) => {
     const read = readRow(row);
     return nameOf(read.text("organization_id"), read.text("step_id"), read.integer("attempt"));
   });
-  const withOwn = ({ organizationId, id }: Step, attempt: Attempt): Attempt => {
+  const withOwn = (
+    { organizationId, id }: Correctable,
+    attempt: Correctable["attempts"][number],
+  ) => {
     const own = byAttempt.get(nameOf(organizationId, id, attempt.number));
     return own ? { ...attempt, corrections: own.map(correctionFromRow) } : attempt;
   };

@@ -10,6 +10,7 @@ export const administration = {
   writeState: `UPDATE store_state SET sequence = :sequence, budgets_version = :budgets_version
     WHERE id = 1`,
   insertOrganization: `${insertInto("organizations", ["id", "salt"])} ON CONFLICT DO NOTHING`,
+  organizations: "SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :limit",
   insertKey: `${insertInto("api_keys", keyColumns)} ON CONFLICT DO NOTHING`,
   updateKey: `UPDATE api_keys SET label = :label, prefix = :prefix,
       default_data_class = :default_data_class, minimum_data_class = :minimum_data_class,

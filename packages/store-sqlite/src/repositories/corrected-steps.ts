@@ -1,5 +1,11 @@
 import type { Step, Tenant } from "@tollgate/core/store";
-import { correctionsOf, stepFromRow, stepReadColumns, withCorrections } from "@tollgate/store-sql";
+import {
+  type Correctable,
+  correctionsOf,
+  stepFromRow,
+  stepReadColumns,
+  withCorrections,
+} from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
 import { readById } from "./read-by-id.ts";
@@ -18,10 +24,10 @@ export function correctedStep(
 }
 
 /** Steps with their corrections, read for each of their organizations. */
-export function correctedSteps(
+export function correctedSteps<One extends Correctable>(
   connection: Pick<Connection, "all">,
-  page: readonly Step[],
-): readonly Step[] {
+  page: readonly One[],
+): readonly One[] {
   const byOrganization = Map.groupBy(page, ({ organizationId }) => organizationId);
   const rows = [...byOrganization].flatMap(([organizationId, own]) =>
     connection.all(corrections, {

@@ -43,6 +43,12 @@ export function createKeyRepository(database: Database, conditions: Conditions):
     change: (selection, decide) =>
       database.write((transaction) => change(transaction, selection, decide)),
     rotate: (rotation) => database.write((transaction) => rotate(transaction, rotation)),
+    organizations: (after, limit) =>
+      database.read((connection) =>
+        connection
+          .all(administration.organizations, { after, limit })
+          .map((row) => readRow(row).text("id")),
+      ),
     touch: (uses) =>
       database.write((transaction) => {
         for (const { organizationId, keyId, at } of uses)

@@ -158,7 +158,7 @@ async function settled(
   return step;
 }
 
-function correctionFor(
+export function correctionFor(
   intents: Intents,
   step: StepIntent,
   overrides: Partial<CorrectionIntent["correction"]>,

@@ -1,0 +1,103 @@
+import type { SummaryQuery } from "../contracts/usage-summary.ts";
+import { listed, type OneOrMany } from "../domain/pattern.ts";
+import { createUsageFold, isSummaryDimension, type UsageFold } from "../domain/usage-fold.ts";
+import type { SummaryDimension, UsageGroup, UsageSums } from "../domain/usage-group.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import { otherWork } from "../kernel/other-work.ts";
+import type { Line } from "../pipeline/line.ts";
+import { organizationsOf } from "./organizations.ts";
+import { modelPatternsOf, type StepFilter, stepQueryOf } from "./step-filter.ts";
+
+/**
+ * One row of a summary: its value of each dimension asked for, and its sums. Groups by key carry the key's label as its
+ * newest Step has it. Across organizations, `organization` is always among the dimensions.
+ */
+export interface UsageSummary
+  extends UsageSums,
+    Readonly<Partial<Record<SummaryDimension, string | null>>> {
+  readonly keyLabel?: string | null;
+}
+
+/** How many rows a summary can have. */
+const mostGroups = 10_000;
+/** Steps that are summed up before other work gets its turn. */
+const stretch = 1_000;
+
+/**
+ * Sums up the Steps of a filter, the most expensive group first. Steps are read in stretches, each as it is by then, so
+ * that neither memory nor the store is held by how many there are.
+ */
+export async function summarize(
+  line: Line,
+  ready: () => Promise<void>,
+  { filter, by }: { readonly filter: StepFilter; readonly by: OneOrMany<SummaryDimension> },
+): Promise<readonly UsageSummary[]> {
+  const { organizationId, ...query } = stepQueryOf(filter, line.dataClasses);
+  const modelPatterns = modelPatternsOf(filter.model);
+  const dimensions = dimensionsOf(by, organizationId);
+  await ready();
+  const fold = createUsageFold(dimensions);
+  for await (const organization of organizationsOf(line.store, organizationId))
+    await addAll(line, fold, {
+      ...query,
+      organizationId: organization,
+      by: dimensions,
+      ...(modelPatterns === undefined ? {} : { modelPatterns }),
+    });
+  return fold
+    .groups()
+    .toSorted(byCost)
+    .map((group) => toSummary(dimensions, group));
+}
+
+async function addAll({ store }: Line, fold: UsageFold, query: SummaryQuery): Promise<void> {
+  let cursor: string | null = null;
+  do {
+    const page = await store.steps.summarize(query, { cursor, limit: stretch });
+    for (const group of page.groups) fold.addGroup(group);
+    if (fold.size > mostGroups) throw tooManyGroups();
+    cursor = page.nextCursor;
+    await otherWork();
+  } while (cursor !== null);
+}
+
+function dimensionsOf(
+  by: OneOrMany<SummaryDimension>,
+  organizationId: string | null,
+): readonly SummaryDimension[] {
+  const asked: readonly unknown[] = listed(by);
+  const wrong = asked.find((name) => !isSummaryDimension(name));
+  if (wrong !== undefined)
+    throw new GatewayError("invalid_argument", `Nothing is summed up by ${String(wrong)}.`, {
+      param: "by",
+    });
+  const apart = organizationId === null ? ["organization"] : [];
+  return [...new Set([...apart, ...asked])].filter(isSummaryDimension);
+}
+
+function byCost(a: UsageGroup, b: UsageGroup): number {
+  return (
+    b.sums.costNanoUsd - a.sums.costNanoUsd ||
+    b.sums.totalTokens - a.sums.totalTokens ||
+    (JSON.stringify(a.values) < JSON.stringify(b.values) ? -1 : 1)
+  );
+}
+
+function toSummary(
+  dimensions: readonly SummaryDimension[],
+  { values, keyLabel, sums }: UsageGroup,
+): UsageSummary {
+  return {
+    ...Object.fromEntries(dimensions.map((dimension, at) => [dimension, values[at]])),
+    ...(dimensions.includes("key") ? { keyLabel } : {}),
+    ...sums,
+  };
+}
+
+function tooManyGroups(): GatewayError {
+  return new GatewayError(
+    "invalid_argument",
+    `The summary has more than ${mostGroups} rows: ask for less time or by fewer dimensions.`,
+    { param: "by" },
+  );
+}

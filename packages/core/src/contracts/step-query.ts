@@ -1,0 +1,27 @@
+import type { Endpoint, StepOutcome } from "../domain/step.ts";
+
+/** `null` reads across organizations; a foreign organization's rows are never returned. */
+export type Tenant = string | null;
+
+/** All given fields must match; a list matches any of its values. Attempt fields match the last attempt. */
+export interface StepQuery {
+  readonly organizationId: Tenant;
+  readonly userId?: readonly string[];
+  readonly keyId?: readonly string[];
+  readonly sessionId?: readonly string[];
+  readonly turnId?: readonly string[];
+  readonly source?: readonly string[];
+  readonly endpoint?: readonly Endpoint[];
+  readonly dataClass?: readonly string[];
+  readonly decisionId?: readonly string[];
+  readonly gateway?: readonly string[];
+  readonly vendor?: readonly string[];
+  readonly model?: readonly string[];
+  readonly connection?: readonly string[];
+  readonly host?: readonly string[];
+  /** `open` for Steps in flight. */
+  readonly outcome?: readonly (StepOutcome | "open")[];
+  /** Opened at or after, and before. */
+  readonly from?: number;
+  readonly to?: number;
+}

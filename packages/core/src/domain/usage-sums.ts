@@ -1,0 +1,71 @@
+import { GatewayError } from "../errors/gateway-error.ts";
+import { figuresOf } from "./apply-correction.ts";
+import type { Attempt } from "./step.ts";
+import type { UsageGroup, UsageSums } from "./usage-group.ts";
+
+/** Sums that are still added to. */
+export type Tally = { -readonly [Figure in keyof UsageSums]: UsageSums[Figure] };
+
+export const noSums: UsageSums = {
+  steps: 0,
+  attempts: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+  totalTokens: 0,
+  cachedTokens: 0,
+  reasoningTokens: 0,
+  costNanoUsd: 0,
+  unknownCosts: 0,
+  estimated: 0,
+  toolCalls: 0,
+  durationMs: 0,
+};
+
+/** An attempt in flight is counted, and has used nothing yet. */
+export function sumsOfAttempt(
+  attempt: Pick<Attempt, "end" | "corrections">,
+  steps: number,
+): UsageSums {
+  const { end } = attempt;
+  const figures = figuresOf(attempt);
+  if (end === null || figures === null) return { ...noSums, steps, attempts: 1 };
+  const { usage, costNanoUsd } = figures;
+  return {
+    steps,
+    attempts: 1,
+    promptTokens: usage.promptTokens,
+    completionTokens: usage.completionTokens,
+    totalTokens: usage.totalTokens,
+    cachedTokens: usage.cachedTokens ?? 0,
+    reasoningTokens: usage.reasoningTokens ?? 0,
+    costNanoUsd: costNanoUsd ?? 0,
+    unknownCosts: costNanoUsd === null ? 1 : 0,
+    estimated: end.usageBasis === "estimated" ? 1 : 0,
+    toolCalls: end.toolCalls,
+    durationMs: end.durationMs,
+  };
+}
+
+export function addTo(tally: Tally, sums: UsageSums): void {
+  tally.steps += sums.steps;
+  tally.attempts += sums.attempts;
+  tally.promptTokens += sums.promptTokens;
+  tally.completionTokens += sums.completionTokens;
+  tally.totalTokens += sums.totalTokens;
+  tally.cachedTokens += sums.cachedTokens;
+  tally.reasoningTokens += sums.reasoningTokens;
+  tally.costNanoUsd += sums.costNanoUsd;
+  tally.unknownCosts += sums.unknownCosts;
+  tally.estimated += sums.estimated;
+  tally.toolCalls += sums.toolCalls;
+  tally.durationMs += sums.durationMs;
+}
+
+/** A sum that once was too large to be exact only grew since, so that looking at the end is enough. */
+export function requireExact<Group extends UsageGroup>(group: Group): Group {
+  if (Object.values(group.sums).every(Number.isSafeInteger)) return group;
+  throw new GatewayError(
+    "invalid_argument",
+    "A sum is more than can be counted exactly (2^53): ask for less at a time.",
+  );
+}
