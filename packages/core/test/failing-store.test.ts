@@ -39,6 +39,9 @@ const arguments_ = {
   mode: "hard",
 };
 
+/** One key, for what takes a key or a user. */
+const { userId: _userId, ...one } = arguments_;
+
 async function outcome(call: () => unknown): Promise<unknown> {
   try {
     const result: unknown = call();
@@ -58,7 +61,12 @@ const methodsOf = (gateway: object): readonly (readonly [string, () => unknown])
       ? []
       : Object.entries(members).flatMap(([name, method]: readonly [string, unknown]) =>
           typeof method === "function"
-            ? [[`${noun}.${name}`, () => Reflect.apply(method, members, [arguments_])] as const]
+            ? [
+                [
+                  `${noun}.${name}`,
+                  () => Reflect.apply(method, members, [name === "revoke" ? one : arguments_]),
+                ] as const,
+              ]
             : [],
         ),
   );

@@ -7,7 +7,7 @@ import {
 } from "@tollgate/core";
 import { definePolicy, permit } from "@tollgate/core/policy";
 import type { EvidenceLeaf, Store } from "@tollgate/core/store";
-import { createTestGateway } from "@tollgate/testing";
+import { countingIds, createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { stores } from "./stores.ts";
 
@@ -190,6 +190,68 @@ const wrongCreations = [
   ["models", { models: tooMany }],
   ...lists.map((models) => ["models", { models }] as const),
 ] as unknown as readonly (readonly [string, Partial<KeyCreation>])[];
+
+describe.each(stores)("what was read of a key a moment ago, with %s", (_name, open) => {
+  it("is not held to: an old secret, a model or a class that was taken away is gone at once", async () => {
+    const store = open();
+    const a = await createTestGateway({ store });
+    const b = await createTestGateway({ store, clock: a.clock, ids: countingIds(1) });
+    const { key, chat } = await a.createKey();
+    const one = { organizationId, id: key.id };
+    const ask = async (ids = chat) => {
+      const answers = [a, b].map(({ gateway }) => gateway.fetch(ids()));
+      return (await Promise.all(answers)).map((answer) => [
+        answer.status,
+        answer.headers.get("x-service-data-sensitivity"),
+      ]);
+    };
+    const both = (status: number, dataClass: string | null) => Array(2).fill([status, dataClass]);
+    expect(await ask()).toEqual(both(200, "D1_INTERNAL"));
+    await a.gateway.keys.update({ ...one, defaultDataClass: "D2_CONFIDENTIAL" });
+    expect(await ask()).toEqual(both(200, "D2_CONFIDENTIAL"));
+    await a.gateway.keys.update({ ...one, minimumDataClass: "D2_CONFIDENTIAL" });
+    const header = { "x-service-data-sensitivity": "D1_INTERNAL" };
+    expect(await ask(() => chat({}, header))).toEqual(both(400, null));
+    await a.gateway.keys.update({ ...one, models: ["other/*/*"] });
+    expect(await ask()).toEqual(both(403, "D2_CONFIDENTIAL"));
+    await a.gateway.keys.update({ ...one, models: null });
+    await a.clock.advance("5s");
+    expect(await ask()).toEqual(both(200, "D2_CONFIDENTIAL"));
+    const { secret } = await a.gateway.keys.rotate({ ...one, overlap: "1s" });
+    expect(await ask()).toEqual(both(200, "D2_CONFIDENTIAL"));
+    await a.clock.advance("999ms");
+    expect(await ask()).toEqual(both(200, "D2_CONFIDENTIAL"));
+    await a.clock.advance("1ms");
+    expect(await ask()).toEqual(both(401, null));
+    await a.gateway.keys.rotate(one);
+    expect(await ask(() => chat({}, { authorization: `Bearer ${secret}` }))).toEqual(
+      both(401, null),
+    );
+  });
+
+  it("is read anew where the key changes while a request runs, a bounded number of times", async () => {
+    const store = open();
+    const { gateway, key, chat } = await createTestGateway({ store });
+    let changes = 1;
+    const busy: Store = {
+      ...store,
+      async openStep(intent) {
+        if (changes-- > 0) {
+          const one = { organizationId, id: key.id };
+          await gateway.keys.update({ ...one, label: `label ${changes}` });
+        }
+        return store.openStep(intent);
+      },
+    };
+    const other = await createTestGateway({ store: busy, ids: countingIds(1) });
+    expect(await statusOf(other.gateway.fetch(chat()))).toBe(200);
+    changes = 100;
+    const answer = await other.gateway.fetch(chat());
+    expect(JSON.parse(await answer.text()).error.code).toBe("evidence_unavailable");
+    expect(changes).toBe(95);
+    expect(other.provider.calls).toHaveLength(1);
+  });
+});
 
 describe("the models of an API key", () => {
   const policy = definePolicy({ rules: [permit("good", { model: "test/good/*" })] });

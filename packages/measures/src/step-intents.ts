@@ -34,6 +34,7 @@ export function stepIntent(
     process: { id: "process", renewal: 1 },
     at,
     owner,
+    keyVersion: 0,
     source: "api",
     endpoint: "chat_completions",
     stream: false,

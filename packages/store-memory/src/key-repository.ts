@@ -44,7 +44,7 @@ export function createKeyRepository(state: State): KeyRepository {
       const decided = selected(state, selection).map((row) => ({ row, change: decide(row.key) }));
       return decided.flatMap(({ row, change }) => {
         if (change === null) return [];
-        row.key = { ...row.key, ...change.patch };
+        row.key = { ...row.key, ...change.patch, version: row.key.version + 1 };
         state.leaves.insert(change.leaf);
         return [row.key];
       });
@@ -62,7 +62,7 @@ export function createKeyRepository(state: State): KeyRepository {
       for (const secret of row.secrets)
         secret.expiresAt = Math.min(secret.expiresAt ?? oldSecretsEnd, oldSecretsEnd);
       addSecret(state, row, digest);
-      row.key = { ...row.key, prefix };
+      row.key = { ...row.key, prefix, version: row.key.version + 1 };
       state.leaves.insert(leaf);
       return row.key;
     },

@@ -1,4 +1,5 @@
 import {
+  type ApiKey,
   commitContent,
   fillLeaf,
   GatewayError,
@@ -24,7 +25,9 @@ export function openStep(state: State, intent: StepIntent): StepOpening {
   if (known) return openingOf(known);
   if (transcript.chain.length !== transcript.messages.length * chainValueBytes)
     throw new GatewayError("invalid_argument", "The chain needs 32 bytes for each message.");
-  if (!keyMayOpen(state, intent)) return refuse({ code: "invalid_api_key" });
+  const key = liveKey(state, intent);
+  if (key === null) return refuse({ code: "invalid_api_key" });
+  if (key.version !== intent.keyVersion) return refuse({ code: "key_changed" });
 
   const chain = Buffer.from(transcript.chain).toString("hex");
   const assignment = assignSession(state, intent, chain);
@@ -53,9 +56,9 @@ function openingOf({ step, session, branched }: StepRow): StepOpening {
   };
 }
 
-function keyMayOpen(state: State, { owner, at }: StepIntent): boolean {
-  const row = state.keys.get(owner.organizationId, owner.keyId);
-  return row !== null && row.key.userId === owner.userId && keyIsLive(row.key, at);
+function liveKey(state: State, { owner, at }: StepIntent): ApiKey | null {
+  const key = state.keys.get(owner.organizationId, owner.keyId)?.key;
+  return key?.userId === owner.userId && keyIsLive(key, at) ? key : null;
 }
 
 function write(state: State, intent: StepIntent, assignment: Assignment, chain: string): StepRow {

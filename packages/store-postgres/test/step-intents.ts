@@ -31,6 +31,7 @@ export function insertKey(store: Store): Promise<void> {
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    version: 0,
   };
   const leaf = leafOf("key.created", "key");
   return store.keys.insert({ key, digest: digestOf("secret"), salt: digestOf("salt"), leaf });
@@ -45,6 +46,7 @@ export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = s
     process: { id: "process", renewal: 1 },
     at,
     owner,
+    keyVersion: 0,
     source: "api",
     endpoint: "chat_completions",
     stream: false,

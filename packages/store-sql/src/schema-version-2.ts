@@ -5,7 +5,7 @@ export function schemaVersion2(dialect: SqlDialect): readonly string[] {
   return [
     ...connections(dialect),
     ...corrections(dialect),
-    ...keysOfUsers(),
+    ...keys(dialect),
     ...erasures(dialect),
     ...budgetRaises(dialect),
   ];
@@ -37,9 +37,10 @@ function corrections({ text, integer, keyedTable }: SqlDialect): readonly string
   ];
 }
 
-/** One key without a secret for each user and label, and the keys of a user in the order of lists. */
-function keysOfUsers(): readonly string[] {
+/** A version of each key, one key without a secret for each user and label, and a user's keys in the order of lists. */
+function keys({ integer }: SqlDialect): readonly string[] {
   return [
+    `ALTER TABLE api_keys ADD COLUMN version ${integer} NOT NULL DEFAULT 0`,
     `CREATE UNIQUE INDEX api_keys_without_secret ON api_keys (organization_id, user_id, label)
       WHERE prefix = ''`,
     // For lists, which say what is true of every row: PostgreSQL would take this for the look-up of a request's key, too.

@@ -5,7 +5,7 @@ import { type OrganizationScope, toIso } from "./tenant.ts";
 
 /** An API key as it is shown: everything but its secret. Times are ISO 8601. */
 export interface KeyRecord
-  extends Omit<ApiKey, "createdAt" | "expiresAt" | "revokedAt" | "lastUsedAt"> {
+  extends Omit<ApiKey, "createdAt" | "expiresAt" | "revokedAt" | "lastUsedAt" | "version"> {
   readonly createdAt: string;
   readonly expiresAt: string | null;
   readonly revokedAt: string | null;
@@ -76,8 +76,8 @@ export interface Keys {
   /** Newest first. */
   list(filter: KeyFilter, paging?: Paging): List<KeyRecord>;
   /**
-   * Changes what is given, within 5 seconds in every process. `models` narrows what the policy permits and never
-   * widens it.
+   * Changes what is given. What that takes away is gone for the next request in every process; what it grants is there
+   * within 5 seconds. `models` narrows what the policy permits and never widens it.
    * @throws GatewayError `key_not_found`, `key_not_live` for a revoked key, or `invalid_argument`, as for a default class
    * below the floor.
    */
@@ -97,7 +97,7 @@ export interface Keys {
   revoke(reference: KeysOfUser): Promise<readonly KeyRecord[]>;
 }
 
-export function toKeyRecord(key: ApiKey): KeyRecord {
+export function toKeyRecord({ version: _version, ...key }: ApiKey): KeyRecord {
   return {
     ...key,
     createdAt: toIso(key.createdAt),

@@ -24,6 +24,7 @@ export function newKey(line: Line, creation: KeyCreation, prefix: string): KeyEn
     expiresAt: expiryOf(line, creation.expiresAt ?? null),
     revokedAt: null,
     lastUsedAt: null,
+    version: 0,
   };
   const { label, defaultDataClass, minimumDataClass, models, expiresAt } = key;
   const facts = { label, defaultDataClass, minimumDataClass, models, expiresAt };

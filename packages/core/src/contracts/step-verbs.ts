@@ -14,6 +14,8 @@ export interface StepIntent {
   readonly process: { readonly id: string; readonly renewal: number };
   readonly at: number;
   readonly owner: Owner;
+  /** The version of the key that the owner was found by. */
+  readonly keyVersion: number;
   readonly source: string;
   readonly endpoint: Endpoint;
   readonly stream: boolean;
@@ -76,6 +78,8 @@ export type StepOpening =
 export type OpeningRefusal =
   /** The key was revoked or expired at `at`, or is gone. */
   | { readonly code: "invalid_api_key" }
+  /** The key works, and was changed since it was read. */
+  | { readonly code: "key_changed" }
   /** The named Session or Turn is not the owner's. */
   | { readonly code: "session_not_found" | "turn_not_found" }
   /** The first hold that does not fit. */

@@ -17,6 +17,8 @@ export interface ApiKey {
   readonly revokedAt: number | null;
   /** Up to 60 seconds late. */
   readonly lastUsedAt: number | null;
+  /** Counts its changes and those of its secrets from 0: what was read of it holds for one version. */
+  readonly version: number;
 }
 
 /** Whether a key may be used at a time. */

@@ -8,6 +8,8 @@ export interface Owner {
 /** Whoever authentication found behind a request. */
 export interface Caller extends Owner {
   readonly keyLabel: string;
+  /** Of the key, as it was read. */
+  readonly keyVersion: number;
   /** Where the request comes from: `api` over HTTP, or what the host application names. */
   readonly source: string;
   readonly defaultDataClass: string;

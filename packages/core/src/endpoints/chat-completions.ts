@@ -1,3 +1,4 @@
+import type { Caller } from "../domain/caller.ts";
 import { replyMessage } from "../domain/completion.ts";
 import type { Answer } from "../http/answer.ts";
 import { readJson } from "../http/read-json.ts";
@@ -6,7 +7,7 @@ import type { AnswerHead } from "../pipeline/governed-call.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
 import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
-import { parseChatCompletion } from "../wire/chat-completions/parse.ts";
+import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
 import { asCaller, type EndpointContext } from "./endpoint.ts";
 import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
@@ -14,11 +15,9 @@ import { presentStream, type StreamWriter } from "./present-stream.ts";
 /** POST /v1/chat/completions (section 4.1). */
 export function chatCompletions(context: EndpointContext, request: Request): Promise<Answer> {
   const { line } = context;
-  return asCaller(context, request, async (caller) => {
-    const { request: asked, ...parsed } = parseChatCompletion(
-      await readJson(request, line.limits),
-      line.limits,
-    );
+  const read = async () => parseChatCompletion(await readJson(request, line.limits), line.limits);
+  const run = async (caller: Caller, call: ChatCompletionCall): Promise<Answer> => {
+    const { request: asked, ...parsed } = call;
     const answer = await execute(line, {
       ...parsed,
       caller,
@@ -43,7 +42,8 @@ export function chatCompletions(context: EndpointContext, request: Request): Pro
       : presentBody(line, answer, ({ completion, usage }) =>
           chatCompletionBody(head, completion, usage),
         );
-  });
+  };
+  return asCaller(context, request, { read, run });
 }
 
 function headOf(

@@ -21,8 +21,8 @@ import { type Conversation, findConversation } from "./response-conversation.ts"
 /** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */
 export function createResponse(context: EndpointContext, request: Request): Promise<Answer> {
   const { line } = context;
-  return asCaller(context, request, async (caller) => {
-    const call = parseResponse(await readJson(request, line.limits), line.limits);
+  const read = async () => parseResponse(await readJson(request, line.limits), line.limits);
+  const run = async (caller: Caller, call: ResponseCall): Promise<Answer> => {
     const answer = await execute(line, {
       caller,
       endpoint: "responses",
@@ -39,7 +39,8 @@ export function createResponse(context: EndpointContext, request: Request): Prom
     return call.stream
       ? presentStream(line, answer, eventWriter(head))
       : presentBody(line, answer, (settled) => bodyOf(head, settled));
-  });
+  };
+  return asCaller(context, request, { read, run });
 }
 
 interface Exchange {

@@ -2,8 +2,9 @@ import type { Caller } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
-import { durable } from "../pipeline/durable.ts";
+import { durable, evidenceUnavailable } from "../pipeline/durable.ts";
 import type { Line } from "../pipeline/line.ts";
+import { KeyChanged } from "../pipeline/open-step.ts";
 import type { Identify } from "./identify.ts";
 
 /** What every endpoint is given. */
@@ -20,24 +21,40 @@ export type Endpoint = (
   tail: string,
 ) => Promise<Answer>;
 
+/** How often a request is run anew because its key changes while it runs. */
+const mostRuns = 5;
+
 /**
- * Runs a governed request for its caller. Opening a Step re-reads the key; a request that fails before it is answered
- * only after a fresh read, so that a revoked key is refused at once.
+ * Runs a governed request for its caller. Opening a Step re-reads the key, and where that was changed, the request runs
+ * anew for the caller as it is then. A request that fails before is answered only after a fresh read as well, so that a
+ * revoked key is refused at once.
  */
-export async function asCaller<Result>(
+export async function asCaller<Call, Result>(
   { authenticator, identify }: EndpointContext,
   request: Request,
-  run: (caller: Caller) => Promise<Result>,
+  {
+    read,
+    run,
+  }: {
+    /** Reads the request once: its body does not come again. */
+    readonly read: () => Promise<Call>;
+    readonly run: (caller: Caller, call: Call) => Promise<Result>;
+  },
 ): Promise<Result> {
   const credential = await identify(request);
-  const caller = await durable(authenticator.authenticate(credential));
-  try {
-    return await run(caller);
-  } catch (error) {
-    // A store that cannot write this request's record would only be waited for once more.
-    if (error instanceof GatewayError && error.code === "evidence_unavailable") throw error;
-    await durable(authenticator.authenticateFresh(credential));
-    throw error;
+  let caller = await durable(authenticator.authenticate(credential));
+  let reading: Promise<Call> | null = null;
+  for (let runs = 1; ; runs++) {
+    try {
+      reading ??= read();
+      return await run(caller, await reading);
+    } catch (error) {
+      // A store that cannot write this request's record would only be waited for once more.
+      if (error instanceof GatewayError && error.code === "evidence_unavailable") throw error;
+      caller = await durable(authenticator.authenticateFresh(credential));
+      if (!(error instanceof KeyChanged)) throw error;
+      if (runs === mostRuns) throw evidenceUnavailable(error);
+    }
   }
 }
 

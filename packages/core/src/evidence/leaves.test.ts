@@ -87,6 +87,7 @@ const intent: Omit<StepIntent, "leaf"> = {
   process: { id: "p", renewal: 1 },
   at: 1,
   owner,
+  keyVersion: 0,
   source: "api",
   endpoint: "chat_completions",
   stream: false,

@@ -10,6 +10,7 @@ export function callerOfKey({ key, salt }: FoundKey): Caller {
     userId: key.userId,
     keyId: key.id,
     keyLabel: key.label,
+    keyVersion: key.version,
     source: "api",
     defaultDataClass: key.defaultDataClass,
     minimumDataClass: key.minimumDataClass,

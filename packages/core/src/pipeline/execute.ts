@@ -8,7 +8,7 @@ import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call
 import { isConnected } from "./is-connected.ts";
 import type { Line } from "./line.ts";
 import { requireOwned } from "./named-ids.ts";
-import { openStep } from "./open-step.ts";
+import { KeyChanged, openStep } from "./open-step.ts";
 import { policyDenied, priceUnknown, refuse } from "./refuse.ts";
 import { withDecision } from "./with-decision.ts";
 
@@ -30,6 +30,7 @@ export async function execute(line: Line, call: GovernedCall): Promise<GovernedA
     const opened = await openStep(line, prepared, { candidate, chain });
     return answerOf(line, prepared, opened);
   } catch (thrown) {
+    if (thrown instanceof KeyChanged) throw thrown;
     throw withDecision(thrown, line.headerNames, {
       dataClass,
       decisionId: decided.decision.id,

@@ -2,7 +2,6 @@ import type { OpeningRefusal, StepInstructions, StepIntent } from "../contracts/
 import type { Owner } from "../domain/caller.ts";
 import { commitContent } from "../domain/leaf-template.ts";
 import { formatModelId } from "../domain/model-id.ts";
-import type { GatewayError } from "../errors/gateway-error.ts";
 import { openedLeaf } from "../evidence/leaves.ts";
 import { invalidApiKey } from "../identity/authenticate.ts";
 import { stepNumberOf } from "../sessions/step-number.ts";
@@ -25,6 +24,11 @@ export interface OpenedStep {
 interface Opening {
   readonly candidate: Candidate;
   readonly chain: TranscriptChain;
+}
+
+/** The key was changed since the caller was found by it: who calls, and what it may, must be found anew. */
+export class KeyChanged extends Error {
+  override readonly name = "KeyChanged";
 }
 
 const mostRecomputations = 5;
@@ -77,7 +81,7 @@ function openedStep(
 }
 
 function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening): StepIntent {
-  const { organizationId, userId, keyId, source } = call.caller;
+  const { organizationId, userId, keyId, keyVersion, source } = call.caller;
   const { ids } = line;
   const { decision } = candidate.decided;
   const intent: Omit<StepIntent, "leaf"> = {
@@ -85,6 +89,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
     process: { id: line.openSteps.processId, renewal: line.openSteps.renewal() },
     at: candidate.attempt.startedAt,
     owner: { organizationId, userId, keyId },
+    keyVersion,
     source,
     endpoint: call.endpoint,
     stream: call.stream,
@@ -132,10 +137,12 @@ async function refusalOf(
   call: PreparedCall,
   { candidate }: Opening,
   refusal: Exclude<OpeningRefusal, { code: "budgets_changed" }>,
-): Promise<GatewayError> {
+): Promise<Error> {
   switch (refusal.code) {
     case "invalid_api_key":
       return invalidApiKey();
+    case "key_changed":
+      return new KeyChanged();
     case "session_not_found":
     case "turn_not_found":
       return notOwned(refusal.code);

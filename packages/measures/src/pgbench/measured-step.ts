@@ -39,6 +39,7 @@ export function insertMeasuredKey(store: Store, at: number): Promise<void> {
       expiresAt: null,
       revokedAt: null,
       lastUsedAt: null,
+      version: 0,
     },
     digest,
     salt: digest,

@@ -40,6 +40,7 @@ export const openStepParameters = {
   facts: "TEXT",
   policy_version: "TEXT",
   first_decision_id: "TEXT",
+  key_version: "BIGINT",
   budgets_version: "BIGINT",
   leaf_id: "TEXT",
   leaf_kind: "TEXT",
@@ -85,12 +86,15 @@ export function openStep(name: string, parts: OpeningParts): string {
         branched_from := known.branched_from_session_id;
         RETURN;
       END IF;
-      SELECT k.user_id, k.label, k.expires_at, k.revoked_at INTO key FROM api_keys k
+      SELECT k.user_id, k.label, k.expires_at, k.revoked_at, k.version INTO key FROM api_keys k
         WHERE k.organization_id = in_organization_id AND k.id = in_key_id
           AND k.user_id = in_user_id AND (k.revoked_at IS NULL OR in_opened_at < k.revoked_at)
           AND (k.expires_at IS NULL OR in_opened_at < k.expires_at);
       IF NOT FOUND THEN
         ${refuse("'invalid_api_key'")}
+      END IF;
+      IF key.version <> in_key_version THEN
+        ${refuse("'key_changed'")}
       END IF;
       SELECT * INTO a FROM ${parts.assignSession}(${inputs(assignParameters)});
       IF a.assigned IN ('session_not_found', 'turn_not_found') THEN

@@ -101,7 +101,7 @@ async function change(
   for (const key of await lock(transaction, selection)) {
     const decided = decide(key);
     if (decided === null) continue;
-    const next = { ...key, ...decided.patch };
+    const next = { ...key, ...decided.patch, version: key.version + 1 };
     await transaction.run(administration.updateKey, keyToRow(next, 0));
     await transaction.run(opening.insertLeaf, leafToRow(decided.leaf, await transaction.next()));
     changed.push(next);
@@ -131,7 +131,7 @@ async function rotate(transaction: Transaction, rotation: KeyRotation): Promise<
     at: oldSecretsEnd,
   });
   await insertSecret(transaction, digest, key);
-  const rotated = { ...key, prefix };
+  const rotated = { ...key, prefix, version: key.version + 1 };
   await transaction.run(administration.updateKey, keyToRow(rotated, 0));
   await transaction.run(opening.insertLeaf, leafToRow(leaf, await transaction.next()));
   return rotated;

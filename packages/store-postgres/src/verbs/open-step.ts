@@ -52,6 +52,7 @@ function openingOf(row: RowReader, { holds }: StepIntent): StepOpening {
       return { opened: false, refusal: { code: result, hold } };
     }
     case "invalid_api_key":
+    case "key_changed":
     case "session_not_found":
     case "turn_not_found":
     case "budgets_changed":
@@ -113,6 +114,7 @@ function fixedParameters(intent: StepIntent): SqlParameters {
     instructions: instructions?.content ?? null,
     instructions_salt: instructions?.contentSalt ?? null,
     instructions_commitment: instructions?.contentCommitment ?? null,
+    key_version: intent.keyVersion,
     budgets_version: intent.budgetsVersion,
     leaf_id: leaf.id,
     leaf_kind: leaf.kind,

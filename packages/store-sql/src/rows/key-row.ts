@@ -16,6 +16,7 @@ export const keyColumns = [
   "expires_at",
   "revoked_at",
   "last_used_at",
+  "version",
   "sequence",
 ] as const;
 
@@ -34,6 +35,7 @@ export function keyToRow(key: ApiKey, sequence: number): SqlParameters {
     expires_at: key.expiresAt,
     revoked_at: key.revokedAt,
     last_used_at: key.lastUsedAt,
+    version: key.version,
     sequence,
   };
 }
@@ -54,6 +56,7 @@ export function keyFromRow(row: unknown): ApiKey {
     expiresAt: read.integerOrNull("expires_at"),
     revokedAt: read.integerOrNull("revoked_at"),
     lastUsedAt: read.integerOrNull("last_used_at"),
+    version: read.integer("version"),
   };
 }
 

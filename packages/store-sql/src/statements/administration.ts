@@ -14,7 +14,7 @@ export const administration = {
   insertKey: `${insertInto("api_keys", keyColumns)} ON CONFLICT DO NOTHING`,
   updateKey: `UPDATE api_keys SET label = :label, prefix = :prefix,
       default_data_class = :default_data_class, minimum_data_class = :minimum_data_class,
-      models = :models, expires_at = :expires_at, revoked_at = :revoked_at
+      models = :models, expires_at = :expires_at, revoked_at = :revoked_at, version = :version
     WHERE organization_id = :organization_id AND id = :id`,
   touchKey: `UPDATE api_keys SET last_used_at = :at
     WHERE organization_id = :organization_id AND id = :id

@@ -13,7 +13,7 @@ const session = sessionColumns.join(", ");
 export const opening = {
   knownStep: `SELECT session_id, turn_id, branched_from_session_id FROM steps
     WHERE organization_id = :organization_id AND id = :id`,
-  key: `SELECT user_id, label, expires_at, revoked_at FROM api_keys
+  key: `SELECT user_id, label, expires_at, revoked_at, version FROM api_keys
     WHERE organization_id = :organization_id AND id = :key_id`,
   session: `SELECT ${session} FROM sessions WHERE organization_id = :organization_id AND id = :id`,
   sessionOfTurn: `SELECT ${sessionColumns.map((column) => `s.${column}`).join(", ")}

@@ -102,7 +102,7 @@ function change(
   return selected(transaction, selection).flatMap((key) => {
     const decided = decide(key);
     if (decided === null) return [];
-    const changed = { ...key, ...decided.patch };
+    const changed = { ...key, ...decided.patch, version: key.version + 1 };
     transaction.run(administration.updateKey, keyToRow(changed, 0));
     transaction.run(opening.insertLeaf, leafToRow(decided.leaf, transaction.next()));
     return [changed];
@@ -127,7 +127,7 @@ function rotate(transaction: Transaction, rotation: KeyRotation): ApiKey | null 
     at: oldSecretsEnd,
   });
   insertSecret(transaction, digest, key);
-  const rotated = { ...key, prefix };
+  const rotated = { ...key, prefix, version: key.version + 1 };
   transaction.run(administration.updateKey, keyToRow(rotated, 0));
   transaction.run(opening.insertLeaf, leafToRow(leaf, transaction.next()));
   return rotated;

@@ -23,8 +23,9 @@ export function openStep(transaction: Transaction, intent: StepIntent): StepOpen
   if (known) return openingOf(known);
   if (chainLength(transcript.chain) !== transcript.messages.length)
     throw new GatewayError("invalid_argument", "The chain needs 32 bytes for each message.");
-  const keyLabel = liveKeyLabel(transaction, intent);
-  if (keyLabel === null) return refuse({ code: "invalid_api_key" });
+  const key = liveKey(transaction, intent);
+  if (key === null) return refuse({ code: "invalid_api_key" });
+  if (key.version !== intent.keyVersion) return refuse({ code: "key_changed" });
   const assignment = assignSession(transaction, intent);
   if ("code" in assignment) return refuse(assignment);
   if (intent.budgetsVersion !== transaction.budgetsVersion)
@@ -35,7 +36,7 @@ export function openStep(transaction: Transaction, intent: StepIntent): StepOpen
 
   const joined = joinSession(transaction, intent, assignment);
   appendInstructions(transaction, intent, joined.sessionId);
-  writeStep(transaction, intent, keyLabel, joined);
+  writeStep(transaction, intent, key.label, joined);
   return {
     opened: true,
     sessionId: joined.sessionId,
@@ -59,8 +60,11 @@ function openingOf(row: unknown): StepOpening {
   };
 }
 
-/** The key's label, or null when the key is gone, another user's, revoked or expired. */
-function liveKeyLabel(transaction: Transaction, { owner, at }: StepIntent): string | null {
+/** The key as it is now, or null when it is gone, another user's, revoked or expired. */
+function liveKey(
+  transaction: Transaction,
+  { owner, at }: StepIntent,
+): { readonly label: string; readonly version: number } | null {
   const row = transaction.get(opening.key, {
     organization_id: owner.organizationId,
     key_id: owner.keyId,
@@ -71,7 +75,8 @@ function liveKeyLabel(transaction: Transaction, { owner, at }: StepIntent): stri
     expiresAt: read.integerOrNull("expires_at"),
     revokedAt: read.integerOrNull("revoked_at"),
   };
-  return read.text("user_id") === owner.userId && keyIsLive(key, at) ? read.text("label") : null;
+  if (read.text("user_id") !== owner.userId || !keyIsLive(key, at)) return null;
+  return { label: read.text("label"), version: read.integer("version") };
 }
 
 function writeStep(

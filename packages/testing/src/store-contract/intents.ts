@@ -119,6 +119,7 @@ function keyFor(owner: Owner, source: Source, overrides: Partial<ApiKey>): ApiKe
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    version: 0,
     ...overrides,
   };
 }

@@ -19,13 +19,14 @@ export function keyChangeTests(test: ContractTest): void {
       revokedAt: intents.now(),
     };
     const one = { organizationId, id: "key-1" };
-    expect(await changed(store, intents, one, patch)).toEqual([{ ...before, ...patch }]);
+    const after = { ...before, ...patch, version: 1 };
+    expect(await changed(store, intents, one, patch)).toEqual([after]);
     const cleared = { models: null, expiresAt: null, revokedAt: null };
     await changed(store, intents, one, cleared);
     expect(await store.keys.get(organizationId, "key-1")).toEqual({
-      ...before,
-      ...patch,
+      ...after,
       ...cleared,
+      version: 2,
     });
     expect(await leafKinds(store)).toEqual(["key.created", "key.updated", "key.updated"]);
   });
@@ -76,7 +77,7 @@ export function keyChangeTests(test: ContractTest): void {
       }));
     await Promise.all(Array.from({ length: 8 }, extend));
     const key = await store.keys.get(organizationId, "key-1");
-    expect(key?.label).toBe(`label of key-1${"+".repeat(8)}`);
+    expect(key).toMatchObject({ label: `label of key-1${"+".repeat(8)}`, version: 8 });
   });
 
   test("keys are listed by user, by label, and by whether they are live at a time", async ({

@@ -40,7 +40,7 @@ export function keyWithoutSecretTests(test: ContractTest): void {
     const change = { patch: { revokedAt: 7 }, leaf: intents.leaf("key.revoked") };
     await store.keys.change({ organizationId: "acme", id: key.id }, () => change);
     const again = await store.keys.ensure(entry(intents, "ensured-2"));
-    expect(again.key).toEqual({ ...key, revokedAt: 7 });
+    expect(again.key).toEqual({ ...key, revokedAt: 7, version: 1 });
   });
 
   test("a key with a secret is none, whatever its label", async ({ store, intents }) => {

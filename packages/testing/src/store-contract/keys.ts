@@ -72,6 +72,7 @@ export function keyTests(test: ContractTest): void {
     expect((await store.keys.findByDigest(secrets[0], 0))?.secretEndsAt).toBe(5_000);
     expect(await rotate(secrets[2], 9_000)).toBe("tg_next");
     expect(await rotate(secrets[2], 9_000)).toBe("tg_next");
+    expect((await store.keys.findByDigest(secrets[2], 0))?.key.version).toBe(2);
     expect(await working(5_000)).toEqual([false, true, true]);
     expect(await working(9_000)).toEqual([false, false, true]);
     expect((await store.keys.findByDigest(secrets[0], 0))?.secretEndsAt).toBe(5_000);

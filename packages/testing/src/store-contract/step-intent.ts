@@ -70,6 +70,7 @@ export function stepFor(
     process: { id: "process-1", renewal: 1 },
     at,
     owner,
+    keyVersion: 0,
     source: "api",
     endpoint: "chat_completions",
     stream: false,

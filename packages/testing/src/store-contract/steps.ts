@@ -189,11 +189,30 @@ export function stepTests(test: ContractTest): void {
         leaf: intents.leaf("key.revoked"),
       }));
     await change({ revokedAt: at });
-    await opened(store.openStep(intents.step([user("before")], { at: at - 1 })));
+    const before = intents.step([user("before")], { at: at - 1, keyVersion: 1 });
+    await opened(store.openStep(before));
     expect(await store.openStep(intents.step([user("at")], { at }))).toEqual(refusal);
     await change({ revokedAt: null, expiresAt: at });
     expect(await store.openStep(intents.step([user("expired")], { at }))).toEqual(refusal);
     expect((await store.steps.list({ organizationId }, wholePage)).data).toHaveLength(1);
+  });
+
+  test("a key that was changed since it was read opens nothing, until it is read anew", async ({
+    store,
+    intents,
+  }) => {
+    const refusal = { opened: false, refusal: { code: "key_changed" } };
+    const step = (keyVersion: number) => intents.step([user("x")], { keyVersion });
+    const decided = step(0);
+    const change = { patch: { models: ["a/b/c"] }, leaf: intents.leaf("key.updated") };
+    await store.keys.change({ organizationId, id: "key-1" }, () => change);
+    expect(await store.openStep(decided)).toEqual(refusal);
+    await opened(store.openStep(step(1)));
+    // Its last use is no change.
+    await store.keys.touch([{ organizationId, keyId: "key-1", at: intents.now() }]);
+    await opened(store.openStep(step(1)));
+    expect(await store.openStep(step(2))).toEqual(refusal);
+    expect((await store.steps.list({ organizationId }, wholePage)).data).toHaveLength(2);
   });
 
   test("a Step that does not exist cannot be settled or tried again", async ({
