@@ -96,7 +96,9 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
       .data;
     expect(first).toEqual(theirs);
     await gateway.fetch(chat({ model }));
-    expect(credentials()).toEqual(["own sk-2"]);
+    await connections.set({ ...acme, apiKey: "sk-5" });
+    await gateway.fetch(chat({ model }));
+    expect(credentials()).toEqual(["own sk-2", "own sk-5"]);
     await connections.remove({ ...acme, actor: "ops" });
     await expect(connections.get(acme)).rejects.toMatchObject({ code: "connection_not_found" });
     expect((await gateway.fetch(chat({ model }))).status).toBe(400);

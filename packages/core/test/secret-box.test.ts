@@ -1,0 +1,106 @@
+import { inspect } from "node:util";
+import type { SecretBox } from "@tollgate/core";
+import { describe, expect, it } from "vitest";
+import { eventLog } from "./event-log.ts";
+import { openOwnGateways } from "./own-gateways.ts";
+import { failureOf } from "./wire.ts";
+
+const acme = { organizationId: "organization-1", gateway: "own" };
+
+/** A box that does what a test tells it to. */
+function fakeBox(overrides: Partial<SecretBox> = {}): SecretBox {
+  return {
+    contract: 1,
+    current: "arn:kms/1",
+    wrap: async (dataKey) => ({ keyId: "arn:kms/1", wrapped: Buffer.from(dataKey).reverse() }),
+    unwrap: async ({ wrapped }) => Buffer.from(wrapped).reverse(),
+    ...overrides,
+  };
+}
+
+describe("a box over a key management service", () => {
+  it("is asked once for requests that come together, and again after 5 seconds", async () => {
+    const asked: string[] = [];
+    const secrets = fakeBox({
+      unwrap: ({ keyId, wrapped }, context) => {
+        asked.push(`${keyId} ${Buffer.from(context)}`);
+        return Buffer.from(wrapped).reverse();
+      },
+    });
+    const { gateway, chat, clock, credentials } = await openOwnGateways({ secrets });
+    const { id } = await gateway.connections.set({ ...acme, apiKey: "sk-1" });
+    const request = () => gateway.fetch(chat({ model: "own/a/b" }));
+    await Promise.all([request(), request(), request()]);
+    const context = JSON.stringify(["tollgate.credential", 1, "organization-1", id, "own"]);
+    expect(asked).toEqual([`arn:kms/1 ${context}`]);
+    await clock.advance("5s");
+    await request();
+    expect(asked).toHaveLength(2);
+    expect(credentials()).toEqual(Array(4).fill("own sk-1"));
+  });
+
+  it.each([
+    ["fails", async () => Promise.reject(new Error("canary-of-the-service"))],
+    ["throws", () => fail("canary-of-the-service")],
+    ["gives too few bytes", () => new Uint8Array(31)],
+    ["gives another key", () => new Uint8Array(32)],
+    ["gives nothing", () => JSON.parse("null")],
+    ["does not answer", () => new Promise<Uint8Array>(() => {})],
+  ])(
+    "that %s makes that gateway unavailable within seconds, and nothing is sent",
+    async (_, unwrap) => {
+      const log = eventLog();
+      const secrets = fakeBox({ unwrap });
+      const test = await openOwnGateways({ secrets, observers: log.observers });
+      await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
+      const answering = test.gateway.fetch(test.chat({ model: "own/a/b" }));
+      const answer = await test.clock.until(answering, "6s");
+      expect(answer.status).toBe(503);
+      expect(await failureOf(answer)).toMatchObject({ code: "connection_unavailable" });
+      expect(test.upstream.calls).toEqual([]);
+      expect(log.seen.filter(({ type }) => type === "connection.unavailable")).toHaveLength(1);
+      expect(JSON.stringify(log.seen)).not.toContain("canary");
+    },
+  );
+
+  it.each([
+    ["fails", async () => Promise.reject(new Error("canary-of-the-service"))],
+    ["gives no id", () => ({ keyId: "", wrapped: Uint8Array.of(1) })],
+    ["gives no bytes", () => ({ keyId: "k", wrapped: new Uint8Array() })],
+    ["gives nothing", () => JSON.parse("null")],
+  ])("that %s when it should wrap seals nothing", async (_name, wrap) => {
+    const { gateway } = await openOwnGateways({ secrets: fakeBox({ wrap }) });
+    const error: unknown = await gateway.connections
+      .set({ ...acme, apiKey: "sk-1" })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "connection_unavailable" });
+    expect(inspect(error)).not.toContain("canary");
+    await expect(gateway.connections.get(acme)).rejects.toMatchObject({
+      code: "connection_not_found",
+    });
+  });
+
+  it("that recovers serves the next attempt, with the credential of that moment", async () => {
+    let isDown = true;
+    const secrets = fakeBox({
+      unwrap: ({ wrapped }) => (isDown ? fail("down") : Buffer.from(wrapped).reverse()),
+    });
+    const log = eventLog();
+    const test = await openOwnGateways({
+      secrets,
+      observers: log.observers,
+      retries: { most: 1 },
+    });
+    await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
+    const answering = test.gateway.fetch(test.chat({ model: "own/a/b" }));
+    await log.seeing("attempt.failed");
+    isDown = false;
+    await test.gateway.connections.set({ ...acme, apiKey: "sk-2" });
+    expect((await test.clock.until(answering)).status).toBe(200);
+    expect(test.credentials()).toEqual(["own sk-2"]);
+  });
+});
+
+function fail(message: string): never {
+  throw new Error(message);
+}

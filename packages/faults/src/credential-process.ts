@@ -1,0 +1,44 @@
+import { createGateway, type SecretKeys } from "@tollgate/core";
+import { serve } from "@tollgate/node";
+import { openaiCompatible } from "@tollgate/provider-openai";
+import { serveAsProcess } from "@tollgate/testing";
+import { isPlace, openPlace, type Place } from "./stores/place.ts";
+
+/** What a test gives a process whose one gateway is customer-owned. */
+export interface CredentialProcessSettings {
+  readonly place: Place;
+  readonly upstream: string;
+  readonly secrets: SecretKeys;
+}
+
+serveAsProcess(async (settings) => {
+  if (!isSettings(settings)) throw new Error("the settings name no database, upstream and secrets");
+  const { place, upstream, secrets } = settings;
+  const gateway = createGateway({
+    store: openPlace(place),
+    providers: { own: openaiCompatible({ baseURL: `${upstream}/v1`, connection: "customer" }) },
+    retries: { most: 0 },
+    secrets,
+  });
+  await gateway.ready();
+  const server = await serve(gateway, { port: 0, limits: { drain: 1_000 } });
+  return {
+    url: server.url,
+    commands: { reseal: () => gateway.connections.reseal({ actor: "ops" }) },
+    async close() {
+      await server.close();
+      await gateway.close();
+    },
+  };
+});
+
+function isSettings(value: unknown): value is CredentialProcessSettings {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "place" in value &&
+    isPlace(value.place) &&
+    "upstream" in value &&
+    "secrets" in value
+  );
+}
