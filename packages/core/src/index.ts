@@ -1,5 +1,6 @@
 /** The governed model gateway you embed. */
-export type { Activity, ActivityFilter, ActivityRecord } from "./administration/activity.ts";
+export type { Activity, ActivityFilter } from "./administration/activity.ts";
+export type { ActivityRecord } from "./administration/activity-records.ts";
 export type { BudgetRecord, BudgetStatus, Budgets } from "./administration/budget-records.ts";
 export type {
   ConnectionRecord,
@@ -10,7 +11,10 @@ export type {
 } from "./administration/connection-records.ts";
 export type { CorrectedUsage, StepCorrection } from "./administration/correct-step.ts";
 export type { CorrectionRecord, FiguresRecord } from "./administration/correction-records.ts";
-export type { DecisionFilter, DecisionRecord, Decisions } from "./administration/decisions.ts";
+export type { DecisionFilter } from "./administration/decision-filter.ts";
+export type { DecisionRecord } from "./administration/decision-records.ts";
+export type { Decisions } from "./administration/decisions.ts";
+export type { ExportFormat, ExportOptions } from "./administration/export.ts";
 export type {
   Acting,
   KeyChange,

@@ -1,28 +1,15 @@
 import type { OneOrMany } from "../domain/pattern.ts";
-import type { PriceSource } from "../domain/price.ts";
-import type { Step } from "../domain/step.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
+import { type ActivityRecord, toActivityRecord } from "./activity-records.ts";
+import { type ExportOptions, exportFile } from "./export.ts";
+import { activityColumns } from "./export-columns.ts";
 import type { List, Paging } from "./list.ts";
-import type { StepFilter } from "./step-filter.ts";
-import { type StepRecord, toStepRecord } from "./step-records.ts";
+import { requireStepFilter, type StepFilter } from "./step-filter.ts";
 import { listSteps } from "./steps.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
-
-/** A successful completion (section 1): what was used, at what cost, through which key. */
-export interface ActivityRecord
-  extends Omit<StepRecord, "attempts" | "outcome" | "reason" | "head" | "replyHead"> {
-  readonly gateway: string;
-  /** The model's vendor, as its id names it. */
-  readonly provider: string;
-  readonly host: string | null;
-  readonly connection: "platform" | "customer";
-  readonly priceSource: PriceSource | null;
-  readonly durationMs: number;
-  readonly timeToFirstTokenMs: number | null;
-  readonly toolCalls: number;
-}
+import { tenantOf } from "./tenant.ts";
 
 /** The activity of an organization: a record for each successful completion. */
 export interface Activity {
@@ -33,19 +20,27 @@ export interface Activity {
     filter: ActivityFilter,
     by: OneOrMany<Exclude<SummaryDimension, "outcome">>,
   ): Promise<readonly UsageSummary[]>;
+  /** As `steps.export`, of activity records. */
+  export(filter: ActivityFilter, options: ExportOptions): ReadableStream<Uint8Array>;
 }
 
 /** Which records: every member of a filter of Steps, except how they ended. */
 export type ActivityFilter = Omit<StepFilter, "outcome">;
 
 export function createActivity(line: Line, ready: () => Promise<void>): Activity {
+  const list: Activity["list"] = (filter, paging) =>
+    listSteps(line, ready, { filter: () => completed(filter), paging, toRow: toActivityRecord });
   return {
-    list: (filter, paging) =>
-      listSteps(line, ready, {
-        filter: () => completed(filter),
-        paging,
-        toRow: toActivityRecord,
-      }),
+    list,
+    export: (filter, { format }) => {
+      requireStepFilter(completed(filter), line.dataClasses);
+      return exportFile(line, ready, {
+        format,
+        columns: activityColumns,
+        tenant: tenantOf(filter),
+        read: (organizationId, paging) => list({ ...filter, organizationId }, paging),
+      });
+    },
     summarize: async (filter, by) => summarize(line, ready, { filter: completed(filter), by }),
   };
 }
@@ -55,28 +50,4 @@ function completed(filter: ActivityFilter): StepFilter {
   throw new GatewayError("invalid_argument", "Activity is what completed: it has no outcome.", {
     param: "outcome",
   });
-}
-
-function toActivityRecord(step: Step): ActivityRecord {
-  const {
-    attempts,
-    outcome: _outcome,
-    reason: _reason,
-    head: _head,
-    replyHead: _replyHead,
-    ...record
-  } = toStepRecord(step);
-  const last = step.attempts.at(-1);
-  const end = last?.end;
-  return {
-    ...record,
-    gateway: last?.gateway ?? "",
-    provider: last?.vendor ?? "",
-    host: end?.host ?? null,
-    connection: last?.connection ?? "platform",
-    priceSource: end?.priceSource ?? null,
-    durationMs: attempts.reduce((sum, attempt) => sum + (attempt.durationMs ?? 0), 0),
-    timeToFirstTokenMs: end?.timeToFirstTokenMs ?? null,
-    toolCalls: end?.toolCalls ?? 0,
-  };
 }

@@ -66,13 +66,20 @@ export function stepQueryOf(filter: StepFilter, dataClasses: readonly string[]):
   };
 }
 
+/** @throws GatewayError `invalid_argument` */
+export function requireStepFilter(filter: StepFilter, dataClasses: readonly string[]): void {
+  stepQueryOf(filter, dataClasses);
+  modelPatternsOf(filter.model);
+}
+
 function fieldOf(name: string): string {
   const field: string | undefined = Reflect.get(fields, name);
   if (field !== undefined && Object.hasOwn(fields, name)) return field;
   throw new GatewayError("invalid_argument", `There is no filter ${name}.`, { param: name });
 }
 
-function valuesOf(name: string, value: unknown): readonly string[] {
+/** The texts of a selector. @throws GatewayError `invalid_argument` */
+export function valuesOf(name: string, value: unknown): readonly string[] {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   const texts = values.filter((one) => typeof one === "string");
   if (texts.length === values.length) return texts;

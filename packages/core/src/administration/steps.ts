@@ -7,8 +7,10 @@ import type { SummaryDimension } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
 import { correctionOf, type StepCorrection } from "./correct-step.ts";
+import { type ExportOptions, exportFile } from "./export.ts";
+import { stepColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { modelPatternsOf, type StepFilter, stepQueryOf } from "./step-filter.ts";
+import { modelPatternsOf, requireStepFilter, type StepFilter, stepQueryOf } from "./step-filter.ts";
 import { type StepRecord, toStepRecord } from "./step-records.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
 import { type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
@@ -34,6 +36,14 @@ export interface Steps {
    * @throws GatewayError `invalid_argument` for more than 10,000 rows, and for a sum beyond 2^53
    */
   summarize(filter: StepFilter, by: OneOrMany<SummaryDimension>): Promise<readonly UsageSummary[]>;
+  /**
+   * A file of any size: UTF-8, newest first, one organization after the other. It is read as it is taken, a page of
+   * 1,000 records at a time, and ends early when it is cancelled. `jsonl` holds whole records, `csv` one line for each
+   * with the columns of the reference in their order; text that a spreadsheet would take for a formula begins with an
+   * apostrophe there. A failure of the store errors the stream.
+   * @throws GatewayError `invalid_argument`, at once
+   */
+  export(filter: StepFilter, options: ExportOptions): ReadableStream<Uint8Array>;
 }
 
 export function createSteps(line: Line, ready: () => Promise<void>): Steps {
@@ -44,9 +54,11 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
     throw new GatewayError("step_not_found", "There is no such Step in this organization.");
   }
 
+  const list: Steps["list"] = (filter, paging) =>
+    listSteps(line, ready, { filter: () => filter, paging, toRow: toStepRecord });
+
   return {
-    list: (filter, paging) =>
-      listSteps(line, ready, { filter: () => filter, paging, toRow: toStepRecord }),
+    list,
     get: async ({ organizationId, id }) =>
       toStepRecord(await find(tenantOf({ organizationId }), id)),
     async correct(correction) {
@@ -54,6 +66,15 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
       const step = await find(tenant, correction.id);
       await line.store.correct(correctionOf(line, step, correction));
       return toStepRecord(await find(tenant, step.id));
+    },
+    export: (filter, { format }) => {
+      requireStepFilter(filter, line.dataClasses);
+      return exportFile(line, ready, {
+        format,
+        columns: stepColumns,
+        tenant: tenantOf(filter),
+        read: (organizationId, paging) => list({ ...filter, organizationId }, paging),
+      });
     },
     summarize: async (filter, by) => summarize(line, ready, { filter, by }),
   };

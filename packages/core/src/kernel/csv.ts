@@ -1,0 +1,17 @@
+/** What one field of a CSV file can hold. */
+export type CsvField = string | number | boolean | null;
+
+/**
+ * One record of a CSV file (RFC 4180), with its line break. Text that a spreadsheet would take for a formula gets an
+ * apostrophe in front, which spreadsheets do not show; numbers stay numbers.
+ */
+export function csvRecord(fields: readonly CsvField[]): string {
+  return `${fields.map(written).join(",")}\r\n`;
+}
+
+function written(field: CsvField): string {
+  if (field === null) return "";
+  if (typeof field !== "string") return String(field);
+  const text = /^[=+\-@\t\r\n]/.test(field) ? `'${field}` : field;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
