@@ -1,7 +1,16 @@
 /** The governed model gateway you embed. */
 export type { Activity, ActivityFilter } from "./administration/activity.ts";
 export type { ActivityRecord } from "./administration/activity-records.ts";
-export type { BudgetRecord, BudgetStatus, Budgets } from "./administration/budget-records.ts";
+export type {
+  BudgetDrift,
+  BudgetRaiseRecord,
+  BudgetRaising,
+  BudgetReconciliation,
+  BudgetRecord,
+  BudgetStatus,
+  BudgetStatusQuery,
+  Budgets,
+} from "./administration/budget-records.ts";
 export type {
   ConnectionRecord,
   ConnectionReference,

@@ -1,4 +1,5 @@
 import type { BudgetRaise, BudgetRepository, EvidenceLeaf } from "@tollgate/core/store";
+import { reconcile } from "./reconcile.ts";
 import type { State } from "./state.ts";
 
 export function createBudgetRepository(state: State): BudgetRepository {
@@ -42,6 +43,7 @@ export function createBudgetRepository(state: State): BudgetRepository {
       keepRaises((raise) => raise.budgetId !== budgetId || raise.id !== id);
       return state.raises.length < before && changed(leaf);
     },
+    reconcile: async ({ limit }) => reconcile(state, limit),
     counters: async (query, paging) => state.counters.page(query, paging),
   };
 }

@@ -12,6 +12,8 @@ import {
 export interface Counters {
   draft(): CounterDraft;
   page(query: CounterQuery, paging: StorePaging): StorePage<BudgetCounter>;
+  /** Every counter. */
+  all(): readonly BudgetCounter[];
 }
 
 interface CounterQuery {
@@ -40,6 +42,7 @@ export function createCounters(): Counters {
   };
   return {
     draft: () => createDraft((key) => budgets.get(key.budgetId)?.get(nameOf(key)) ?? null, write),
+    all: () => [...budgets.values()].flatMap((ofBudget) => [...ofBudget.values()]),
     page({ budgetId, subject, periodStart }, { cursor, limit }) {
       const after = cursor === null ? null : decodeCursor(listName, cursor);
       const rows = [...(budgets.get(budgetId)?.values() ?? [])]

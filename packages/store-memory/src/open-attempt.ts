@@ -22,6 +22,7 @@ export function openAttempt(state: State, intent: AttemptIntent): AttemptOpening
     const hold = draft.take(holds);
     if (hold) return { opened: false, hold };
     row.holds = [...settled, ...heldFor(attempt.number, holds)];
+    if (holds.length > 0) state.holders.add(row);
   }
   draft.commit();
   row.carried = holds ? { usd: 0, tokens: 0 } : spent;

@@ -80,6 +80,7 @@ function write(state: State, intent: StepIntent, assignment: Assignment, chain: 
   session.holdsContent ||= contentCommitment !== null || row.instructions !== null;
   state.steps.insert(row);
   state.openSteps.add(row);
+  if (row.holds.length > 0) state.holders.add(row);
   state.decisions.insert({ ...owner, id: intent.decision.id, decision: intent.decision });
   state.leaves.insert(
     fillLeaf(intent.leaf, {

@@ -117,6 +117,8 @@ export interface State {
   readonly turns: Table<TurnRow>;
   readonly steps: Table<StepRow>;
   readonly openSteps: Set<StepRow>;
+  /** Every Step that ever held something: the ledger of the counters. */
+  readonly holders: Set<StepRow>;
   readonly decisions: Table<DecisionRow>;
   readonly leaves: Table<EvidenceLeaf>;
   readonly leases: Map<string, Lease>;
@@ -140,6 +142,7 @@ export function createState(): State {
     turns: createTable("turns"),
     steps: createTable("steps", ({ step }) => step.openedAt),
     openSteps: new Set(),
+    holders: new Set(),
     decisions: createTable("decisions", ({ decision }) => decision.at),
     leaves: createTable("leaves"),
     leases: new Map(),

@@ -7,6 +7,7 @@ export {
   budgetFromRow,
   budgetToRow,
   counterFromRow,
+  driftFromRow,
   raiseFromRow,
   raiseToRow,
 } from "./rows/budget-row.ts";
@@ -76,6 +77,7 @@ export {
   reading,
   selectById,
 } from "./statements/reading.ts";
+export { reconciling } from "./statements/reconciling.ts";
 export { responding } from "./statements/responding.ts";
 export { retaining } from "./statements/retaining.ts";
 export { settling } from "./statements/settling.ts";

@@ -51,8 +51,8 @@ function workOfPage(text: string): readonly string[] {
 
 /** The lapsed look at every Step in flight, which is what they ask for; a start looks at every process. */
 const { lapsed: _lapsed, forget: _forget, ...leases } = leasing;
-/** The few budgets created at run time are read together. */
-const { budgets: _budgets, ...administered } = administration;
+/** The few budgets created at run time are read together, and so are their raises. */
+const { budgets: _budgets, raises: _raises, ...administered } = administration;
 
 const statements = {
   ...opening,

@@ -74,6 +74,33 @@ export interface Budgets {
   raises(reference: { readonly id: string }): Promise<readonly BudgetRaiseRecord[]>;
   /** Ends a raise at once. @throws GatewayError `budget_not_found`, `invalid_argument` where it is not in force */
   cancelRaise(reference: { readonly id: string; readonly raiseId: string } & Acting): Promise<void>;
+  /**
+   * Computes every counter anew from its ledger, while requests run, and says which differ: none, unless something else
+   * wrote to the store. It changes nothing, and reads every hold there is: run it from the command line where there
+   * are millions, since a SQLite store answers nothing else of its process meanwhile.
+   */
+  reconcile(): Promise<BudgetReconciliation>;
+}
+
+/** A counter that does not stand where its ledger has it, in the budget's unit. */
+export interface BudgetDrift {
+  readonly budgetId: string;
+  readonly subject: string;
+  readonly unit: Budget["unit"];
+  readonly periodStart: string;
+  /** Where the counter stands. */
+  readonly settled: number;
+  readonly held: number;
+  /** Where it should, by the holds on it, what they settled, and their corrections. */
+  readonly ledger: { readonly settled: number; readonly held: number };
+}
+
+/** All counters compared with their ledger. */
+export interface BudgetReconciliation {
+  /** How many counters there are. */
+  readonly counters: number;
+  /** The first 1,000 that drifted; none where all is well. */
+  readonly drift: readonly BudgetDrift[];
 }
 
 /** A raise as it is asked for. */

@@ -10,7 +10,7 @@ import { createBudgetRaises } from "./budget-raises.ts";
 import type { BudgetRecord, Budgets } from "./budget-records.ts";
 import { budgetStatus } from "./budget-status.ts";
 import { listOf } from "./list.ts";
-import { type OrganizationScope, tenantOf } from "./tenant.ts";
+import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
 export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
   const { all, find, requireCreated } = budgetRecords(line, ready);
@@ -48,6 +48,14 @@ export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
       return budgetStatus(line, { budget, query, paging });
     },
     ...createBudgetRaises(line, find),
+    async reconcile() {
+      await ready();
+      const { counters, drift } = await line.store.budgets.reconcile({ limit: mostDrift });
+      return {
+        counters,
+        drift: drift.map((one) => ({ ...one, periodStart: toIso(one.periodStart) })),
+      };
+    },
   };
 }
 
@@ -91,6 +99,7 @@ function budgetRecords(line: Line, ready: () => Promise<void>) {
 }
 
 const listName = "budgets";
+const mostDrift = 1_000;
 
 /** Reads pages of all budgets by id. There are few, so they are read whole and cut here. */
 function pageReader(

@@ -1,4 +1,4 @@
-import type { Budget, BudgetCounter, BudgetRaise } from "../domain/budget.ts";
+import type { Budget, BudgetCounter, BudgetRaise, Reconciliation } from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { SealedConnection } from "../domain/connection.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
@@ -150,6 +150,8 @@ export interface BudgetRepository {
     query: { readonly budgetId: string; readonly subject?: string; readonly periodStart?: number },
     paging: StorePaging,
   ): Promise<StorePage<BudgetCounter>>;
+  /** Computes every counter anew from its ledger, at one moment whatever runs, and says which differ: up to `limit`. */
+  reconcile(query: { readonly limit: number }): Promise<Reconciliation>;
 }
 
 /** The evidence leaves: one for each thing attested, written in the transaction that did it. */

@@ -59,6 +59,19 @@ export interface BudgetCounter extends BudgetCounterKey {
   readonly held: number;
 }
 
+/** A counter that does not stand where its ledger has it: the holds on it, what they settled, and their corrections. */
+export interface CounterDrift extends BudgetCounter {
+  readonly ledger: { readonly settled: number; readonly held: number };
+}
+
+/** Counters against their ledger, all at one moment. */
+export interface Reconciliation {
+  /** How many counters there are. */
+  readonly counters: number;
+  /** Those that drifted, by budget, subject and period: as many as were asked for. */
+  readonly drift: readonly CounterDrift[];
+}
+
 /** An amount to hold on one counter, with the limit it is held against. */
 export interface Hold extends BudgetCounterKey {
   readonly unit: BudgetUnit;

@@ -7,7 +7,12 @@ import { postgresDialect } from "./postgres-dialect.ts";
 import { columnTypes, toParameter } from "./values.ts";
 
 /** How long an answer may take. Milliseconds. */
-export const longestAnswer = { statement: 2_000, list: 15_000, migration: 120_000 } as const;
+export const longestAnswer = {
+  statement: 2_000,
+  list: 15_000,
+  ledger: 120_000,
+  migration: 120_000,
+} as const;
 
 /** A borrowed connection; every call runs in whatever transaction is open. */
 export interface Connection {
@@ -15,8 +20,8 @@ export interface Connection {
   run(text: string, parameters: SqlParameters): Promise<number>;
   get(text: string, parameters: SqlParameters): Promise<unknown>;
   all(text: string, parameters: SqlParameters): Promise<readonly unknown[]>;
-  /** As `all`, for a text put together from a filter: it is not prepared, and may take longer. */
-  query(text: string, parameters: SqlParameters): Promise<readonly unknown[]>;
+  /** As `all`, for a text put together from a filter, or one that passes over much: not prepared, and may take longer. */
+  query(text: string, parameters: SqlParameters, longest?: number): Promise<readonly unknown[]>;
   /** Runs statements without parameters in one round trip. `COMMIT` alone leaves it unsure whether it happened. */
   exec(sql: string, longest?: number): Promise<void>;
 }
@@ -81,10 +86,10 @@ export function createConnection(
     run: async (text, parameters) => (await prepared(text, parameters)).rowCount ?? 0,
     get: async (text, parameters) => (await prepared(text, parameters)).rows[0],
     all: async (text, parameters) => (await prepared(text, parameters)).rows,
-    async query(text, parameters) {
+    async query(text, parameters, longest = longestAnswer.list) {
       const compiled = compileStatement(qualify(text), postgresDialect);
       const values = orderParameters(compiled.names, parameters).map(toParameter);
-      const query = { text: compiled.text, values, query_timeout: longestAnswer.list };
+      const query = { text: compiled.text, values, query_timeout: longest };
       return (await send(query, commits)).rows;
     },
     async exec(sql, longest = longestAnswer.statement) {

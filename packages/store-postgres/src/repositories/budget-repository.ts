@@ -5,13 +5,16 @@ import {
   budgetToRow,
   type Conditions,
   counterFromRow,
+  driftFromRow,
   leafToRow,
   lists,
   opening,
   raiseFromRow,
   raiseToRow,
   readRow,
+  reconciling,
 } from "@tollgate/store-sql";
+import { longestAnswer } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { readPage } from "./read-page.ts";
@@ -79,6 +82,13 @@ export function createBudgetRepository(
       change(leaf, (transaction) =>
         transaction.run(administration.removeRaise, { budget_id: budgetId, id }),
       ),
+    reconcile: ({ limit }) =>
+      database.read(async (connection) => ({
+        counters: readRow(await connection.get(reconciling.counters, {})).integer("counters"),
+        drift: (await connection.query(reconciling.drift, { limit }, longestAnswer.ledger)).map(
+          driftFromRow,
+        ),
+      })),
     counters: (query, paging) =>
       readPage(database, lists.counters, conditions.ofCounters(query), paging, counterFromRow),
   };

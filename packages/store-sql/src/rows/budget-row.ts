@@ -5,6 +5,7 @@ import type {
   BudgetPeriod,
   BudgetRaise,
   BudgetUnit,
+  CounterDrift,
 } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
@@ -90,6 +91,13 @@ export function counterFromRow(row: unknown): BudgetCounter {
     settled: read.integer("settled"),
     held: read.integer("held"),
   };
+}
+
+/** The drift a row of the reconciliation holds. */
+export function driftFromRow(row: unknown): CounterDrift {
+  const read = readRow(row);
+  const ledger = { settled: read.integer("ledger_settled"), held: read.integer("ledger_held") };
+  return { ...counterFromRow(row), ledger };
 }
 
 const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];

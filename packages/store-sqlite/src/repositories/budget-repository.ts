@@ -5,12 +5,14 @@ import {
   budgetToRow,
   type Conditions,
   counterFromRow,
+  driftFromRow,
   leafToRow,
   lists,
   opening,
   raiseFromRow,
   raiseToRow,
   readRow,
+  reconciling,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 import type { Transaction } from "../database/transaction.ts";
@@ -68,6 +70,11 @@ export function createBudgetRepository(
       change(leaf, (transaction) =>
         transaction.run(administration.removeRaise, { budget_id: budgetId, id }),
       ),
+    reconcile: ({ limit }) =>
+      database.read((connection) => ({
+        counters: readRow(connection.get(reconciling.counters, {})).integer("counters"),
+        drift: connection.all(reconciling.drift, { limit }).map(driftFromRow),
+      })),
     counters: (query, paging) =>
       readPage(database, lists.counters, conditions.ofCounters(query), paging, counterFromRow),
   };

@@ -55,11 +55,15 @@ export function budgetPropertyTests(test: ContractTest): void {
           await run.execute(batch);
           await run.compare();
         }
+        expect((await store.budgets.reconcile({ limit: 9 })).drift).toEqual([]);
         await run.settleAll();
         await run.compare();
       }),
       { numRuns: 40, seed: 20_260_105 },
     );
+    const { counters, drift } = await store.budgets.reconcile({ limit: 9 });
+    expect(counters).toBeGreaterThan(0);
+    expect(drift).toEqual([]);
   });
 }
 

@@ -95,6 +95,7 @@ export function correctionTests(test: ContractTest): void {
       await store.correct(correctionFor(intents, step, { attempt, costNanoUsd: 61 }));
       expect(await standing(store, "first", "third")).toEqual(expected);
     }
+    expect(await store.budgets.reconcile({ limit: 9 })).toEqual({ counters: 2, drift: [] });
   });
 
   test("what cannot be corrected is refused and leaves nothing behind", async ({
