@@ -134,6 +134,10 @@ describe("further attempts", () => {
     expect(test.credentials()).toEqual(["own sk-1"]);
     const { data } = await test.gateway.decisions.list({ organizationId: acme.organizationId });
     expect(data.map(({ facts }) => facts.gateway).toSorted()).toEqual(["own", "spare", "test"]);
+    expect((await billingOf(test)).attempts).toEqual([
+      ["platform", "platform", 0],
+      ["customer", "customer", 20_000],
+    ]);
   });
 
   it("take over from a credential that cannot be opened", async () => {

@@ -141,6 +141,18 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
     expect(here.credentials()).toHaveLength(3);
   });
 
+  it("that the store cannot tell of is 503, and nothing is sent", async () => {
+    const store = open();
+    const down = async () => Promise.reject(new Error("down"));
+    const failing = { ...store, connections: { ...store.connections, get: down } };
+    const { gateway, chat, upstream } = await openOwnGateways({ store: failing });
+    const answer = await gateway.fetch(chat({ model }));
+    expect(answer.status).toBe(503);
+    expect(await failureOf(answer)).toMatchObject({ code: "evidence_unavailable" });
+    expect((await gateway.fetch(chat())).status).toBe(200);
+    expect(upstream.calls).toEqual([]);
+  });
+
   it("shows its gateway's models to organizations that have one", async () => {
     const { gateway, key, createKey } = await openOwnGateways({ store: open() });
     const other = (await createKey({ organizationId: "globex" })).key;

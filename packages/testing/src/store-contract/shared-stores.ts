@@ -2,6 +2,7 @@ import type { Store } from "@tollgate/core/store";
 import { expect, it } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { assistant, contentOf, hex, sha256, user } from "./chain.ts";
+import { sealed } from "./connections.ts";
 import { opened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 import { createIntents } from "./intents.ts";
@@ -30,6 +31,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     const holds = [intents.hold()];
     const open = intents.step([user("open")], { holds });
     await opened(store.openStep(open));
+    await store.connections.set({ connection: sealed(), leaf: intents.leaf("connection.set") });
     const before = await everything(store);
     await store.close();
     const reopened = await subject.another();
@@ -79,6 +81,32 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     const more = [...history, assistant("d"), user("e")];
     const last = await createConversation(store, intents).open(more);
     expect(last.sessionId).toBe(first.sessionId);
+  });
+
+  test("of several stores that wrap a data key anew exactly one does, and all know at once", async ({
+    store,
+    intents,
+    another,
+  }) => {
+    const stores = [store, await another(), await another()];
+    const connection = sealed();
+    const { organizationId, gateway, wrappedKey: from } = connection;
+    await store.connections.set({ connection, leaf: intents.leaf("connection.set") });
+    const rewraps = await Promise.all(
+      stores.map((one, at) =>
+        one.connections.rewrap({
+          organizationId,
+          gateway,
+          from,
+          to: { keyId: `k${at}`, wrappedKey: sha256(`wrap ${at}`) },
+          leaf: intents.leaf("connection.resealed"),
+        }),
+      ),
+    );
+    expect(rewraps.filter((rewrapped) => rewrapped)).toHaveLength(1);
+    const keyId = `k${rewraps.indexOf(true)}`;
+    const known = stores.map((one) => one.connections.get(organizationId, gateway));
+    expect((await Promise.all(known)).map((read) => read?.keyId)).toEqual([keyId, keyId, keyId]);
   });
 
   test("a change of a key or a budget in one store is known to the others at once", async ({
@@ -158,6 +186,7 @@ async function everything(store: Store): Promise<unknown> {
   const paging = { cursor: null, limit: 100 };
   return Promise.all([
     store.keys.list(tenant, paging),
+    store.connections.list(tenant, paging),
     store.sessions.list(tenant, paging),
     store.steps.list(tenant, paging),
     store.decisions.list(tenant, paging),
