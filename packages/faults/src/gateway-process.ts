@@ -10,6 +10,7 @@ import {
   type StoreFault,
   serveAsProcess,
 } from "@tollgate/testing";
+import { keyCommands } from "./key-commands.ts";
 import { measure } from "./measure.ts";
 import { isPlace, openPlace, type Place } from "./stores/place.ts";
 import { createCostWatch } from "./watch-cost.ts";
@@ -51,10 +52,7 @@ serveAsProcess(async (settings, reach) => {
   return {
     url: server.url,
     commands: {
-      createKey: async () => {
-        const who = { organizationId: "acme", userId: "jane", label: "test key" };
-        return (await gateway.keys.create(who)).secret;
-      },
+      ...keyCommands(gateway),
       recover: () => gateway.recover(),
       watch: () => watch.start(),
       watched: () => watch.stop(),

@@ -1,0 +1,154 @@
+import { randomBytes } from "node:crypto";
+import type { GatewayProcess } from "@tollgate/testing";
+import { expect, inject, it, onTestFinished, vi } from "vitest";
+import { overlapMs } from "../src/key-commands.ts";
+import { openProcesses, type Processes } from "../src/processes.ts";
+import type { Place } from "../src/stores/place.ts";
+import { goodAnswer } from "../src/upstream-bytes.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const places: readonly (readonly [name: string, place: () => Place | undefined])[] = [
+  ["one SQLite file", () => undefined],
+  [
+    "one schema of PostgreSQL",
+    () => ({ url: inject("postgresUrl"), schema: `keys_${randomBytes(6).toString("hex")}` }),
+  ],
+];
+
+type Pair = readonly [GatewayProcess, GatewayProcess];
+
+interface Key {
+  readonly id: string;
+  readonly secret: string;
+}
+
+async function twoProcesses(place: Place | undefined): Promise<readonly [Processes, ...Pair]> {
+  const of = await openProcesses(({ send, body }) => send(goodAnswer(body)), place);
+  onTestFinished(() => of.close());
+  return [of, ...(await Promise.all([of.start(), of.start()]))];
+}
+
+async function createKey(at: GatewayProcess, user: string): Promise<Key> {
+  const key: unknown = await at.command("createKey", user);
+  if (typeof key !== "object" || key === null) throw new Error("there is no key");
+  return { id: String(Reflect.get(key, "id")), secret: String(Reflect.get(key, "secret")) };
+}
+
+function authorized(secret: string): Record<string, string> {
+  return { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+}
+
+async function post(to: GatewayProcess, secret: string): Promise<number> {
+  const body = JSON.stringify({
+    model: "up/vendor/model",
+    messages: [{ role: "user", content: "Hello" }],
+  });
+  const request = { method: "POST", headers: authorized(secret), body };
+  const answer = await fetch(`${to.url}/v1/chat/completions`, request);
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+async function readModels(from: GatewayProcess, secret: string): Promise<number> {
+  const answer = await fetch(`${from.url}/v1/models`, { headers: authorized(secret) });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+/** What each way to ask both processes is answered with, all at once. */
+async function answers(pair: Pair, secret: string): Promise<ReadonlySet<number>> {
+  const ways = [post, readModels].flatMap((way) => pair.map((to) => way(to, secret)));
+  return new Set(await Promise.all(ways));
+}
+
+const passes = new Set([200]);
+const isRefused = new Set([401]);
+
+it.each(places)(
+  "S3 a key revoked in one process is refused by the other from its next request on: %s",
+  async (_name, place) => {
+    const [of, ...pair] = await twoProcesses(place());
+    const [a, b] = pair;
+    const keys = [
+      await createKey(a, "jane"),
+      await createKey(b, "john"),
+      await createKey(a, "john"),
+    ];
+    for (const { secret } of keys) expect(await answers(pair, secret)).toEqual(passes);
+    const [jane, ...johns] = keys;
+    await a.command("revokeKey", jane?.id);
+    expect(await post(b, jane?.secret ?? "")).toBe(401);
+    expect(await readModels(b, jane?.secret ?? "")).toBe(401);
+    for (const { secret } of johns) expect(await answers(pair, secret)).toEqual(passes);
+    await b.command("revokeUser", "john");
+    for (const { secret } of johns) expect(await post(a, secret)).toBe(401);
+    for (const { secret } of keys) expect(await answers(pair, secret)).toEqual(isRefused);
+    expect(await of.problems()).toEqual([]);
+  },
+);
+
+it.each(places)(
+  "a secret replaced in one process is refused by the other from its next request on: %s",
+  async (_name, place) => {
+    const [, ...pair] = await twoProcesses(place());
+    const { id, secret } = await createKey(pair[0], "jane");
+    expect(await answers(pair, secret)).toEqual(passes);
+    const next = String(await pair[0].command("replaceKey", id));
+    expect(await post(pair[1], secret)).toBe(401);
+    expect(await answers(pair, secret)).toEqual(isRefused);
+    expect(await answers(pair, next)).toEqual(passes);
+  },
+);
+
+/** Asks both processes with a secret, over and over, until it is told to stop; every answer there was. */
+function load(pair: Pair, secret: string) {
+  let goesOn = true;
+  const seen: number[] = [];
+  const clients = [...pair, ...pair].map(async (to) => {
+    while (goesOn) seen.push(await post(to, secret));
+  });
+  return {
+    async answered(count: number): Promise<void> {
+      const enough = seen.length + count;
+      while (seen.length < enough) await Promise.race([...clients, new Promise(setImmediate)]);
+    },
+    async stop(): Promise<ReadonlySet<number>> {
+      goesOn = false;
+      await Promise.all(clients);
+      return new Set(seen);
+    },
+  };
+}
+
+/** Moves both clocks over the overlap. Nothing may run: one process could take the other for dead. */
+async function outliveOverlap(pair: Pair): Promise<void> {
+  for (const one of pair) await one.command("push", overlapMs);
+  // By the answer to this, each has renewed its own lease.
+  for (const one of pair) await one.command("recover");
+}
+
+it.each(places)(
+  "a key rotated under load fails no request of either secret, and outlives no overlap: %s",
+  async (_name, place) => {
+    const [of, ...pair] = await twoProcesses(place());
+    const { id, secret: first } = await createKey(pair[0], "jane");
+    let secret = first;
+    for (const rotating of pair) {
+      const old = load(pair, secret);
+      await old.answered(12);
+      const next = String(await rotating.command("rotateKey", id));
+      const young = load(pair, next);
+      await Promise.all([old.answered(12), young.answered(12)]);
+      expect(await old.stop()).toEqual(passes);
+      expect(await young.stop()).toEqual(passes);
+      await outliveOverlap(pair);
+      const again = load(pair, next);
+      expect(await answers(pair, secret)).toEqual(isRefused);
+      await again.answered(12);
+      expect(await again.stop()).toEqual(passes);
+      secret = next;
+    }
+    expect(await of.problems()).toEqual([]);
+  },
+);
