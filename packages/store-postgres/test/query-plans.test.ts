@@ -81,12 +81,17 @@ describe("pages of an organization are read by an index, in its order", () => {
       conditions.ofKeys({ organizationId, userId: "u" }),
       "api_keys_by_user",
     ],
-    ["Steps", lists.steps, conditions.ofSteps({ organizationId, from: 1, to: 2 }), "steps_by_time"],
+    [
+      "Steps",
+      lists.steps,
+      conditions.ofSteps({ organizationId, from: 1, to: 2 }),
+      "steps_rest_by_time",
+    ],
     [
       "Steps of a Session",
       lists.steps,
       conditions.ofSteps({ organizationId, sessionId: ["s"] }),
-      "steps_by_session",
+      "steps_rest_by_session",
     ],
     ["decisions", lists.decisions, conditions.ofDecisions({ organizationId }), "decisions_by_time"],
     [
@@ -123,7 +128,7 @@ describe("opening and settling", () => {
     const read = await settledStatistics();
     const ofTables = [
       "sessions",
-      "steps",
+      "steps_rest",
       "turns",
       "transcript_parts",
       "decisions",
@@ -131,10 +136,10 @@ describe("opening and settling", () => {
       "holds",
     ];
     expect(ofTables.map((table) => read.get(table))).toEqual(ofTables.map(() => 0));
-    for (const index of ["steps_by_time", "steps_by_session", "sessions_by_origin"])
+    for (const index of ["steps_rest_by_time", "steps_rest_by_session", "sessions_by_origin"])
       expect(read.get(index), index).toBe(0);
     // By its own id a few times for each Step; the 100 candidates by their index.
-    for (const index of ["steps_pkey", "sessions_pkey", "holds_pkey"])
+    for (const index of ["steps_rest_pkey", "sessions_pkey", "holds_pkey"])
       expect(read.get(index), index).toBeLessThan(count * 6);
     expect(read.get("sessions_by_update")).toBeGreaterThan(count);
   });

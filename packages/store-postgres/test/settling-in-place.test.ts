@@ -18,7 +18,7 @@ it("settles most Steps in place, without writing their indexes anew", async () =
     for (;;) {
       const { rows } = await client.query(
         `SELECT n_tup_upd AS all, n_tup_hot_upd AS in_place FROM pg_stat_user_tables
-         WHERE schemaname = $1 AND relname = 'steps'`,
+         WHERE schemaname = $1 AND relname = 'steps_rest'`,
         [schema],
       );
       // A backend tells what it did when it ends.

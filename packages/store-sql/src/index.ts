@@ -79,6 +79,6 @@ export {
 } from "./statements/reading.ts";
 export { reconciling } from "./statements/reconciling.ts";
 export { responding } from "./statements/responding.ts";
-export { retaining } from "./statements/retaining.ts";
+export { erasing, oldStepsOf } from "./statements/retaining.ts";
 export { settling } from "./statements/settling.ts";
 export { summaryOf, summedSteps } from "./summary-page.ts";

@@ -4,14 +4,15 @@ import {
   type Condition,
   compileStatement,
   createConditions,
+  erasing,
   holding,
   leasing,
   lists,
+  oldStepsOf,
   opening,
   type PagedList,
   reading,
   responding,
-  retaining,
   selectById,
   selectPage,
   sessionColumns,
@@ -78,7 +79,7 @@ describe("no statement of a request passes over a table, or all that an organiza
     ]);
   });
 
-  it.each(Object.entries(retaining))(
+  it.each(Object.entries({ ...oldStepsOf("steps"), ...erasing }))(
     "%s asks each organization for no more than is due",
     (_, text) => {
       // The organizations themselves are passed over, in order: there is no other way to know which has something due.

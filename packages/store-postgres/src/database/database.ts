@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createFunctions, type Functions } from "../functions/functions.ts";
 import { createLender } from "./borrow.ts";
 import type { PostgresPool } from "./client.ts";
-import { type Connection, createConnection, createPrepare } from "./connection.ts";
+import { type Connection, createConnection, createPrepare, longestAnswer } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 import { migrate, requireSchema } from "./migrate.ts";
 import { createQualify } from "./schema-name.ts";
@@ -12,6 +12,9 @@ import { type Chance, createTryAgain, type Repeatable } from "./try-again.ts";
 
 /** The database as the verbs and the repositories use it. */
 export interface Database {
+  readonly schema: string;
+  /** Whether its user may make and drop tables. */
+  readonly mayRearrange: boolean;
   migrate(mode?: "auto" | "check"): Promise<void>;
   /** Runs a change in one transaction; resolves when it is on disk. Run again as a whole where that can help. */
   write<Result>(
@@ -23,6 +26,13 @@ export interface Database {
    * although an earlier run may have been committed, which `isUnsure` tells.
    */
   call<Result>(change: (connection: Connection, call: Call) => Promise<Result>): Promise<Result>;
+  /**
+   * Runs a change of the tables themselves in one transaction, which may take minutes. It waits for no table longer
+   * than a second, for every request waits behind whoever does; null, and nothing was changed, where that is too short.
+   */
+  rearrange<Result>(
+    change: (transaction: Transaction, connection: Connection) => Promise<Result>,
+  ): Promise<Result | null>;
   /** Runs statements that each see what is committed by then. */
   read<Result>(query: (connection: Connection) => Promise<Result>): Promise<Result>;
   /** Waits for what runs. */
@@ -46,6 +56,8 @@ export interface DatabaseOptions {
   readonly end: () => Promise<void>;
   readonly chance?: Chance;
 }
+
+const patience = `SET LOCAL statement_timeout = ${longestAnswer.migration}; SET LOCAL lock_timeout = 1000`;
 
 const realChance: Chance = { random: () => randomInt(1_000) / 1_000, pause };
 
@@ -101,6 +113,8 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 
   return {
+    schema,
+    mayRearrange: options.migrate === "auto",
     migrate: (mode) =>
       whileOpen(() =>
         options.migrate === "check" || mode === "check"
@@ -111,6 +125,14 @@ export function createDatabase(options: DatabaseOptions): Database {
       whileOpen(async () => {
         await ready();
         return tryAgain(() => transact(change), repeatable);
+      }),
+    rearrange: (change) =>
+      whileOpen(async () => {
+        await ready();
+        return transact(async (transaction, connection) => {
+          await connection.exec(patience);
+          return change(transaction, connection);
+        }).catch(unlessBusy);
       }),
     call: (change) =>
       whileOpen(async () => {
@@ -134,6 +156,14 @@ export function createDatabase(options: DatabaseOptions): Database {
       return closing;
     },
   };
+}
+
+/** SQLSTATE of a lock that was not to be had in time. */
+const lockTimeout = "55P03";
+
+function unlessBusy(error: unknown): null {
+  if (error instanceof PostgresFailure && error.state === lockTimeout) return null;
+  throw error;
 }
 
 const anyway: Repeatable = { evenIfDone: true };

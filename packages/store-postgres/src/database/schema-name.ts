@@ -1,6 +1,6 @@
 import { GatewayError } from "@tollgate/core/store";
 
-import { postgresSchema } from "./schema.ts";
+import { postgresSchema, restOfSteps } from "./schema.ts";
 
 /** Refuses a schema name that would have to be quoted. */
 export function requireSchemaName(schema: string): string {
@@ -20,6 +20,7 @@ export function createQualify(schema: string): (text: string) => string {
   const tables = [...postgresSchema().values()]
     .flat()
     .flatMap((statement) => /^CREATE TABLE (\w+)/.exec(statement)?.[1] ?? []);
-  const places = new RegExp(`\\b(FROM|JOIN|INTO|UPDATE)(\\s+)(${tables.join("|")})\\b`, "g");
+  const named = [...tables, restOfSteps].join("|");
+  const places = new RegExp(`\\b(FROM|JOIN|INTO|UPDATE)(\\s+)(${named})\\b`, "g");
   return (text) => text.replace(places, `$1$2${schema}.$3`);
 }

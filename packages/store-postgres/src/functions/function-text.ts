@@ -5,10 +5,12 @@ export type FunctionParameters = Readonly<
 
 /**
  * How a function that is called by itself runs, whatever the session's settings: it gives up on a lock after 1.5
- * seconds; and its plans, which are kept from the first calls on small tables, follow the indexes from the start.
+ * seconds; and its plans, which are kept from the first calls on small tables, follow the indexes from the start. A
+ * plan is never made for one call: those for Steps find the partition when they run.
  */
 const alone = [
   "lock_timeout = '1500ms'",
+  "plan_cache_mode = force_generic_plan",
   ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort"].map((way) => `enable_${way} = off`),
 ];
 

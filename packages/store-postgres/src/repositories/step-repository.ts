@@ -39,8 +39,7 @@ export function createStepRepository(database: Database, conditions: Conditions)
     },
     contents: (organizationId, id) =>
       database.read((connection) => contentsOf(connection, organizationId, id)),
-    sweep: (sweep) =>
-      database.write((transaction) => sweepSteps(transaction, sweep), { evenIfDone: true }),
+    sweep: (sweep) => sweepSteps(database, sweep),
   };
 }
 

@@ -1,4 +1,4 @@
-import { administration, keyColumns, responding, retaining } from "@tollgate/store-sql";
+import { administration, erasing, keyColumns, responding } from "@tollgate/store-sql";
 
 /**
  * Statements that lock what they read until the transaction ends, so that it is still so when the change is written.
@@ -13,7 +13,7 @@ export const locking = {
   keysOfUser: `${administration.keysOfUser} FOR UPDATE`,
   removable: `${responding.removable} FOR UPDATE`,
   link: `${responding.link} FOR UPDATE`,
-  oldSession: `${retaining.oldSession} FOR UPDATE`,
+  oldSession: `${erasing.oldSession} FOR UPDATE`,
   /** A turn to sweep: one process at a time, so that none does what another has done. */
   sweep: "SELECT pg_advisory_xact_lock(hashtextextended('sweep', 2))",
   /** A turn to remove responses of one organization. */

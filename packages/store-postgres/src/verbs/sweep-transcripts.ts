@@ -1,5 +1,5 @@
 import type { Swept, TranscriptSweep } from "@tollgate/core/store";
-import { leafToRow, opening, readRow, retaining } from "@tollgate/store-sql";
+import { erasing, leafToRow, opening, readRow } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import { locking } from "../statements/locking.ts";
 
@@ -13,7 +13,7 @@ export async function sweepTranscripts(
   const { at, keep, limit } = sweep;
   await transaction.get(locking.sweep, {});
   const before = at - keep;
-  const due = await transaction.all(retaining.organizationsOfOldSessions, { before, limit });
+  const due = await transaction.all(erasing.organizationsOfOldSessions, { before, limit });
   let [looked, removed] = [0, 0];
   for (const row of due.map(readRow)) {
     const place = { organizationId: row.text("id"), mark: row.integer("mark") };
@@ -33,7 +33,7 @@ async function sweepOrganization(
   const { organizationId, mark, limit } = place;
   const before = at - keep;
   const organization = { organization_id: organizationId };
-  const rows = await transaction.all(retaining.sessionsInOrder, { ...organization, mark, limit });
+  const rows = await transaction.all(erasing.sessionsInOrder, { ...organization, mark, limit });
   const sessions = rows.map(readRow);
   const inUse = sessions.findIndex((session) => session.integer("updated_at") >= before);
   const old = inUse < 0 ? sessions : sessions.slice(0, inUse);
@@ -42,7 +42,7 @@ async function sweepOrganization(
     await eraseLineage(transaction, { organizationId, id: session.text("id"), before, erased });
   const last = old.at(-1);
   if (last)
-    await transaction.run(retaining.mark, { ...organization, updated: last.integer("updated") });
+    await transaction.run(erasing.mark, { ...organization, updated: last.integer("updated") });
   if (erased.size > 0) {
     const record = leaf({ organizationId, sessionIds: [...erased] });
     await transaction.run(opening.insertLeaf, leafToRow(record, await transaction.next()));
@@ -65,9 +65,8 @@ async function eraseLineage(
     const session = { organization_id: organizationId, id };
     const row = await transaction.get(locking.oldSession, { ...session, before });
     if (row === undefined) return;
-    if ((await transaction.get(retaining.branchInUse, { ...session, before })) !== undefined)
-      return;
-    if ((await transaction.run(retaining.erase, { ...session, nothing })) > 0) erased.add(id);
+    if ((await transaction.get(erasing.branchInUse, { ...session, before })) !== undefined) return;
+    if ((await transaction.run(erasing.erase, { ...session, nothing })) > 0) erased.add(id);
     id = readRow(row).textOrNull("branched_from_session_id");
   }
 }

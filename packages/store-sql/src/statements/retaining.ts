@@ -1,15 +1,20 @@
-/** How Steps are removed and transcripts erased that are older than they are to be kept. */
-export const retaining = {
-  /** Organizations whose oldest Step is due, each asked by an index; an open one keeps none of the others. */
-  organizationsOfOldSteps: `SELECT o.id FROM organizations o
-    WHERE (SELECT t.opened_at FROM steps t
-      WHERE t.organization_id = o.id AND t.opened_at < :before AND t.outcome <> 'open'
-      ORDER BY t.opened_at, t.sequence LIMIT 1) IS NOT NULL
-    ORDER BY o.id LIMIT :limit`,
-  removeOldSteps: `DELETE FROM steps WHERE organization_id = :organization_id AND id IN (
-    SELECT id FROM steps
-      WHERE organization_id = :organization_id AND opened_at < :before AND outcome <> 'open'
-      ORDER BY opened_at, sequence LIMIT :limit)`,
+/** How Steps are removed that are older than they are to be kept, from the table that has them. */
+export function oldStepsOf(table: string) {
+  const due = "opened_at < :before AND outcome <> 'open'";
+  return {
+    /** Organizations that have some, each asked by an index for its oldest; an open one keeps none of the others. */
+    organizations: `SELECT o.id FROM organizations o
+      WHERE (SELECT t.opened_at FROM ${table} t WHERE t.organization_id = o.id AND ${due}
+        ORDER BY t.opened_at, t.sequence LIMIT 1) IS NOT NULL
+      ORDER BY o.id LIMIT :limit`,
+    remove: `DELETE FROM ${table} WHERE organization_id = :organization_id AND id IN (
+      SELECT id FROM ${table} WHERE organization_id = :organization_id AND ${due}
+        ORDER BY opened_at, sequence LIMIT :limit)`,
+  } as const;
+}
+
+/** How transcripts are erased that are older than they are to be kept. */
+export const erasing = {
   /** Organizations whose longest unused Session is due, behind the mark up to which all were looked at. */
   organizationsOfOldSessions: `SELECT o.id, coalesce(e.updated, -1) AS mark
     FROM organizations o LEFT JOIN erasures e ON e.organization_id = o.id

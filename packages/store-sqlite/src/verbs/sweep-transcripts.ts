@@ -1,5 +1,5 @@
 import type { Swept, TranscriptSweep } from "@tollgate/core/store";
-import { leafToRow, opening, readRow, retaining } from "@tollgate/store-sql";
+import { erasing, leafToRow, opening, readRow } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 
 const nothing = new Uint8Array();
@@ -8,7 +8,7 @@ const nothing = new Uint8Array();
 export function sweepTranscripts(transaction: Transaction, sweep: TranscriptSweep): Swept {
   const { at, keep, limit } = sweep;
   const before = at - keep;
-  const due = transaction.all(retaining.organizationsOfOldSessions, { before, limit });
+  const due = transaction.all(erasing.organizationsOfOldSessions, { before, limit });
   let [looked, removed] = [0, 0];
   for (const row of due.map(readRow)) {
     const place = { organizationId: row.text("id"), mark: row.integer("mark") };
@@ -28,7 +28,7 @@ function sweepOrganization(
   const { organizationId, mark, limit } = place;
   const before = at - keep;
   const organization = { organization_id: organizationId };
-  const rows = transaction.all(retaining.sessionsInOrder, { ...organization, mark, limit });
+  const rows = transaction.all(erasing.sessionsInOrder, { ...organization, mark, limit });
   const sessions = rows.map(readRow);
   const inUse = sessions.findIndex((session) => session.integer("updated_at") >= before);
   const old = inUse < 0 ? sessions : sessions.slice(0, inUse);
@@ -36,7 +36,7 @@ function sweepOrganization(
   for (const session of old)
     eraseLineage(transaction, { organizationId, id: session.text("id"), before, erased });
   const last = old.at(-1);
-  if (last) transaction.run(retaining.mark, { ...organization, updated: last.integer("updated") });
+  if (last) transaction.run(erasing.mark, { ...organization, updated: last.integer("updated") });
   if (erased.size > 0) {
     const record = leaf({ organizationId, sessionIds: [...erased] });
     transaction.run(opening.insertLeaf, leafToRow(record, transaction.next()));
@@ -57,10 +57,10 @@ function eraseLineage(
   const { organizationId, before, erased } = lineage;
   for (let id: string | null = lineage.id; id !== null && !erased.has(id); ) {
     const session = { organization_id: organizationId, id };
-    const row = transaction.get(retaining.oldSession, { ...session, before });
+    const row = transaction.get(erasing.oldSession, { ...session, before });
     if (row === undefined) return;
-    if (transaction.get(retaining.branchInUse, { ...session, before }) !== undefined) return;
-    if (transaction.run(retaining.erase, { ...session, nothing }) > 0) erased.add(id);
+    if (transaction.get(erasing.branchInUse, { ...session, before }) !== undefined) return;
+    if (transaction.run(erasing.erase, { ...session, nothing }) > 0) erased.add(id);
     id = readRow(row).textOrNull("branched_from_session_id");
   }
 }

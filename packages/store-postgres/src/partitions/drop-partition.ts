@@ -1,0 +1,84 @@
+import type { StepSweep } from "@tollgate/core/store";
+import { leafToRow, opening, readRow } from "@tollgate/store-sql";
+import { type Connection, longestAnswer } from "../database/connection.ts";
+import type { Database } from "../database/database.ts";
+import { PostgresFailure } from "../database/failure.ts";
+import type { Transaction } from "../database/transaction.ts";
+import { readPartitions } from "./read-partitions.ts";
+import { boundAt, type Stretch } from "./stretch.ts";
+import { takeTurn } from "./take-turn.ts";
+
+interface Partition extends Stretch {
+  readonly name: string;
+}
+
+/**
+ * Drops the oldest partition whose Steps are all older than they are to be kept, with a leaf for each organization that
+ * counts what it had. Returns how many Steps went, or null where none could be dropped: there is none, somebody else is
+ * at it, or the table was in use for longer than everyone can wait.
+ */
+export async function dropPartition(database: Database, sweep: StepSweep): Promise<number | null> {
+  const { schema } = database;
+  return database.rearrange(async (transaction, connection) => {
+    if (!(await takeTurn(connection, schema))) return null;
+    const before = sweep.at - sweep.keep;
+    for (const partition of (await readPartitions(connection, schema)).stretches) {
+      if (partition.until > before) return null;
+      const counts = await countsOf(connection, schema, partition, before);
+      if (!counts) continue;
+      await writeLeaves(transaction, counts, sweep);
+      await drop(connection, schema, partition);
+      return counts.reduce((sum, { count }) => sum + count, 0);
+    }
+    return null;
+  });
+}
+
+/** What each organization has in a partition; null where some of it is open or, by a clock that ran ahead, too young. */
+async function countsOf(
+  connection: Connection,
+  schema: string,
+  partition: Partition,
+  before: number,
+): Promise<readonly { readonly organizationId: string; readonly count: number }[] | null> {
+  if (await hasOpenStep(connection, partition)) return null;
+  const rows = await connection.query(
+    `SELECT organization_id, count(*) AS count, max(opened_at) AS youngest
+      FROM ${schema}.${partition.name} GROUP BY organization_id ORDER BY organization_id`,
+    {},
+    longestAnswer.migration,
+  );
+  const counts = rows.map(readRow);
+  if (counts.some((row) => row.integer("youngest") >= before)) return null;
+  return counts.map((row) => ({
+    organizationId: row.text("organization_id"),
+    count: row.integer("count"),
+  }));
+}
+
+async function hasOpenStep(connection: Connection, { from, until }: Stretch): Promise<boolean> {
+  const bounds = { from: boundAt(from), until: boundAt(until) };
+  const row = await connection.get(
+    "SELECT 1 AS found FROM open_steps WHERE step_id >= :from AND step_id < :until LIMIT 1",
+    bounds,
+  );
+  return row !== undefined;
+}
+
+async function writeLeaves(
+  transaction: Transaction,
+  counts: readonly { readonly organizationId: string; readonly count: number }[],
+  { leaf }: StepSweep,
+): Promise<void> {
+  for (const removed of counts)
+    await transaction.run(opening.insertLeaf, leafToRow(leaf(removed), await transaction.next()));
+}
+
+/** Everyone waits from here on, so that what was counted is what goes. */
+async function drop(connection: Connection, schema: string, partition: Partition): Promise<void> {
+  const name = `${schema}.${partition.name}`;
+  await connection.exec(`LOCK TABLE ${schema}.steps, ${name} IN ACCESS EXCLUSIVE MODE`);
+  if (await hasOpenStep(connection, partition))
+    throw new PostgresFailure("a Step of long ago opened while its partition was to be dropped");
+  await connection.exec(`DROP TABLE ${name}`);
+}

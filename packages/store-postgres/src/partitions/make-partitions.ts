@@ -1,0 +1,88 @@
+import { type Connection, longestAnswer } from "../database/connection.ts";
+import type { Database } from "../database/database.ts";
+import { restOfSteps } from "../database/schema.ts";
+import { promisePrefix, readPartitions } from "./read-partitions.ts";
+import { boundAt, missingStretches, partitionName, type Stretch } from "./stretch.ts";
+import { takeTurn } from "./take-turn.ts";
+
+/** A rest of up to this many bytes is read in a moment, while nothing else reads it. */
+const smallRest = 67_108_864;
+
+/** To take back a promise, to make one, to hold the rest to it, to make the partitions. */
+const mostSteps = 4;
+
+/** What a step towards the missing partitions did: nothing is left to do, or another may follow. */
+type Progress = "done" | "more";
+
+/**
+ * Makes the partitions that are missing. The server reads the rest before it takes one, to see that nothing there
+ * belongs to it, and nobody writes meanwhile. Where the rest is large it is made to promise that before, and held to
+ * it, which takes long and stops nobody.
+ */
+export async function makePartitions(
+  database: Database,
+  keep: number,
+  small = smallRest,
+): Promise<void> {
+  const { schema } = database;
+  for (let step = 0; step < mostSteps; step++) {
+    const progress = await database.rearrange(async (_, connection) => {
+      if (!(await takeTurn(connection, schema))) return "done";
+      return advance(connection, { schema, keep, small });
+    });
+    if (progress !== "more") return;
+  }
+}
+
+async function advance(
+  connection: Connection,
+  {
+    schema,
+    keep,
+    small,
+  }: { readonly schema: string; readonly keep: number; readonly small: number },
+): Promise<Progress> {
+  const { now, stretches, restBytes, promise } = await readPartitions(connection, schema);
+  const missing = await missingOf(connection, missingStretches(stretches, { now, keep }));
+  const wanted = missing && promiseOf(missing.whole);
+  const exec = (sql: string): Promise<void> => connection.exec(sql, longestAnswer.migration);
+  const alterRest = (change: string) => exec(`ALTER TABLE ${schema}.${restOfSteps} ${change}`);
+  // One of another stretch, which whoever made it did not live to use.
+  if (promise && promise.name !== wanted?.name) {
+    await alterRest(`DROP CONSTRAINT ${promise.name}`);
+    return "more";
+  }
+  if (!missing || !wanted) return "done";
+  if (promise?.isKept || restBytes <= small) {
+    for (const stretch of missing.each) await exec(partitionText(schema, stretch));
+    if (promise) await alterRest(`DROP CONSTRAINT ${promise.name}`);
+    return "done";
+  }
+  await alterRest(promise ? `VALIDATE CONSTRAINT ${promise.name}` : `ADD ${wanted.text}`);
+  return "more";
+}
+
+/** Null where nothing is missing, or where the rest has Steps of that time already: they stay with it. */
+async function missingOf(connection: Connection, each: readonly Stretch[]) {
+  const [first, last] = [each[0], each.at(-1)];
+  if (!first || !last) return null;
+  const whole = { from: first.from, until: last.until };
+  const found = await connection.query(
+    `SELECT 1 AS found FROM ${restOfSteps} WHERE id >= :from AND id < :until LIMIT 1`,
+    { from: boundAt(whole.from), until: boundAt(whole.until) },
+    longestAnswer.migration,
+  );
+  return found.length > 0 ? null : { each, whole };
+}
+
+function promiseOf({ from, until }: Stretch): { readonly name: string; readonly text: string } {
+  const [first, last] = [boundAt(from), boundAt(until)];
+  const name = `${promisePrefix}${first}_${last}`.replaceAll("-", "");
+  const check = `CHECK (id < '${first}' OR id >= '${last}')`;
+  return { name, text: `CONSTRAINT ${name} ${check} NOT VALID` };
+}
+
+function partitionText(schema: string, stretch: Stretch): string {
+  return `CREATE TABLE ${schema}.${partitionName(stretch)} PARTITION OF ${schema}.steps
+    FOR VALUES FROM ('${boundAt(stretch.from)}') TO ('${boundAt(stretch.until)}')`;
+}

@@ -1,0 +1,60 @@
+import { readRow } from "@tollgate/store-sql";
+import type { Connection } from "../database/connection.ts";
+import { restOfSteps } from "../database/schema.ts";
+import { type Stretch, stretchOf } from "./stretch.ts";
+
+/** How the Steps of a schema are parted. */
+export interface Partitions {
+  /** The database's clock, which ids follow where gateways keep theirs. */
+  readonly now: number;
+  /** Oldest first. */
+  readonly stretches: readonly (Stretch & { readonly name: string })[];
+  /** Bytes of the rest. */
+  readonly restBytes: number;
+  /** The promise that the rest has nothing of some stretch, while partitions are made for it. */
+  readonly promise: { readonly name: string; readonly isKept: boolean } | null;
+}
+
+/** A promise is a constraint whose name begins so. */
+export const promisePrefix = `${restOfSteps}_without_`;
+
+export async function readPartitions(
+  connection: Pick<Connection, "all" | "get">,
+  schema: string,
+): Promise<Partitions> {
+  const parent = `${schema}.steps`;
+  const rest = `${schema}.${restOfSteps}`;
+  const rows = await connection.all(
+    `SELECT c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bounds
+      FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+      WHERE i.inhparent = CAST(:parent AS REGCLASS)`,
+    { parent },
+  );
+  const state = readRow(
+    await connection.get(
+      `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) AS now,
+          pg_relation_size(CAST(:rest AS REGCLASS)) AS rest_bytes`,
+      { rest },
+    ),
+  );
+  const promises = await connection.all(
+    `SELECT conname AS name, CAST(convalidated AS INTEGER) AS is_kept FROM pg_constraint
+      WHERE conrelid = CAST(:rest AS REGCLASS) AND starts_with(conname, :prefix)`,
+    { rest, prefix: promisePrefix },
+  );
+  const [promise] = promises.map(readRow);
+  return {
+    now: state.integer("now"),
+    restBytes: state.integer("rest_bytes"),
+    promise: promise
+      ? { name: promise.text("name"), isKept: promise.integer("is_kept") === 1 }
+      : null,
+    stretches: rows
+      .map(readRow)
+      .flatMap((row) => {
+        const stretch = stretchOf(row.text("bounds"));
+        return stretch ? [{ ...stretch, name: row.text("name") }] : [];
+      })
+      .sort((a, b) => a.from - b.from),
+  };
+}

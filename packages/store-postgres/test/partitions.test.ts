@@ -1,0 +1,268 @@
+import type { EvidenceLeaf, StepsRemoved, Store } from "@tollgate/core/store";
+import { leafHash } from "@tollgate/core/store";
+import pg from "pg";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { createDatabase } from "../src/database/database.ts";
+import { postgresStore } from "../src/index.ts";
+import { makePartitions } from "../src/partitions/make-partitions.ts";
+import {
+  boundAt,
+  missingStretches,
+  partitionName,
+  type Stretch,
+  stretchOf,
+} from "../src/partitions/stretch.ts";
+import { freshSchema, withClient } from "./databases.ts";
+import { insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+
+const day = 86_400_000;
+const keep = 30 * day;
+
+function open(schema: string, migrate: "auto" | "check" = "auto"): Store {
+  const store = postgresStore({ url: inject("postgresUrl") }, { schema, migrate });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+async function openMigrated(): Promise<{ readonly store: Store; readonly schema: string }> {
+  const schema = freshSchema();
+  const store = open(schema);
+  await store.migrate();
+  await insertKey(store);
+  return { store, schema };
+}
+
+let leaves = 0;
+
+function leafOf({ organizationId, count }: StepsRemoved): EvidenceLeaf {
+  const meta = JSON.stringify({ count });
+  const id = `removal ${++leaves}`;
+  return { id, organizationId, kind: "activity.removed", at: 0, meta, hash: leafHash(meta) };
+}
+
+function sweep(store: Store, at: number, limit = 100) {
+  return store.steps.sweep({ at, keep, limit, leaf: leafOf });
+}
+
+async function query(text: string): Promise<readonly Record<string, unknown>[]> {
+  return withClient(async (client) => (await client.query(text)).rows);
+}
+
+async function partitionsOf(schema: string): Promise<readonly Stretch[]> {
+  const rows = await query(`SELECT pg_get_expr(c.relpartbound, c.oid) AS bounds
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = '${schema}.steps'::regclass ORDER BY c.relname`);
+  return rows.flatMap(({ bounds }) => stretchOf(String(bounds)) ?? []);
+}
+
+/** The first partition of a schema, made if there is none. */
+async function firstPartition(store: Store, schema: string): Promise<Stretch> {
+  await sweep(store, 0);
+  const [first] = await partitionsOf(schema);
+  if (!first) return expect.fail("There is no partition.");
+  return first;
+}
+
+/** A Step whose id is of a time, opened then, and settled unless it is told not to. */
+async function stepAt(store: Store, at: number, { settles = true } = {}): Promise<string> {
+  const id = `${boundAt(at)}-7000-8000-${String(++leaves).padStart(12, "0")}`;
+  expect(await store.openStep({ ...stepIntent(id), at })).toMatchObject({ opened: true });
+  if (settles) await store.settleStep({ ...stepSettlement(id), at });
+  return id;
+}
+
+async function counted(store: Store): Promise<readonly number[]> {
+  const { data } = await store.evidence.list(
+    { organizationId: owner.organizationId },
+    { cursor: null, limit: 1_000 },
+  );
+  return data
+    .filter(({ kind }) => kind === "activity.removed")
+    .map(({ meta }) => Number(Reflect.get(Object(JSON.parse(meta)), "count")));
+}
+
+async function stepIds(store: Store): Promise<readonly string[]> {
+  const { data } = await store.steps.list({ organizationId: null }, { cursor: null, limit: 100 });
+  return data.map(({ id }) => id);
+}
+
+it("has no partitions until activity is kept for a limited time, and then some ahead of time", async () => {
+  const { store, schema } = await openMigrated();
+  expect(await partitionsOf(schema)).toEqual([]);
+  await Promise.all([store, open(schema), open(schema)].map((one) => sweep(one, Date.now())));
+  await sweep(store, Date.now());
+  const partitions = await partitionsOf(schema);
+  expect(partitions).toHaveLength(2);
+  expect(partitions.map(({ from, until }) => until - from)).toEqual([5 * day, 5 * day]);
+  expect(partitions[0]?.from).toBeGreaterThan(Date.now() + day);
+  expect(partitions[1]?.from).toBe(partitions[0]?.until);
+  await sweep(store, Date.now());
+  expect(await partitionsOf(schema)).toEqual(partitions);
+});
+
+it("drops a partition once all of it is old, with one leaf that counts what went", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  for (const at of [from, from + day, until - 1]) await stepAt(store, at);
+  const next = await stepAt(store, until);
+  expect(await sweep(store, until + keep - 1)).toEqual({ removed: 0, more: false });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 3, more: true });
+  expect(await stepIds(store)).toEqual([next]);
+  expect(await counted(store)).toEqual([3]);
+  expect((await partitionsOf(schema))[0]?.from).toBe(until);
+  expect(await sweep(store, until + keep)).toEqual({ removed: 0, more: false });
+});
+
+it("keeps a partition in which a Step is open, until it settled", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  const id = await stepAt(store, from, { settles: false });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 0, more: false });
+  expect(await store.settleStep({ ...stepSettlement(id), at: from })).toMatchObject({
+    settled: true,
+  });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 1, more: true });
+  expect(await stepIds(store)).toEqual([]);
+});
+
+it("keeps a partition with a Step that opened later than its id says", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  const id = `${boundAt(from)}-7000-8000-000000000000`;
+  await store.openStep({ ...stepIntent(id), at: until + day });
+  await store.settleStep({ ...stepSettlement(id), at: until + day });
+  expect(await sweep(store, until + keep + day)).toEqual({ removed: 0, more: false });
+  expect(await sweep(store, until + keep + day + 1)).toEqual({ removed: 1, more: true });
+});
+
+it("removes Steps with ids of another shape row by row, beside the partitions", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  for (const id of ["one", "two", "three"]) {
+    await store.openStep({ ...stepIntent(id), at: from });
+    await store.settleStep({ ...stepSettlement(id), at: from });
+  }
+  await stepAt(store, from);
+  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 1, more: true });
+  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 2, more: true });
+  expect(await sweep(store, until + keep, 2)).toEqual({ removed: 1, more: false });
+  expect(await stepIds(store)).toEqual([]);
+});
+
+it("drops each partition once, whoever sweeps at the same time", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  for (let at = 0; at < 10; at++) await stepAt(store, from + at);
+  for (let at = 0; at < 5; at++) await stepAt(store, until + at);
+  const sweepers = [store, open(schema), open(schema)];
+  let removed = 0;
+  for (let round = 0; round < 4; round++)
+    for (const one of await Promise.all(
+      sweepers.map((sweeper) => sweep(sweeper, until + 5 * day + keep)),
+    ))
+      removed += one.removed;
+  expect(removed).toBe(15);
+  expect((await counted(store)).toSorted((a, b) => a - b)).toEqual([5, 10]);
+  expect(await stepIds(store)).toEqual([]);
+});
+
+it("waits for no one who reads the table: what can be done is done, the rest when they are gone", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  await stepAt(store, from);
+  await withClient(async (reader) => {
+    await reader.query(`BEGIN; SELECT FROM ${schema}.steps`);
+    expect(await sweep(store, until + keep)).toEqual({ removed: 0, more: false });
+    expect(await stepIds(store)).toHaveLength(1);
+    await reader.query("COMMIT");
+  });
+  expect(await sweep(store, until + keep)).toEqual({ removed: 1, more: true });
+});
+
+it("makes and drops no table where the store may not change its schema", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  await stepAt(store, from);
+  await store.openStep({ ...stepIntent("rest"), at: from });
+  await store.settleStep({ ...stepSettlement("rest"), at: from });
+  const before = await partitionsOf(schema);
+  const checked = open(schema, "check");
+  expect(await sweep(checked, until + keep)).toEqual({ removed: 1, more: false });
+  expect(await partitionsOf(schema)).toEqual(before);
+  expect(await stepIds(store)).toHaveLength(1);
+});
+
+it("opens, reads and settles a Step in its own partition, and asks no other", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  const count = 40;
+  for (let at = 0; at < count; at++)
+    await store.steps.get(owner.organizationId, await stepAt(store, from + at));
+  await stepAt(store, until);
+  await store.close();
+  const [own, other] = [from, until].map((at) => partitionName({ from: at, until: at }));
+  for (;;) {
+    const rows = await query(`SELECT relname AS name, idx_scan + seq_scan AS scans
+      FROM pg_stat_user_tables WHERE schemaname = '${schema}'`);
+    const scans = new Map(rows.map((row) => [String(row["name"]), Number(row["scans"])]));
+    // A backend tells what it did when it ends.
+    if ((scans.get(own ?? "") ?? 0) < 4 * count) continue;
+    for (const name of [other ?? "", "steps_rest"]) expect(scans.get(name)).toBeLessThan(count / 2);
+    break;
+  }
+});
+
+/** The promises of a schema's rest, by name. */
+async function promisesOf(schema: string): Promise<readonly unknown[]> {
+  const rows = await query(`SELECT conname FROM pg_constraint
+    WHERE conrelid = '${schema}.steps_rest'::regclass AND contype = 'c'`);
+  return rows.map(({ conname }) => conname);
+}
+
+it("takes partitions from a large rest without reading it while others wait", async () => {
+  const { store, schema } = await openMigrated();
+  const [first, last] = missingStretches([], { now: Date.now(), keep });
+  if (!first || !last) return expect.fail("Nothing is missing.");
+  const notices: string[] = [];
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: 1 });
+  pool.on("connect", (client) => {
+    client.on("notice", ({ message }) => notices.push(message ?? ""));
+  });
+  const verbose = "SET client_min_messages = debug1";
+  await pool.query(verbose);
+  const database = createDatabase({
+    ...{ pool, schema, migrate: "auto", namedStatements: true },
+    end: () => pool.end(),
+  });
+  await makePartitions(database, keep, -1);
+  await database.close();
+  expect(await partitionsOf(schema)).toEqual([first, last]);
+  const proven = notices.filter((notice) => notice.includes("is implied by existing constraints"));
+  expect(proven).toHaveLength(2);
+  expect(await promisesOf(schema)).toEqual([]);
+  await stepAt(store, first.from);
+});
+
+it("ends what another process began before it was killed, and takes back what it will not use", async () => {
+  const { store, schema } = await openMigrated();
+  const promise = (name: string, check: string) =>
+    query(`ALTER TABLE ${schema}.steps_rest
+      ADD CONSTRAINT steps_rest_without_${name} CHECK (${check}) NOT VALID`);
+  await promise("long_ago", "id < '01' OR id >= '02'");
+  await sweep(store, 0);
+  expect(await promisesOf(schema)).toEqual([]);
+  expect(await partitionsOf(schema)).toHaveLength(2);
+});
+
+it("leaves Steps where they are whose time came before their partition", async () => {
+  const { store, schema } = await openMigrated();
+  const [first] = missingStretches([], { now: Date.now(), keep });
+  if (!first) return expect.fail("Nothing is missing.");
+  const id = await stepAt(store, first.from);
+  expect(await sweep(store, 0)).toEqual({ removed: 0, more: false });
+  expect(await partitionsOf(schema)).toEqual([]);
+  expect(await stepIds(store)).toEqual([id]);
+  expect(await sweep(store, first.from + keep + 1)).toEqual({ removed: 1, more: false });
+  await sweep(store, 0);
+  expect(await partitionsOf(schema)).toHaveLength(2);
+});
