@@ -41,13 +41,18 @@ export async function readAudit(place: Place): Promise<readonly CounterState[]> 
   }));
 }
 
+/** The budget that a load exhausts; whatever else it holds has room. */
+const isAudited = "NEW.budget_id = 'each-key'";
+
 const sqliteNote = (old: string) => `INSERT INTO counter_audit (subject, at, settled, held, is_hold)
   VALUES (NEW.subject, CAST(unixepoch('subsec') * 1000 AS INTEGER), NEW.settled, NEW.held, NEW.held > ${old})`;
 
 const sqliteAudit = `
   CREATE TABLE counter_audit (number INTEGER PRIMARY KEY, subject TEXT, at INTEGER, settled INTEGER, held INTEGER, is_hold INTEGER);
-  CREATE TRIGGER note_insert AFTER INSERT ON budget_counters BEGIN ${sqliteNote("0")}; END;
-  CREATE TRIGGER note_update AFTER UPDATE ON budget_counters BEGIN ${sqliteNote("OLD.held")}; END`;
+  CREATE TRIGGER note_insert AFTER INSERT ON budget_counters WHEN ${isAudited}
+    BEGIN ${sqliteNote("0")}; END;
+  CREATE TRIGGER note_update AFTER UPDATE ON budget_counters WHEN ${isAudited}
+    BEGIN ${sqliteNote("OLD.held")}; END`;
 
 const postgresAudit = (schema: string) => `
   CREATE TABLE ${schema}.counter_audit (number BIGSERIAL, subject TEXT, at BIGINT, settled BIGINT, held BIGINT, is_hold INT);
@@ -57,7 +62,31 @@ const postgresAudit = (schema: string) => `
       CASE WHEN TG_OP = 'INSERT' OR NEW.held > OLD.held THEN 1 ELSE 0 END);
     RETURN NULL; END $$;
   CREATE TRIGGER note_counter AFTER INSERT OR UPDATE ON ${schema}.budget_counters
-    FOR EACH ROW EXECUTE FUNCTION ${schema}.note_counter()`;
+    FOR EACH ROW WHEN (${isAudited}) EXECUTE FUNCTION ${schema}.note_counter()`;
+
+/** What the database itself says of the ledger, without a line of the product. */
+export interface LedgerSums {
+  readonly holds: number;
+  /** Counters that are not the sum of what their holds settled, or hold something although nothing runs. */
+  readonly drift: number;
+}
+
+/** Adds up the ledger of a store where nothing runs and nothing was corrected. */
+export async function readLedgerSums(place: Place): Promise<LedgerSums> {
+  const of = (table: string): string => ("filename" in place ? table : `${place.schema}.${table}`);
+  const sums = `SELECT (SELECT count(*) FROM ${of("holds")}) AS holds, count(*) AS drift
+    FROM ${of("budget_counters")} c FULL JOIN (SELECT budget_id, subject, period_start, sum(settled) AS settled,
+        sum(CASE WHEN settled IS NULL THEN 1 ELSE 0 END) AS open
+      FROM ${of("holds")} GROUP BY budget_id, subject, period_start) h
+    ON h.budget_id = c.budget_id AND h.subject = c.subject AND h.period_start = c.period_start
+    WHERE c.settled IS NULL OR h.settled IS NULL OR c.settled <> h.settled OR c.held <> 0 OR h.open <> 0`;
+  const row: unknown =
+    "filename" in place
+      ? onSqlite(place.filename, (file) => file.prepare(sums).get())
+      : await onPostgres(place.url, async (client) => (await client.query(sums)).rows[0]);
+  if (typeof row !== "object" || row === null) throw new Error("the ledger adds up to nothing");
+  return { holds: Number(Reflect.get(row, "holds")), drift: Number(Reflect.get(row, "drift")) };
+}
 
 function onSqlite<Result>(filename: string, use: (file: DatabaseSync) => Result): Result {
   const file = new DatabaseSync(filename);

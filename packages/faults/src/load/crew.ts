@@ -19,9 +19,14 @@ const lapse = 40_000;
 
 export async function openCrew(
   place: Place,
-  { processes, usd }: { readonly processes: number; readonly usd: number },
+  {
+    processes,
+    usd,
+    further = 0,
+    failing = 0,
+  }: { readonly processes: number } & Pick<LoadSettings, "usd"> & Partial<LoadSettings>,
 ): Promise<Crew> {
-  const settings: LoadSettings = { place, usd };
+  const settings: LoadSettings = { place, usd, further, failing };
   const start = (): Promise<GatewayProcess> => spawnGateway(script, settings);
   const members = await Promise.all(Array.from({ length: processes }, start));
   let plan: LoadPlan = { secrets: [], workers: 0, refusals: 0 };

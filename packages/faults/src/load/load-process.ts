@@ -1,7 +1,8 @@
 /** A gateway process that asks itself without a pause, so that another can kill it in the middle of anything. */
-import { createGateway } from "@tollgate/core";
+import { type BudgetConfiguration, createGateway } from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { pushedClock, scriptedProvider, serveAsProcess } from "@tollgate/testing";
+import { failingStore } from "../stores/failing-store.ts";
 import { isPlace, openPlace, type Place } from "../stores/place.ts";
 import { createLoad } from "./load.ts";
 
@@ -10,7 +11,22 @@ export interface LoadSettings {
   readonly place: Place;
   /** The hard limit of each key, in US dollars. */
   readonly usd: number;
+  /** How many further hard budgets every request is held on, with room for all; at most 7. */
+  readonly further: number;
+  /** How many of a thousand openings and settlements fail, before or after they were written. */
+  readonly failing: number;
 }
+
+/** Budgets of every unit and every `each`, with room for whatever a load spends. */
+const roomy: readonly BudgetConfiguration[] = [
+  { id: "all", limit: { usd: 1_000_000 }, period: "total" },
+  { id: "all-tokens", limit: { tokens: 1_000_000_000_000 }, period: "month" },
+  { id: "gateway", scope: { gateway: "test" }, limit: { requests: 1_000_000_000 }, period: "day" },
+  { id: "key-requests", scope: { each: "key" }, limit: { requests: 1_000_000 }, period: "day" },
+  { id: "key-tokens", scope: { each: "key" }, limit: { tokens: 1_000_000_000 }, period: "week" },
+  { id: "organization", scope: { each: "organization" }, limit: { usd: 9_999 }, period: "month" },
+  { id: "user", scope: { each: "user" }, limit: { usd: "9999.99" }, period: "total" },
+];
 
 serveAsProcess(async (settings) => {
   if (!isSettings(settings)) throw new Error("the settings name no place and no limit");
@@ -20,11 +36,12 @@ serveAsProcess(async (settings) => {
   });
   provider.reply({ text: "OK", delay: "10ms" }, { times: Number.POSITIVE_INFINITY });
   const gateway = createGateway({
-    store: openPlace(settings.place),
+    store: failingStore(openPlace(settings.place), settings.failing),
     clock,
     providers: { test: provider },
     budgets: [
       { id: "each-key", scope: { each: "key" }, limit: { usd: settings.usd }, period: "total" },
+      ...roomy.slice(0, settings.further),
     ],
   });
   await gateway.ready();
@@ -52,7 +69,6 @@ function isSettings(value: unknown): value is LoadSettings {
     value !== null &&
     "place" in value &&
     isPlace(value.place) &&
-    "usd" in value &&
-    typeof value.usd === "number"
+    ["usd", "further", "failing"].every((name) => typeof Reflect.get(value, name) === "number")
   );
 }

@@ -8,14 +8,17 @@ export interface LoadPlan {
   readonly workers: number;
   /** How many refusals for its budget a worker takes before it goes on to the next key. */
   readonly refusals: number;
+  /** Whether ids of Steps are told. */
+  readonly remembers?: boolean;
 }
 
 /** What has come of a load so far. */
 export interface LoadTold {
   /** The key that the last worker is at. */
   readonly key: number;
-  /** Ids of the Steps whose answers came whole. */
+  /** Ids of the Steps whose answers came whole, where the plan asks for them. */
   readonly acknowledged: readonly string[];
+  readonly answered: number;
   readonly refused: number;
   /** Answers of neither kind: 503 and cut streams. */
   readonly failed: number;
@@ -32,14 +35,17 @@ export interface Load {
 export function createLoad(gateway: Gateway): Load {
   const acknowledged: string[] = [];
   const keys: number[] = [];
-  let [refused, failed, running] = [0, 0, 0];
+  let [answered, refused, failed, running] = [0, 0, 0, 0];
+  let remembers = true;
   let isEnding = false;
   let work: Promise<unknown> = Promise.resolve();
 
   const note = (answer: Seen): boolean => {
     const told = toldBy(answer);
-    if (told !== null) acknowledged.push(told.id.slice("chatcmpl-".length));
-    else if (answer.status === 429) refused++;
+    if (told !== null) {
+      answered++;
+      if (remembers) acknowledged.push(told.id.slice("chatcmpl-".length));
+    } else if (answer.status === 429) refused++;
     else failed++;
     return answer.status === 429;
   };
@@ -58,6 +64,7 @@ export function createLoad(gateway: Gateway): Load {
     begin(plan) {
       if (!isPlan(plan)) throw new Error("this is no plan of a load");
       running = plan.workers;
+      remembers = plan.remembers ?? true;
       work = Promise.all(Array.from({ length: plan.workers }, (_, number) => worker(number, plan)));
     },
     async end() {
@@ -67,6 +74,7 @@ export function createLoad(gateway: Gateway): Load {
     told: () => ({
       key: Math.min(...keys),
       acknowledged,
+      answered,
       refused,
       failed,
       isDone: running === 0,

@@ -1,0 +1,115 @@
+/**
+ * `npm run faults:million -- --holds 1000000 --seed 7`: two processes take a million holds, eight for each request, while
+ * one of them is killed now and then and the store fails, on SQLite and on PostgreSQL, at most 20 minutes each. Nothing
+ * is overspent, no counter drifts, nobody is refused what fits. `--store 1` is SQLite alone, `--store 2` PostgreSQL.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { createGateway } from "@tollgate/core";
+import type { EvidenceLeaf, Store } from "@tollgate/core/store";
+import { scriptedProvider } from "@tollgate/testing";
+import { startPostgres } from "@tollgate/testing/postgres";
+import { readNumbers } from "./arguments.ts";
+import { auditCounters, readAudit, readLedgerSums } from "./load/audit-counters.ts";
+import { type Crew, openCrew } from "./load/crew.ts";
+import { countFalseRefusals, countOverspends } from "./load/false-refusals.ts";
+import { createSecrets } from "./load/keys.ts";
+import { seededRandom } from "./random.ts";
+import { openPlace, type Place } from "./stores/place.ts";
+
+const organizationId = "acme";
+/** Of each key: about five hundred answers, and what a hundred requests hold. */
+const usd = 0.01;
+const fitting = 480;
+const processes = 2;
+const further = 7;
+const longestMs = 20 * 60_000;
+
+const { holds, seed, failing, store } = readNumbers({
+  holds: 1_000_000,
+  seed: Date.now() % 1_000_000_000,
+  failing: 2,
+  store: 0,
+});
+const random = seededRandom(seed);
+process.stdout.write(`${holds} holds, seed ${seed}, ${failing} of 1,000 changes fail\n`);
+let failed = false;
+if (store !== 2) {
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-million-"));
+  failed = await run("sqliteStore", { filename: join(folder, "tollgate.db") });
+  rmSync(folder, { recursive: true, force: true });
+}
+if (store !== 1) {
+  const server = await startPostgres();
+  failed = (await run("postgresStore", { url: server.url, schema: "tollgate" })) || failed;
+  await server.stop();
+}
+process.exit(failed ? 1 : 0);
+
+async function run(name: string, place: Place): Promise<boolean> {
+  const started = performance.now();
+  const count = Math.ceil(holds / (further + 1) / fitting);
+  const secrets = await createSecrets(place, { organizationId, count });
+  await auditCounters(place);
+  const crew = await openCrew(place, { processes, usd, further, failing });
+  await crew.begin({ secrets, workers: 8, refusals: 1, remembers: false });
+  const kills = await killUntilDone(crew, started);
+  const isDone = await crew.isDone();
+  await crew.close();
+  const seconds = Math.round((performance.now() - started) / 1_000);
+
+  const sums = await readLedgerSums(place);
+  const { drift, refusals } = await asked(place);
+  const audit = await readAudit(place);
+  const limit = usd * 1_000_000_000;
+  const overspends = countOverspends(audit, limit);
+  const amount = audit[0]?.held ?? 0;
+  const falseRefusals = countFalseRefusals(refusals, audit, { limit, amount });
+  process.stdout.write(
+    `${name}: ${sums.holds} holds, ${refusals.length} refusals, ${kills} kills in ${seconds} s\n` +
+      `  overspend ${overspends}, drift ${sums.drift} (reconciled: ${drift}), false refusals ${falseRefusals}\n`,
+  );
+  if (!isDone) process.stdout.write("  it did not come to its end\n");
+  const wrong = overspends + sums.drift + drift + falseRefusals;
+  return !isDone || wrong > 0 || refusals.length === 0 || sums.holds < holds * 0.9;
+}
+
+async function killUntilDone(crew: Crew, started: number): Promise<number> {
+  for (let kills = 0; ; kills++) {
+    const next = performance.now() + 4_000 + random() * 4_000;
+    while (performance.now() < next) {
+      await pause(500);
+      if ((await crew.isDone()) || performance.now() - started > longestMs) return kills;
+    }
+    await crew.kill(Math.floor(random() * processes));
+  }
+}
+
+/** What the product says of its own ledger, and every refusal that it recorded. */
+async function asked(
+  place: Place,
+): Promise<{ readonly drift: number; readonly refusals: readonly EvidenceLeaf[] }> {
+  const store = openPlace(place);
+  const providers = { test: scriptedProvider() };
+  const gateway = createGateway({ store, providers, maintenance: false });
+  const { drift } = await gateway.budgets.reconcile();
+  const refusals = await refusalsIn(store);
+  await gateway.close();
+  return { drift: drift.length, refusals };
+}
+
+async function refusalsIn(store: Store): Promise<readonly EvidenceLeaf[]> {
+  const refusals: EvidenceLeaf[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<Store["evidence"]["list"]>> = await store.evidence.list(
+      { organizationId },
+      { cursor, limit: 1_000 },
+    );
+    refusals.push(...page.data.filter(({ kind }) => kind === "decision"));
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return refusals;
+}
