@@ -1,8 +1,9 @@
 import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
-import { createTestGateway, scriptedProvider } from "@tollgate/testing";
+import { scriptedProvider } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { createGateway, GatewayError } from "../src/index.ts";
+import { openOwnGateways } from "./own-gateways.ts";
 
 const failure = new Error("disk I/O error");
 const fail = (): Promise<never> => Promise.reject(failure);
@@ -42,6 +43,9 @@ const arguments_ = {
 /** One key, for what takes a key or a user. */
 const { userId: _userId, ...one } = arguments_;
 
+/** A connection, which other nouns know nothing of. */
+const connection = { ...arguments_, gateway: "own", apiKey: "sk-1" };
+
 async function outcome(call: () => unknown): Promise<unknown> {
   try {
     const result: unknown = call();
@@ -54,6 +58,11 @@ async function outcome(call: () => unknown): Promise<unknown> {
   }
 }
 
+const argumentFor = (noun: string, name: string): object => {
+  if (noun === "connections") return connection;
+  return name === "revoke" ? one : arguments_;
+};
+
 /** Every method of the administration, by name. */
 const methodsOf = (gateway: object): readonly (readonly [string, () => unknown])[] =>
   Object.entries(gateway).flatMap(([noun, members]) =>
@@ -64,7 +73,8 @@ const methodsOf = (gateway: object): readonly (readonly [string, () => unknown])
             ? [
                 [
                   `${noun}.${name}`,
-                  () => Reflect.apply(method, members, [name === "revoke" ? one : arguments_]),
+                  () =>
+                    Reflect.apply(method, members, [argumentFor(noun, name), { format: "csv" }]),
                 ] as const,
               ]
             : [],
@@ -74,7 +84,7 @@ const methodsOf = (gateway: object): readonly (readonly [string, () => unknown])
 describe("the administration over a store that fails", () => {
   it("fails with a GatewayError that keeps the cause, whatever is asked", async () => {
     const broken = breakable(memoryStore());
-    const { gateway } = await createTestGateway({ store: broken.store });
+    const { gateway } = await openOwnGateways({ store: broken.store });
     broken.break();
     const outcomes = new Map<string, unknown>();
     for (const [name, call] of methodsOf(gateway)) outcomes.set(name, await outcome(call));
@@ -84,6 +94,8 @@ describe("the administration over a store that fails", () => {
     for (const [name, error] of outcomes) expect(error, name).toBeInstanceOf(GatewayError);
     for (const name of [
       ...["keys.create", "keys.get", "keys.list", "keys.update", "keys.rotate", "keys.revoke"],
+      ...["connections.set", "connections.get", "connections.list", "connections.remove"],
+      ...["connections.reseal"],
       ...["budgets.create", "budgets.get", "budgets.list", "budgets.update", "budgets.remove"],
       ...["budgets.status", "activity.list", "steps.list", "steps.get", "sessions.list"],
       ...["sessions.get", "sessions.transcript", "decisions.list", "decisions.get"],
