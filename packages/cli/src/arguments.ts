@@ -1,3 +1,4 @@
+import { parseDuration } from "@tollgate/core";
 import { type Command, InvalidArgumentError } from "commander";
 
 /** A whole number from `least` up. */
@@ -14,6 +15,12 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
 export function isoTime(text: string): string {
   if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return text;
   throw new InvalidArgumentError("It must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z.");
+}
+
+/** A length of time, kept as it is written. */
+export function duration(text: string): string {
+  if (parseDuration(text) !== null) return text;
+  throw new InvalidArgumentError("It must be a duration such as 90s, 15m, 24h or 30d.");
 }
 
 /** One of several words. */

@@ -67,6 +67,32 @@ describe("the commands", () => {
     );
   });
 
+  it("change a key, rotate it, list what works, and revoke all keys of a user", async () => {
+    const words = ["--user", "bob", "--label", "laptop", "--models", "sim/*/*"];
+    const made = created.parse(await runJson(folder, "keys", "create", ...acme, ...words));
+    const { id } = made.key;
+    expect(made.key).toMatchObject({ models: ["sim/*/*"] });
+    const change = ["--minimum-data-class", "D1_INTERNAL", "--all-models", "--label", "desk"];
+    expect(await runJson(folder, "keys", "update", id, ...acme, ...change)).toMatchObject({
+      label: "desk",
+      minimumDataClass: "D1_INTERNAL",
+      models: null,
+    });
+    const rotated = created.parse(await runJson(folder, "keys", "rotate", id, "--overlap", "1h"));
+    expect(rotated.secret).toMatch(/^tg_/);
+    expect(rotated.secret).not.toBe(made.secret);
+    expect(rotated.key.id).toBe(id);
+    const bobs = ["keys", "list", ...acme, "--user", "bob"];
+    const listed = async (...more: readonly string[]) =>
+      page.parse(await runJson(folder, ...bobs, ...more)).data.map((row) => row.id);
+    expect(await listed("--live", "--label", "desk")).toEqual([id]);
+    expect(await listed("--no-live")).toEqual([]);
+    const revoked = await runJson(folder, "keys", "revoke", "--user", "bob", ...acme);
+    expect(page.parse(revoked).data.map((row) => row.id)).toEqual([id]);
+    expect(await listed("--live")).toEqual([]);
+    expect(await listed("--no-live")).toEqual([id]);
+  }, 30_000);
+
   it("revoke a key", async () => {
     const revoked = await runJson(folder, "keys", "revoke", key.key.id, ...acme, "--actor", "ops");
     expect(revoked).toMatchObject({ id: key.key.id, revokedAt: expect.any(String) });
@@ -128,6 +154,23 @@ describe("what goes wrong", () => {
     const { code, errors } = await run(folder, ["activity", "--config", name]);
     expect(code).toBe(1);
     expect(errors).toMatch(line);
+    expect(errors.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  it.each([
+    ["keys revoke", ["keys", "revoke"], "name a key by its id, or a user with --user"],
+    ["keys revoke --user", ["keys", "revoke", "--user", "ada"], "--user needs --organization"],
+    ["keys revoke ID --user", ["keys", "revoke", "x", "--user", "ada"], "name a key by its id"],
+    ["keys rotate --overlap", ["keys", "rotate", "x", "--overlap", "soon"], "a duration such as"],
+    [
+      "keys update with two limits",
+      ["keys", "update", "x", "--models", "a/b/c", "--all-models"],
+      "give --models or --all-models",
+    ],
+  ])("%s is not understood: exit code 2, one line", async (_name, words, line) => {
+    const { code, errors } = await run(folder, words);
+    expect(code).toBe(2);
+    expect(errors).toContain(line);
     expect(errors.trimEnd().split("\n")).toHaveLength(1);
   });
 
