@@ -29,22 +29,17 @@ function breakable(store: Store): { readonly store: Store; break(): void } {
   };
 }
 
-/** Enough for any method of any noun to get as far as the store. */
-const arguments_ = {
-  organizationId: "test-organization",
-  userId: "ada",
-  label: "laptop",
-  id: "some-id",
-  limit: { requests: 1 },
-  period: "day",
-  mode: "hard",
+const organization = { organizationId: "test-organization" };
+const record = { ...organization, id: "some-id" };
+const budget = { id: "some-id", limit: { requests: 1 }, period: "day", mode: "hard" };
+const connection = { ...organization, gateway: "own", apiKey: "sk-1" };
+
+/** What gets a method as far as the store where one record's name does not. */
+const others: Readonly<Record<string, object>> = {
+  "keys.create": { ...organization, userId: "ada", label: "laptop" },
+  "budgets.create": budget,
+  "budgets.update": budget,
 };
-
-/** One key, for what takes a key or a user. */
-const { userId: _userId, ...one } = arguments_;
-
-/** A connection, which other nouns know nothing of. */
-const connection = { ...arguments_, gateway: "own", apiKey: "sk-1" };
 
 async function outcome(call: () => unknown): Promise<unknown> {
   try {
@@ -60,7 +55,7 @@ async function outcome(call: () => unknown): Promise<unknown> {
 
 const argumentFor = (noun: string, name: string): object => {
   if (noun === "connections") return connection;
-  return name === "revoke" ? one : arguments_;
+  return others[`${noun}.${name}`] ?? (name === "list" ? organization : record);
 };
 
 /** Every method of the administration, by name. */
@@ -112,7 +107,7 @@ describe("the administration over a store that fails", () => {
   it("says so when the store cannot be opened", async () => {
     const store = { ...memoryStore(), migrate: fail };
     const gateway = createGateway({ store, providers: { test: scriptedProvider() } });
-    for (const call of [gateway.ready, () => gateway.keys.list(arguments_)])
+    for (const call of [gateway.ready, () => gateway.keys.list(organization)])
       expect(await outcome(call)).toMatchObject({ code: "evidence_unavailable", cause: failure });
   });
 });
