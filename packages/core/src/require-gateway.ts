@@ -1,12 +1,12 @@
+import type { Entrance } from "./endpoints/entrance.ts";
 import { GatewayError } from "./errors/gateway-error.ts";
-import type { Gateway } from "./gateway.ts";
 
 /**
- * For bindings: refuses, when a host starts, what is not a gateway, instead of failing at its first request. `call`
+ * For bindings: refuses, when a host starts, what is neither a gateway nor one as a caller sees it, instead of failing at its first request. `call`
  * is what the embedder wrote, for the message: `tollgate(gateway)`.
  * @throws GatewayError `invalid_configuration`
  */
-export function requireGateway(value: unknown, call: string): asserts value is Gateway {
+export function requireGateway(value: unknown, call: string): asserts value is Entrance {
   if (typeof value === "object" && value !== null) {
     if ("answer" in value && typeof value.answer === "function" && "fetch" in value) return;
     if ("then" in value) throw wrong(call, "a promise: await it first");

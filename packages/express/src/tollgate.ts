@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { type Answer, type Gateway, requireGateway } from "@tollgate/core";
+import { type Answer, type Entrance, requireGateway } from "@tollgate/core";
 import {
   type IncomingRequest,
   type NodeHandlerOptions,
@@ -24,7 +24,7 @@ export type Middleware = (
  * the body parser: a parsed body has lost what the parser let through, such as a member given twice.
  * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no positive integer.
  */
-export function tollgate(gateway: Gateway, options: ExpressOptions = {}): Middleware {
+export function tollgate(gateway: Entrance, options: ExpressOptions = {}): Middleware {
   requireGateway(gateway, "tollgate(gateway)");
   const { writeStall } = requireHandlerOptions(options);
 

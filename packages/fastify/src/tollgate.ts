@@ -1,4 +1,4 @@
-import { type Gateway, GatewayError, requireGateway } from "@tollgate/core";
+import { type Entrance, GatewayError, requireGateway } from "@tollgate/core";
 import { type NodeHandlerOptions, requireHandlerOptions, sendAnswer } from "@tollgate/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { answerParserErrors } from "./answer-parser-errors.ts";
@@ -6,7 +6,7 @@ import { webRequest } from "./web-request.ts";
 
 /** What `app.register` is given with the plugin. */
 export interface TollgateOptions extends NodeHandlerOptions {
-  readonly gateway: Gateway;
+  readonly gateway: Entrance;
   /**
    * Where the gateway is mounted, decoded as Fastify matches paths: `/a b` for `/a%20b`. Without it, the gateway
    * answers every path that no other route takes.

@@ -1,4 +1,4 @@
-import { type Gateway, GatewayError, type Handler, requireGateway } from "@tollgate/core";
+import { type Entrance, GatewayError, type Handler, requireGateway } from "@tollgate/core";
 import { cutStalled } from "./cut-stalled.ts";
 
 /** The route handlers of every method the gateway takes. Next answers any other method itself. */
@@ -20,7 +20,7 @@ export interface NextOptions {
  * between; the route needs the Node.js runtime, which is Next's default.
  * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no positive integer.
  */
-export function toNextHandlers(gateway: Gateway, options: NextOptions = {}): NextHandlers {
+export function toNextHandlers(gateway: Entrance, options: NextOptions = {}): NextHandlers {
   requireGateway(gateway, "toNextHandlers(gateway)");
   const { writeStall = 30_000 } = options;
   if (!Number.isSafeInteger(writeStall) || writeStall <= 0)

@@ -4,6 +4,7 @@ import type { Binding } from "./binding-contract/binding.ts";
 import { describeBodies } from "./binding-contract/bodies.ts";
 import { describeFailures } from "./binding-contract/failures.ts";
 import { describeHangUps } from "./binding-contract/hang-ups.ts";
+import { describeIdentity } from "./binding-contract/identity.ts";
 import { describeMounting } from "./binding-contract/mounting.ts";
 import { describeSecurity } from "./binding-contract/security.ts";
 import { describeSlowClients } from "./binding-contract/slow-clients.ts";
@@ -24,5 +25,6 @@ export function describeBindingContract(name: string, binding: Binding): void {
     describeHangUps(binding);
     describeSlowClients(binding);
     describeSecurity(binding);
+    describeIdentity(binding);
   });
 }
