@@ -1,6 +1,7 @@
 import { type Activity, createActivity } from "./administration/activity.ts";
 import type { Budgets } from "./administration/budget-records.ts";
 import { createBudgets } from "./administration/budgets.ts";
+import { type Changes, createChanges } from "./administration/changes.ts";
 import type { Connections } from "./administration/connection-records.ts";
 import { createConnections } from "./administration/connections.ts";
 import { createDecisions, type Decisions } from "./administration/decisions.ts";
@@ -41,6 +42,7 @@ export interface Gateway extends Entrance {
   readonly steps: Steps;
   readonly sessions: Sessions;
   readonly decisions: Decisions;
+  readonly changes: Changes;
   /**
    * Opens the store, brings it up to date and checks it. Runs by itself at the first request.
    * @throws GatewayError `evidence_unavailable` with what the store failed with as `cause`, `overloaded` once closed
@@ -100,6 +102,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     activity: createActivity(administered, ready),
     steps: createSteps(administered, ready),
     sessions: createSessions(administered, ready),
+    changes: createChanges(administered, ready),
     decisions: createDecisions(administered, ready),
     ready,
     checkStore: () => administered.store.migrate("check"),

@@ -11,6 +11,7 @@ export type {
   BudgetStatusQuery,
   Budgets,
 } from "./administration/budget-records.ts";
+export type { ChangeFilter, ChangeRecord, Changes } from "./administration/changes.ts";
 export type {
   ConnectionRecord,
   ConnectionReference,
@@ -55,6 +56,7 @@ export type { GatewayEvent, Observer } from "./contracts/observer.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type { SecretBox, WrappedKey } from "./contracts/secret-box.ts";
 export type { BudgetScope } from "./domain/budget.ts";
+export type { ChangeKind } from "./domain/change-kind.ts";
 export type { Deadlines, Limits } from "./domain/limits.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { Price, PriceSource } from "./domain/price.ts";

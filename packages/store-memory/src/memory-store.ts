@@ -1,7 +1,8 @@
-import type { EvidenceLeaf, Store } from "@tollgate/core/store";
+import type { Store } from "@tollgate/core/store";
 import { createBudgetRepository } from "./budget-repository.ts";
 import { createConnectionRepository } from "./connection-repository.ts";
 import { correct } from "./correct.ts";
+import { createEvidenceRepository } from "./evidence-repository.ts";
 import { createKeyRepository } from "./key-repository.ts";
 import { lapsedSteps, renewLease } from "./leases.ts";
 import { openAttempt } from "./open-attempt.ts";
@@ -11,7 +12,6 @@ import { createSessionRepository } from "./session-repository.ts";
 import { settleStep } from "./settle-step.ts";
 import { createState } from "./state.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
-import { mapPage } from "./table.ts";
 
 /**
  * Creates a store that keeps everything in this process's memory, for tests and trials. It implements the whole
@@ -43,14 +43,6 @@ export function memoryStore(): Store {
     decisions: createDecisionRepository(state),
     budgets: createBudgetRepository(state),
     responses: createResponseRepository(state),
-    evidence: {
-      async list({ organizationId: tenant }, paging) {
-        const page = state.leaves.page({ direction: "oldest-first", tenant }, paging);
-        return mapPage(
-          page,
-          (leaf): EvidenceLeaf => ({ ...leaf, hash: Uint8Array.from(leaf.hash) }),
-        );
-      },
-    },
+    evidence: createEvidenceRepository(state),
   };
 }

@@ -1,16 +1,17 @@
-import type {
-  ApiKey,
-  Budget,
-  BudgetRaise,
-  EvidenceLeaf,
-  Hold,
-  Owner,
-  PolicyDecision,
-  SealedConnection,
-  Step,
-  StepInstructions,
-  StepReply,
-  TranscriptPart,
+import {
+  type ApiKey,
+  type Budget,
+  type BudgetRaise,
+  type EvidenceLeaf,
+  type Hold,
+  isChangeKind,
+  type Owner,
+  type PolicyDecision,
+  type SealedConnection,
+  type Step,
+  type StepInstructions,
+  type StepReply,
+  type TranscriptPart,
 } from "@tollgate/core/store";
 import { type Counters, createCounters } from "./counters.ts";
 import { createResponses, type Responses } from "./responses.ts";
@@ -121,16 +122,21 @@ export interface State {
   readonly holders: Set<StepRow>;
   readonly decisions: Table<DecisionRow>;
   readonly leaves: Table<EvidenceLeaf>;
+  /** Those of administrative changes, by their time. */
+  readonly changes: Table<EvidenceLeaf>;
   readonly leases: Map<string, Lease>;
   readonly budgets: Map<string, Budget>;
   readonly raises: BudgetRaise[];
   readonly counters: Counters;
   readonly responses: Responses;
   budgetsVersion: number;
+  /** The policy that decided last; null before the first. */
+  policyVersion: string | null;
   updates: number;
 }
 
 export function createState(): State {
+  const changes = createTable<EvidenceLeaf>("changes", ({ at }) => at);
   return {
     salts: new Map(),
     keys: createTable("keys", ({ key }) => key.createdAt),
@@ -144,14 +150,28 @@ export function createState(): State {
     openSteps: new Set(),
     holders: new Set(),
     decisions: createTable("decisions", ({ decision }) => decision.at),
-    leaves: createTable("leaves"),
+    leaves: leavesWith(changes),
+    changes,
     leases: new Map(),
     budgets: new Map(),
     raises: [],
     counters: createCounters(),
     responses: createResponses(),
     budgetsVersion: 0,
+    policyVersion: null,
     updates: 0,
+  };
+}
+
+function leavesWith(changes: Table<EvidenceLeaf>): Table<EvidenceLeaf> {
+  const leaves = createTable<EvidenceLeaf>("leaves");
+  return {
+    ...leaves,
+    insert(leaf) {
+      if (!leaves.insert(leaf)) return false;
+      if (isChangeKind(leaf.kind)) changes.insert(leaf);
+      return true;
+    },
   };
 }
 

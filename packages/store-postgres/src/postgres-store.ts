@@ -1,5 +1,5 @@
 import type { Store } from "@tollgate/core/store";
-import { createConditions, leafFromRow, lists } from "@tollgate/store-sql";
+import { createConditions } from "@tollgate/store-sql";
 import type { PostgresPool } from "./database/client.ts";
 import { createDatabase, type Database } from "./database/database.ts";
 import { openPool } from "./database/open-pool.ts";
@@ -7,8 +7,8 @@ import { postgresDialect } from "./database/postgres-dialect.ts";
 import { requireSchemaName } from "./database/schema-name.ts";
 import { createBudgetRepository } from "./repositories/budget-repository.ts";
 import { createConnectionRepository } from "./repositories/connection-repository.ts";
+import { createEvidenceRepository } from "./repositories/evidence-repository.ts";
 import { createKeyRepository } from "./repositories/key-repository.ts";
-import { readPage } from "./repositories/read-page.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
 import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
@@ -83,15 +83,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     decisions: createDecisionRepository(database, conditions),
     budgets: createBudgetRepository(database, conditions),
     responses: createResponseRepository(database),
-    evidence: {
-      list: ({ organizationId }, paging) => {
-        const ofOrganization = {
-          text: "organization_id = :organization_id",
-          parameters: { organization_id: organizationId },
-        };
-        return readPage(database, lists.leaves, [ofOrganization], paging, leafFromRow);
-      },
-    },
+    evidence: createEvidenceRepository(database, conditions),
   };
 }
 

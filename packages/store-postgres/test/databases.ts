@@ -56,7 +56,7 @@ function emptying(schema: string): string {
       LOOP
         EXECUTE format('DELETE FROM ${schema}.%I', one.tablename);
       END LOOP;
-      UPDATE ${schema}.store_state SET budgets_version = 0;
+      UPDATE ${schema}.store_state SET budgets_version = 0, policy_version = NULL;
     END $body$`;
 }
 

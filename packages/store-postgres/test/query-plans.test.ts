@@ -1,4 +1,10 @@
-import { compileStatement, createConditions, lists, selectPage } from "@tollgate/store-sql";
+import {
+  compileStatement,
+  createConditions,
+  lists,
+  selectPage,
+  summedSteps,
+} from "@tollgate/store-sql";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { postgresDialect } from "../src/database/postgres-dialect.ts";
@@ -94,6 +100,14 @@ describe("pages of an organization are read by an index, in its order", () => {
       "steps_rest_by_session",
     ],
     ["decisions", lists.decisions, conditions.ofDecisions({ organizationId }), "decisions_by_time"],
+    ["changes", lists.changes, conditions.ofChanges({ organizationId }), "leaves_changes"],
+    [
+      "changes of all",
+      lists.changes,
+      conditions.ofChanges({ organizationId: null }),
+      "leaves_changes_of_all",
+    ],
+    ["a summary", summedSteps, conditions.ofSummary({ organizationId, by: [] }), "steps_by_time"],
     [
       "Sessions of a key",
       lists.sessions,

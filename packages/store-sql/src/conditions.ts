@@ -1,4 +1,5 @@
 import type {
+  ChangeQuery,
   DecisionQuery,
   KeyQuery,
   SessionQuery,
@@ -6,6 +7,7 @@ import type {
   SummaryQuery,
   Tenant,
 } from "@tollgate/core/store";
+import { changesAlone } from "./changes-alone.ts";
 import type { SqlDialect, SqlValue } from "./dialect.ts";
 import type { Condition } from "./select-page.ts";
 
@@ -17,6 +19,7 @@ export interface Conditions {
   /** Steps whose attempts a summary looks at: what belongs to an attempt selects no Steps. */
   ofSummary(query: SummaryQuery): readonly Condition[];
   ofDecisions(query: DecisionQuery): readonly Condition[];
+  ofChanges(query: ChangeQuery): readonly Condition[];
   ofCounters(query: {
     readonly budgetId: string;
     readonly subject?: string;
@@ -76,6 +79,12 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...anyOf("user_id", query.userId),
       ...anyOf("key_id", query.keyId),
       ...(query.effect === "deny" ? [denied] : is("effect", query.effect)),
+      ...within("at", query),
+    ],
+    ofChanges: (query) => [
+      { text: changesAlone, parameters: {} },
+      ...tenant(query.organizationId),
+      ...anyOf("kind", query.kind),
       ...within("at", query),
     ],
     ofCounters: ({ budgetId, subject, periodStart }) => [

@@ -54,6 +54,14 @@ export const lists = {
     direction: "DESC",
     tie: { column: "subject", direction: "ASC", type: "text" },
   },
+  changes: {
+    name: "changes",
+    table: "leaves",
+    byOrganization: false,
+    columns: leafColumns,
+    order: "at",
+    ...newestFirst,
+  },
   leaves: {
     name: "leaves",
     table: "leaves",

@@ -1,3 +1,4 @@
+import { changesAlone } from "./changes-alone.ts";
 import type { SqlDialect } from "./dialect.ts";
 
 /** What the second version adds to the first, one function for each thing it brings. */
@@ -8,6 +9,7 @@ export function schemaVersion2(dialect: SqlDialect): readonly string[] {
     ...keys(dialect),
     ...erasures(dialect),
     ...budgetRaises(dialect),
+    ...changes(dialect),
   ];
 }
 
@@ -65,5 +67,14 @@ function budgetRaises({ text, integer, keyedTable }: SqlDialect): readonly strin
       budget_id ${text} NOT NULL, id ${text} NOT NULL, unit ${text} NOT NULL,
       amount ${integer} NOT NULL, at ${integer} NOT NULL, until ${integer} NOT NULL, actor ${text},
       sequence ${integer} NOT NULL, PRIMARY KEY (budget_id, id))${keyedTable}`,
+  ];
+}
+
+/** The few leaves of administrative changes in the order of their lists, and the policy that decided last. */
+function changes({ text }: SqlDialect): readonly string[] {
+  return [
+    `CREATE INDEX leaves_changes ON leaves (organization_id, at, sequence) WHERE ${changesAlone}`,
+    `CREATE INDEX leaves_changes_of_all ON leaves (at, sequence) WHERE ${changesAlone}`,
+    `ALTER TABLE store_state ADD COLUMN policy_version ${text}`,
   ];
 }

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import type { Store } from "@tollgate/core/store";
-import { createConditions, leafFromRow, lists } from "@tollgate/store-sql";
+import { createConditions } from "@tollgate/store-sql";
 import type { SqliteClient } from "./database/client.ts";
 import { createDatabase } from "./database/database.ts";
 import { openFile } from "./database/open-file.ts";
 import { sqliteDialect } from "./database/sqlite-dialect.ts";
 import { createBudgetRepository } from "./repositories/budget-repository.ts";
 import { createConnectionRepository } from "./repositories/connection-repository.ts";
+import { createEvidenceRepository } from "./repositories/evidence-repository.ts";
 import { createKeyRepository } from "./repositories/key-repository.ts";
-import { readPage } from "./repositories/read-page.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
 import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
@@ -65,14 +65,6 @@ export function sqliteStore(source: SqliteSource): Store {
     decisions: createDecisionRepository(database, conditions),
     budgets: createBudgetRepository(database, conditions),
     responses: createResponseRepository(database),
-    evidence: {
-      list: ({ organizationId }, paging) => {
-        const ofOrganization = {
-          text: "organization_id = :organization_id",
-          parameters: { organization_id: organizationId },
-        };
-        return readPage(database, lists.leaves, [ofOrganization], paging, leafFromRow);
-      },
-    },
+    evidence: createEvidenceRepository(database, conditions),
   };
 }

@@ -7,6 +7,7 @@ import {
   opening,
   type PagedList,
   selectPage,
+  summedSteps,
 } from "@tollgate/store-sql";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
@@ -73,6 +74,25 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
     );
     expect(plan).toContain(`SEARCH turns USING PRIMARY KEY (${byOrganization} AND id=?)`);
   });
+});
+
+it("reads changes in the order of their time by partial indexes that requests do not write", () => {
+  const placed = { from: 1, to: 2 };
+  expect(
+    planOf(pageOf(lists.changes, conditions.ofChanges({ organizationId, ...placed }))),
+  ).toEqual([`SEARCH leaves USING INDEX leaves_changes (${byOrganization} AND at>? AND at<?)`]);
+  expect(planOf(pageOf(lists.changes, conditions.ofChanges({ organizationId: null })))).toEqual([
+    "SCAN leaves USING INDEX leaves_changes_of_all",
+  ]);
+});
+
+it("reads the Steps of a summary by the index of their time, or of what is asked for", () => {
+  const planOfSummary = (query: { readonly keyId?: readonly string[] }) =>
+    planOf(pageOf(summedSteps, conditions.ofSummary({ organizationId, by: [], ...query })));
+  expect(planOfSummary({})).toEqual([`SEARCH steps USING INDEX steps_by_time (${byOrganization})`]);
+  expect(planOfSummary({ keyId: ["k"] })).toEqual([
+    `SEARCH steps USING INDEX steps_by_key (${byOrganization} AND key_id=?)`,
+  ]);
 });
 
 describe("a page of every organization asks each for its own, and sorts no more than those", () => {

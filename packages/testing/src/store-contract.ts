@@ -2,6 +2,7 @@ import { describe } from "vitest";
 import { budgetPropertyTests } from "./store-contract/budget-property.ts";
 import { budgetRecordTests } from "./store-contract/budget-records.ts";
 import { budgetTests } from "./store-contract/budgets.ts";
+import { changeTests } from "./store-contract/changes.ts";
 import { connectionTests } from "./store-contract/connections.ts";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
 import { correctionTests } from "./store-contract/corrections.ts";
@@ -62,6 +63,7 @@ export function describeStoreContract(
     describe("Leases", () => leaseTests(test));
     describe("Queries", () => queryTests(test));
     describe("Summaries", () => summaryTests(test));
+    describe("Changes", () => changeTests(test));
     describe("Pages", () => pagingTests(test));
     describe("Organizations", () => tenancyTests(test));
   });

@@ -24,7 +24,7 @@ export interface ExportSource<Row> {
   readonly read: (organizationId: string, paging: Paging) => PromiseLike<Page<Row>>;
 }
 
-const rowsAtOnce = 1_000;
+const rowsAtOnce = 250;
 
 /**
  * Writes records as a file of any size: read as the reader takes it, a page at a time, organization by organization.

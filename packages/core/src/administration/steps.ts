@@ -38,7 +38,7 @@ export interface Steps {
   summarize(filter: StepFilter, by: OneOrMany<SummaryDimension>): Promise<readonly UsageSummary[]>;
   /**
    * A file of any size: UTF-8, newest first, one organization after the other. It is read as it is taken, a page of
-   * 1,000 records at a time, and ends early when it is cancelled. `jsonl` holds whole records, `csv` one line for each
+   * 250 records at a time, and ends early when it is cancelled. `jsonl` holds whole records, `csv` one line for each
    * with the columns of the reference in their order; text that a spreadsheet would take for a formula begins with an
    * apostrophe there. A failure of the store errors the stream.
    * @throws GatewayError `invalid_argument`, at once

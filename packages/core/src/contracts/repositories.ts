@@ -161,6 +161,24 @@ export interface EvidenceRepository {
     query: { readonly organizationId: string },
     paging: StorePaging,
   ): Promise<StorePage<EvidenceLeaf>>;
+  /** The leaves of administrative changes (`isChangeKind`), newest first. */
+  changes(query: ChangeQuery, paging: StorePaging): Promise<StorePage<EvidenceLeaf>>;
+  /**
+   * Notes which version of the policy decides from now on, and writes the leaf, made with the version noted before; null
+   * for none. Writes nothing where it is the version noted already.
+   */
+  notePolicy(note: {
+    readonly version: string;
+    readonly leaf: (before: string | null) => EvidenceLeaf;
+  }): Promise<void>;
+}
+
+/** Which changes to list: at or after `from`, before `to`. Those of no organization are in the log of `""`. */
+export interface ChangeQuery {
+  readonly organizationId: Tenant;
+  readonly kind?: readonly string[];
+  readonly from?: number;
+  readonly to?: number;
 }
 
 /**

@@ -19,7 +19,8 @@ export type LeafKind =
   | "response.deleted"
   | "activity.removed"
   | "transcripts.erased"
-  | "correction";
+  | "correction"
+  | "policy.changed";
 
 /**
  * One unsequenced record of the evidence log, written in the transaction of what it attests. `meta` is canonical JSON

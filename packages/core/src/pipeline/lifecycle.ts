@@ -2,6 +2,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { LastUsed } from "../identity/last-used.ts";
 import type { Line } from "./line.ts";
 import type { Maintenance } from "./maintenance.ts";
+import { notePolicy } from "./note-policy.ts";
 
 /** A gateway from its first use to its end. */
 export interface Lifecycle {
@@ -30,6 +31,7 @@ interface Parts {
 export function createLifecycle(line: Line, parts: Parts): Lifecycle {
   const opening = createOpening(async () => {
     await line.store.migrate();
+    await notePolicy(line);
     await line.budgets.reload();
     await parts.maintenance.start();
   });

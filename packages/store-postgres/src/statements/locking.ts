@@ -10,6 +10,7 @@ export const locking = {
     FROM steps WHERE organization_id = :organization_id AND id = :id FOR UPDATE`,
   key: `SELECT ${keyColumns.join(", ")} FROM api_keys
     WHERE organization_id = :organization_id AND id = :id FOR UPDATE`,
+  policyVersion: `${administration.policyVersion} FOR UPDATE`,
   keysOfUser: `${administration.keysOfUser} FOR UPDATE`,
   removable: `${responding.removable} FOR UPDATE`,
   link: `${responding.link} FOR UPDATE`,

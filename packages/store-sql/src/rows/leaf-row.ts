@@ -60,6 +60,7 @@ const kinds: Readonly<Record<LeafKind, true>> = {
   "activity.removed": true,
   "transcripts.erased": true,
   correction: true,
+  "policy.changed": true,
 };
 
 function kindOf(text: string): LeafKind {

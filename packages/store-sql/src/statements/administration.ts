@@ -9,6 +9,8 @@ export const administration = {
   readState: "SELECT sequence, budgets_version FROM store_state WHERE id = 1",
   writeState: `UPDATE store_state SET sequence = :sequence, budgets_version = :budgets_version
     WHERE id = 1`,
+  policyVersion: "SELECT policy_version FROM store_state WHERE id = 1",
+  notePolicy: "UPDATE store_state SET policy_version = :policy_version WHERE id = 1",
   insertOrganization: `${insertInto("organizations", ["id", "salt"])} ON CONFLICT DO NOTHING`,
   organizations: "SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :limit",
   insertKey: `${insertInto("api_keys", keyColumns)} ON CONFLICT DO NOTHING`,

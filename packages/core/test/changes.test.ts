@@ -1,0 +1,97 @@
+import { type ChangeRecord, createRandomIds, everyOrganization } from "@tollgate/core";
+import { definePolicy, permit } from "@tollgate/core/policy";
+import { createTestGateway, scriptedProvider } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { stores } from "./stores.ts";
+
+const policyOf = (version: string) => definePolicy({ version, rules: [permit("all")] });
+const actor = "ops@example";
+const secrets = { current: "k1", keys: { k1: Buffer.alloc(32, 1).toString("base64") } };
+const month = { limit: { usd: 5 }, period: "month", mode: "hard" } as const;
+
+describe.each(stores)("changes on %s", (_, open) => {
+  it("tell who did every administrative write, to what, newest first", async () => {
+    const { gateway, key, chat } = await createTestGateway({
+      store: open(),
+      secrets,
+      key: { actor },
+      providers: { own: { ...scriptedProvider(), connection: "customer" } },
+    });
+    const { organizationId } = key;
+    const own = { organizationId, actor };
+    const scope = { organization: organizationId };
+    await (await gateway.fetch(chat())).text();
+    const { data } = await gateway.steps.list({ organizationId });
+    const id = data[0]?.id ?? "";
+    await gateway.keys.update({ ...own, id: key.id, label: "other" });
+    await gateway.keys.rotate({ ...own, id: key.id });
+    await gateway.connections.set({ ...own, gateway: "own", apiKey: "secret-of-theirs" });
+    await gateway.connections.remove({ ...own, gateway: "own" });
+    await gateway.budgets.create({ id: "team", scope, ...month, actor });
+    await gateway.budgets.update({ id: "team", scope, ...month, mode: "soft", actor });
+    await gateway.budgets.remove({ id: "team", actor });
+    await gateway.budgets.create({ id: "everyone", scope: {}, ...month, actor });
+    await gateway.steps.correct({ ...own, id, costNanoUsd: 1, reason: "an invoice" });
+    await gateway.keys.revoke({ ...own, id: key.id });
+
+    const shown = ({ kind, subject, actor: by }: ChangeRecord) => [kind, subject, by];
+    const page = await gateway.changes.list({ organizationId });
+    expect(page.data.map(shown)).toEqual([
+      ["key.revoked", key.id, actor],
+      ["correction", id, actor],
+      ["budget.removed", "team", actor],
+      ["budget.updated", "team", actor],
+      ["budget.created", "team", actor],
+      ["connection.removed", expect.any(String), actor],
+      ["connection.set", expect.any(String), actor],
+      ["key.rotated", key.id, actor],
+      ["key.updated", key.id, actor],
+      ["key.created", key.id, actor],
+    ]);
+    expect(JSON.stringify(page.data)).not.toMatch(/secret-of-theirs|an invoice|tg_/);
+    const everyone = await gateway.changes.list({ organizationId: everyOrganization });
+    expect(everyone.data.find(({ subject }) => subject === "everyone")?.organizationId).toBeNull();
+    const rows = [];
+    for await (const row of gateway.changes.list({ organizationId }, { limit: 3 })) rows.push(row);
+    expect(rows).toEqual(page.data);
+    const removed = await gateway.changes.list({ organizationId, kind: "budget.removed" });
+    expect(removed.data).toMatchObject([
+      { at: "2026-01-01T00:00:00.000Z", facts: { budget: { limit: 5_000_000_000 } } },
+    ]);
+  });
+
+  it("tell when another policy decides, once for all that open with it", async () => {
+    const store = open();
+    const opening = async (version: string) => {
+      const shared = { ...store, close: async () => {} };
+      const { gateway } = await createTestGateway({
+        store: shared,
+        policy: policyOf(version),
+        ids: createRandomIds(),
+      });
+      return gateway;
+    };
+    for (const version of ["1", "1", "2"]) await (await opening(version)).close();
+    const gateway = await opening("2");
+    const { data } = await gateway.changes.list({
+      organizationId: everyOrganization,
+      kind: "policy.changed",
+    });
+    expect(data.map(({ subject, facts }) => [facts["before"], subject])).toEqual([
+      ["1", "2"],
+      [null, "1"],
+    ]);
+  });
+
+  it("refuse filters that there are none of", async () => {
+    const { gateway, key } = await createTestGateway({ store: open() });
+    const { organizationId } = key;
+    const refused = { code: "invalid_argument" };
+    // @ts-expect-error there is no such member
+    await expect(gateway.changes.list({ organizationId, key: "k" })).rejects.toMatchObject(refused);
+    for (const wrong of [{ from: "soon" }, { organizationId: "" }])
+      await expect(gateway.changes.list({ organizationId, ...wrong })).rejects.toMatchObject(
+        refused,
+      );
+  });
+});
