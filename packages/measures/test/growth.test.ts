@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type PostgresClient, postgresStore } from "@tollgate/store-postgres";
+import { type PostgresClient, type PostgresPool, postgresStore } from "@tollgate/store-postgres";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import { startPostgres } from "@tollgate/testing/postgres";
 import pg from "pg";
@@ -32,24 +32,26 @@ describe("PostgreSQL", () => {
   });
 
   /** A pool that has every statement explained before it runs. */
-  const explaining = {
+  const explaining: PostgresPool = {
     on: () => {},
     off: () => {},
-    connect: async (): Promise<PostgresClient> => {
-      const client = await pool.connect();
-      return {
-        query: async (query) => {
-          const { text, values = [] } = query;
-          if (text.includes("LIMIT"))
-            plans.push((await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)).rows);
-          return client.query(query);
-        },
-        on: (event, listener) => client.on(event, listener),
-        off: (event, listener) => client.off(event, listener),
-        release: (destroy) => client.release(destroy),
-      };
-    },
+    connect: (taken) =>
+      pool.connect((error, client) => taken(error, client && explainingClient(client))),
   };
+
+  function explainingClient(client: PostgresClient): PostgresClient {
+    return {
+      query: async (query) => {
+        const { text, values = [] } = query;
+        const explain = { text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values };
+        if (text.includes("LIMIT")) plans.push((await client.query(explain)).rows);
+        return client.query(query);
+      },
+      on: (event, listener) => client.on(event, listener),
+      off: (event, listener) => client.off(event, listener),
+      release: (destroy) => client.release(destroy),
+    };
+  }
 
   it.each(questions.map((question) => [question.name, question] as const))(
     "reads no more rows than it answers with, in whatever plan: %s",
