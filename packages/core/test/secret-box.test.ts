@@ -1,5 +1,7 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { inspect } from "node:util";
 import type { SecretBox } from "@tollgate/core";
+import { memoryStore } from "@tollgate/store-memory";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
 import { openOwnGateways } from "./own-gateways.ts";
@@ -37,6 +39,57 @@ describe("a box over a key management service", () => {
     await request();
     expect(asked).toHaveLength(2);
     expect(credentials()).toEqual(Array(4).fill("own sk-1"));
+  });
+
+  it("is asked once, and so is the store, however many requests come at once", async () => {
+    let [unwraps, reads] = [0, 0];
+    const secrets = fakeBox({
+      unwrap: async ({ wrapped }) => {
+        unwraps++;
+        await turn();
+        return Buffer.from(wrapped).reverse();
+      },
+    });
+    const store = memoryStore();
+    const get: typeof store.connections.get = async (organizationId, gateway) => {
+      for (let left = ++reads; left > 0; left--) await turn();
+      return store.connections.get(organizationId, gateway);
+    };
+    const slow = { ...store, connections: { ...store.connections, get } };
+    const { gateway, chat, credentials } = await openOwnGateways({ secrets, store: slow });
+    await gateway.connections.set({ ...acme, apiKey: "sk-1" });
+    [unwraps, reads] = [0, 0];
+    const requests = Array.from({ length: 32 }, () => gateway.fetch(chat({ model: "own/a/b" })));
+    expect(new Set((await Promise.all(requests)).map(({ status }) => status))).toEqual(
+      new Set([200]),
+    );
+    expect({ unwraps, reads }).toEqual({ unwraps: 1, reads: 1 });
+    expect(credentials()).toHaveLength(32);
+  });
+
+  it("does not bring back what was removed while it was read", async () => {
+    const store = memoryStore();
+    const held = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    let isSlow = false;
+    const get: typeof store.connections.get = async (organizationId, gateway) => {
+      const read = await store.connections.get(organizationId, gateway);
+      if (!isSlow) return read;
+      isSlow = false;
+      reached.resolve();
+      await held.promise;
+      return read;
+    };
+    const slow = { ...store, connections: { ...store.connections, get } };
+    const { gateway, chat } = await openOwnGateways({ store: slow });
+    await gateway.connections.set({ ...acme, apiKey: "sk-1" });
+    isSlow = true;
+    const early = gateway.fetch(chat({ model: "own/a/b" }));
+    await reached.promise;
+    await gateway.connections.remove(acme);
+    held.resolve();
+    await early;
+    expect((await gateway.fetch(chat({ model: "own/a/b" }))).status).toBe(400);
   });
 
   it.each([

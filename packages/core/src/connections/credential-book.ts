@@ -38,23 +38,36 @@ export function createCredentialBook(
   clock: Clock,
 ): CredentialBook {
   const entries = new Map<string, Entry>();
+  const readings = new Map<string, Promise<Entry | null>>();
+  const isYoung = ({ readAt }: Entry): boolean => clock.monotonic() - readAt < lifetimeMs;
 
-  async function read(owner: CredentialOwner): Promise<Entry | null> {
-    const readAt = clock.monotonic();
-    const connection = await repository.get(owner.organizationId, owner.gateway);
-    entries.delete(nameOf(owner));
-    if (!connection) return null;
-    const oldest = entries.size >= bound ? entries.keys().next() : null;
-    if (oldest && !oldest.done) entries.delete(oldest.value);
-    const entry: Entry = { connection, readAt, dataKey: null };
-    entries.set(nameOf(owner), entry);
-    return entry;
+  /** In the order of reading, so that what is too old, or too much, stands first. */
+  function keep(name: string, entry: Entry | null): void {
+    entries.delete(name);
+    for (const [first, old] of entries) {
+      if (entries.size < bound && isYoung(old)) break;
+      entries.delete(first);
+    }
+    if (entry) entries.set(name, entry);
   }
 
+  /** What somebody forgot, or read anew, while it was read is not kept. */
+  function read(owner: CredentialOwner): Promise<Entry | null> {
+    const name = nameOf(owner);
+    const readAt = clock.monotonic();
+    const reading = repository
+      .get(owner.organizationId, owner.gateway)
+      .then((connection): Entry | null => connection && { connection, readAt, dataKey: null });
+    const end = (): boolean => readings.get(name) === reading && readings.delete(name);
+    reading.then((entry) => end() && keep(name, entry), end);
+    readings.set(name, reading);
+    return reading;
+  }
+
+  /** Callers share one reading. */
   async function find(owner: CredentialOwner): Promise<Entry | null> {
     const known = entries.get(nameOf(owner));
-    const isYoung = known !== undefined && clock.monotonic() - known.readAt < lifetimeMs;
-    return isYoung ? known : read(owner);
+    return known && isYoung(known) ? known : (readings.get(nameOf(owner)) ?? read(owner));
   }
 
   /** Callers share one unwrapping; one that failed is tried again by the next. */
@@ -79,6 +92,7 @@ export function createCredentialBook(
     },
     forget(owner) {
       entries.delete(nameOf(owner));
+      readings.delete(nameOf(owner));
     },
   };
 }
