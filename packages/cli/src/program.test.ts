@@ -28,7 +28,7 @@ describe("a command line that is not understood", () => {
     ["a bad number", ["activity", "--limit", "0"], "It must be a whole number, 1 to 1000."],
     ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
     ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],
-    ["no limit", ["budgets", "create", "b", "--period", "day"], "error: give one limit: --usd"],
+    ["no limit", ["budgets", "create", "b", "--period", "day"], "error: give one of --usd"],
   ])("has %s: exit code 2 and one line", async (_name, words, line) => {
     const { exitCode, text } = await misunderstood(words);
     expect(exitCode).toBe(2);

@@ -99,6 +99,21 @@ describe("the commands", () => {
     expect(await runJson(folder, "keys", "get", key.key.id, ...acme)).toEqual(revoked);
   });
 
+  it("correct what a Step cost", async () => {
+    const { data } = page.parse(await runJson(folder, "steps", "--limit", "1"));
+    const words = ["steps", "correct", String(data[0]?.id), ...acme, "--reason", "the invoice"];
+    const tokens = ["--prompt-tokens", "7", "--completion-tokens", "1"];
+    const cost = ["--cost-usd", "0.5"];
+    expect(await runJson(folder, ...words, ...tokens, ...cost, "--actor", "ops")).toMatchObject({
+      costNanoUsd: 500_000_000,
+      totalTokens: 8,
+      attempts: [{ recorded: { totalTokens: 7 }, corrections: [{ actor: "ops" }] }],
+    });
+    const half = await run(folder, [...words, "--prompt-tokens", "7"]);
+    expect(half).toMatchObject({ code: 2, errors: expect.stringContaining("together") });
+    expect((await run(folder, words)).code).toBe(1);
+  }, 30_000);
+
   it("make, show and remove a budget", async () => {
     const words = ["budgets", "create", "a-day", "--usd", "12.50", "--period", "day"];
     expect(await runJson(folder, ...words, "--each", "key")).toMatchObject({
@@ -119,6 +134,32 @@ describe("the commands", () => {
     });
   });
 
+  it("update, raise and reconcile a budget", async () => {
+    await runJson(folder, "budgets", "create", "b-day", "--usd", "1", "--period", "day");
+    const lower = ["budgets", "update", "b-day", "--usd", "2", "--period", "day"];
+    expect(await runJson(folder, ...lower, "--warn-at", ".5", "--warn-at", "1")).toMatchObject({
+      limit: 2_000_000_000,
+      scope: {},
+      warnAt: [0.5, 1],
+    });
+    const until = ["--until", "2126-01-01"];
+    const raise = z
+      .looseObject({ id: z.string() })
+      .parse(await runJson(folder, "budgets", "raise", "b-day", "--usd", "0.25", ...until));
+    expect(raise).toMatchObject({ amount: 250_000_000, until: "2126-01-01T00:00:00.000Z" });
+    expect((await run(folder, ["budgets", "raises", "b-day"])).output).toMatch(/\$0\.25 +2126/);
+    expect(await runJson(folder, "budgets", "cancel-raise", "b-day", raise.id)).toEqual({
+      id: "b-day",
+      raiseId: raise.id,
+      cancelled: true,
+    });
+    expect((await run(folder, ["budgets", "raises", "b-day"])).output).toBe("nothing yet\n");
+    expect(await run(folder, ["budgets", "raise", "b-day", ...until])).toMatchObject({ code: 2 });
+    expect(await runJson(folder, "budgets", "reconcile")).toEqual({ counters: 0, drift: [] });
+    const at = ["--at", "2026-01-01", "--subject", key.key.id];
+    expect(await runJson(folder, "budgets", "status", "b-day", ...at)).toMatchObject({ data: [] });
+  }, 30_000);
+
   it("migrate, recover and sweep", async () => {
     expect(await runJson(folder, "migrate")).toEqual({ migrated: true });
     expect(await runJson(folder, "migrate", "--check")).toEqual({ migrated: true });
@@ -127,7 +168,7 @@ describe("the commands", () => {
     expect((await run(folder, ["sweep"])).output).toBe(
       "Responses, Steps and transcripts removed: 0\n",
     );
-  });
+  }, 30_000);
 });
 
 describe("what goes wrong", () => {

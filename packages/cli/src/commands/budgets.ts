@@ -1,11 +1,28 @@
-import type { BudgetRecord, BudgetScope, BudgetStatus } from "@tollgate/core";
+import type {
+  Acting,
+  BudgetConfiguration,
+  BudgetDrift,
+  BudgetRaiseRecord,
+  BudgetRecord,
+  BudgetStatus,
+  BudgetStatusQuery,
+  Gateway,
+} from "@tollgate/core";
 import type { Command } from "commander";
-import { type ListOptions, oneOf, pageOf, repeated, wholeNumber } from "../arguments.ts";
+import { isoTime, type ListOptions, pageOf, wholeNumber } from "../arguments.ts";
+import {
+  type AmountOptions,
+  amountOf,
+  type BudgetOptions,
+  budgetOf,
+  withAmount,
+  withBudget,
+} from "../budget-options.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
 import { withGateway } from "../open-gateway.ts";
 import { print, printPage, printRecord } from "../print.ts";
-import type { Column } from "../table.ts";
+import { type Column, formatTable } from "../table.ts";
 import { usd } from "../usd.ts";
 
 const columns: readonly Column<BudgetRecord>[] = [
@@ -27,19 +44,23 @@ const statusColumns: readonly Column<BudgetStatus>[] = [
   { heading: "until", of: (status) => status.resetsAt },
 ];
 
-const periods = oneOf("hour", "day", "week", "month", "total");
-const modes = oneOf("hard", "soft");
-const ownerships = oneOf("platform", "customer");
-const subjects = oneOf("key", "user", "organization");
+const raiseColumns: readonly Column<BudgetRaiseRecord>[] = [
+  { heading: "id", of: (raise) => raise.id },
+  { heading: "by", of: (raise) => amount(raise.amount, raise.unit), right: true },
+  { heading: "until", of: (raise) => raise.until },
+  { heading: "since", of: (raise) => raise.raisedAt },
+  { heading: "actor", of: (raise) => raise.actor },
+];
 
-interface CreateOptions extends BudgetScope {
-  readonly id: string;
-  readonly usd?: string;
-  readonly tokens?: number;
-  readonly requests?: number;
-  readonly period: ReturnType<typeof periods>;
-  readonly mode: ReturnType<typeof modes>;
-}
+const driftColumns: readonly Column<BudgetDrift>[] = [
+  { heading: "budget", of: (drift) => drift.budgetId },
+  { heading: "counts", of: (drift) => drift.subject || "all" },
+  { heading: "since", of: (drift) => drift.periodStart },
+  { heading: "settled", of: (drift) => amount(drift.settled, drift.unit), right: true },
+  { heading: "ledger", of: (drift) => amount(drift.ledger.settled, drift.unit), right: true },
+  { heading: "held", of: (drift) => amount(drift.held, drift.unit), right: true },
+  { heading: "ledger", of: (drift) => amount(drift.ledger.held, drift.unit), right: true },
+];
 
 export function defineBudgets(program: Command): void {
   const noun = program.command("budgets").description("what may be spent");
@@ -51,27 +72,34 @@ export function defineBudgets(program: Command): void {
     .action(list);
   noun
     .command("status <id>")
-    .description("where a budget stands in its current period")
+    .description("where a budget stands in a period")
+    .option("--subject <id>", "only what is counted for it")
+    .option("--at <time>", "a time of the period (default: now)", isoTime)
     .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
     .option("--cursor <cursor>", "where the last page ended")
     .action(status);
-  noun
-    .command("create <id>")
+  withBudget(noun.command("create <id>"))
     .description("make a budget that counts from the next request on")
-    .option("--usd <amount>", "its limit in US dollars, such as 12.50")
-    .option("--tokens <count>", "its limit in tokens", wholeNumber(0))
-    .option("--requests <count>", "its limit in requests", wholeNumber(0))
-    .requiredOption("--period <period>", "hour, day, week, month or total", periods)
-    .option("--mode <mode>", "hard refuses, soft records", modes, "hard")
-    .option("--organization <id>", "counts only this organization", repeated)
-    .option("--user <id>", "counts only this user", repeated)
-    .option("--key <id>", "counts only this key", repeated)
-    .option("--gateway <name>", "counts only this gateway", repeated)
-    .option("--model <pattern>", "counts only models that match", repeated)
-    .option("--connection <owner>", "counts only accounts of: platform or customer", ownerships)
-    .option("--each <subject>", "a counter for each: key, user or organization", subjects)
-    .action(create);
+    .action(write((gateway, budget) => gateway.budgets.create(budget)));
+  withBudget(noun.command("update <id>"))
+    .description(
+      "replace a budget's limit, scope, mode and warnings; what is settled and held stays",
+    )
+    .action(write((gateway, budget) => gateway.budgets.update(budget)));
   noun.command("remove <id>").description("stop a budget, keep its history").action(remove);
+  withAmount(noun.command("raise <id>"), "the raise")
+    .description("raise the limit of a budget until a time")
+    .requiredOption("--until <time>", "from then on the limit is what it was", isoTime)
+    .action(raise);
+  noun.command("raises <id>").description("the raises of a budget in force").action(raises);
+  noun
+    .command("cancel-raise <id> <raise>")
+    .description("end a raise of a budget at once")
+    .action(cancelRaise);
+  noun
+    .command("reconcile")
+    .description("compare every counter with its ledger; fail where one drifted")
+    .action(reconcile);
 }
 
 async function list(_options: unknown, command: Command): Promise<void> {
@@ -83,21 +111,30 @@ async function list(_options: unknown, command: Command): Promise<void> {
 }
 
 async function status(id: string, _options: unknown, command: Command): Promise<void> {
-  const options = optionsOf<ListOptions>(command);
+  const options = optionsOf<ListOptions & Omit<BudgetStatusQuery, "id">>(command);
+  const { subject, at } = options;
+  const query = {
+    id,
+    ...(subject === undefined ? {} : { subject }),
+    ...(at === undefined ? {} : { at }),
+  };
   await withGateway(options.config, async (gateway) => {
-    const page = await gateway.budgets.status({ id }, pageOf(options));
+    const page = await gateway.budgets.status(query, pageOf(options));
     printPage(options.json, page, statusColumns);
   });
 }
 
-async function create(id: string, _options: unknown, command: Command): Promise<void> {
-  const options = optionsOf<CreateOptions>(command);
-  const { config, json, actor, usd: _usd, tokens: _tokens, requests: _requests, ...rest } = options;
-  const { period, mode, ...scope } = rest;
-  const budget = { id, scope, limit: limitOf(options), period, mode, actor };
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.budgets.create(budget)),
-  );
+function write(
+  act: (gateway: Gateway, budget: BudgetConfiguration & Acting) => Promise<BudgetRecord>,
+) {
+  return async (id: string, _options: unknown, command: Command): Promise<void> => {
+    const options = optionsOf<BudgetOptions>(command);
+    const { config, json, actor } = options;
+    const budget = budgetOf(id, options);
+    await withGateway(config, async (gateway) =>
+      printRecord(json, await act(gateway, { ...budget, actor })),
+    );
+  };
 }
 
 async function remove(id: string, _options: unknown, command: Command): Promise<void> {
@@ -108,15 +145,44 @@ async function remove(id: string, _options: unknown, command: Command): Promise<
   });
 }
 
-function limitOf({ usd: dollars, tokens, requests }: CreateOptions) {
-  const limits = [
-    dollars === undefined ? [] : { usd: dollars },
-    tokens === undefined ? [] : { tokens },
-    requests === undefined ? [] : { requests },
-  ].flat();
-  const [limit, ...others] = limits;
-  if (limit !== undefined && others.length === 0) return limit;
-  throw new CommandError("give one limit: --usd, --tokens or --requests", 2);
+async function raise(id: string, _options: unknown, command: Command): Promise<void> {
+  const options = optionsOf<AmountOptions & { readonly until: string }>(command);
+  const { config, json, actor, until } = options;
+  const by = amountOf(options);
+  await withGateway(config, async (gateway) =>
+    printRecord(json, await gateway.budgets.raise({ id, by, until, actor })),
+  );
+}
+
+async function raises(id: string, _options: unknown, command: Command): Promise<void> {
+  const { config, json } = optionsOf(command);
+  await withGateway(config, async (gateway) => {
+    const data = await gateway.budgets.raises({ id });
+    printPage(json, { data, nextCursor: null }, raiseColumns);
+  });
+}
+
+async function cancelRaise(
+  id: string,
+  raiseId: string,
+  _options: unknown,
+  command: Command,
+): Promise<void> {
+  const { config, json, actor } = optionsOf(command);
+  await withGateway(config, async (gateway) => {
+    await gateway.budgets.cancelRaise({ id, raiseId, actor });
+    print(json, { id, raiseId, cancelled: true }, `cancelled ${raiseId}`);
+  });
+}
+
+async function reconcile(_options: unknown, command: Command): Promise<void> {
+  const { config, json } = optionsOf(command);
+  await withGateway(config, async (gateway) => {
+    const { counters, drift } = await gateway.budgets.reconcile();
+    const text = drift.length === 0 ? [] : [formatTable(drift, driftColumns)];
+    print(json, { counters, drift }, [...text, `counters: ${counters}`].join("\n\n"));
+    if (drift.length > 0) throw new CommandError("there are counters that drifted");
+  });
 }
 
 function amount(value: number, unit: BudgetRecord["unit"]): string | null {

@@ -4,6 +4,7 @@ import { listAction, recordAction } from "../actions.ts";
 import { isoTime, listCommand, oneOf, recordCommand } from "../arguments.ts";
 import type { Column } from "../table.ts";
 import { usd } from "../usd.ts";
+import { defineCorrection } from "./correct-step.ts";
 
 const columns: readonly Column<StepRecord>[] = [
   { heading: "id", of: (step) => step.id },
@@ -55,4 +56,5 @@ export function defineSteps(program: Command): void {
   recordCommand(noun, "get", "one Step with its attempts").action(
     recordAction((gateway, { organizationId, id }) => gateway.steps.get({ organizationId, id })),
   );
+  defineCorrection(noun);
 }

@@ -1,0 +1,74 @@
+import type { StepCorrection } from "@tollgate/core";
+import { parseUsd } from "@tollgate/core/provider";
+import { type Command, InvalidArgumentError } from "commander";
+import { wholeNumber } from "../arguments.ts";
+import { CommandError } from "../failure.ts";
+import { optionsOf } from "../globals.ts";
+import { withGateway } from "../open-gateway.ts";
+import { printRecord } from "../print.ts";
+
+interface CorrectOptions {
+  readonly organization: string;
+  readonly reason: string;
+  readonly attempt?: number;
+  readonly costUsd?: number;
+  readonly promptTokens?: number;
+  readonly completionTokens?: number;
+  readonly cachedTokens?: number;
+  readonly reasoningTokens?: number;
+}
+
+/** Adds `correct` to the noun of Steps. */
+export function defineCorrection(noun: Command): void {
+  noun
+    .command("correct <id>")
+    .description("correct what an attempt of a settled Step used or cost; the record itself stays")
+    .requiredOption("--organization <id>", "whose Step it is")
+    .requiredOption("--reason <text>", "why, at most 255 characters")
+    .option("--attempt <number>", "which attempt (default: the last)", wholeNumber(1))
+    .option("--cost-usd <amount>", "what it cost in US dollars, such as 0.0125", nanoUsd)
+    .option("--prompt-tokens <count>", "tokens of the request", wholeNumber(0))
+    .option("--completion-tokens <count>", "tokens of the answer", wholeNumber(0))
+    .option("--cached-tokens <count>", "of those of the request, cached ones", wholeNumber(0))
+    .option("--reasoning-tokens <count>", "of those of the answer, for reasoning", wholeNumber(0))
+    .action(correct);
+}
+
+async function correct(id: string, _options: unknown, command: Command): Promise<void> {
+  const options = optionsOf<CorrectOptions>(command);
+  const { config, json, actor, organization, reason, attempt, costUsd } = options;
+  const correction: StepCorrection = {
+    organizationId: organization,
+    id,
+    reason,
+    actor,
+    ...(attempt === undefined ? {} : { attempt }),
+    ...(costUsd === undefined ? {} : { costNanoUsd: costUsd }),
+    ...usageOf(options),
+  };
+  await withGateway(config, async (gateway) =>
+    printRecord(json, await gateway.steps.correct(correction)),
+  );
+}
+
+function usageOf(options: CorrectOptions): Pick<StepCorrection, "usage"> {
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = options;
+  const given = [promptTokens, completionTokens, cachedTokens, reasoningTokens];
+  if (given.every((count) => count === undefined)) return {};
+  if (promptTokens === undefined || completionTokens === undefined)
+    throw new CommandError("give --prompt-tokens and --completion-tokens together", 2);
+  return {
+    usage: {
+      promptTokens,
+      completionTokens,
+      ...(cachedTokens === undefined ? {} : { cachedTokens }),
+      ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
+    },
+  };
+}
+
+function nanoUsd(text: string): number {
+  const amount = parseUsd(text);
+  if (amount !== null) return amount;
+  throw new InvalidArgumentError("It must be an amount such as 0.0125, at most to the nanodollar.");
+}
