@@ -39,11 +39,15 @@ const weather = client.chat.completions.runTools({
 });
 console.log(await weather.finalContent());
 
-const stream = client.responses.stream({ model, input: "Good morning" });
+// Code that knows its user needs no key: it calls as that user.
+const ada = gateway.as({ organizationId: "acme", userId: "ada", label: "web", source: "app" });
+const web = new OpenAI({ baseURL: "http://in-process/v1", apiKey: "unused", fetch: ada.fetch });
+const stream = web.responses.stream({ model, input: "Good morning" });
 for await (const event of stream)
   if (event.type === "response.output_text.delta") process.stdout.write(event.delta);
 console.log();
 
 const { data } = await gateway.activity.list({ organizationId: "acme" });
 const total = data.reduce((sum, { costNanoUsd }) => sum + (costNanoUsd ?? 0), 0);
-console.log(`${data.length} calls, ${formatUsd(total)}`);
+const labels = [...new Set(data.map(({ keyLabel }) => keyLabel))];
+console.log(`${data.length} calls by ${labels.join(" and ")}, ${formatUsd(total)}`);

@@ -9,7 +9,7 @@ it("runs a tool loop and a stream without a server, and ends by itself", async (
   const exited = once(child, "exit");
   const printed = child.stdout === null ? "" : await text(child.stdout);
   expect(printed).toMatch(
-    /^The tool answered: 18 degrees\nYou said: Good morning\n3 calls, \$0\.\d+\n$/,
+    /^The tool answered: 18 degrees\nYou said: Good morning\n3 calls by web and job, \$0\.\d+\n$/,
   );
   expect(await exited).toEqual([0, null]);
 }, 30_000);

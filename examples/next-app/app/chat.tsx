@@ -4,7 +4,7 @@ import { useRouter } from "next/navigation";
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { converse } from "./converse.ts";
-import { openChat } from "./open-chat.ts";
+import { signIn } from "./sign-in.ts";
 
 interface Line {
   readonly by: "you" | "model" | "tool" | "error";
@@ -20,7 +20,7 @@ function write(lines: readonly Line[], text: string): readonly Line[] {
 
 export function Chat() {
   const router = useRouter();
-  const apiKey = useRef<string | null>(null);
+  const isSignedIn = useRef(false);
   const messages = useRef<readonly ChatCompletionMessageParam[]>([]);
   const [lines, setLines] = useState<readonly Line[]>([]);
   const [busy, setBusy] = useState(false);
@@ -36,9 +36,10 @@ export function Chat() {
   async function send(content: string): Promise<void> {
     add({ by: "you", text: content });
     try {
-      apiKey.current ??= await openChat();
+      if (!isSignedIn.current) await signIn();
+      isSignedIn.current = true;
       const asked = [...messages.current, { role: "user", content } as const];
-      messages.current = await converse(apiKey.current, asked, {
+      messages.current = await converse(asked, {
         onText: (text) => setLines((before) => write(before, text)),
         onToolCall: (text) => add({ by: "tool", text }),
       });

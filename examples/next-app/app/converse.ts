@@ -12,14 +12,13 @@ export interface Listener {
 
 /** Has one Turn of a conversation through this app's gateway, tools included; all messages so far. */
 export async function converse(
-  apiKey: string,
   messages: readonly ChatCompletionMessageParam[],
   listener: Listener,
 ): Promise<readonly ChatCompletionMessageParam[]> {
   const client = new OpenAI({
     baseURL: `${location.origin}/ai/v1`,
-    apiKey,
-    dangerouslyAllowBrowser: true, // The key is the gateway's own and short-lived.
+    apiKey: "none", // The visitor's cookie says who calls.
+    dangerouslyAllowBrowser: true,
   });
   const runner = client.chat.completions
     .runTools({

@@ -2,8 +2,8 @@ import { createGateway, type Gateway } from "@tollgate/core";
 import { definePolicy, permit } from "@tollgate/core/policy";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import { simProvider } from "@tollgate/testing";
+import { organizationId, visitorOf } from "./visitor.ts";
 
-export const organizationId = "example";
 export const budgetId = "chat-day";
 
 const open = (): Gateway =>
@@ -11,6 +11,8 @@ const open = (): Gateway =>
     store: sqliteStore({ filename: process.env["TOLLGATE_DATABASE"] ?? "tollgate.db" }),
     // A provider that needs no account; in its place, or beside it, goes one of a vendor.
     providers: { sim: simProvider({ pace: 25 }) },
+    // Requests of signed-in visitors need no API key; other clients bring one.
+    authenticate: visitorOf,
     // It costs nothing, so it is priced like a large model: there is spend to see.
     prices: { "sim/tollgate/echo": { input: "50", output: "150" } },
     policy: definePolicy({

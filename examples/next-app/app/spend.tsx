@@ -1,5 +1,6 @@
 import { formatUsd } from "@tollgate/core";
-import { budgetId, gateway, organizationId } from "./gateway.ts";
+import { budgetId, gateway } from "./gateway.ts";
+import { organizationId } from "./visitor.ts";
 
 const shownCalls = 6;
 

@@ -89,6 +89,13 @@ async function watchAnswer(): Promise<() => Promise<readonly string[]>> {
 }
 
 describe("the chat page", { timeout: longestTestMs }, () => {
+  it("lets nobody call who is not signed in", async () => {
+    const answer = await fetch(`${app?.url}/ai/v1/models`, {
+      headers: { authorization: "Bearer none" },
+    });
+    assert.equal(answer.status, 401);
+  });
+
   it("loads, with nothing spent", async () => {
     assert.equal(await page.title(), "A governed chat");
     assert.equal(await spend(), "$0.00");
@@ -104,6 +111,11 @@ describe("the chat page", { timeout: longestTestMs }, () => {
     assert.ok(texts.every((text) => answer.startsWith(text)));
     assert.ok((await spendAfter("$0.00")) > 0);
     assert.equal(await page.locator(".spend tbody tr").count(), 1);
+    const cookies = await page.context().cookies();
+    assert.deepEqual(
+      cookies.map(({ name, httpOnly }) => [name, httpOnly]),
+      [["visitor", true]],
+    );
   });
 
   it("shows the call of a tool and the answer that follows from it", async () => {

@@ -1,0 +1,22 @@
+"use server";
+
+import { randomUUID } from "node:crypto";
+import { cookies } from "next/headers";
+import { cookieName } from "./visitor.ts";
+
+const oneDaySeconds = 86_400;
+
+/**
+ * Makes the browser a visitor whom `visitorOf` knows again. The cookie is all it gets: scripts cannot read it, and no
+ * key, of the gateway or of a provider, ever leaves the server.
+ */
+export async function signIn(): Promise<void> {
+  const kept = await cookies();
+  if (kept.has(cookieName)) return;
+  kept.set(cookieName, randomUUID(), {
+    httpOnly: true,
+    sameSite: "strict",
+    path: "/",
+    maxAge: oneDaySeconds,
+  });
+}
