@@ -37,6 +37,7 @@ export type {
   NewSecret,
 } from "./administration/key-records.ts";
 export type { List, Page, Paging } from "./administration/list.ts";
+export type { RepricedAttempt, Repricing } from "./administration/reprice-steps.ts";
 export type {
   SessionFilter,
   SessionRecord,

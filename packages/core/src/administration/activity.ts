@@ -5,9 +5,9 @@ import type { Line } from "../pipeline/line.ts";
 import { type ActivityRecord, toActivityRecord } from "./activity-records.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { activityColumns } from "./export-columns.ts";
-import type { List, Paging } from "./list.ts";
+import { type List, listOf, type Paging } from "./list.ts";
+import { readSteps } from "./read-steps.ts";
 import { requireStepFilter, type StepFilter } from "./step-filter.ts";
-import { listSteps } from "./steps.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
 import { tenantOf } from "./tenant.ts";
 
@@ -29,7 +29,11 @@ export type ActivityFilter = Omit<StepFilter, "outcome">;
 
 export function createActivity(line: Line, ready: () => Promise<void>): Activity {
   const list: Activity["list"] = (filter, paging) =>
-    listSteps(line, ready, { filter: () => completed(filter), paging, toRow: toActivityRecord });
+    listOf(
+      async (storePaging) => readSteps(line, ready, completed(filter), storePaging),
+      toActivityRecord,
+      paging,
+    );
   return {
     list,
     export: (filter, { format }) => {

@@ -1,6 +1,4 @@
-import type { StepQuery, Tenant } from "../contracts/step-query.ts";
-import { parseModelId } from "../domain/model-id.ts";
-import { selectsModel } from "../domain/model-pattern.ts";
+import type { Tenant } from "../contracts/step-query.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import type { Step } from "../domain/step.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
@@ -10,7 +8,9 @@ import { correctionOf, type StepCorrection } from "./correct-step.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { stepColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { modelPatternsOf, requireStepFilter, type StepFilter, stepQueryOf } from "./step-filter.ts";
+import { readSteps } from "./read-steps.ts";
+import { createRepricing, type RepricedAttempt, type Repricing } from "./reprice-steps.ts";
+import { requireStepFilter, type StepFilter } from "./step-filter.ts";
 import { type StepRecord, toStepRecord } from "./step-records.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
 import { type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
@@ -37,6 +37,14 @@ export interface Steps {
    */
   summarize(filter: StepFilter, by: OneOrMany<SummaryDimension>): Promise<readonly UsageSummary[]>;
   /**
+   * Computes anew, at other prices, what each attempt of the Steps would have cost: a row for each attempt that ended.
+   * Changes nothing; with `apply` every attempt that comes out different is corrected, as by `correct`, before its row
+   * is shown, so that what was recorded stays beside it. Running it again corrects nothing twice. Awaited, it looks at
+   * one page of Steps; `for await` goes through all.
+   * @throws GatewayError `invalid_argument`
+   */
+  reprice(filter: StepFilter, repricing: Repricing, paging?: Paging): List<RepricedAttempt>;
+  /**
    * A file of any size: UTF-8, newest first, one organization after the other. It is read as it is taken, a page of
    * 250 records at a time, and ends early when it is cancelled. `jsonl` holds whole records, `csv` one line for each
    * with the columns of the reference in their order; text that a spreadsheet would take for a formula begins with an
@@ -55,7 +63,11 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
   }
 
   const list: Steps["list"] = (filter, paging) =>
-    listSteps(line, ready, { filter: () => filter, paging, toRow: toStepRecord });
+    listOf(
+      async (storePaging) => readSteps(line, ready, filter, storePaging),
+      toStepRecord,
+      paging,
+    );
 
   return {
     list,
@@ -76,46 +88,16 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
         read: (organizationId, paging) => list({ ...filter, organizationId }, paging),
       });
     },
+    reprice: (filter, repricing, paging) =>
+      listOf(
+        async (storePaging) => {
+          const rowsOf = createRepricing(line, repricing);
+          const page = await readSteps(line, ready, filter, storePaging);
+          return { ...page, data: await rowsOf(page.data) };
+        },
+        (row) => row,
+        paging,
+      ),
     summarize: async (filter, by) => summarize(line, ready, { filter, by }),
   };
-}
-
-/** Lists Steps as rows of some kind. Model patterns are applied here, so a page can be shorter than its limit. */
-export function listSteps<Row>(
-  line: Line,
-  ready: () => Promise<void>,
-  {
-    filter,
-    paging,
-    toRow,
-  }: {
-    readonly filter: () => StepFilter;
-    readonly paging: Paging | undefined;
-    readonly toRow: (step: Step) => Row;
-  },
-): List<Row> {
-  return listOf(
-    async (storePaging) => {
-      const asked = filter();
-      const query = { ...exactModel(asked.model), ...stepQueryOf(asked, line.dataClasses) };
-      await ready();
-      const page = await line.store.steps.list(query, storePaging);
-      return { ...page, data: page.data.filter((step) => matchesPattern(asked.model, step)) };
-    },
-    toRow,
-    paging,
-  );
-}
-
-/** One plain model id is left to the store's own filter. */
-function exactModel(model: OneOrMany | undefined): Pick<StepQuery, "gateway" | "vendor" | "model"> {
-  const [only, ...others] = modelPatternsOf(model) ?? [];
-  if (only === undefined || others.length > 0 || only.includes("*")) return {};
-  const id = parseModelId(only);
-  return id === null ? {} : { gateway: [id.gateway], vendor: [id.vendor], model: [id.model] };
-}
-
-function matchesPattern(model: OneOrMany | undefined, step: Step): boolean {
-  const last = step.attempts.at(-1);
-  return model === undefined || (last !== undefined && selectsModel(model, last));
 }

@@ -1,0 +1,125 @@
+import type { PriceBook } from "../contracts/price-book.ts";
+import { figuresOf } from "../domain/apply-correction.ts";
+import { formatModelId } from "../domain/model-id.ts";
+import { costOf, type Price, type PriceSource } from "../domain/price.ts";
+import type { Attempt, Step } from "../domain/step.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import type { Line } from "../pipeline/line.ts";
+import {
+  isPriceBook,
+  type PriceTable,
+  priceProblems,
+  tableBook,
+} from "../routing/configured-prices.ts";
+import { correctionOf } from "./correct-step.ts";
+import type { Acting } from "./key-records.ts";
+import { requireId, toIso } from "./tenant.ts";
+
+/** At what prices to compute anew, and whether to record it. */
+export interface Repricing extends Acting {
+  /** A price book, such as a newer catalog, or a table under full model ids in US dollars per million tokens. */
+  readonly prices: PriceBook | PriceTable;
+  /** Whether to correct each attempt whose cost comes out different. Default false: nothing is written. */
+  readonly apply?: boolean;
+}
+
+/** One attempt at its cost and at that of other prices. */
+export interface RepricedAttempt {
+  readonly organizationId: string;
+  /** The Step's id. */
+  readonly id: string;
+  readonly attempt: number;
+  readonly startedAt: string;
+  readonly model: string;
+  /** Where the recorded cost is from. */
+  readonly priceSource: PriceSource;
+  /** Nanodollars, corrections included; null when no price was known. */
+  readonly costNanoUsd: number | null;
+  /**
+   * Nanodollars; null where the cost stands: the prices do not know the model, the provider itself told the cost, or
+   * somebody corrected it.
+   */
+  readonly repricedNanoUsd: number | null;
+  /** What repricing adds to what is counted; 0 where the cost stands. */
+  readonly differenceNanoUsd: number;
+  /** Whether this call wrote a correction. */
+  readonly corrected: boolean;
+}
+
+/** Why corrections of this origin were made; those of any other stand. */
+const reason = "repriced";
+
+/**
+ * Computes Steps anew, and corrects them where that is asked for.
+ * @throws GatewayError `invalid_argument`
+ */
+export function createRepricing(
+  line: Line,
+  { prices, apply = false, actor }: Repricing,
+): (steps: readonly Step[]) => Promise<readonly RepricedAttempt[]> {
+  const book = requireBook(prices);
+  if (actor !== undefined) requireId("actor", actor);
+  const acting = actor === undefined ? {} : { actor };
+
+  async function correct(step: Step, row: RepricedAttempt): Promise<RepricedAttempt> {
+    const { organizationId, id, attempt, repricedNanoUsd } = row;
+    if (!apply || repricedNanoUsd === null || repricedNanoUsd === row.costNanoUsd) return row;
+    const correction = { organizationId, id, attempt, reason, costNanoUsd: repricedNanoUsd };
+    const intent = correctionOf(line, step, { ...correction, ...acting });
+    return { ...row, corrected: await line.store.correct(intent) };
+  }
+
+  return async (steps) => {
+    const rows: RepricedAttempt[] = [];
+    for (const step of steps)
+      for (const attempt of step.attempts) {
+        const row = repriced(step, attempt, book);
+        if (row !== null) rows.push(await correct(step, row));
+      }
+    return rows;
+  };
+}
+
+/** Null for an attempt in flight, which has no cost yet. */
+function repriced(step: Step, attempt: Attempt, book: PriceBook): RepricedAttempt | null {
+  const figures = figuresOf(attempt);
+  if (step.outcome === null || attempt.end === null || figures === null) return null;
+  const { costNanoUsd, usage } = figures;
+  const price = stands(attempt) ? null : priceIn(book, attempt);
+  const repricedNanoUsd = price && costOf(usage, price);
+  return {
+    organizationId: step.organizationId,
+    id: step.id,
+    attempt: attempt.number,
+    startedAt: toIso(attempt.startedAt),
+    model: formatModelId(attempt),
+    priceSource: attempt.end.priceSource,
+    costNanoUsd,
+    repricedNanoUsd,
+    differenceNanoUsd: repricedNanoUsd === null ? 0 : repricedNanoUsd - (costNanoUsd ?? 0),
+    corrected: false,
+  };
+}
+
+/** The provider's own figure and somebody's correction are better than any price list. */
+function stands({ end, corrections = [] }: Attempt): boolean {
+  return end?.priceSource === "provider" || corrections.some((one) => one.reason !== reason);
+}
+
+function priceIn(book: PriceBook, attempt: Attempt): Price | null {
+  const { gateway, vendor, model, startedAt } = attempt;
+  return book.priceOf({ gateway, vendor, model }, startedAt);
+}
+
+function requireBook(prices: PriceBook | PriceTable): PriceBook {
+  if (typeof prices !== "object" || prices === null)
+    throw wrong("prices must be a price book or a table of prices.");
+  if (isPriceBook(prices)) return prices;
+  const problems = priceProblems(prices);
+  if (problems.length > 0) throw wrong(problems.join(" "));
+  return tableBook(prices);
+}
+
+function wrong(message: string): GatewayError {
+  return new GatewayError("invalid_argument", message, { param: "prices" });
+}

@@ -1,0 +1,125 @@
+import type { PriceTable, RepricedAttempt, Repricing } from "@tollgate/core";
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { stores } from "./stores.ts";
+
+const old: PriceTable = { "test/a/one": { input: 1, output: 2 } };
+const newer: PriceTable = {
+  "test/a/one": { input: 2, output: 4 },
+  "test/a/new": { input: 1, output: 1 },
+};
+const costOf = { old: 10 * 1_000 + 5 * 2_000, newer: 10 * 2_000 + 5 * 4_000 };
+
+describe.each(stores)("repricing on %s", (_, open) => {
+  async function spent() {
+    const scope = { organization: "organization-1" };
+    const budget = {
+      id: "month",
+      scope,
+      limit: { usd: 9 },
+      period: "month",
+      mode: "soft",
+    } as const;
+    const test = await createTestGateway({
+      store: open(),
+      prices: old,
+      models: {},
+      budgets: [budget],
+    });
+    const { gateway, provider, chat, key } = test;
+    for (const model of ["a/one", "a/new", "a/unheard"])
+      await (await gateway.fetch(chat({ model: `test/${model}` }))).text();
+    provider.reply({ text: "x", usage: { promptTokens: 1, completionTokens: 1, costNanoUsd: 7 } });
+    await (await gateway.fetch(chat({ model: "test/a/one" }))).text();
+    const { organizationId } = key;
+    const reprice = async (repricing: Repricing) => {
+      const rows: RepricedAttempt[] = [];
+      for await (const row of gateway.steps.reprice({ organizationId }, repricing, { limit: 3 }))
+        rows.push(row);
+      return rows.map((row) => [
+        row.model,
+        row.costNanoUsd,
+        row.repricedNanoUsd,
+        row.differenceNanoUsd,
+        row.corrected,
+      ]);
+    };
+    const settled = async () => (await gateway.budgets.status({ id: "month" })).data[0]?.settled;
+    return { ...test, organizationId, reprice, settled };
+  }
+
+  it("tells what each attempt would have cost, and changes nothing", async () => {
+    const { gateway, organizationId, reprice, settled } = await spent();
+    const before = await gateway.steps.list({ organizationId });
+    expect(await reprice({ prices: newer })).toEqual([
+      ["test/a/one", 7, null, 0, false],
+      ["test/a/unheard", null, null, 0, false],
+      ["test/a/new", null, 15_000, 15_000, false],
+      ["test/a/one", costOf.old, costOf.newer, costOf.newer - costOf.old, false],
+    ]);
+    expect(await gateway.steps.list({ organizationId })).toEqual(before);
+    expect(await settled()).toBe(costOf.old + 7);
+  });
+
+  it("corrects what comes out different, beside what was recorded, and nothing twice", async () => {
+    const { gateway, organizationId, reprice, settled } = await spent();
+    const applied = { prices: newer, apply: true, actor: "ops" };
+    expect((await reprice(applied)).map((row) => row.at(-1))).toEqual([false, false, true, true]);
+    const total = 7 + 15_000 + costOf.newer;
+    expect(await settled()).toBe(total);
+    expect(await gateway.steps.summarize({ organizationId }, [])).toMatchObject([
+      { costNanoUsd: total, unknownCosts: 1 },
+    ]);
+    const { data } = await gateway.steps.list({ organizationId });
+    expect(data.at(-1)?.attempts[0]).toMatchObject({
+      costNanoUsd: costOf.newer,
+      recorded: { costNanoUsd: costOf.old },
+      corrections: [{ actor: "ops", reason: "repriced" }],
+    });
+    expect((await reprice(applied)).every((row) => row.at(-1) === false)).toBe(true);
+    const changes = await gateway.changes.list({ organizationId, kind: "correction" });
+    expect(changes.data).toHaveLength(2);
+
+    expect((await reprice({ ...applied, prices: old })).map((row) => row[3])).toEqual([
+      0,
+      0,
+      0,
+      costOf.old - costOf.newer,
+    ]);
+    expect(await settled()).toBe(7 + 15_000 + costOf.old);
+  });
+
+  it("leaves alone what somebody corrected by an invoice", async () => {
+    const { gateway, organizationId, reprice } = await spent();
+    const { data } = await gateway.steps.list({ organizationId });
+    const id = data.at(-1)?.id ?? "";
+    await gateway.steps.correct({ organizationId, id, costNanoUsd: 3, reason: "the invoice" });
+    expect((await reprice({ prices: newer, apply: true })).at(-1)).toEqual([
+      "test/a/one",
+      3,
+      null,
+      0,
+      false,
+    ]);
+  });
+
+  it("is refused for prices and filters that there are none of, and does nothing then", async () => {
+    const { gateway, organizationId, reprice } = await spent();
+    const refused = { code: "invalid_argument" };
+    const wrong: readonly PriceTable[] = [
+      { "test/a/one": { input: 1 } },
+      { "test/a/one": { input: -1, output: 1 } },
+    ];
+    for (const prices of wrong)
+      await expect(reprice({ prices, apply: true })).rejects.toMatchObject(refused);
+    // @ts-expect-error prices are needed
+    await expect(reprice({ apply: true })).rejects.toMatchObject(refused);
+    const applied = { prices: newer, apply: true };
+    await expect(reprice({ ...applied, actor: "" })).rejects.toMatchObject(refused);
+    await expect(
+      gateway.steps.reprice({ organizationId, from: "x" }, applied),
+    ).rejects.toMatchObject(refused);
+    const { data } = await gateway.changes.list({ organizationId, kind: "correction" });
+    expect(data).toEqual([]);
+  });
+});
