@@ -88,7 +88,9 @@ export function createVault({ box, clock, ids, notify }: VaultParts): Vault {
   }
 
   return {
-    current: box.current,
+    get current() {
+      return box.current;
+    },
     async seal(place, credential) {
       const dataKey = random(dataKeyBytes);
       const lock = { key: dataKey, context: contextOf(place) };

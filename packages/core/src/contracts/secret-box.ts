@@ -12,7 +12,7 @@ export interface WrappedKey {
  */
 export interface SecretBox {
   readonly contract: 1;
-  /** The id of the key-encryption key that `wrap` uses now: what another one wraps is resealed. */
+  /** The id of the key-encryption key that `wrap` uses now: what another one wraps is resealed. Read whenever it counts. */
   readonly current: string;
   /** Wraps a data key of 32 bytes. `context` must be given again to unwrap it: a KMS calls it encryption context or AAD. */
   wrap(dataKey: Uint8Array, context: Uint8Array): WrappedKey | Promise<WrappedKey>;
