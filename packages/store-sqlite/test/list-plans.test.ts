@@ -117,7 +117,10 @@ describe("a page of every organization asks each for its own, and sorts no more 
     expect(plan).toContainEqual(
       expect.stringMatching(`^SEARCH ${list.table} USING (COVERING )?INDEX ${index} \\(`),
     );
-    expect(plan).toContain(`SEARCH r USING PRIMARY KEY (${byOrganization} AND id=?)`);
+    // The key of a table of wide rows is an index beside it.
+    expect(plan.map((line) => line.replace(/INDEX sqlite_autoindex_\w+/, "PRIMARY KEY"))).toContain(
+      `SEARCH r USING PRIMARY KEY (${byOrganization} AND id=?)`,
+    );
     expect(plan.filter((line) => line.includes("FOR ORDER BY"))).toHaveLength(1);
   });
 });
