@@ -13,7 +13,7 @@ export type { Binding, Mounting, ServedBinding } from "./binding-contract/bindin
 
 /**
  * Registers, with vitest, the tests every binding passes: a gateway mounted by it in a host without further
- * middleware, and clients over real sockets, the OpenAI SDK among them (peer: `openai`). All of them run: a binding that
+ * middleware, and clients over real sockets, the OpenAI SDK among them (peers: `openai`, `fast-check`). All of them run: a binding that
  * cannot keep one is not a binding.
  */
 export function describeBindingContract(name: string, binding: Binding): void {

@@ -1,0 +1,20 @@
+import { bodies, chatPath, type Driven } from "./drive.ts";
+
+/** The body that the raw requests of the tests have, and its headers. */
+export const text = JSON.stringify(bodies[chatPath]());
+export const length = `content-length: ${text.length}`;
+export const json = "content-type: application/json";
+
+/** A request as lines, and what came back until the host closed the connection. */
+export async function exchange(
+  driven: Driven,
+  lines: readonly string[],
+  body = text,
+): Promise<string> {
+  const client = await driven.rawClient();
+  client.send(`${lines.join("\r\n")}\r\n\r\n${body}`);
+  return client.ended();
+}
+
+export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1]);
+export const signed = ({ key }: Driven): string => `authorization: Bearer ${key.secret}`;
