@@ -82,9 +82,9 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
       updatedAt: "2026-01-01T00:00:00.000Z",
       keyId: "test",
     });
-    await clock.advance("1h");
+    await clock.advance("1s");
     const changed = await connections.set({ ...acme, apiKey: "sk-2" });
-    expect(changed).toEqual({ ...made, updatedAt: "2026-01-01T01:00:00.000Z" });
+    expect(changed).toEqual({ ...made, updatedAt: "2026-01-01T00:00:01.000Z" });
     expect(await connections.get(acme)).toEqual(changed);
     const theirs = await connections.set({ ...globex, apiKey: "sk-3" });
     const spare = await connections.set({ ...acme, gateway: "spare", apiKey: "sk-4" });
