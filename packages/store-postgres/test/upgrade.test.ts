@@ -66,5 +66,11 @@ it("brings a database of version 1 along with its Steps, without moving them", a
   });
   expect(swept).toEqual({ removed: 3, more: false });
   expect((await list()).map(({ id }) => id)).toEqual(["three"]);
-  expect(await store.keys.get(owner.organizationId, owner.keyId)).toMatchObject({ id: "key" });
+  const key = await store.keys.get(owner.organizationId, owner.keyId);
+  expect(key).toMatchObject({ id: "key", version: 0 });
+  if (!key) return;
+  const entry = { key: { ...key, id: "ensured", prefix: "" }, salt: new Uint8Array(32) };
+  const leaf = { ...stepSettlement("three").leaf, id: "ensured" };
+  const ensured = await Promise.all([1, 2].map(() => store.keys.ensure({ ...entry, leaf })));
+  expect(ensured.map((found) => found.key.id)).toEqual(["ensured", "ensured"]);
 });

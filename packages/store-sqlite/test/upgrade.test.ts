@@ -74,4 +74,10 @@ it("brings a database of version 1 along with everything in it, and takes what i
   };
   await store.connections.set({ connection, leaf: leafOf("connection.set", "connection") });
   expect(await store.connections.get(organizationId, "own")).toEqual(connection);
+
+  const key = await store.keys.get(organizationId, owner.keyId);
+  if (!key) return;
+  const entry = { key: { ...key, id: "ensured", prefix: "" }, salt: new Uint8Array(32) };
+  const leaf = leafOf("key.created", "ensured");
+  expect((await store.keys.ensure({ ...entry, leaf })).key.id).toBe("ensured");
 });

@@ -10,8 +10,10 @@ export interface LastUsed {
 }
 
 const flushEvery = 30_000;
+/** So many keys are written at once; while the store fails, no more are noted than this. */
+const mostNoted = 10_000;
 
-export function createLastUsed(keys: KeyRepository, clock: Clock): LastUsed {
+export function createLastUsed(keys: Pick<KeyRepository, "touch">, clock: Clock): LastUsed {
   let noted = new Map<
     string,
     { readonly organizationId: string; readonly keyId: string; readonly at: number }
@@ -27,13 +29,15 @@ export function createLastUsed(keys: KeyRepository, clock: Clock): LastUsed {
     try {
       await keys.touch([...uses.values()]);
     } catch {
-      noted = new Map([...uses, ...noted]);
+      noted = new Map([...uses, ...noted].slice(-mostNoted));
     }
   }
 
   return {
     note({ organizationId, keyId }) {
-      noted.set(`${organizationId}/${keyId}`, { organizationId, keyId, at: clock.now() });
+      const name = `${organizationId}/${keyId}`;
+      if (noted.size >= mostNoted && !noted.has(name)) return;
+      noted.set(name, { organizationId, keyId, at: clock.now() });
       if (isClosed) return;
       cancel ??= clock.after(flushEvery, () => {
         cancel = null;

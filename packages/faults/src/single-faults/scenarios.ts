@@ -39,6 +39,14 @@ export const scenarios: readonly Scenario[] = [
     run: async ({ ask }) => void (await ask(chat({ stream: true }))),
   },
   {
+    name: "callers whom the host names",
+    statuses: [200],
+    async run({ askAs }) {
+      await askAs(chat());
+      await askAs(chat({ stream: true }));
+    },
+  },
+  {
     name: "a tool loop",
     statuses: [200],
     async run({ ask, provider }) {

@@ -22,6 +22,8 @@ import type { Scenario } from "./scenarios.ts";
 export interface Trial {
   readonly provider: ScriptedProvider;
   ask(asked: Omit<Asked, "secret">): Promise<Seen>;
+  /** The same for a caller whom the host names. */
+  askAs(asked: Omit<Asked, "secret">): Promise<Seen>;
   askWithoutBody(method: string, path: string): Promise<Seen>;
   /** Leaves in the middle of the answer. */
   askAndLeave(asked: Omit<Asked, "secret">): Promise<void>;
@@ -66,6 +68,11 @@ export async function tryOnce(
     ask(asked) {
       client = new AbortController();
       return answered(gateway.fetch(requestOf({ ...asked, secret }, client.signal)));
+    },
+    askAs(asked) {
+      client = new AbortController();
+      const { fetch } = gateway.as({ organizationId, userId: "ada", label: "web", source: "app" });
+      return answered(fetch(requestOf({ ...asked, secret }, client.signal)));
     },
     askWithoutBody: (method, path) =>
       answered(gateway.fetch(requestWithoutBody(method, path, secret))),

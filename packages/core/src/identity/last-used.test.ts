@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import type { KeyRepository } from "../contracts/key-repository.ts";
+import { createLastUsed } from "./last-used.ts";
+
+type Uses = Parameters<KeyRepository["touch"]>[0];
+
+/** Notes uses for a repository that fails so many times, on a clock whose timers run when they are told. */
+function noting({ failures = 0 } = {}) {
+  const touched: Uses[] = [];
+  const timers: (() => void)[] = [];
+  let now = 0;
+  const touch = async (uses: Uses): Promise<void> => {
+    if (failures-- > 0) throw new Error("away");
+    touched.push(uses);
+  };
+  const after = (_milliseconds: number, run: () => void) => {
+    timers.push(run);
+    return () => {};
+  };
+  const clock = { now: () => ++now, monotonic: () => now, after };
+  const { note, close } = createLastUsed({ touch }, clock);
+  const use = (keyId: string) => note({ organizationId: "acme", userId: "ada", keyId });
+  return { touched, timers, use, close };
+}
+
+describe("the last use of keys", () => {
+  it("is written in batches, the latest of each key", async () => {
+    const { touched, timers, use, close } = noting();
+    for (const keyId of ["a", "b", "a"]) use(keyId);
+    expect(timers).toHaveLength(1);
+    timers[0]?.();
+    await close();
+    expect(touched).toEqual([
+      [
+        { organizationId: "acme", keyId: "a", at: 3 },
+        { organizationId: "acme", keyId: "b", at: 2 },
+      ],
+    ]);
+  });
+
+  it("is kept for the next time where it could not be written", async () => {
+    const { touched, timers, use, close } = noting({ failures: 1 });
+    use("a");
+    timers[0]?.();
+    await new Promise(setImmediate);
+    use("b");
+    await close();
+    expect(touched.flat().map(({ keyId }) => keyId)).toEqual(["a", "b"]);
+  });
+
+  it("is noted of ten thousand keys at most, however many there are", async () => {
+    const { touched, use, close } = noting();
+    for (let key = 0; key < 10_002; key++) use(`key-${key}`);
+    use("key-0");
+    await close();
+    expect(touched.flat()).toHaveLength(10_000);
+    expect(touched.flat()[0]?.at).toBe(10_001);
+  });
+});
