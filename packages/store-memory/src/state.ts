@@ -115,6 +115,8 @@ export interface State {
   readonly sessions: Table<SessionRow>;
   /** The 100 most recently updated Sessions of each key and source, oldest first. */
   readonly recentSessions: Map<string, SessionRow[]>;
+  /** Up to which update each organization's Sessions were looked at for what is to be erased. */
+  readonly erasedUpTo: Map<string, number>;
   readonly turns: Table<TurnRow>;
   readonly steps: Table<StepRow>;
   readonly openSteps: Set<StepRow>;
@@ -145,6 +147,7 @@ export function createState(): State {
     connections: new Map(),
     sessions: createTable("sessions"),
     recentSessions: new Map(),
+    erasedUpTo: new Map(),
     turns: createTable("turns"),
     steps: createTable("steps", ({ step }) => step.openedAt),
     openSteps: new Set(),

@@ -9,7 +9,8 @@ export function sweepSteps(state: State, { at, keep, limit, leaf }: StepSweep): 
     if (row.step.settledAt !== null) old.push(row);
   }
   for (const row of old) forget(state, row);
-  for (const [organizationId, removed] of Map.groupBy(old, (row) => row.organizationId))
+  const counts = Map.groupBy(old, (row) => row.organizationId);
+  for (const [organizationId, removed] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
     state.leaves.insert(leaf({ organizationId, count: removed.length }));
   return { removed: old.length, more: old.length === limit };
 }

@@ -141,7 +141,7 @@ export function transcriptsErasedLeaf(
   const { organizationId, sessionIds } = erased;
   const { at, keep } = sweep;
   const head = { id, organizationId, kind: "transcripts.erased", at } as const;
-  return createLeaf(head, { before: at - keep, sessions: sessionIds });
+  return createLeaf(head, { before: at - keep, sessions: sessionIds.toSorted() });
 }
 
 function decisionFacts(decision: PolicyDecision): object {

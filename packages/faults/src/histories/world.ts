@@ -81,7 +81,7 @@ function createMortal({
           forbid("not-this-one", { model: "*/*/denied" }),
         ],
       }),
-      retention: { responses: "2h" },
+      retention: { responses: "2h", activity: "3h", transcripts: "4h" },
     }),
     die() {
       isAlive = false;

@@ -58,6 +58,7 @@ function stepRetentionTests(test: ContractTest): void {
     expect(await store.settleStep(intents.settlement(step))).toMatchObject({ settled: true });
     expect(await sweepSteps(subject)).toEqual({ removed: 1, more: false });
     expect(await countersOf(store, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
+    expect((await store.budgets.reconcile({ limit: 10 })).drift).toEqual([]);
     await expect(store.settleStep(intents.settlement(step))).rejects.toMatchObject({
       code: "step_not_found",
     });
