@@ -4,6 +4,7 @@ import {
   countingIds,
   createTestGateway,
   dumpStore,
+  type TestGatewayOptions,
 } from "@tollgate/testing";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { postgresStore } from "../src/index.ts";
@@ -12,7 +13,7 @@ import { freshSchema } from "./databases.ts";
 const organization = "organization-1";
 
 /** Two gateways on one schema, each with a store and connections of its own. */
-async function openGateways() {
+async function openGateways(options: TestGatewayOptions = {}) {
   const schema = freshSchema();
   const open = async (series: number) => {
     const test = await createTestGateway({
@@ -20,6 +21,7 @@ async function openGateways() {
       ids: countingIds(series),
       budgets: [{ id: "fifty", limit: { requests: 50 }, period: "total" }],
       gateways: ["other"],
+      ...options,
     });
     onTestFinished(() => test.gateway.close());
     return test;
@@ -84,5 +86,26 @@ it("continues one Session when the same request reaches two gateways at once (F4
     { cursor: null, limit: 10 },
   );
   expect((await sessions).data).toHaveLength(1);
+  expect(await problemsOf(first)).toEqual([]);
+});
+
+it("removes each Step once, and erases each Session once, although two gateways sweep at the same time", async () => {
+  const gateways = await openGateways({
+    maintenance: false,
+    retention: { activity: "1d", transcripts: "1d" },
+  });
+  const [first] = gateways;
+  const count = 20;
+  for (let at = 0; at < count; at++) {
+    const messages = [{ role: "user", content: `question ${at}` }];
+    await (await first.gateway.fetch(first.chat({ messages }))).json();
+  }
+  for (const { clock } of gateways) clock.setWall(clock.now() + 3 * 86_400_000);
+  const swept = await Promise.all(
+    gateways.flatMap(({ gateway }) => [gateway.sweep(), gateway.sweep()]),
+  );
+  expect(swept.reduce((sum, removed) => sum + removed, 0)).toBe(2 * count);
+  const { data } = await first.gateway.steps.list({ organizationId: organization });
+  expect(data).toEqual([]);
   expect(await problemsOf(first)).toEqual([]);
 });

@@ -179,6 +179,25 @@ it("waits for no one who reads the table: what can be done is done, the rest whe
   expect(await sweep(store, until + keep)).toEqual({ removed: 1, more: true });
 });
 
+it("leaves partition and evidence as they were when its connection is cut before it is done", async () => {
+  const { store, schema } = await openMigrated();
+  const { from, until } = await firstPartition(store, schema);
+  const id = await stepAt(store, from);
+  await withClient(async (reader) => {
+    await reader.query(`BEGIN; SELECT FROM ${schema}.steps`);
+    const swept = sweep(store, until + keep).catch(() => "cut");
+    const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND query LIKE 'LOCK TABLE ${schema}.%'`;
+    while ((await query(cut)).length === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(await swept).toBe("cut");
+    await reader.query("COMMIT");
+  });
+  expect(await stepIds(store)).toEqual([id]);
+  expect(await counted(store)).toEqual([]);
+  expect(await sweep(store, until + keep)).toEqual({ removed: 1, more: true });
+  expect(await counted(store)).toEqual([1]);
+});
+
 it("makes and drops no table where the store may not change its schema", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
