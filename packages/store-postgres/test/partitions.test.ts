@@ -271,6 +271,9 @@ it("ends what another process began before it was killed, and takes back what it
   await sweep(store, 0);
   expect(await promisesOf(schema)).toEqual([]);
   expect(await partitionsOf(schema)).toHaveLength(2);
+  await promise("nothing_to_come", "id < '03' OR id >= '04'");
+  await sweep(store, 0);
+  expect(await promisesOf(schema)).toEqual([]);
 });
 
 it("leaves Steps where they are whose time came before their partition", async () => {

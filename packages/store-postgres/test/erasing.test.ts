@@ -1,0 +1,43 @@
+import { leafHash } from "@tollgate/core/store";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema, withClient } from "./databases.ts";
+import { insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+
+const day = 86_400_000;
+const at = Date.UTC(2026, 0, 8);
+
+it("waits for a Session that goes on in this moment, and then leaves it alone", async () => {
+  const schema = freshSchema();
+  const store = postgresStore({ url: inject("postgresUrl") }, { schema });
+  onTestFinished(() => store.close());
+  await store.migrate();
+  await insertKey(store);
+  await store.openStep(stepIntent("first"));
+  await store.settleStep(stepSettlement("first"));
+  const { organizationId } = owner;
+  const sweep = () =>
+    store.sessions.sweep({
+      ...{ at, keep: day, limit: 100 },
+      leaf: ({ sessionIds }) => {
+        const meta = JSON.stringify(sessionIds);
+        const kind = "transcripts.erased";
+        return { id: "erasure", organizationId, kind, at, meta, hash: leafHash(meta) };
+      },
+    });
+  const isKept = async () =>
+    (await store.sessions.transcript(organizationId, "session of first"))?.every(
+      ({ content }) => content !== null,
+    );
+  await withClient(async (opening) => {
+    await opening.query(`BEGIN; UPDATE ${schema}.sessions SET updated_at = ${at}`);
+    const swept = sweep();
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1`;
+    const isWaiting = () =>
+      withClient(async (client) => (await client.query(waiting, [`%${schema}.sessions%`])).rows);
+    while ((await isWaiting()).length === 0);
+    await opening.query("COMMIT");
+    expect(await swept).toMatchObject({ removed: 0 });
+  });
+  expect(await isKept()).toBe(true);
+});
