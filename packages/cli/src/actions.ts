@@ -1,10 +1,26 @@
 import type { Gateway, OrganizationScope, Page, Paging } from "@tollgate/core";
 import type { Command } from "commander";
 import { type ListOptions, pageOf, type RecordOptions } from "./arguments.ts";
-import { optionsOf } from "./globals.ts";
+import { type Globals, optionsOf } from "./globals.ts";
 import { tenantOf, withGateway } from "./open-gateway.ts";
 import { printPage, printRecord } from "./print.ts";
 import type { Column } from "./table.ts";
+
+/** What a command on many records does: runs with its own options as the filter of whose records to read. */
+export function filterAction<Filter extends object>(
+  run: (gateway: Gateway, filter: Filter & OrganizationScope, globals: Globals) => Promise<void>,
+): (options: unknown, command: Command) => Promise<void> {
+  return async (_options, command) => {
+    const { organization, config, json, actor, ...filter } = optionsOf<
+      ListOptions & { readonly filter: Filter }
+    >(command);
+    const globals = { actor, ...(json === undefined ? {} : { json }) };
+    await withGateway(config, async (gateway) => {
+      const own = filter as object as Filter;
+      await run(gateway, { ...own, organizationId: tenantOf(organization) }, globals);
+    });
+  };
+}
 
 /** What a noun's `list` does: reads a page by the command's own options as the filter, and prints it. */
 export function listAction<Filter extends object, Row>(
@@ -15,23 +31,11 @@ export function listAction<Filter extends object, Row>(
   ) => PromiseLike<Page<Row>>,
   columns: readonly Column<Row>[],
 ): (options: unknown, command: Command) => Promise<void> {
-  return async (_options, command) => {
-    const options = optionsOf<ListOptions & { readonly filter: Filter }>(command);
-    const {
-      organization,
-      limit: _limit,
-      cursor: _cursor,
-      config,
-      json,
-      actor: _actor,
-      ...filter
-    } = options;
-    await withGateway(config, async (gateway) => {
-      const scope: OrganizationScope = { organizationId: tenantOf(organization) };
-      const own = filter as object as Filter;
-      printPage(json, await read(gateway, { ...own, ...scope }, pageOf(options)), columns);
-    });
-  };
+  return filterAction<Filter & ListOptions>(async (gateway, options, { json }) => {
+    const { limit: _limit, cursor: _cursor, ...filter } = options;
+    const own = filter as object as Filter & OrganizationScope;
+    printPage(json, await read(gateway, own, pageOf(options)), columns);
+  });
 }
 
 /** What a noun's command on one record does: reads or changes it by its id, and prints it. */

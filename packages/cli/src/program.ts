@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { defineActivity } from "./commands/activity.ts";
 import { defineBudgets } from "./commands/budgets.ts";
+import { defineChanges } from "./commands/changes.ts";
 import { defineConnections } from "./commands/connections.ts";
 import { defineDecisions } from "./commands/decisions.ts";
 import { defineKeys } from "./commands/keys.ts";
@@ -28,6 +29,7 @@ export function createProgram(): Command {
   defineSteps(program);
   defineSessions(program);
   defineDecisions(program);
+  defineChanges(program);
   defineMaintenance(program);
   return program;
 }

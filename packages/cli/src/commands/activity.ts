@@ -1,7 +1,10 @@
-import type { ActivityRecord } from "@tollgate/core";
+import type { ActivityRecord, SummaryDimension } from "@tollgate/core";
 import type { Command } from "commander";
-import { listAction } from "../actions.ts";
-import { isoTime, listCommand } from "../arguments.ts";
+import { filterAction, listAction } from "../actions.ts";
+import { listCommand } from "../arguments.ts";
+import { exportAction, exportCommand } from "../export-command.ts";
+import { type StepOptions, stepOptions, withClasses } from "../step-options.ts";
+import { printSummary, summarizeCommand } from "../summarize-command.ts";
 import type { Column } from "../table.ts";
 import { usd } from "../usd.ts";
 
@@ -18,32 +21,28 @@ const columns: readonly Column<ActivityRecord>[] = [
   { heading: "session", of: (row) => row.sessionId },
 ];
 
-interface Filter {
-  readonly user?: string;
-  readonly key?: string;
-  readonly session?: string;
-  readonly source?: string;
-  readonly gateway?: string;
-  readonly model?: string;
-  readonly from?: string;
-  readonly to?: string;
-}
-
 export function defineActivity(program: Command): void {
   const noun = program.command("activity").description("completed calls and what they cost");
-  listCommand(noun, "completed calls, newest first")
-    .option("--user <id>", "only this user's")
-    .option("--key <id>", "only through this key")
-    .option("--session <id>", "only in this Session")
-    .option("--source <source>", "only from this source, such as api")
-    .option("--gateway <name>", "only through this gateway")
-    .option("--model <pattern>", "only models that match, such as */openai/*")
-    .option("--from <time>", "begun at or after this time", isoTime)
-    .option("--to <time>", "begun before this time", isoTime)
-    .action(
-      listAction<Filter, ActivityRecord>(
-        (gateway, filter, page) => gateway.activity.list(filter, page),
-        columns,
-      ),
-    );
+  stepOptions(listCommand(noun, "completed calls, newest first")).action(
+    listAction<ActivityOptions, ActivityRecord>(
+      (gateway, options, page) => gateway.activity.list(withClasses(options), page),
+      columns,
+    ),
+  );
+  stepOptions(summarizeCommand(noun)).action(
+    filterAction<ActivityOptions & Summing>(async (gateway, { by, ...options }, { json }) =>
+      printSummary(json, await gateway.activity.summarize(withClasses(options), by)),
+    ),
+  );
+  stepOptions(exportCommand(noun, "completed calls as a file")).action(
+    exportAction<ActivityOptions>((gateway, options, format) =>
+      gateway.activity.export(withClasses(options), { format }),
+    ),
+  );
+}
+
+type ActivityOptions = Omit<StepOptions, "outcome">;
+
+interface Summing {
+  readonly by: readonly Exclude<SummaryDimension, "outcome">[];
 }

@@ -1,7 +1,9 @@
-import type { DecisionRecord } from "@tollgate/core";
+import type { DecisionFilter, DecisionRecord } from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
-import { isoTime, listCommand, oneOf, recordCommand } from "../arguments.ts";
+import { listCommand, oneOf, recordCommand, repeated } from "../arguments.ts";
+import { exportAction, exportCommand } from "../export-command.ts";
+import { type ClassOptions, ownerOptions, withClasses } from "../step-options.ts";
 import type { Column } from "../table.ts";
 
 const columns: readonly Column<DecisionRecord>[] = [
@@ -21,31 +23,30 @@ const columns: readonly Column<DecisionRecord>[] = [
 
 const effects = oneOf("permit", "deny");
 
-interface Filter {
-  readonly user?: string;
-  readonly key?: string;
-  readonly effect?: ReturnType<typeof effects>;
-  readonly from?: string;
-  readonly to?: string;
-}
+interface Options extends ClassOptions, Omit<DecisionFilter, "organizationId" | "dataClass"> {}
 
 export function defineDecisions(program: Command): void {
   const noun = program.command("decisions").description("what the policy decided");
-  listCommand(noun, "policy decisions, newest first")
-    .option("--user <id>", "only this user's")
-    .option("--key <id>", "only through this key")
-    .option("--effect <effect>", "only these: permit or deny", effects)
-    .option("--from <time>", "made at or after this time", isoTime)
-    .option("--to <time>", "made before this time", isoTime)
-    .action(
-      listAction<Filter, DecisionRecord>(
-        (gateway, filter, page) => gateway.decisions.list(filter, page),
-        columns,
-      ),
-    );
+  filtered(listCommand(noun, "policy decisions, newest first")).action(
+    listAction<Options, DecisionRecord>(
+      (gateway, options, page) => gateway.decisions.list(withClasses(options), page),
+      columns,
+    ),
+  );
+  filtered(exportCommand(noun, "policy decisions as a file")).action(
+    exportAction<Options>((gateway, options, format) =>
+      gateway.decisions.export(withClasses(options), { format }),
+    ),
+  );
   recordCommand(noun, "get", "one decision with the facts it was made on").action(
     recordAction((gateway, { organizationId, id }) =>
       gateway.decisions.get({ organizationId, id }),
     ),
   );
+}
+
+function filtered(command: Command): Command {
+  return ownerOptions(command)
+    .option("--effect <effect>", "only these: permit or deny", effects)
+    .option("--rule <id>", "only those that this rule determined", repeated);
 }

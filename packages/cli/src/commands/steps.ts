@@ -1,10 +1,14 @@
-import type { StepRecord } from "@tollgate/core";
+import type { StepRecord, SummaryDimension } from "@tollgate/core";
 import type { Command } from "commander";
-import { listAction, recordAction } from "../actions.ts";
-import { isoTime, listCommand, oneOf, recordCommand } from "../arguments.ts";
+import { filterAction, listAction, recordAction } from "../actions.ts";
+import { listCommand, recordCommand } from "../arguments.ts";
+import { exportAction, exportCommand } from "../export-command.ts";
+import { outcomeOption, type StepOptions, stepOptions, withClasses } from "../step-options.ts";
+import { printSummary, summarizeCommand } from "../summarize-command.ts";
 import type { Column } from "../table.ts";
 import { usd } from "../usd.ts";
 import { defineCorrection } from "./correct-step.ts";
+import { defineRepricing } from "./reprice-steps.ts";
 
 const columns: readonly Column<StepRecord>[] = [
   { heading: "id", of: (step) => step.id },
@@ -19,42 +23,32 @@ const columns: readonly Column<StepRecord>[] = [
   { heading: "session", of: (step) => step.sessionId },
 ];
 
-const outcomes = oneOf("completed", "failed", "cancelled", "interrupted", "open");
-
-interface Filter {
-  readonly user?: string;
-  readonly key?: string;
-  readonly session?: string;
-  readonly turn?: string;
-  readonly decision?: string;
-  readonly gateway?: string;
-  readonly model?: string;
-  readonly outcome?: ReturnType<typeof outcomes>;
-  readonly from?: string;
-  readonly to?: string;
-}
-
 export function defineSteps(program: Command): void {
   const noun = program.command("steps").description("every call, whatever its end");
-  listCommand(noun, "Steps, newest first")
-    .option("--user <id>", "only this user's")
-    .option("--key <id>", "only through this key")
-    .option("--session <id>", "only in this Session")
-    .option("--turn <id>", "only in this Turn")
-    .option("--decision <id>", "only under this policy decision")
-    .option("--gateway <name>", "only through this gateway")
-    .option("--model <pattern>", "only models that match, such as */openai/*")
-    .option("--outcome <outcome>", "only those that ended so, or open ones", outcomes)
-    .option("--from <time>", "begun at or after this time", isoTime)
-    .option("--to <time>", "begun before this time", isoTime)
-    .action(
-      listAction<Filter, StepRecord>(
-        (gateway, filter, page) => gateway.steps.list(filter, page),
-        columns,
-      ),
-    );
+  const filtered = (command: Command): Command => outcomeOption(stepOptions(command));
+  filtered(listCommand(noun, "Steps, newest first")).action(
+    listAction<StepOptions, StepRecord>(
+      (gateway, options, page) => gateway.steps.list(withClasses(options), page),
+      columns,
+    ),
+  );
+  filtered(summarizeCommand(noun)).action(
+    filterAction<StepOptions & Summing>(async (gateway, { by, ...options }, { json }) =>
+      printSummary(json, await gateway.steps.summarize(withClasses(options), by)),
+    ),
+  );
+  filtered(exportCommand(noun, "Steps as a file")).action(
+    exportAction<StepOptions>((gateway, options, format) =>
+      gateway.steps.export(withClasses(options), { format }),
+    ),
+  );
+  defineRepricing(noun, filtered);
   recordCommand(noun, "get", "one Step with its attempts").action(
     recordAction((gateway, { organizationId, id }) => gateway.steps.get({ organizationId, id })),
   );
   defineCorrection(noun);
+}
+
+interface Summing {
+  readonly by: readonly SummaryDimension[];
 }

@@ -1,0 +1,90 @@
+import { readFile } from "node:fs/promises";
+import {
+  GatewayError,
+  type PriceTable,
+  type RepricedAttempt,
+  type Repricing,
+} from "@tollgate/core";
+import type { Command } from "commander";
+import { filterAction } from "../actions.ts";
+import { CommandError } from "../failure.ts";
+import { print } from "../print.ts";
+import { type StepOptions, withClasses } from "../step-options.ts";
+import { type Column, formatTable } from "../table.ts";
+import { usd } from "../usd.ts";
+
+/** Attempts on one model at their cost and at that of other prices. */
+interface RepricedModel {
+  readonly model: string;
+  attempts: number;
+  different: number;
+  corrected: number;
+  differenceNanoUsd: number;
+}
+
+interface Options extends StepOptions {
+  readonly prices: string;
+  readonly apply?: true;
+}
+
+const columns: readonly Column<RepricedModel>[] = [
+  { heading: "model", of: (row) => row.model },
+  { heading: "attempts", of: (row) => row.attempts, right: true },
+  { heading: "different", of: (row) => row.different, right: true },
+  { heading: "corrected", of: (row) => row.corrected, right: true },
+  { heading: "difference", of: (row) => usd(row.differenceNanoUsd), right: true },
+];
+
+export function defineRepricing(noun: Command, filtered: (command: Command) => Command): void {
+  const command = noun
+    .command("reprice")
+    .description("what Steps would have cost at other prices; changes nothing without --apply")
+    .option("--organization <id>", "only this organization (default: every one)")
+    .option("--prices <file>", "a JSON table of prices, or catalog", "catalog")
+    .option("--apply", "correct each attempt that comes out different");
+  filtered(command).action(
+    filterAction<Options>(async (gateway, { prices, apply = false, ...options }, globals) => {
+      const repricing = { prices: await readPrices(prices), apply, actor: globals.actor };
+      const byModel = new Map<string, RepricedModel>();
+      const rows = gateway.steps.reprice(withClasses(options), repricing, { limit: 1_000 });
+      for await (const row of rows) add(byModel, row);
+      const data = [...byModel.values()];
+      print(globals.json, { data }, data.length === 0 ? "nothing yet" : formatTable(data, columns));
+    }),
+  );
+}
+
+function add(byModel: Map<string, RepricedModel>, row: RepricedAttempt): void {
+  const { model, costNanoUsd, repricedNanoUsd, differenceNanoUsd, corrected } = row;
+  const nothing = { model, attempts: 0, different: 0, corrected: 0, differenceNanoUsd: 0 };
+  const sums = byModel.get(model) ?? nothing;
+  byModel.set(model, sums);
+  sums.attempts++;
+  if (repricedNanoUsd !== null && repricedNanoUsd !== costNanoUsd) sums.different++;
+  if (corrected) sums.corrected++;
+  sums.differenceNanoUsd += differenceNanoUsd;
+  if (!Number.isSafeInteger(sums.differenceNanoUsd))
+    throw new GatewayError("invalid_argument", "A difference is more than can be counted exactly.");
+}
+
+async function readPrices(source: string): Promise<Repricing["prices"]> {
+  if (source === "catalog") return (await import("@tollgate/prices")).catalogPrices();
+  try {
+    const table: unknown = JSON.parse(await readFile(source, "utf8"));
+    if (isTable(table)) return table;
+  } catch (cause) {
+    throw new CommandError(
+      `${source} could not be read as JSON${cause instanceof SyntaxError ? "" : ": it cannot be opened"}`,
+    );
+  }
+  throw new CommandError(`${source} must hold prices under full model ids`);
+}
+
+function isTable(table: unknown): table is PriceTable {
+  return (
+    typeof table === "object" &&
+    table !== null &&
+    !Array.isArray(table) &&
+    Object.values(table).every((prices) => typeof prices === "object" && prices !== null)
+  );
+}

@@ -1,0 +1,64 @@
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ExportFormat, Gateway, OrganizationScope } from "@tollgate/core";
+import type { Command } from "commander";
+import { filterAction } from "./actions.ts";
+import { oneOf } from "./arguments.ts";
+import { CommandError, messageOf } from "./failure.ts";
+
+interface ExportCommandOptions {
+  readonly format: ExportFormat;
+  readonly out: string;
+}
+
+/** Adds a noun's `export`; what it is filtered by is added by the caller. */
+export function exportCommand(noun: Command, description: string): Command {
+  return noun
+    .command("export")
+    .description(description)
+    .option("--organization <id>", "only this organization (default: every one)")
+    .option("--format <format>", "csv or jsonl", oneOf<ExportFormat>("csv", "jsonl"), "csv")
+    .option("--out <file>", "the file to make; - is standard output", "-");
+}
+
+/** What an `export` does: writes the file as it is read, so that its size does not matter. */
+export function exportAction<Filter extends object>(
+  read: (
+    gateway: Gateway,
+    filter: Filter & OrganizationScope,
+    format: ExportFormat,
+  ) => ReadableStream<Uint8Array>,
+): (options: unknown, command: Command) => Promise<void> {
+  return filterAction<Filter & ExportCommandOptions>(async (gateway, options) => {
+    const { format, out, ...filter } = options;
+    const own = filter as object as Filter & OrganizationScope;
+    const file = Readable.fromWeb(read(gateway, own, format));
+    await (out === "-" ? toOutput(file) : toFile(file, out));
+  });
+}
+
+/** A reader that has seen enough, such as `head`, is no failure. */
+async function toOutput(file: Readable): Promise<void> {
+  try {
+    await pipeline(file, process.stdout, { end: false });
+  } catch (error) {
+    if (!isCode(error, "EPIPE")) throw error;
+  }
+}
+
+/** Makes a new file; one that could not be finished is removed. */
+async function toFile(file: Readable, path: string): Promise<void> {
+  try {
+    await pipeline(file, createWriteStream(path, { flags: "wx" }));
+  } catch (error) {
+    if (isCode(error, "EEXIST")) throw new CommandError(`${path} exists already`);
+    await rm(path, { force: true });
+    throw new CommandError(`${path} could not be written: ${messageOf(error)}`);
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

@@ -1,0 +1,61 @@
+import type { SummaryDimension, UsageSummary } from "@tollgate/core";
+import { type Command, InvalidArgumentError } from "commander";
+import { oneOf } from "./arguments.ts";
+import { print } from "./print.ts";
+import { type Column, formatTable } from "./table.ts";
+import { usd } from "./usd.ts";
+
+const dimensions: readonly SummaryDimension[] = [
+  "organization",
+  "user",
+  "key",
+  "session",
+  "source",
+  "dataClass",
+  "day",
+  "outcome",
+  "gateway",
+  "vendor",
+  "model",
+  "connection",
+  "host",
+];
+
+/** Adds a noun's `summarize`; what it is filtered by is added by the caller. */
+export function summarizeCommand(noun: Command): Command {
+  return noun
+    .command("summarize")
+    .description("tokens and money added up")
+    .option("--organization <id>", "only this organization (default: every one)")
+    .option("--by <dimensions>", `one or several of ${dimensions.join(", ")}`, dimensionsOf, []);
+}
+
+/** Dimensions with commas between them; the option may be given several times. */
+function dimensionsOf(
+  text: string,
+  before: readonly SummaryDimension[],
+): readonly SummaryDimension[] {
+  if (text === "") throw new InvalidArgumentError("It names nothing.");
+  return [...before, ...text.split(",").map(oneOf(...dimensions))];
+}
+
+/** Prints a summary, the most expensive row first. */
+export function printSummary(json: boolean | undefined, data: readonly UsageSummary[]): void {
+  print(json, { data }, data.length === 0 ? "nothing yet" : formatTable(data, columnsOf(data)));
+}
+
+function columnsOf([first]: readonly UsageSummary[]): readonly Column<UsageSummary>[] {
+  const asked = dimensions.filter((dimension) => first !== undefined && dimension in first);
+  return [
+    ...asked.map((heading) => ({ heading, of: (row: UsageSummary) => row[heading] ?? null })),
+    ...(asked.includes("key")
+      ? [{ heading: "label", of: (row: UsageSummary) => row.keyLabel ?? null }]
+      : []),
+    { heading: "steps", of: (row) => row.steps, right: true },
+    { heading: "in", of: (row) => row.promptTokens, right: true },
+    { heading: "out", of: (row) => row.completionTokens, right: true },
+    { heading: "cost", of: (row) => usd(row.costNanoUsd), right: true },
+    { heading: "unpriced", of: (row) => row.unknownCosts, right: true },
+    { heading: "estimated", of: (row) => row.estimated, right: true },
+  ];
+}

@@ -1,0 +1,96 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createGateway } from "@tollgate/core";
+import { sqliteStore } from "@tollgate/store-sqlite";
+import { simProvider } from "@tollgate/testing";
+import { beforeAll, describe, expect, it } from "vitest";
+import { run, runJson, temporaryFolder } from "./command-line.ts";
+
+const folder = temporaryFolder();
+
+/** Two calls of ada's and one of bob's, as the default gateway would have recorded them. */
+beforeAll(async () => {
+  const gateway = createGateway({
+    store: sqliteStore({ filename: join(folder, "tollgate.db") }),
+    providers: { sim: simProvider() },
+  });
+  const call = async (userId: string, model = "sim/tollgate/echo"): Promise<void> => {
+    const caller = { organizationId: "acme", userId, label: `=${userId}` };
+    const body = JSON.stringify({ model, messages: [{ role: "user", content: "tell me" }] });
+    const headers = { "content-type": "application/json" };
+    const url = "http://in-process/v1/chat/completions";
+    await (await gateway.as(caller).fetch(url, { method: "POST", headers, body })).text();
+  };
+  for (const userId of ["ada", "ada", "bob"]) await call(userId);
+  await gateway.close();
+}, 30_000);
+
+describe("the commands that account for what was spent", { timeout: 60_000 }, () => {
+  it("sum up by one or several dimensions, the most expensive first", async () => {
+    const { output } = await run(folder, ["steps", "summarize", "--by", "user,model"]);
+    expect(output).toMatch(
+      /^ORGANIZATION +USER +MODEL +STEPS +IN +OUT +COST +UNPRICED +ESTIMATED\n/,
+    );
+    expect(output).toMatch(/\nacme +ada +sim\/tollgate\/echo +2 /);
+    const words = [
+      "activity",
+      "summarize",
+      "--organization",
+      "acme",
+      "--by",
+      "key",
+      "--user",
+      "bob",
+    ];
+    expect(await runJson(folder, ...words)).toMatchObject({
+      data: [{ keyLabel: "=bob", steps: 1, attempts: 1 }],
+    });
+    const wrong = await run(folder, ["steps", "summarize", "--by", "colour"]);
+    expect(wrong).toMatchObject({ code: 2, errors: expect.stringContaining("must be one of") });
+  });
+
+  it("export to standard output, and to a file that is not there yet", async () => {
+    const { output } = await run(folder, ["activity", "export", "--format", "jsonl"]);
+    const lines = output.trimEnd().split("\n");
+    expect(lines.map((line): unknown => JSON.parse(line))).toHaveLength(3);
+    const words = ["steps", "export", "--user", "bob", "--out", "steps.csv"];
+    expect(await run(folder, words)).toMatchObject({ code: 0, output: "" });
+    const written = readFileSync(join(folder, "steps.csv"), "utf8");
+    expect(written.split("\r\n")).toHaveLength(3);
+    expect(written).toContain(",bob,");
+    expect(written).toContain(",'=bob,");
+    const again = await run(folder, words);
+    expect(again).toMatchObject({ code: 1, errors: "error: steps.csv exists already\n" });
+    expect(readFileSync(join(folder, "steps.csv"), "utf8")).toBe(written);
+    const decisions = await run(folder, ["decisions", "export", "--effect", "deny"]);
+    expect(decisions.output.split("\r\n")).toHaveLength(2);
+  });
+
+  it("filter by data class and by whose account", async () => {
+    const count = async (...words: readonly string[]): Promise<number> =>
+      (await run(folder, ["steps", "export", "--format", "jsonl", ...words])).output.split("\n")
+        .length - 1;
+    expect(await count("--class-from", "D2_CONFIDENTIAL")).toBe(0);
+    const ours = ["--class-up-to", "D1_INTERNAL", "--connection", "platform"];
+    expect(await count(...ours, "--user", "ada", "--user", "bob")).toBe(3);
+  });
+
+  it("reprice without a trace, and with corrections that changes tell of", async () => {
+    writeFileSync(
+      join(folder, "prices.json"),
+      JSON.stringify({ "sim/tollgate/echo": { input: 1, output: 1 } }),
+    );
+    const words = ["steps", "reprice", "--prices", "prices.json"];
+    const row = { model: "sim/tollgate/echo", attempts: 3, different: 3 };
+    expect(await runJson(folder, ...words)).toMatchObject({ data: [{ ...row, corrected: 0 }] });
+    const applied = [...words, "--apply", "--actor", "ops"];
+    expect(await runJson(folder, ...applied)).toMatchObject({ data: [{ ...row, corrected: 3 }] });
+    expect(await runJson(folder, ...applied)).toMatchObject({
+      data: [{ ...row, different: 0, corrected: 0 }],
+    });
+    const changes = await run(folder, ["changes", "--kind", "correction"]);
+    expect(changes.output.match(/ correction +ops +acme /g)).toHaveLength(3);
+    const missing = await run(folder, ["steps", "reprice", "--prices", "none.json"]);
+    expect(missing).toMatchObject({ code: 1, errors: expect.stringContaining("none.json") });
+  });
+});
