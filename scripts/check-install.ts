@@ -9,6 +9,7 @@ import { coreSizeProblems, measureCore } from "./install/core-size.ts";
 import { compiled, createEmptyProject, specifiers } from "./install/empty-project.ts";
 import { everyNode, everyTypescript, newestTypescript, thisNode } from "./install/matrix.ts";
 import { packPackages, type Tarball } from "./install/pack-packages.ts";
+import { checkRunner, runners } from "./install/runners.ts";
 
 const counts = { passed: 0, failed: 0 };
 
@@ -85,6 +86,11 @@ function checkEverything(folder: string, matrix: boolean): void {
     }
   }
   for (const node of nodes) {
+    for (const runner of runners) {
+      check(`assertions under ${runner.name}, ${node.name}`, () =>
+        checkRunner(project, node, runner),
+      );
+    }
     check(`tollgate keys, ${node.name}`, () => {
       const words = ["node_modules/tollgate/bin/tollgate.js", "keys"];
       const who = ["--organization", "acme", "--user", "ada", "--label", node.name];

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Tool } from "./matrix.ts";
 import type { Tarball } from "./pack-packages.ts";
 import { runNpm } from "./run-npm.ts";
+import { runnerPackages } from "./runners.ts";
 
 const longestRunMs = 120_000;
 /** Peers that no door needs to load or to be typed, and that are large or want a compiler. */
@@ -41,6 +42,7 @@ function manifestOf(packages: readonly Tarball[], tools: readonly Tool[]): strin
       ...peers.filter(([name]) => !leftOut.has(name)),
       ...packages.map(({ manifest, path }) => [manifest.name, `file:${path}`]),
       ["@types/node", "^24.19.2"],
+      ...Object.entries(runnerPackages),
       ...tools.flatMap(({ alias, request }) => (alias === null ? [] : [[alias, request]])),
     ]),
   });
