@@ -10,7 +10,7 @@ import {
   type StoreFault,
   serveAsProcess,
 } from "@tollgate/testing";
-import { keyCommands } from "./key-commands.ts";
+import { authenticate, keyCommands } from "./key-commands.ts";
 import { measure } from "./measure.ts";
 import { isPlace, openPlace, type Place } from "./stores/place.ts";
 import { createCostWatch } from "./watch-cost.ts";
@@ -43,6 +43,7 @@ serveAsProcess(async (settings, reach) => {
         ? []
         : [{ id: "few", limit: { requests: settings.requests }, period: "total" as const }]),
     ],
+    authenticate,
     retries: { most: 0 },
     providers: { up: providerOf(settings, clock) },
   });

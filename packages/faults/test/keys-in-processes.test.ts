@@ -35,30 +35,33 @@ async function createKey(at: GatewayProcess, user: string): Promise<Key> {
   return { id: String(Reflect.get(key, "id")), secret: String(Reflect.get(key, "secret")) };
 }
 
-function authorized(secret: string): Record<string, string> {
-  return { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+interface Credential {
+  readonly [header: string]: string;
 }
 
-async function post(to: GatewayProcess, secret: string): Promise<number> {
+const bearer = (secret: string): Credential => ({ authorization: `Bearer ${secret}` });
+
+async function post(to: GatewayProcess, credential: Credential): Promise<number> {
   const body = JSON.stringify({
     model: "up/vendor/model",
     messages: [{ role: "user", content: "Hello" }],
   });
-  const request = { method: "POST", headers: authorized(secret), body };
+  const headers = { ...credential, "content-type": "application/json" };
+  const request = { method: "POST", headers, body };
   const answer = await fetch(`${to.url}/v1/chat/completions`, request);
   await answer.arrayBuffer();
   return answer.status;
 }
 
-async function readModels(from: GatewayProcess, secret: string): Promise<number> {
-  const answer = await fetch(`${from.url}/v1/models`, { headers: authorized(secret) });
+async function readModels(from: GatewayProcess, credential: Credential): Promise<number> {
+  const answer = await fetch(`${from.url}/v1/models`, { headers: credential });
   await answer.arrayBuffer();
   return answer.status;
 }
 
 /** What each way to ask both processes is answered with, all at once. */
-async function answers(pair: Pair, secret: string): Promise<ReadonlySet<number>> {
-  const ways = [post, readModels].flatMap((way) => pair.map((to) => way(to, secret)));
+async function answers(pair: Pair, credential: Credential): Promise<ReadonlySet<number>> {
+  const ways = [post, readModels].flatMap((way) => pair.map((to) => way(to, credential)));
   return new Set(await Promise.all(ways));
 }
 
@@ -75,15 +78,31 @@ it.each(places)(
       await createKey(b, "john"),
       await createKey(a, "john"),
     ];
-    for (const { secret } of keys) expect(await answers(pair, secret)).toEqual(passes);
+    for (const { secret } of keys) expect(await answers(pair, bearer(secret))).toEqual(passes);
     const [jane, ...johns] = keys;
     await a.command("revokeKey", jane?.id);
-    expect(await post(b, jane?.secret ?? "")).toBe(401);
-    expect(await readModels(b, jane?.secret ?? "")).toBe(401);
-    for (const { secret } of johns) expect(await answers(pair, secret)).toEqual(passes);
+    expect(await post(b, bearer(jane?.secret ?? ""))).toBe(401);
+    expect(await readModels(b, bearer(jane?.secret ?? ""))).toBe(401);
+    for (const { secret } of johns) expect(await answers(pair, bearer(secret))).toEqual(passes);
     await b.command("revokeUser", "john");
-    for (const { secret } of johns) expect(await post(a, secret)).toBe(401);
-    for (const { secret } of keys) expect(await answers(pair, secret)).toEqual(isRefused);
+    for (const { secret } of johns) expect(await post(a, bearer(secret))).toBe(401);
+    for (const { secret } of keys) expect(await answers(pair, bearer(secret))).toEqual(isRefused);
+    expect(await of.problems()).toEqual([]);
+  },
+);
+
+it.each(places)(
+  "a caller whom the host of both processes names is one key, and refused by both: %s",
+  async (_name, place) => {
+    const [of, ...pair] = await twoProcesses(place());
+    const ada = { "x-user": "ada" };
+    const many = await Promise.all(Array.from({ length: 4 }, () => answers(pair, ada)));
+    for (const answered of many) expect(answered).toEqual(passes);
+    for (const one of pair) expect(await one.command("keysOf", "ada")).toHaveLength(1);
+    await pair[0].command("revokeUser", "ada");
+    expect(await post(pair[1], ada)).toBe(401);
+    expect(await answers(pair, ada)).toEqual(isRefused);
+    expect(await answers(pair, { "x-user": "bob" })).toEqual(passes);
     expect(await of.problems()).toEqual([]);
   },
 );
@@ -93,11 +112,11 @@ it.each(places)(
   async (_name, place) => {
     const [, ...pair] = await twoProcesses(place());
     const { id, secret } = await createKey(pair[0], "jane");
-    expect(await answers(pair, secret)).toEqual(passes);
+    expect(await answers(pair, bearer(secret))).toEqual(passes);
     const next = String(await pair[0].command("replaceKey", id));
-    expect(await post(pair[1], secret)).toBe(401);
-    expect(await answers(pair, secret)).toEqual(isRefused);
-    expect(await answers(pair, next)).toEqual(passes);
+    expect(await post(pair[1], bearer(secret))).toBe(401);
+    expect(await answers(pair, bearer(secret))).toEqual(isRefused);
+    expect(await answers(pair, bearer(next))).toEqual(passes);
   },
 );
 
@@ -106,7 +125,7 @@ function load(pair: Pair, secret: string) {
   let goesOn = true;
   const seen: number[] = [];
   const clients = [...pair, ...pair].map(async (to) => {
-    while (goesOn) seen.push(await post(to, secret));
+    while (goesOn) seen.push(await post(to, bearer(secret)));
   });
   return {
     async answered(count: number): Promise<void> {
@@ -144,7 +163,7 @@ it.each(places)(
       expect(await young.stop()).toEqual(passes);
       await outliveOverlap(pair);
       const again = load(pair, next);
-      expect(await answers(pair, secret)).toEqual(isRefused);
+      expect(await answers(pair, bearer(secret))).toEqual(isRefused);
       await again.answered(12);
       expect(await again.stop()).toEqual(passes);
       secret = next;
