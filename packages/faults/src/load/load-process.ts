@@ -11,21 +11,25 @@ export interface LoadSettings {
   readonly place: Place;
   /** The hard limit of each key, in US dollars. */
   readonly usd: number;
-  /** How many further hard budgets every request is held on, with room for all; at most 7. */
+  /** How many further hard budgets every request is held on, with room for all; at most 15. */
   readonly further: number;
   /** How many of a thousand openings and settlements fail, before or after they were written. */
   readonly failing: number;
 }
 
-/** Budgets of every unit and every `each`, with room for whatever a load spends. */
+const periods = ["hour", "day", "week", "month", "total"] as const;
+
+/** Budgets of every unit, period and `each`, with room for whatever a load spends: some hold all, most each key. */
 const roomy: readonly BudgetConfiguration[] = [
   { id: "all", limit: { usd: 1_000_000 }, period: "total" },
-  { id: "all-tokens", limit: { tokens: 1_000_000_000_000 }, period: "month" },
   { id: "gateway", scope: { gateway: "test" }, limit: { requests: 1_000_000_000 }, period: "day" },
-  { id: "key-requests", scope: { each: "key" }, limit: { requests: 1_000_000 }, period: "day" },
-  { id: "key-tokens", scope: { each: "key" }, limit: { tokens: 1_000_000_000 }, period: "week" },
   { id: "organization", scope: { each: "organization" }, limit: { usd: 9_999 }, period: "month" },
-  { id: "user", scope: { each: "user" }, limit: { usd: "9999.99" }, period: "total" },
+  { id: "user", scope: { each: "user" }, limit: { tokens: 1_000_000_000_000 }, period: "week" },
+  { id: "model", scope: { model: "test/*/*" }, limit: { usd: "9999.99" }, period: "total" },
+  ...periods.flatMap((period): readonly BudgetConfiguration[] => [
+    { id: `requests-${period}`, scope: { each: "key" }, limit: { requests: 1_000_000 }, period },
+    { id: `tokens-${period}`, scope: { each: "key" }, limit: { tokens: 1_000_000_000 }, period },
+  ]),
 ];
 
 serveAsProcess(async (settings) => {
