@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const script = new URL("../src/credential-process.ts", import.meta.url);
 const [k1, k2] = [1, 2].map(() => randomBytes(32).toString("base64")) as [string, string];
-const organizations = 100;
+const organizations = 60;
 
 /** An organization, the secret of its API key and the credential it brought. */
 interface Customer {
