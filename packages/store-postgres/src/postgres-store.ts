@@ -48,6 +48,7 @@ export interface PostgresStoreOptions {
  * Creates a store in a PostgreSQL database (18), which any number of processes may share, directly or through a pooler
  * in transaction mode. A resolved change is committed. The schema must have been migrated once.
  *
+ * Steps that come together open, or are settled, in one transaction, up to 16; one that fails does not harm the others.
  * No call holds a connection while a stream runs. Up to 256 calls wait for one, each at most 2 seconds. Changes that
  * the server rolls back (deadlock, serialization, lock timeout) or that meet a lost connection run again up to five
  * times; a call of a server that does not answer rejects within 5 seconds.
@@ -64,12 +65,10 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     contract: 1,
     migrate: (mode) => database.migrate(mode),
     close: () => database.close(),
-    openStep: (intent) =>
-      database.call((connection, { functions }) => openStep(connection, functions, intent)),
+    openStep: (intent) => openStep(database.openSteps, intent),
     openAttempt: (intent) =>
       database.write((transaction) => openAttempt(transaction, intent), anyway),
-    settleStep: (settlement) =>
-      database.call((connection, call) => settleStep(connection, call, settlement)),
+    settleStep: (settlement) => settleStep(database.settleSteps, settlement),
     correct: (intent) => database.write((transaction) => correct(transaction, intent), anyway),
     recordRefusal: (refusal) =>
       database.write((transaction) => recordRefusal(transaction, refusal), anyway),

@@ -121,7 +121,7 @@ it("neither repeats nor loses what recovery and its process settle at once (F28)
 
 it("serves as before when connections are cut while nothing runs on them", async () => {
   const { store, proxy } = await openBehindProxy();
-  await Promise.all(Array.from({ length: 4 }, (_, at) => store.openStep(stepIntent(`${at}`))));
+  await Promise.all(Array.from({ length: 4 }, (_, at) => store.steps.get("acme", `${at}`)));
   expect(proxy.connections()).toBeGreaterThan(1);
   proxy.cut();
   expect(await store.openStep(stepIntent("next"))).toMatchObject({ opened: true });

@@ -20,6 +20,12 @@ export interface Connection {
   run(text: string, parameters: SqlParameters): Promise<number>;
   get(text: string, parameters: SqlParameters): Promise<unknown>;
   all(text: string, parameters: SqlParameters): Promise<readonly unknown[]>;
+  /** As `all`, for a text that takes the parameters of these names from each of several, one after the other. */
+  each(
+    text: string,
+    names: readonly string[],
+    parameters: readonly SqlParameters[],
+  ): Promise<readonly unknown[]>;
   /** As `all`, for a text put together from a filter, or one that passes over much: not prepared, and may take longer. */
   query(text: string, parameters: SqlParameters, longest?: number): Promise<readonly unknown[]>;
   /** Runs statements without parameters in one round trip. `COMMIT` alone leaves it unsure whether it happened. */
@@ -80,15 +86,19 @@ export function createConnection(
   };
   const prepared = (text: string, parameters: SqlParameters): Promise<PostgresResult> => {
     const { query, names } = prepare(text);
-    return send({ ...query, values: orderParameters(names, parameters).map(toParameter) }, commits);
+    return send({ ...query, values: valuesOf(names, parameters) }, commits);
   };
   return {
     run: async (text, parameters) => (await prepared(text, parameters)).rowCount ?? 0,
     get: async (text, parameters) => (await prepared(text, parameters)).rows[0],
     all: async (text, parameters) => (await prepared(text, parameters)).rows,
+    async each(text, names, parameters) {
+      const values = parameters.flatMap((one) => valuesOf(names, one));
+      return (await send({ ...prepare(text).query, values }, commits)).rows;
+    },
     async query(text, parameters, longest = longestAnswer.list) {
       const compiled = compileStatement(qualify(text), postgresDialect);
-      const values = orderParameters(compiled.names, parameters).map(toParameter);
+      const values = valuesOf(compiled.names, parameters);
       const query = { text: compiled.text, values, query_timeout: longest };
       return (await send(query, commits)).rows;
     },
@@ -96,4 +106,8 @@ export function createConnection(
       await send({ text: sql, query_timeout: longest }, sql === "COMMIT");
     },
   };
+}
+
+function valuesOf(names: readonly string[], parameters: SqlParameters): unknown[] {
+  return orderParameters(names, parameters).map(toParameter);
 }

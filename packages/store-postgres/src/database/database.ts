@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { createFunctions, type Functions } from "../functions/functions.ts";
+import { createFunctions, type TogetherCall } from "../functions/functions.ts";
+import { type BatchedCall, createBatches } from "./batches.ts";
 import { createLender } from "./borrow.ts";
 import type { PostgresPool } from "./client.ts";
 import { type Connection, createConnection, createPrepare, longestAnswer } from "./connection.ts";
@@ -21,11 +22,8 @@ export interface Database {
     change: (transaction: Transaction) => Promise<Result>,
     repeatable: Repeatable,
   ): Promise<Result>;
-  /**
-   * Runs a change that is one statement, in one round trip; resolves when it is on disk. Must be safe to run again
-   * although an earlier run may have been committed, which `isUnsure` tells.
-   */
-  call<Result>(change: (connection: Connection, call: Call) => Promise<Result>): Promise<Result>;
+  readonly openSteps: BatchedCall;
+  readonly settleSteps: BatchedCall;
   /**
    * Runs a change of the tables themselves in one transaction, which may take minutes. It waits for no table longer
    * than a second, for every request waits behind whoever does; null, and nothing was changed, where that is too short.
@@ -37,13 +35,6 @@ export interface Database {
   read<Result>(query: (connection: Connection) => Promise<Result>): Promise<Result>;
   /** Waits for what runs. */
   close(): Promise<void>;
-}
-
-/** What a change of one statement is told. */
-export interface Call {
-  readonly functions: Functions;
-  /** Whether an earlier run of the same change may have been committed. */
-  readonly isUnsure: boolean;
 }
 
 /** How a database is opened. */
@@ -111,6 +102,17 @@ export function createDatabase(options: DatabaseOptions): Database {
     });
     return checked;
   };
+  const batched = (together: TogetherCall): BatchedCall => {
+    const call = createBatches(together, {
+      withConnection: (use) => withConnection(true, use),
+      tryAgain,
+    });
+    return (parameters) =>
+      whileOpen(async () => {
+        await ready();
+        return call(parameters);
+      });
+  };
 
   return {
     schema,
@@ -126,6 +128,8 @@ export function createDatabase(options: DatabaseOptions): Database {
         await ready();
         return tryAgain(() => transact(change), repeatable);
       }),
+    openSteps: batched(functions.openSteps),
+    settleSteps: batched(functions.settleSteps),
     rearrange: (change) =>
       whileOpen(async () => {
         await ready();
@@ -133,15 +137,6 @@ export function createDatabase(options: DatabaseOptions): Database {
           await connection.exec(patience);
           return change(transaction, connection);
         }).catch(unlessBusy);
-      }),
-    call: (change) =>
-      whileOpen(async () => {
-        await ready();
-        return tryAgain(
-          (isUnsure) =>
-            withConnection(true, (connection) => change(connection, { functions, isUnsure })),
-          anyway,
-        );
       }),
     read: (query) =>
       whileOpen(async () => {

@@ -16,21 +16,27 @@ export interface Chance {
 export interface Repeatable {
   /** Whether the call may run again although an earlier run of it may have been committed. */
   readonly evenIfDone: boolean;
+  /** How a run before the first failed. Default null: there was none. */
+  readonly failure?: unknown;
 }
+
+/** Runs work until it succeeds, fails for good, or has been repeated often enough. */
+export type TryAgain = <Result>(
+  run: (isUnsure: boolean) => Promise<Result>,
+  repeatable: Repeatable,
+) => Promise<Result>;
 
 /**
  * Runs work until it succeeds, fails for good, or has been repeated often enough. `run` is told whether an earlier run
  * may have been committed. One wait for an answer in vain is repeated once, so that the caller hears within seconds.
  */
-export function createTryAgain({ random, pause }: Chance) {
-  return async <Result>(
-    run: (isUnsure: boolean) => Promise<Result>,
-    { evenIfDone }: Repeatable,
-  ): Promise<Result> => {
+export function createTryAgain({ random, pause }: Chance): TryAgain {
+  return async (run, { evenIfDone, failure = null }) => {
     let isUnsure = false;
     let timeouts = 0;
     for (let repeats = 0; ; repeats++) {
       try {
+        if (repeats === 0 && failure !== null) throw failure;
         return await run(isUnsure);
       } catch (error) {
         if (!(error instanceof PostgresFailure)) throw error;

@@ -4,12 +4,11 @@ export type FunctionParameters = Readonly<
 >;
 
 /**
- * How a function that is called by itself runs, whatever the session's settings: it gives up on a lock after 1.5
- * seconds; and its plans, which are kept from the first calls on small tables, follow the indexes from the start. A
- * plan is never made for one call: those for Steps find the partition when they run.
+/**
+ * How a function runs, whatever the session's settings: its plans, which are kept from the first calls on small tables,
+ * follow the indexes from the start. A plan is never made for one call: those for Steps find the partition when they run.
  */
-const alone = [
-  "lock_timeout = '1500ms'",
+export const byIndexes: readonly string[] = [
   "plan_cache_mode = force_generic_plan",
   ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort"].map((way) => `enable_${way} = off`),
 ];
@@ -19,13 +18,13 @@ export function createFunction(
   name: string,
   {
     parameters,
-    isAlone = false,
+    settings = [],
     outputs,
     body,
   }: {
     readonly parameters: FunctionParameters;
-    /** Whether it is called by itself, and not within a transaction or another function. Default false. */
-    readonly isAlone?: boolean;
+    /** What it sets while it runs. Default nothing. */
+    readonly settings?: readonly string[];
     /** What it answers: one row of these columns. */
     readonly outputs: FunctionParameters;
     readonly body: string;
@@ -36,7 +35,7 @@ export function createFunction(
     ...Object.entries(outputs).map(([output, type]) => `OUT ${output} ${type}`),
   ];
   return `CREATE OR REPLACE FUNCTION ${name} (${list.join(", ")})
-    LANGUAGE plpgsql ${isAlone ? alone.map((setting) => `SET ${setting} `).join("") : ""}AS $body$
+    LANGUAGE plpgsql ${settings.map((setting) => `SET ${setting} `).join("")}AS $body$
     #variable_conflict use_column
     ${body} $body$`;
 }
@@ -45,6 +44,18 @@ export function createFunction(
 export function callFunction(name: string, parameters: FunctionParameters): string {
   const values = Object.keys(parameters).map((parameter) => `:${parameter}`);
   return `SELECT * FROM ${name}(${values.join(", ")})`;
+}
+
+/** For a FROM: `count` rows `v` of such parameters, each with its `place`; all are sent one after the other. */
+export function rowsOf(parameters: FunctionParameters, count: number): string {
+  const columns = Object.entries(parameters);
+  const row = (place: number): string => {
+    const first = place * columns.length + 1;
+    const values = columns.map(([, type], at) => `CAST($${first + at} AS ${type})`);
+    return `(${[place, ...values].join(", ")})`;
+  };
+  const names = ["place", ...Object.keys(parameters)].join(", ");
+  return `(VALUES ${Array.from({ length: count }, (_, place) => row(place)).join(", ")}) AS v (${names})`;
 }
 
 /** An INSERT of columns, each from its parameter or as `instead` says. */

@@ -1,18 +1,25 @@
 import { schemaVersion } from "@tollgate/store-sql";
 import { assignSession, commonLength } from "./assigning.ts";
-import { callFunction } from "./function-text.ts";
+import { callFunction, type FunctionParameters } from "./function-text.ts";
 import { exchangeHolds, exchangeHoldsParameters, settleHolds, takeHolds } from "./holding.ts";
-import { openStep, openStepParameters } from "./opening.ts";
-import { settleStep, settleStepParameters } from "./settling.ts";
+import { openStep, openStepParameters, openSteps } from "./opening.ts";
+import { settleStep, settleStepParameters, settleSteps } from "./settling.ts";
 
 /** The functions of this release's schema. */
 export interface Functions {
   /** The statements that make them. */
   readonly create: readonly string[];
-  /** The statements that call them. */
-  readonly openStep: string;
-  readonly settleStep: string;
+  readonly openSteps: TogetherCall;
+  readonly settleSteps: TogetherCall;
+  /** The statement that calls it. */
   readonly exchangeHolds: string;
+}
+
+/** A call that is made for several at once, each with all parameters. */
+export interface TogetherCall {
+  readonly parameters: FunctionParameters;
+  /** The statement for so many. */
+  readonly statement: (count: number) => string;
 }
 
 /** Their names carry the schema's version: processes of two releases may work side by side while one replaces the other. */
@@ -38,8 +45,23 @@ export function createFunctions(schema: string): Functions {
       openStep(names.openStep, names),
       settleStep(names.settleStep, names),
     ],
-    openStep: callFunction(names.openStep, openStepParameters),
-    settleStep: callFunction(names.settleStep, settleStepParameters),
+    openSteps: {
+      parameters: openStepParameters,
+      statement: keptByCount((count) => openSteps(count, names)),
+    },
+    settleSteps: {
+      parameters: settleStepParameters,
+      statement: keptByCount((count) => settleSteps(count, names)),
+    },
     exchangeHolds: callFunction(names.exchangeHolds, exchangeHoldsParameters),
+  };
+}
+
+function keptByCount(write: (count: number) => string): (count: number) => string {
+  const kept = new Map<number, string>();
+  return (count) => {
+    const statement = kept.get(count) ?? write(count);
+    kept.set(count, statement);
+    return statement;
   };
 }

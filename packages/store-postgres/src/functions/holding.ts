@@ -1,4 +1,4 @@
-import { createFunction, type FunctionParameters } from "./function-text.ts";
+import { byIndexes, createFunction, type FunctionParameters } from "./function-text.ts";
 
 /** Holds as parameters: one array for each field, in the one order of locks. */
 export const holdParameters = {
@@ -11,22 +11,27 @@ export const holdParameters = {
   hold_softs: "BIGINT[]",
 } as const satisfies FunctionParameters;
 
+/** Of each hold that Steps take together: whose it is, and what is held. */
 export const takeHoldsParameters = {
-  organization_id: "TEXT",
-  step_id: "TEXT",
-  attempt: "BIGINT",
+  organization_ids: "TEXT[]",
+  step_ids: "TEXT[]",
+  attempts: "BIGINT[]",
   ...holdParameters,
 } as const satisfies FunctionParameters;
 
+/** Of each Step that is settled together with others: what it spent. */
 export const settleHoldsParameters = {
+  organization_ids: "TEXT[]",
+  step_ids: "TEXT[]",
+  usds: "BIGINT[]",
+  tokens: "BIGINT[]",
+} as const satisfies FunctionParameters;
+
+export const exchangeHoldsParameters = {
   organization_id: "TEXT",
   step_id: "TEXT",
   usd: "BIGINT",
   tokens: "BIGINT",
-} as const satisfies FunctionParameters;
-
-export const exchangeHoldsParameters = {
-  ...settleHoldsParameters,
   attempt: "BIGINT",
   ...holdParameters,
 } as const satisfies FunctionParameters;
@@ -46,18 +51,7 @@ const take = `INSERT INTO budget_counters (budget_id, subject, period_start, uni
   ON CONFLICT (budget_id, subject, period_start)
     DO UPDATE SET held = budget_counters.held + excluded.held
     WHERE w.soft = 1
-      OR budget_counters.settled + budget_counters.held + excluded.held <= w.limited_to;
-  IF NOT FOUND THEN
-    refused := w.place;
-    RETURN;
-  END IF;`;
-
-const recordTaken = `INSERT INTO holds (organization_id, step_id, attempt, budget_id, subject,
-      period_start, unit, amount, settled)
-    SELECT in_organization_id, in_step_id, in_attempt, w.budget_id, w.subject, w.period_start,
-      w.unit, w.amount, NULL
-    FROM ${wanted};
-  refused := 0;`;
+      OR budget_counters.settled + budget_counters.held + excluded.held <= w.limited_to;`;
 
 const most = Number.MAX_SAFE_INTEGER;
 
@@ -68,23 +62,38 @@ const charge = `UPDATE budget_counters AS c SET held = c.held - h.amount,
 
 const spent = "CASE unit WHEN 'requests' THEN amount WHEN 'usd' THEN in_usd ELSE in_tokens END";
 
-const recordSettled = `UPDATE holds SET settled = ${spent} WHERE ${running};`;
+/** Counters that Steps share are locked in one order, and each once, however many Steps want it. */
+const byCounter = `GROUP BY w.budget_id, w.subject, w.period_start
+        ORDER BY w.budget_id COLLATE "C", w.subject COLLATE "C", w.period_start`;
 
-/**
- * Takes all holds and returns 0, or the place of the first that does not fit: those before it are taken by then, so
- * whoever called rolls back.
- */
+/** A wait for a counter has an end. */
+const settings = [...byIndexes, "lock_timeout = '1500ms'"];
+
+/** Takes the holds of Steps that open together: all of them, or it raises. Alone, each would learn which does not fit. */
 export function takeHolds(name: string): string {
   return createFunction(name, {
     parameters: takeHoldsParameters,
-    outputs: { refused: "BIGINT" },
+    settings,
+    outputs: { taken: "BIGINT" },
     body: `DECLARE
       w RECORD;
     BEGIN
-      FOR w IN SELECT * FROM ${wanted} ORDER BY place LOOP
+      FOR w IN SELECT w.budget_id, w.subject, w.period_start, min(w.unit) AS unit,
+          CAST(sum(w.amount) AS BIGINT) AS amount, min(w.limited_to) AS limited_to,
+          min(w.soft) AS soft
+        FROM ${wanted} ${byCounter}
+      LOOP
         ${take}
+        IF NOT FOUND THEN
+          RAISE EXCEPTION 'a budget was used up meanwhile' USING ERRCODE = '40001';
+        END IF;
       END LOOP;
-      ${recordTaken}
+      INSERT INTO holds (organization_id, step_id, attempt, budget_id, subject, period_start, unit,
+          amount, settled)
+        SELECT w.*, NULL FROM unnest(in_organization_ids, in_step_ids, in_attempts,
+          in_hold_budget_ids, in_hold_subjects, in_hold_period_starts, in_hold_units,
+          in_hold_amounts) AS w;
+      taken := cardinality(in_step_ids);
     END`,
   });
 }
@@ -96,29 +105,37 @@ export const firstHoldThatDoesNotFit = `SELECT min(w.place) INTO refused_hold FR
     WHERE w.soft = 0 AND (w.limited_to <= 0
       OR coalesce(c.settled + c.held, 0) + w.amount > w.limited_to);`;
 
-/** Turns the running holds of a Step into what was spent; returns how many there were. */
+/** Turns the running holds of Steps that are settled together into what each spent. */
 export function settleHolds(name: string): string {
+  const ofSteps = `unnest(in_organization_ids, in_step_ids, in_usds, in_tokens)
+        AS s (organization_id, step_id, usd, tokens)`;
+  const isTheirs = `w.organization_id = s.organization_id AND w.step_id = s.step_id
+        AND w.settled IS NULL`;
+  const spentBySteps = `CASE w.unit WHEN 'requests' THEN w.amount WHEN 'usd' THEN s.usd
+        ELSE s.tokens END`;
   return createFunction(name, {
     parameters: settleHoldsParameters,
+    settings,
     outputs: { charged: "BIGINT" },
     body: `DECLARE
       h RECORD;
     BEGIN
-      charged := 0;
-      FOR h IN SELECT budget_id, subject, period_start, amount, ${spent} AS spent
-          FROM holds WHERE ${running} ORDER BY budget_id, subject, period_start LOOP
+      FOR h IN SELECT w.budget_id, w.subject, w.period_start, CAST(sum(w.amount) AS BIGINT) AS amount,
+          CAST(sum(${spentBySteps}) AS BIGINT) AS spent
+        FROM ${ofSteps} JOIN holds w ON ${isTheirs} ${byCounter}
+      LOOP
         ${charge}
-        charged := charged + 1;
       END LOOP;
-      ${recordSettled}
+      UPDATE holds AS w SET settled = ${spentBySteps} FROM ${ofSteps} WHERE ${isTheirs};
+      charged := cardinality(in_step_ids);
     END`,
   });
 }
 
 /**
- * Turns the running holds of a Step into what was spent and takes others, or returns the place of the first that does
- * not fit as `takeHolds` does. The counters of both are locked in one order, so that two Steps that change places do
- * not wait for each other.
+ * Turns the running holds of a Step into what was spent and takes others. Returns 0, or the place of the first that does
+ * not fit: some are taken by then, so whoever called rolls back. The counters of both are locked in one order, so that
+ * two Steps that change places do not wait for each other.
  */
 export function exchangeHolds(name: string): string {
   return createFunction(name, {
@@ -138,10 +155,19 @@ export function exchangeHolds(name: string): string {
         END LOOP;
         FOR w IN SELECT * FROM ${wanted} WHERE ${isOf("w")} LOOP
           ${take}
+          IF NOT FOUND THEN
+            refused := w.place;
+            RETURN;
+          END IF;
         END LOOP;
       END LOOP;
-      ${recordSettled}
-      ${recordTaken}
+      UPDATE holds SET settled = ${spent} WHERE ${running};
+      INSERT INTO holds (organization_id, step_id, attempt, budget_id, subject, period_start, unit,
+          amount, settled)
+        SELECT in_organization_id, in_step_id, in_attempt, w.budget_id, w.subject, w.period_start,
+          w.unit, w.amount, NULL
+        FROM ${wanted};
+      refused := 0;
     END`,
   });
 }

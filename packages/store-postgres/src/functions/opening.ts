@@ -1,6 +1,12 @@
 import { decisionColumns, leafColumns, sessionColumns, stepColumns } from "@tollgate/store-sql";
 import { assignParameters } from "./assigning.ts";
-import { createFunction, type FunctionParameters, insertFrom } from "./function-text.ts";
+import {
+  byIndexes,
+  createFunction,
+  type FunctionParameters,
+  insertFrom,
+  rowsOf,
+} from "./function-text.ts";
 import { firstHoldThatDoesNotFit, holdParameters } from "./holding.ts";
 import { insertPart } from "./insert-part.ts";
 
@@ -48,25 +54,51 @@ export const openStepParameters = {
   leaf_before: "TEXT",
   leaf_after: "TEXT",
   ...holdParameters,
+  patience: "TEXT",
 } as const satisfies FunctionParameters;
 
 /** The other functions that opening a Step is made of, by name. */
 export interface OpeningParts {
   readonly assignSession: string;
-  readonly takeHolds: string;
   readonly sequence: string;
 }
 
 const messages = "(octet_length(in_chain) / 32)";
 const head = `substr(in_chain, octet_length(in_chain) - 31, 32)`;
 
-/** Opens a Step: the same as `openStep` of every store, in one round trip. */
+/**
+ * Opens Steps: the same as `openStep` of every store, for as many as came together, in one statement. Counters that many
+ * share are locked last, after all else of all Steps, so that they are locked for as short as can be.
+ */
+export function openSteps(
+  count: number,
+  names: { readonly openStep: string; readonly takeHolds: string },
+): string {
+  const parameters = Object.keys(openStepParameters).map((name) => `v.${name}`);
+  const holds = Object.keys(holdParameters).map((name) => name.replace("hold_", ""));
+  const arrays = Object.keys(holdParameters).map((name) => `o.${name}`);
+  const taken = ["o.organization_id", "o.id", "o.attempt", ...holds.map((name) => `h.${name}`)];
+  return `WITH opened AS MATERIALIZED (
+      SELECT v.place, v.organization_id, v.id, v.attempt, ${arrays.map((name) => name.replace("o.", "v.")).join(", ")},
+        s.* FROM ${rowsOf(openStepParameters, count)}
+        CROSS JOIN LATERAL ${names.openStep}(${parameters.join(", ")}) AS s),
+    held AS MATERIALIZED (
+      SELECT CASE WHEN count(*) > 0
+        THEN ${names.takeHolds}(${taken.map((name) => `array_agg(${name})`).join(", ")}) END AS count
+      FROM opened o CROSS JOIN LATERAL unnest(${arrays.join(", ")}) AS h (${holds.join(", ")})
+      WHERE o.is_new = 1)
+    SELECT o.result, o.to_session_id, o.to_turn_id, o.branched_from, o.refused_hold
+      FROM opened o CROSS JOIN held ORDER BY o.place`;
+}
+
+/** Opens a Step, all but its holds. */
 export function openStep(name: string, parts: OpeningParts): string {
   return createFunction(name, {
     parameters: openStepParameters,
-    isAlone: true,
+    settings: byIndexes,
     outputs: {
       result: "TEXT",
+      is_new: "BIGINT",
       to_session_id: "TEXT",
       to_turn_id: "TEXT",
       branched_from: "TEXT",
@@ -77,6 +109,8 @@ export function openStep(name: string, parts: OpeningParts): string {
       begins_turn BOOLEAN; number BIGINT;
       content BYTEA; content_commitment BYTEA; meta TEXT;
     BEGIN
+      -- Who opens Steps together must not make one wait for what another of them has.
+      PERFORM set_config('lock_timeout', in_patience, TRUE);
       SELECT t.session_id, t.turn_id, t.branched_from_session_id INTO known FROM steps t
         WHERE t.organization_id = in_organization_id AND t.id = in_id;
       IF FOUND THEN
@@ -115,12 +149,8 @@ export function openStep(name: string, parts: OpeningParts): string {
       ${joinSession(parts.sequence)}
       ${appendMessages}
       ${writeStep(parts.sequence)}
-      -- A counter that many share is locked last, so that it is locked for as short as can be.
-      IF cardinality(in_hold_budget_ids) > 0 AND ${parts.takeHolds}(in_organization_id, in_id,
-        in_attempt, ${inputs(holdParameters)}) > 0 THEN
-        RAISE EXCEPTION 'a budget was used up meanwhile' USING ERRCODE = '40001';
-      END IF;
       result := 'opened';
+      is_new := 1;
     END`,
   });
 }

@@ -1,5 +1,11 @@
 import { leafColumns, responseColumns } from "@tollgate/store-sql";
-import { createFunction, type FunctionParameters, insertFrom } from "./function-text.ts";
+import {
+  byIndexes,
+  createFunction,
+  type FunctionParameters,
+  insertFrom,
+  rowsOf,
+} from "./function-text.ts";
 import { insertPart } from "./insert-part.ts";
 
 export const settleStepParameters = {
@@ -35,23 +41,47 @@ export const settleStepParameters = {
   leaf_at: "BIGINT",
   meta: "TEXT",
   hash: "BYTEA",
+  patience: "TEXT",
 } as const satisfies FunctionParameters;
 
-/** The other parts that settling a Step is made of, by name. */
-export interface SettlingParts {
-  readonly settleHolds: string;
-  readonly sequence: string;
+/**
+ * Settles Steps: the same as `settleStep` of every store, for as many as came together, in one statement. Counters that
+ * many share are locked last, after all else of all Steps.
+ */
+export function settleSteps(
+  count: number,
+  names: { readonly settleStep: string; readonly settleHolds: string },
+): string {
+  const parameters = Object.keys(settleStepParameters).map((name) => `v.${name}`);
+  const charged = ["organization_id", "step_id", "spent_usd", "spent_tokens"];
+  return `WITH ended AS MATERIALIZED (
+      SELECT v.place, v.organization_id, v.step_id, s.*
+        FROM ${rowsOf(settleStepParameters, count)}
+        CROSS JOIN LATERAL ${names.settleStep}(${parameters.join(", ")}) AS s),
+    charged AS MATERIALIZED (
+      SELECT CASE WHEN count(*) > 0
+        THEN ${names.settleHolds}(${charged.map((name) => `array_agg(e.${name})`).join(", ")}) END AS count
+      FROM ended e WHERE e.holds > 0)
+    SELECT e.result, e.earlier_outcome FROM ended e CROSS JOIN charged ORDER BY e.place`;
 }
 
-/** Settles a Step: the same as `settleStep` of every store, in one round trip. */
-export function settleStep(name: string, parts: SettlingParts): string {
+/** Settles a Step, all but its holds. */
+export function settleStep(name: string, { sequence }: { readonly sequence: string }): string {
   return createFunction(name, {
     parameters: settleStepParameters,
-    isAlone: true,
-    outputs: { result: "TEXT", earlier_outcome: "TEXT" },
+    settings: byIndexes,
+    outputs: {
+      result: "TEXT",
+      earlier_outcome: "TEXT",
+      holds: "BIGINT",
+      spent_usd: "BIGINT",
+      spent_tokens: "BIGINT",
+    },
     body: `DECLARE
       step RECORD; s RECORD; built_on TEXT; joins BOOLEAN := FALSE;
     BEGIN
+      -- Who settles Steps together must not make one wait for what another of them has.
+      PERFORM set_config('lock_timeout', in_patience, TRUE);
       SELECT t.outcome, t.user_id, t.key_id, t.session_id, t.process_id, t.head, t.length,
           t.opened_session, t.holds, t.attempt, t.carried_usd, t.carried_tokens
         INTO step FROM steps t
@@ -72,7 +102,7 @@ export function settleStep(name: string, parts: SettlingParts): string {
       SELECT x.head, x.length, x.in_flight INTO s FROM sessions x
         WHERE x.organization_id = in_organization_id AND x.id = step.session_id FOR UPDATE;
       ${storeResponse}
-      ${appendReply(parts.sequence)}
+      ${appendReply(sequence)}
       UPDATE steps SET settled_at = in_at, outcome = in_outcome, reason = in_reason,
           finish_reason = in_finish_reason, host = in_host, attempt_end = in_attempt_end,
           reply_head = CASE WHEN octet_length(in_reply_chain) > 0
@@ -80,13 +110,11 @@ export function settleStep(name: string, parts: SettlingParts): string {
         WHERE organization_id = in_organization_id AND id = in_step_id;
       DELETE FROM open_steps WHERE process_id = step.process_id AND step_id = in_step_id
         AND organization_id = in_organization_id;
-      ${writeLeaf(parts.sequence)};
-      -- A counter that many share is locked last, so that it is locked for as short as can be.
-      IF step.holds > 0 THEN
-        PERFORM ${parts.settleHolds}(in_organization_id, in_step_id, step.carried_usd + in_usd,
-          step.carried_tokens + in_tokens);
-      END IF;
+      ${writeLeaf(sequence)};
       result := 'settled';
+      holds := step.holds;
+      spent_usd := step.carried_usd + in_usd;
+      spent_tokens := step.carried_tokens + in_tokens;
     END`,
   });
 }

@@ -3,34 +3,26 @@ import {
   attemptToRow,
   decisionToRow,
   type RowReader,
-  readRow,
   type SqlParameters,
 } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
+import type { BatchedCall } from "../database/batches.ts";
 import { PostgresFailure } from "../database/failure.ts";
 import { arrayOf } from "../database/postgres-dialect.ts";
-import type { Functions } from "../functions/functions.ts";
 import { holdsToParameters } from "./holds.ts";
 
 /** Bytes of one value of a transcript chain. */
 const valueBytes = 32;
 
 /** Opens a Step in one round trip, or in two where more of the history is new than it seemed. */
-export async function openStep(
-  connection: Connection,
-  functions: Functions,
-  intent: StepIntent,
-): Promise<StepOpening> {
+export async function openStep(call: BatchedCall, intent: StepIntent): Promise<StepOpening> {
   const { chain, messages, lastUserMessage } = intent.transcript;
   if (chain.length !== messages.length * valueBytes)
     throw new GatewayError("invalid_argument", "The chain needs 32 bytes for each message.");
   const fixed = fixedParameters(intent);
-  const open = async (firstMessage: number): Promise<RowReader> =>
-    readRow(
-      await connection
-        .get(functions.openStep, { ...fixed, ...messagesFrom(messages, firstMessage) })
-        .catch(refuseTakenId),
-    );
+  const open = async (firstMessage: number): Promise<RowReader> => {
+    const parameters = { ...fixed, ...messagesFrom(messages, firstMessage) };
+    return (await call(parameters).catch(refuseTakenId)).row;
+  };
   // What a Session does not have yet is rarely more than the last turn: the rest need not be sent.
   const likely = await open(Math.max(0, lastUserMessage - 1));
   return openingOf(likely.text("result") === "more" ? await open(0) : likely, intent);

@@ -8,13 +8,10 @@ import {
   attemptEndJson,
   joinMessages,
   outcomeOf,
-  type RowReader,
-  readRow,
   responseToRow,
   type SqlParameters,
 } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
-import type { Functions } from "../functions/functions.ts";
+import type { BatchAnswer, BatchedCall } from "../database/batches.ts";
 import { noSuchStep, notRunning } from "./running-step.ts";
 
 /** Bytes of one value of a transcript chain. */
@@ -22,8 +19,7 @@ const valueBytes = 32;
 
 /** Settles a Step in one round trip, or in two where the response that its own continues is gone. */
 export async function settleStep(
-  connection: Connection,
-  { functions, isUnsure }: { readonly functions: Functions; readonly isUnsure: boolean },
+  call: BatchedCall,
   settlement: StepSettlement,
 ): Promise<SettleResult> {
   const { response, reply } = settlement;
@@ -34,19 +30,17 @@ export async function settleStep(
     );
   if (response) requireOwn(settlement, response);
   const fixed = fixedParameters(settlement);
-  const settle = async (inherited: Uint8Array | null): Promise<RowReader> =>
-    readRow(await connection.get(functions.settleStep, { ...fixed, inherited }));
+  const settle = (inherited: Uint8Array | null): Promise<BatchAnswer> =>
+    call({ ...fixed, inherited });
   // What came before is read through the response that is continued, so it need not be sent.
   const whole = response && joinMessages([response.inherited]);
   const likely = await settle(response?.previousResponseId === null ? whole : null);
-  const row = likely.text("result") === "more" ? await settle(whole) : likely;
-  return resultOf(row, settlement, isUnsure);
+  return resultOf(likely.row.text("result") === "more" ? await settle(whole) : likely, settlement);
 }
 
 function resultOf(
-  row: RowReader,
+  { row, isUnsure }: BatchAnswer,
   { outcome, attempt }: StepSettlement,
-  isUnsure: boolean,
 ): SettleResult {
   switch (row.text("result")) {
     case "settled":

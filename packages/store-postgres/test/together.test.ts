@@ -1,0 +1,115 @@
+import type { StepIntent } from "@tollgate/core/store";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema, withClient } from "./databases.ts";
+import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+
+const page = { cursor: null, limit: 100 };
+const names = Array.from({ length: 40 }, (_, at) => `step ${at}`);
+
+async function openStores(count = 1) {
+  const schema = freshSchema();
+  const stores = Array.from({ length: count }, () =>
+    postgresStore({ url: inject("postgresUrl") }, { schema }),
+  );
+  const [store] = stores;
+  if (!store) throw new Error("there is no store");
+  onTestFinished(async () => {
+    for (const one of stores) await one.close();
+  });
+  await store.migrate();
+  await insertKey(store);
+  return { schema, store, stores };
+}
+
+/** A Step that goes on with the Session another one made. */
+function next(of: string, name: string): StepIntent {
+  const intent = stepIntent(name, [], of);
+  return { ...intent, transcript: { ...intent.transcript, sessionId: `session of ${of}` } };
+}
+
+async function deadlocks(): Promise<number> {
+  const { rows } = await withClient((client) =>
+    client.query("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"),
+  );
+  return Number(rows[0].deadlocks);
+}
+
+it("opens and settles in few commits what comes together", async () => {
+  const { schema, store } = await openStores();
+  await store.openStep(stepIntent("first"));
+  await Promise.all(names.map((name) => store.openStep(stepIntent(name, [hold(1_000)]))));
+  await Promise.all(names.map((name) => store.settleStep(stepSettlement(name))));
+  const { rows } = await withClient((client) =>
+    client.query(
+      `SELECT count(DISTINCT xmin::text)::int AS commits FROM ${schema}.leaves WHERE kind = ANY($1)`,
+      [["step.opened", "step.settled"]],
+    ),
+  );
+  expect(rows[0].commits).toBeLessThan(names.length);
+  const { data } = await store.budgets.counters({ budgetId: "budget" }, page);
+  expect(data).toMatchObject([{ settled: 40 * 7, held: 0 }]);
+});
+
+it("opens together no more than a budget fits, and refuses nothing that fits", async () => {
+  const { store } = await openStores();
+  const openings = await Promise.all(
+    names.map((name, at) => {
+      const ten = hold(200);
+      return store.openStep(stepIntent(name, [at % 2 === 0 ? ten : { ...ten, amount: 5 }]));
+    }),
+  );
+  expect(openings.filter(({ opened }) => !opened).length).toBeGreaterThan(0);
+  // Refused is only what does not fit, so that the fives and tens fill it.
+  const { data } = await store.budgets.counters({ budgetId: "budget" }, page);
+  expect(data).toMatchObject([{ settled: 0, held: 200 }]);
+});
+
+it("lets no Step suffer from one that fails in the same statement", async () => {
+  const { store } = await openStores();
+  await store.openStep(stepIntent("taken"));
+  const failing = stepIntent("failing");
+  const newSessionId = "session of taken";
+  const intents = [
+    ...names.slice(0, 5).map((name) => stepIntent(name, [hold(1_000)])),
+    { ...failing, transcript: { ...failing.transcript, newSessionId } },
+    ...names.slice(5).map((name) => stepIntent(name, [hold(1_000)])),
+  ];
+  const results = await Promise.allSettled(intents.map((intent) => store.openStep(intent)));
+  const failed = results.filter(({ status }) => status === "rejected");
+  expect(failed).toMatchObject([{ reason: { code: "invalid_argument" } }]);
+  expect((await store.steps.list({ organizationId: null }, page)).data).toHaveLength(41);
+  const unknown = { ...stepSettlement("unknown") };
+  const settlements = [...names.slice(0, 9).map(stepSettlement), unknown];
+  const ends = await Promise.allSettled(settlements.map((one) => store.settleStep(one)));
+  expect(ends.map(({ status }) => status)).toEqual([...Array(9).fill("fulfilled"), "rejected"]);
+});
+
+it("holds up no Step for a Session that somebody else has locked, but its own", async () => {
+  const { schema, store } = await openStores();
+  await store.openStep(stepIntent("origin"));
+  await withClient(async (client) => {
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.sessions FOR UPDATE`);
+    const own = store.openStep(next("origin", "own"));
+    await Promise.all(names.map((name) => store.openStep(stepIntent(name))));
+    expect(await store.steps.get(owner.organizationId, "own")).toBeNull();
+    await client.query("COMMIT");
+    expect(await own).toMatchObject({ opened: true, sessionId: "session of origin" });
+  });
+});
+
+it("never deadlocks over Sessions that two processes go on with in opposite orders (F35)", async () => {
+  const { store, stores } = await openStores(2);
+  const origins = names.slice(0, 16);
+  await Promise.all(origins.map((name) => store.openStep(stepIntent(name))));
+  const before = await deadlocks();
+  const openings = await Promise.all(
+    stores.flatMap((one, process) => {
+      const order = process === 0 ? origins : origins.toReversed();
+      return order.map((name) => one.openStep(next(name, `${name} by ${process}`)));
+    }),
+  );
+  expect(openings.every(({ opened }) => opened)).toBe(true);
+  expect(await deadlocks()).toBe(before);
+});
