@@ -392,4 +392,26 @@ describe("a budget", () => {
     expect(await heldOn(gateway, "a")).toBe(0);
     expect(await heldOn(gateway, "c")).toBe(0);
   });
+
+  it("is held together with those of other units, or not at all, however many come at once (B3)", async () => {
+    const { gateway, provider, chat } = await createTestGateway({
+      budgets: [
+        { id: "dollars", limit: { usd: 1 }, period: "day" },
+        { id: "requests", limit: { requests: 100 }, period: "day" },
+        { id: "tokens", limit: { tokens: 70 }, period: "day" },
+      ],
+    });
+    const hold = provider.hold();
+    const answers = Array.from({ length: 20 }, () => gateway.fetch(chat(capped)));
+    await hold.reached(3);
+    const refusals = await Promise.all(answers.slice(3).map((answer) => failureOf(answer)));
+    for (const { message } of refusals) expect(message).toContain("tokens");
+    expect([
+      await heldOn(gateway, "dollars"),
+      await heldOn(gateway, "requests"),
+      await heldOn(gateway, "tokens"),
+    ]).toEqual([90_000, 3, 60]);
+    hold.release();
+    for (const answer of answers.slice(0, 3)) expect((await answer).status).toBe(200);
+  });
 });

@@ -1,4 +1,4 @@
-import { type Clock, createGateway } from "@tollgate/core";
+import { type BudgetConfiguration, type Clock, createGateway } from "@tollgate/core";
 import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { serve } from "@tollgate/node";
@@ -21,6 +21,8 @@ export interface ProcessSettings {
   readonly upstream: string;
   /** The hard limit of the one budget, in requests. Default none. */
   readonly requests?: number;
+  /** The hard limit of a budget of each key, in requests. Default none. */
+  readonly requestsOfEachKey?: number;
   /**
    * How far the machine's clock is ahead, in milliseconds: then the gateway is given none, and nobody can push it.
    */
@@ -42,6 +44,7 @@ serveAsProcess(async (settings, reach) => {
       ...(settings.requests === undefined
         ? []
         : [{ id: "few", limit: { requests: settings.requests }, period: "total" as const }]),
+      ...eachKey(settings),
     ],
     authenticate,
     retries: { most: 0 },
@@ -66,6 +69,12 @@ serveAsProcess(async (settings, reach) => {
     },
   };
 });
+
+function eachKey({ requestsOfEachKey: requests }: ProcessSettings): readonly BudgetConfiguration[] {
+  return requests === undefined
+    ? []
+    : [{ id: "each", scope: { each: "key" }, limit: { requests }, period: "total" }];
+}
 
 function setMachineClockAhead(milliseconds: number): void {
   const now = Date.now;

@@ -129,6 +129,18 @@ export function correctionTests(test: ContractTest): void {
     await expect(store.correct(further)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
+  test("a counter's ledger outlives the Steps that made it", async ({ store, intents }) => {
+    const step = await settled(store, intents, { holds: [intents.hold()] });
+    await store.correct(correctionFor(intents, step, { costNanoUsd: 90 }));
+    const at = intents.now() + 86_400_000;
+    const leaf = () => intents.leaf("activity.removed");
+    const swept = await store.steps.sweep({ at, keep: 1_000, limit: 9, leaf });
+    expect(swept.removed).toBe(1);
+    expect(await store.steps.get(organizationId, step.stepId)).toBeNull();
+    expect(await standing(store, "budget")).toEqual([90]);
+    expect(await store.budgets.reconcile({ limit: 9 })).toEqual({ counters: 1, drift: [] });
+  });
+
   test("a counter stays within safe integers and never goes below 0", async ({
     store,
     intents,

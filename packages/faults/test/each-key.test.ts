@@ -1,0 +1,60 @@
+import { randomBytes } from "node:crypto";
+import { type GatewayProcess, rawClient } from "@tollgate/testing";
+import { expect, inject, it, onTestFinished, vi } from "vitest";
+import { openProcesses, type Processes } from "../src/processes.ts";
+import { chat } from "../src/product.ts";
+import { readAnswer } from "../src/read-answer.ts";
+import type { Place } from "../src/stores/place.ts";
+import { goodAnswer } from "../src/upstream-bytes.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const fits = 5;
+const asked = 14;
+
+it.each([
+  ["SQLite", () => undefined],
+  [
+    "PostgreSQL",
+    () => ({ url: inject("postgresUrl"), schema: `each_${randomBytes(6).toString("hex")}` }),
+  ],
+] satisfies readonly [string, () => Place | undefined][])(
+  "F40 two processes on %s let through exactly what each key's own budget fits, from its first request on",
+  async (_name, place) => {
+    const of = await openProcesses(({ send, body }) => send(goodAnswer(body)), place());
+    onTestFinished(() => of.close());
+    const two = await Promise.all([1, 2].map(() => of.start({ requestsOfEachKey: fits })));
+    const keys = await Promise.all([0, 1, 0, 1].map((at) => secretOf(two[at])));
+    // Every key's first requests come at once, half of them to each process.
+    const statuses = await Promise.all(
+      keys.map((secret) =>
+        Promise.all(Array.from({ length: asked }, (_, at) => statusOf(two[at % 2], secret))),
+      ),
+    );
+    for (const ofKey of statuses) {
+      expect(ofKey.filter((status) => status === 200)).toHaveLength(fits);
+      expect(ofKey.filter((status) => status === 429)).toHaveLength(asked - fits);
+    }
+    expect(await countersOf(of)).toEqual(keys.map(() => [fits, 0]));
+    expect(await of.problems()).toEqual([]);
+  },
+);
+
+async function secretOf(process: GatewayProcess | undefined): Promise<string> {
+  const key = await process?.command("createKey");
+  return typeof key === "object" && key !== null ? String(Reflect.get(key, "secret")) : "";
+}
+
+async function statusOf(to: GatewayProcess | undefined, secret: string): Promise<number | null> {
+  if (to === undefined) throw new Error("there is no such process");
+  const client = await rawClient(to.url);
+  client.post(chat(), { secret, headers: ["connection: close"] });
+  return readAnswer(await client.ended()).status;
+}
+
+async function countersOf(of: Processes): Promise<unknown> {
+  const { counters } = await of.dump();
+  return counters
+    .filter(({ budgetId }) => budgetId === "each")
+    .map(({ settled, held }) => [settled, held]);
+}
