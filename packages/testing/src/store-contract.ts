@@ -24,6 +24,7 @@ import { type OpenedSharedStore, sharedStoreTests } from "./store-contract/share
 import { stepContentTests } from "./store-contract/step-contents.ts";
 import { stepTests } from "./store-contract/steps.ts";
 import { summaryTests } from "./store-contract/summaries.ts";
+import { summaryPropertyTests } from "./store-contract/summary-property.ts";
 import { tenancyTests } from "./store-contract/tenancy.ts";
 import { transcriptTests } from "./store-contract/transcripts.ts";
 
@@ -63,6 +64,7 @@ export function describeStoreContract(
     describe("Leases", () => leaseTests(test));
     describe("Queries", () => queryTests(test));
     describe("Summaries", () => summaryTests(test));
+    describe("Summaries of random histories", () => summaryPropertyTests(test));
     describe("Changes", () => changeTests(test));
     describe("Pages", () => pagingTests(test));
     describe("Organizations", () => tenancyTests(test));

@@ -4,11 +4,12 @@ import type { Line } from "./line.ts";
 /** Records that another policy decides from now on, once: of no organization, and by nobody that is known. */
 export async function notePolicy({ store, policy, ids, clock }: Line): Promise<void> {
   const { version } = policy;
+  const id = ids.uuid();
   await store.evidence.notePolicy({
     version,
     leaf: (before) =>
       createLeaf(
-        { id: ids.uuid(), organizationId: "", kind: "policy.changed", at: clock.now() },
+        { id, organizationId: "", kind: "policy.changed", at: clock.now() },
         { actor: null, before, policy: version },
       ),
   });
