@@ -52,6 +52,10 @@ it("brings a database of version 1 along with its Steps, without moving them", a
   const store = openStore(schema);
   await Promise.all([store.migrate(), openStore(schema).migrate()]);
   expect((await fileOf("steps_rest")).rows).toEqual(before);
+  const indexes = `SELECT count(*) - count(DISTINCT regexp_replace(indexdef, 'INDEX \\S+', '')) AS twice,
+    count(*) > 5 AS all FROM pg_indexes WHERE schemaname = '${schema}' AND tablename = 'steps_rest'`;
+  const found = await withClient((client) => client.query(indexes));
+  expect(found.rows).toEqual([{ twice: "0", all: true }]);
 
   const page = { cursor: null, limit: 10 };
   const list = async () => (await store.steps.list({ organizationId: "acme" }, page)).data;
