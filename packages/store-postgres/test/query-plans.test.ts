@@ -107,7 +107,12 @@ describe("pages of an organization are read by an index, in its order", () => {
       conditions.ofChanges({ organizationId: null }),
       "leaves_changes_of_all",
     ],
-    ["a summary", summedSteps, conditions.ofSummary({ organizationId, by: [] }), "steps_by_time"],
+    [
+      "a summary",
+      summedSteps,
+      conditions.ofSummary({ organizationId, by: [] }),
+      "steps_rest_by_time",
+    ],
     [
       "Sessions of a key",
       lists.sessions,

@@ -27,12 +27,15 @@ export interface Carriage {
 
 interface Member {
   readonly parameters: SqlParameters;
+  readonly length: number;
   readonly resolve: (answer: BatchAnswer) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** How many may be in one statement: few sizes, for each is prepared on every connection. */
 const sizes = [16, 8, 4, 2, 1] as const;
+/** What they may be long together, in bytes and characters; a longer one goes alone. */
+const longestBatch = 1_048_576;
 /** How many statements of one kind may be under way before calls wait for each other. */
 const mostCarriers = 2;
 const longestQueue = 256;
@@ -53,7 +56,7 @@ export function createBatches(call: TogetherCall, carriage: Carriage): BatchedCa
 
   const take = (): readonly Member[] => {
     isBorrowing = false;
-    const members = queue.splice(0, sizes.find((size) => size <= queue.length) ?? 0);
+    const members = queue.splice(0, sizeOf(queue));
     dispatch();
     return members;
   };
@@ -85,7 +88,7 @@ export function createBatches(call: TogetherCall, carriage: Carriage): BatchedCa
     new Promise((resolve, reject) => {
       if (queue.length >= longestQueue)
         return reject(new PostgresFailure(`${longestQueue} calls wait for a connection already`));
-      queue.push({ parameters, resolve, reject });
+      queue.push({ parameters, length: lengthOf(parameters), resolve, reject });
       dispatch();
     });
 }
@@ -119,6 +122,24 @@ function createSending(call: TogetherCall, { withConnection, tryAgain }: Carriag
       tryAgain(run, { evenIfDone: true, failure }).then(member.resolve, member.reject);
     },
   };
+}
+
+/** How many of those that wait go together next. */
+function sizeOf(queue: readonly Member[]): number {
+  let length = 0;
+  const tooLong = queue.findIndex((member, place) => {
+    length += member.length;
+    return place === sizes[0] || (place > 0 && length > longestBatch);
+  });
+  const most = tooLong < 0 ? queue.length : tooLong;
+  return sizes.find((size) => size <= most) ?? 0;
+}
+
+function lengthOf(parameters: SqlParameters): number {
+  let length = 0;
+  for (const value of Object.values(parameters))
+    if (value !== null && typeof value !== "number") length += value.length;
+  return length;
 }
 
 /** What a failure is for one of those it befell: of several, one alone may be its cause. */
