@@ -1,4 +1,4 @@
-import { createTestGateway } from "@tollgate/testing";
+import { countingIds, createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { completionOf } from "./wire.ts";
 import { written } from "./written.ts";
@@ -71,7 +71,7 @@ describe("API keys (section 5.1)", () => {
 
   it("are refused by another gateway on the same store as soon as they are revoked", async () => {
     const a = await createTestGateway();
-    const b = await createTestGateway({ store: a.store, clock: a.clock });
+    const b = await createTestGateway({ store: a.store, clock: a.clock, ids: countingIds(1) });
     expect((await b.gateway.fetch(a.chat())).status).toBe(200);
     await a.gateway.keys.revoke({ organizationId: a.key.organizationId, id: a.key.id });
     expect((await b.gateway.fetch(a.chat())).status).toBe(401);
