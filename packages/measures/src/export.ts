@@ -1,7 +1,7 @@
 /**
  * `npm run measure:export -- --steps 1000000 --sessions 20000`: fills a SQLite store, exports all its Steps in both
- * formats, each in a process of its own whose heap is kept small, so that what it holds is what it needs, and prints what
- * that took. Fails when an export takes 100 MB of memory or more beyond what the process has before it.
+ * formats and sums them up, each in a process of its own whose heap is kept small, so that what it holds is what it needs, and prints what
+ * that took. Fails when one takes 100 MB of memory or more beyond what the process has before it.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,18 +14,22 @@ import { readNumbers } from "./read-numbers.ts";
 const { steps, sessions } = readNumbers({ steps: 1_000_000, sessions: 20_000 });
 /** Megabytes; with less than it needs, V8 ends the process. */
 const smallHeap = ["--max-old-space-size=64", "--max-semi-space-size=4"];
-const exporting = fileURLToPath(new URL("./export/export-once.ts", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "tollgate-export-"));
 try {
   const filename = join(folder, "tollgate.db");
   await fillSqlite(filename, { steps, sessions });
-  const results = ["csv", "jsonl"].map((format) => exportOnce(filename, format));
+  const results = [
+    run("export-once.ts", filename, "csv", String(steps)),
+    run("export-once.ts", filename, "jsonl", String(steps)),
+    run("summarize-once.ts", filename, String(steps)),
+  ];
   process.exitCode = results.every((within) => within) ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
-function exportOnce(filename: string, format: string): boolean {
-  const words = [...smallHeap, ...process.execArgv, exporting, filename, format, String(steps)];
-  return spawnSync(process.execPath, words, { stdio: "inherit" }).status === 0;
+function run(script: string, ...words: readonly string[]): boolean {
+  const path = fileURLToPath(new URL(`./export/${script}`, import.meta.url));
+  const all = [...smallHeap, ...process.execArgv, path, ...words];
+  return spawnSync(process.execPath, all, { stdio: "inherit" }).status === 0;
 }
