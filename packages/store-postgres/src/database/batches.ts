@@ -44,8 +44,8 @@ const longestQueue = 256;
 const patience = { alone: "1500ms", together: "100ms" } as const;
 
 /**
- * Nothing waits on a timer: whoever comes while a connection is free goes at once, and those who come meanwhile go
- * together. What fails together runs again alone, so that no call suffers from another.
+ * Nothing waits on a timer: whoever comes while few statements are under way goes at once, and those who come meanwhile
+ * go together. What fails together runs again alone, so that no call suffers from another.
  */
 export function createBatches(call: TogetherCall, carriage: Carriage): BatchedCall {
   const { withConnection } = carriage;
