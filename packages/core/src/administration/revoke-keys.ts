@@ -51,7 +51,7 @@ export function createRevoke(
     reference: KeyReference | KeysOfUser,
   ): Promise<KeyRecord | readonly KeyRecord[]> {
     if (!isOfUser(reference)) return revokeOne(reference);
-    if (!("id" in reference)) return revokeOfUser(reference);
+    if (!("id" in reference) || reference.id === undefined) return revokeOfUser(reference);
     throw new GatewayError("invalid_argument", "Name a key by its id, or a user: not both.", {
       param: "userId",
     });
