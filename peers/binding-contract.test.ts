@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { toNextHandlers } from "@tollgate/next";
+import { openaiCompatible } from "@tollgate/provider-openai";
 import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import { afterAll, beforeAll } from "vitest";
 
@@ -21,6 +22,7 @@ beforeAll(() => app.prepare(), 30_000);
 afterAll(() => app.close());
 
 describeBindingContract(`next ${version}, built and started`, {
+  provider: (baseURL) => openaiCompatible({ baseURL, apiKey: "sk-platform" }),
   async serve(gateway, { writeStall }) {
     Reflect.set(globalThis, "tollgateHandlers", toNextHandlers(gateway, { writeStall }));
     const server = createServer(app.getRequestHandler());

@@ -1,8 +1,10 @@
 import { serve } from "@tollgate/node";
+import { openaiCompatible } from "@tollgate/provider-openai";
 import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import { Hono } from "hono";
 
 describeBindingContract("gateway.fetch in Hono", {
+  provider: (baseURL) => openaiCompatible({ baseURL, apiKey: "sk-platform" }),
   serve(gateway, { prefix, writeStall }) {
     const app = new Hono();
     app.all(`${decodeURI(prefix)}/*`, (context) => gateway.fetch(context.req.raw));

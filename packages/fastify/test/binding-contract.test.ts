@@ -1,8 +1,10 @@
+import { openaiCompatible } from "@tollgate/provider-openai";
 import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import fastify from "fastify";
 import { tollgate } from "../src/index.ts";
 
 describeBindingContract("fastify 5", {
+  provider: (baseURL) => openaiCompatible({ baseURL, apiKey: "sk-platform" }),
   async serve(gateway, { prefix, writeStall }) {
     const app = fastify({ forceCloseConnections: true });
     await app.register(tollgate, { gateway, prefix: decodeURI(prefix), writeStall });

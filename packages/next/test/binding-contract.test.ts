@@ -1,5 +1,6 @@
 import type { Gateway } from "@tollgate/core";
 import { serve } from "@tollgate/node";
+import { openaiCompatible } from "@tollgate/provider-openai";
 import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import { toNextHandlers } from "../src/index.ts";
 
@@ -15,6 +16,7 @@ function routeModule(gateway: Gateway, writeStall: number) {
 }
 
 describeBindingContract("next", {
+  provider: (baseURL) => openaiCompatible({ baseURL, apiKey: "sk-platform" }),
   serve: (gateway, { writeStall }) =>
     serve(routeModule(gateway, writeStall), { port: 0, limits: { drain: 1, cutOff: 1 } }),
 });

@@ -1,4 +1,5 @@
 import type { Gateway } from "@tollgate/core";
+import type { Provider } from "@tollgate/core/provider";
 
 /** A host that listens. */
 export interface ServedBinding {
@@ -20,6 +21,8 @@ export interface Mounting {
 export interface Binding {
   /** Starts a host on a free port of 127.0.0.1 that mounts the gateway and reads JSON bodies of up to 32 MiB. */
   readonly serve: (gateway: Gateway, mounting: Mounting) => Promise<ServedBinding>;
+  /** A provider that calls an OpenAI-compatible server over HTTP, such as `openaiCompatible`: what leaves is read there. */
+  readonly provider: (baseURL: string) => Provider;
   /**
    * Whether the gateway gets bodies as they were sent (`raw`, the default), or as a JSON parser of the host has left
    * them (`parsed`): then what such a parser loses is lost, and the contract says so in its tests.
