@@ -1,7 +1,7 @@
 /**
  * `npm run measure:export -- --steps 1000000 --sessions 20000`: fills a SQLite store, exports all its Steps in both
- * formats and sums them up, each in a process of its own whose heap is kept small, so that what it holds is what it needs, and prints what
- * that took. Fails when one takes 100 MB of memory or more beyond what the process has before it.
+ * formats and sums them up, each in a process of its own whose heap is kept small, so that what it holds is what it
+ * needs, and prints what that took. Fails when one takes 100 MB of memory or more beyond what the process has before.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
