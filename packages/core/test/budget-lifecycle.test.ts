@@ -68,6 +68,19 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     });
   });
 
+  it("is changed and removed by one of many at once, and the others learn that it is gone", async () => {
+    const test = await createTestGateway({ store: open() });
+    const { gateway } = test;
+    await gateway.budgets.create(two);
+    const outcomes = await Promise.allSettled([
+      gateway.budgets.remove({ id: "b" }),
+      gateway.budgets.remove({ id: "b" }),
+      gateway.budgets.update({ ...two, limit: { requests: 9 } }),
+    ]);
+    const gone = { status: "rejected", reason: { code: "budget_not_found" } };
+    expect(outcomes).toMatchObject([{ status: "fulfilled" }, gone, gone]);
+  });
+
   it("is either declared or created, the newest configuration wins, and what is not declared stops", async () => {
     const store = open();
     const first = await createTestGateway({ store, budgets: [two] });

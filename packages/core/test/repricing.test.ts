@@ -1,4 +1,5 @@
 import type { PriceTable, RepricedAttempt, Repricing } from "@tollgate/core";
+import type { Store } from "@tollgate/core/store";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { stores } from "./stores.ts";
@@ -11,7 +12,7 @@ const newer: PriceTable = {
 const costOf = { old: 10 * 1_000 + 5 * 2_000, newer: 10 * 2_000 + 5 * 4_000 };
 
 describe.each(stores)("repricing on %s", (_, open) => {
-  async function spent() {
+  async function spent(store = open()) {
     const scope = { organization: "organization-1" };
     const budget = {
       id: "month",
@@ -21,7 +22,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
       mode: "soft",
     } as const;
     const test = await createTestGateway({
-      store: open(),
+      store,
       prices: old,
       models: {},
       budgets: [budget],
@@ -101,6 +102,26 @@ describe.each(stores)("repricing on %s", (_, open) => {
       0,
       false,
     ]);
+  });
+
+  it("leaves alone what somebody corrects while it runs", async () => {
+    const store = open();
+    let meanwhile = async (): Promise<void> => {};
+    const correct: Store["correct"] = async (intent) => {
+      const first = meanwhile;
+      meanwhile = async () => {};
+      await first();
+      return store.correct(intent);
+    };
+    const { gateway, organizationId, reprice, settled } = await spent({ ...store, correct });
+    const id = (await gateway.steps.list({ organizationId })).data.at(-1)?.id ?? "";
+    meanwhile = async () => {
+      await gateway.steps.correct({ organizationId, id, costNanoUsd: 3, reason: "the invoice" });
+    };
+    const prices = { "test/a/one": { input: 2, output: 4 } };
+    expect((await reprice({ prices, apply: true })).at(-1)?.at(-1)).toBe(false);
+    expect((await gateway.steps.get({ organizationId, id })).costNanoUsd).toBe(3);
+    expect(await settled()).toBe(3 + 7);
   });
 
   it("is refused for prices and filters that there are none of, and does nothing then", async () => {

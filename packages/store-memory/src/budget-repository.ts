@@ -17,6 +17,7 @@ export function createBudgetRepository(state: State): BudgetRepository {
     async insert(budget, leaf) {
       if (state.budgets.has(budget.id)) return false;
       state.budgets.set(budget.id, budget);
+      keepRaises(({ budgetId }) => budgetId !== budget.id);
       return changed(leaf);
     },
     async update(budget, leaf) {

@@ -9,7 +9,9 @@ export function correct(state: State, intent: CorrectionIntent): boolean {
   const { attempts } = row.step;
   if (attempts.some(({ corrections = [] }) => corrections.some(({ id }) => id === draft.id)))
     return false;
-  const { correction, delta, heldSince } = applyCorrection(row.step, draft);
+  const applied = applyCorrection(row.step, draft);
+  if (applied === null) return false;
+  const { correction, delta, heldSince } = applied;
 
   const counters = state.counters.draft();
   row.holds = correctHolds(counters, row.holds, { attempt: draft.attempt, heldSince, delta });

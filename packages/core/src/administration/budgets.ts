@@ -30,16 +30,15 @@ export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
     async update({ actor, ...written }) {
       const budget = requireBudget(line, written);
       requireSameCounters(budget, await requireCreated(budget.id));
-      await line.store.budgets.update(
-        budget,
-        budgetLeaf(line, "budget.updated", { budget, actor }),
-      );
+      const leaf = budgetLeaf(line, "budget.updated", { budget, actor });
+      if (!(await line.store.budgets.update(budget, leaf))) throw notFound(budget.id);
       await line.budgets.reload();
       return { ...budget, origin: "created" };
     },
     async remove({ id, actor }) {
       const budget = await requireCreated(id);
-      await line.store.budgets.remove(id, budgetLeaf(line, "budget.removed", { budget, actor }));
+      const leaf = budgetLeaf(line, "budget.removed", { budget, actor });
+      if (!(await line.store.budgets.remove(id, leaf))) throw notFound(id);
       await line.budgets.reload();
     },
     status: (query, paging) => {
@@ -81,7 +80,7 @@ function budgetRecords(line: Line, ready: () => Promise<void>) {
 
   async function find(id: string): Promise<FoundBudget> {
     const budget = (await all()).find((candidate) => candidate.id === id);
-    if (!budget) throw new GatewayError("budget_not_found", `There is no budget ${id}.`);
+    if (!budget) throw notFound(id);
     return budget;
   }
 
@@ -142,6 +141,10 @@ async function requireSameUnit(line: Line, { id, unit }: Budget): Promise<void> 
     `A budget ${id} was counted in ${counted} before: choose another id.`,
     { param: "id" },
   );
+}
+
+function notFound(id: string): GatewayError {
+  return new GatewayError("budget_not_found", `There is no budget ${id}.`);
 }
 
 function idTaken(id: string): GatewayError {

@@ -61,12 +61,18 @@ export function createRepricing(
   if (actor !== undefined) requireId("actor", actor);
   const acting = actor === undefined ? {} : { actor };
 
-  async function correct(step: Step, row: RepricedAttempt): Promise<RepricedAttempt> {
-    const { organizationId, id, attempt, repricedNanoUsd } = row;
+  /** What somebody corrected since the Step was read stands. */
+  async function correct(
+    step: Step,
+    { number, corrections = [] }: Attempt,
+    row: RepricedAttempt,
+  ): Promise<RepricedAttempt> {
+    const { organizationId, id, repricedNanoUsd } = row;
     if (!apply || repricedNanoUsd === null || repricedNanoUsd === row.costNanoUsd) return row;
-    const correction = { organizationId, id, attempt, reason, costNanoUsd: repricedNanoUsd };
-    const intent = correctionOf(line, step, { ...correction, ...acting });
-    return { ...row, corrected: await line.store.correct(intent) };
+    const figures = { attempt: number, costNanoUsd: repricedNanoUsd, reason };
+    const intent = correctionOf(line, step, { organizationId, id, ...figures, ...acting });
+    const correction = { ...intent.correction, after: corrections.length };
+    return { ...row, corrected: await line.store.correct({ ...intent, correction }) };
   }
 
   return async (steps) => {
@@ -74,7 +80,7 @@ export function createRepricing(
     for (const step of steps)
       for (const attempt of step.attempts) {
         const row = repriced(step, attempt, book);
-        if (row !== null) rows.push(await correct(step, row));
+        if (row !== null) rows.push(await correct(step, attempt, row));
       }
     return rows;
   };

@@ -130,7 +130,7 @@ export interface BudgetRepository {
   version(): Promise<number>;
   /** Budgets created at run time. */
   list(): Promise<readonly Budget[]>;
-  /** False when the id is taken. */
+  /** Writes a budget, which begins without raises. False when the id is taken. */
   insert(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;
   /** Replaces a budget's scope, limit, mode and warnings; its counters stay. False when there is none. */
   update(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;

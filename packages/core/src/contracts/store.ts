@@ -61,7 +61,7 @@ export interface Store {
    * Adds a correction to an attempt of a settled Step and moves, by the difference to the figures in force, what is
    * settled on every counter in dollars or tokens that the attempt was charged to: those of the latest holds up to it
    * that were taken for an attempt of its decision. False, and nothing written, when the Step has a correction of this
-   * id. Rejects with `step_not_found` for no Step of the organization, `invalid_argument` for an open Step, an attempt
+   * id, or the attempt another number of them than `after` says. Rejects with `step_not_found` for no Step of the organization, `invalid_argument` for an open Step, an attempt
    * it does not have, or one corrected 100 times.
    */
   correct(intent: CorrectionIntent): Promise<boolean>;

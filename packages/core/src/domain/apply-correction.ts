@@ -19,19 +19,22 @@ export function figuresOf(attempt: Pick<Attempt, "end" | "corrections">): Attemp
 const mostCorrections = 100;
 
 /**
- * Applies a correction to a settled Step as it stands, corrections before it included.
+ * Applies a correction to a settled Step as it stands, corrections before it included; null where it was computed from
+ * others than stand there.
  * @throws GatewayError `invalid_argument`
  */
 export function applyCorrection(
   { outcome, attempts }: Pick<Step, "outcome" | "attempts">,
-  { attempt: number, ...draft }: CorrectionDraft,
-): AppliedCorrection {
+  { attempt: number, after, ...draft }: CorrectionDraft,
+): AppliedCorrection | null {
   if (outcome === null)
     throw refusal("id", "The Step is still open: correct it once it has ended.");
   const attempt = attempts.find((candidate) => candidate.number === number);
   const before = attempt && figuresOf(attempt);
   if (!before) throw refusal("attempt", `The Step has no attempt ${number}.`);
-  if ((attempt.corrections?.length ?? 0) >= mostCorrections)
+  const made = attempt.corrections?.length ?? 0;
+  if (made !== (after ?? made)) return null;
+  if (made >= mostCorrections)
     throw refusal("attempt", `Attempt ${number} was corrected ${mostCorrections} times already.`);
   const usage = draft.usage ?? before.usage;
   const costNanoUsd = draft.costNanoUsd ?? before.costNanoUsd;

@@ -18,4 +18,6 @@ export interface Correction extends AttemptFigures {
 export interface CorrectionDraft extends Omit<Correction, "usage"> {
   readonly attempt: number;
   readonly usage: Usage | null;
+  /** How many corrections of the attempt it was computed from: where there are others by now, it is not made. */
+  readonly after?: number;
 }

@@ -54,9 +54,12 @@ export function createBudgetRepository(
         (await connection.all(administration.budgets, {})).map(budgetFromRow),
       ),
     insert: (budget, leaf) =>
-      change(leaf, async (transaction) =>
-        transaction.run(administration.insertBudget, budgetToRow(budget, await transaction.next())),
-      ),
+      change(leaf, async (transaction) => {
+        const row = budgetToRow(budget, await transaction.next());
+        if ((await transaction.run(administration.insertBudget, row)) === 0) return 0;
+        await forgetRaises(transaction, budget.id);
+        return 1;
+      }),
     update: (budget, leaf) =>
       change(leaf, (transaction) =>
         transaction.run(administration.updateBudget, budgetToRow(budget, 0)),
@@ -64,7 +67,7 @@ export function createBudgetRepository(
     remove: (id, leaf) =>
       change(leaf, async (transaction) => {
         if ((await transaction.run(administration.removeBudget, { id })) === 0) return 0;
-        await transaction.run(administration.forgetRaises, { budget_id: id, at: endOfTime });
+        await forgetRaises(transaction, id);
         return 1;
       }),
     raises: () =>
@@ -92,4 +95,8 @@ export function createBudgetRepository(
     counters: (query, paging) =>
       readPage(database, lists.counters, conditions.ofCounters(query), paging, counterFromRow),
   };
+}
+
+async function forgetRaises(transaction: Transaction, budgetId: string): Promise<void> {
+  await transaction.run(administration.forgetRaises, { budget_id: budgetId, at: endOfTime });
 }

@@ -21,6 +21,7 @@ export async function correct(
   const known = step.attempts.flatMap(({ corrections = [] }) => corrections);
   if (known.some(({ id }) => id === correction.id)) return false;
   const applied = applyCorrection(step, correction);
+  if (applied === null) return false;
   const heldBy = await moveCounters(transaction, intent, applied);
   const sequence = await transaction.next();
   await transaction.run(

@@ -44,9 +44,12 @@ export function createBudgetRepository(
     list: () =>
       database.read((connection) => connection.all(administration.budgets, {}).map(budgetFromRow)),
     insert: (budget, leaf) =>
-      change(leaf, (transaction) =>
-        transaction.run(administration.insertBudget, budgetToRow(budget, transaction.next())),
-      ),
+      change(leaf, (transaction) => {
+        const row = budgetToRow(budget, transaction.next());
+        if (transaction.run(administration.insertBudget, row) === 0) return 0;
+        forgetRaises(transaction, budget.id);
+        return 1;
+      }),
     update: (budget, leaf) =>
       change(leaf, (transaction) =>
         transaction.run(administration.updateBudget, budgetToRow(budget, 0)),
@@ -54,7 +57,7 @@ export function createBudgetRepository(
     remove: (id, leaf) =>
       change(leaf, (transaction) => {
         if (transaction.run(administration.removeBudget, { id }) === 0) return 0;
-        transaction.run(administration.forgetRaises, { budget_id: id, at: endOfTime });
+        forgetRaises(transaction, id);
         return 1;
       }),
     raises: () =>
@@ -78,4 +81,8 @@ export function createBudgetRepository(
     counters: (query, paging) =>
       readPage(database, lists.counters, conditions.ofCounters(query), paging, counterFromRow),
   };
+}
+
+function forgetRaises(transaction: Transaction, budgetId: string): void {
+  transaction.run(administration.forgetRaises, { budget_id: budgetId, at: endOfTime });
 }

@@ -15,6 +15,7 @@ export function correct(transaction: Transaction, intent: CorrectionIntent): boo
   const known = step.attempts.flatMap(({ corrections = [] }) => corrections);
   if (known.some(({ id }) => id === correction.id)) return false;
   const applied = applyCorrection(step, correction);
+  if (applied === null) return false;
   const heldBy = moveCounters(transaction, intent, applied);
   const sequence = transaction.next();
   transaction.run(correcting.insert, correctionToRow(intent, { ...applied, heldBy, sequence }));

@@ -110,6 +110,7 @@ export function budgetRecordTests(test: ContractTest): void {
     });
     const leaf = () => intents.leaf("budget.raised");
     const [first, second, other] = [raise({}), raise({ actor: null }), raise({ budgetId: "team" })];
+    await store.budgets.insert(budget, intents.leaf("budget.created"));
     for (const one of [first, second, other])
       expect(await store.budgets.insertRaise(one, leaf())).toBe(true);
     expect(await store.budgets.insertRaise(first, leaf())).toBe(false);
@@ -124,11 +125,24 @@ export function budgetRecordTests(test: ContractTest): void {
     const later = raise({ at: 2_000, until: 3_000 });
     await store.budgets.insertRaise(later, leaf());
     expect(await store.budgets.raises()).toEqual([other, later]);
-    expect(await store.budgets.remove("team", intents.leaf("budget.removed"))).toBe(false);
+    expect(await store.budgets.remove("none", intents.leaf("budget.removed"))).toBe(false);
     expect(await store.budgets.raises()).toEqual([other, later]);
-    await store.budgets.insert(budget, intents.leaf("budget.created"));
     await store.budgets.remove("team", intents.leaf("budget.removed"));
     expect(await store.budgets.raises()).toEqual([later]);
+  });
+
+  test("a budget begins without the raises that others left under its id", async ({
+    store,
+    intents,
+  }) => {
+    const other = { ...raise, budgetId: "other" };
+    for (const left of [raise, other])
+      await store.budgets.insertRaise(left, intents.leaf("budget.raised"));
+    await store.budgets.insert(budget, intents.leaf("budget.created"));
+    expect(await store.budgets.raises()).toEqual([other]);
+    await store.budgets.insertRaise(raise, intents.leaf("budget.raised"));
+    expect(await store.budgets.insert(budget, intents.leaf("budget.created"))).toBe(false);
+    expect(await store.budgets.raises()).toEqual([other, raise]);
   });
 
   test("a budget's counters outlive its changes and its removal", async ({ store, intents }) => {

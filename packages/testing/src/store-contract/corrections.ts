@@ -68,6 +68,26 @@ export function correctionTests(test: ContractTest): void {
     expect(await standing(store, "budget")).toEqual([attempt?.corrections?.at(-1)?.costNanoUsd]);
   });
 
+  test("a correction that was computed from other corrections than there are is not made", async ({
+    store,
+    intents,
+  }) => {
+    const step = await settled(store, intents, { holds: [intents.hold()] });
+    const computed = (costNanoUsd: number, after: number) => {
+      const intent = correctionFor(intents, step, { costNanoUsd });
+      return { ...intent, correction: { ...intent.correction, after } };
+    };
+    expect(await store.correct(computed(70, 1))).toBe(false);
+    expect(await store.correct(computed(80, 0))).toBe(true);
+    expect(await store.correct(computed(90, 0))).toBe(false);
+    expect(await standing(store, "budget")).toEqual([80]);
+    const [attempt] = (await store.steps.get(organizationId, step.stepId))?.attempts ?? [];
+    expect(attempt?.corrections).toMatchObject([{ costNanoUsd: 80 }]);
+    expect(attempt?.corrections?.[0]).not.toHaveProperty("after");
+    expect(await store.correct(computed(90, 1))).toBe(true);
+    expect(await standing(store, "budget")).toEqual([90]);
+  });
+
   test("an attempt's correction moves the holds it was charged to, and no others", async ({
     store,
     intents,
