@@ -26,10 +26,23 @@ export function toIso(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
+/** A day of UTC, or a time that says how far from UTC it is: without, it would be another one on another machine. */
+const isoTime = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
 /** An ISO 8601 time in milliseconds since the epoch. */
 export function fromIso(name: string, time: string): number {
-  const at =
-    typeof time === "string" && /^\d{4}-\d{2}-\d{2}/.test(time) ? Date.parse(time) : Number.NaN;
+  const [, day = ""] = isoTime.exec(typeof time === "string" ? time : "") ?? [];
+  const at = isDay(day) ? Date.parse(time) : Number.NaN;
   if (Number.isSafeInteger(at)) return at;
-  throw new GatewayError("invalid_argument", `${name} must be an ISO 8601 time.`, { param: name });
+  throw new GatewayError(
+    "invalid_argument",
+    `${name} must be an ISO 8601 time: a day, or a time with Z or its offset from UTC.`,
+    { param: name },
+  );
+}
+
+/** What JavaScript reads of the 31st of February is a day of March. */
+function isDay(day: string): boolean {
+  const at = Date.parse(day);
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
 }

@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { fromIso } from "./tenant.ts";
+
+describe("a time that administration is given", () => {
+  it.each([
+    ["2026-02-28", "2026-02-28T00:00:00.000Z"],
+    ["2024-02-29T23:59Z", "2024-02-29T23:59:00.000Z"],
+    ["2026-01-31T18:00:00.5Z", "2026-01-31T18:00:00.500Z"],
+    ["2026-01-01T00:30:00+01:00", "2025-12-31T23:30:00.000Z"],
+  ])("%s is one moment, whatever the machine's time zone", (time, moment) => {
+    expect(new Date(fromIso("from", time)).toISOString()).toBe(moment);
+  });
+
+  it.each([
+    "",
+    "yesterday",
+    "2026",
+    "2026-02-30",
+    "2026-13-01",
+    "2026-01-01T25:00:00Z",
+    "2026-01-01T00:00:00",
+    "2026-01-01 00:00",
+    "2026-01-01 10:00 PM",
+    "2026-01-01T00:00:00Z, or so",
+  ])("%j is refused", (time) => {
+    expect(() => fromIso("from", time)).toThrow(
+      expect.objectContaining({ code: "invalid_argument", param: "from" }),
+    );
+  });
+});
