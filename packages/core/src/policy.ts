@@ -11,6 +11,7 @@ export { combine } from "./policy/combine.ts";
 export { definePolicy, type FunctionPolicy, type RulePolicy } from "./policy/define-policy.ts";
 export {
   forbid,
+  type PermitOptions,
   permit,
   type Rule,
   type RuleMatch,

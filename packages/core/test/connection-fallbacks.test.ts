@@ -11,7 +11,7 @@ const platform = "test/tollgate/scripted";
 const down = new ProviderError("Down.", { reason: "down", delivery: "answered", status: 503 });
 const usage = { promptTokens: 10, completionTokens: 5 };
 
-const falling = (from: string, ...fallbacks: readonly string[]) =>
+const falling = (from: string, ...fallbacks: readonly `${string}/${string}`[]) =>
   definePolicy({
     rules: [permit("all"), permit("falling", { gateway: from }, { fallbacks })],
   });

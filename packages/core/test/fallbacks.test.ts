@@ -15,7 +15,7 @@ const prices = {
   "spare/a/dear": { input: 9_999, output: 9_999 },
 };
 
-const falling = (...fallbacks: readonly string[]) =>
+const falling = (...fallbacks: readonly `${string}/${string}`[]) =>
   definePolicy({
     rules: [permit("all", {}, { fallbacks }), forbid("forbidden", { model: "*/*/forbidden" })],
   });
@@ -103,6 +103,7 @@ describe("fallbacks", () => {
   it("of a gateway that does not exist are refused at start, and skipped where a function names them", async () => {
     const options = { prices, retries: { most: 0 } };
     const unknown = { providers: { test: scriptedProvider().at("test") }, store: memoryStore() };
+    // @ts-expect-error the compiler cannot know the gateway, and says so first
     expect(() => createGateway({ ...unknown, policy: falling("nowhere/a/b") })).toThrow(
       "The policy falls back to nowhere/a/b, whose gateway is not among the providers.",
     );

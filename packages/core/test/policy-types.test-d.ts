@@ -28,6 +28,42 @@ test("a rule that names an unknown gateway does not compile", () => {
   });
 });
 
+test("a rule that falls back to an unknown gateway does not compile", () => {
+  const some: string = "gpt-6";
+  createGateway({
+    store,
+    providers,
+    policy: definePolicy({
+      rules: [
+        permit(
+          "default",
+          {},
+          { fallbacks: ["customer/openai/gpt-6", `openrouter/openai/${some}`] },
+        ),
+        permit("own", { gateway: "customer" }, { fallbacks: ["openrouter/openai/gpt-6"] }),
+        permit("capped", { upTo: "D1_INTERNAL" }, { maxOutputTokens: 100, fallbacks: [] }),
+      ],
+    }),
+  });
+  createGateway({
+    store,
+    providers,
+    // @ts-expect-error the gateway does not exist
+    policy: definePolicy({
+      rules: [
+        permit("default", { gateway: "customer" }, { fallbacks: ["openruter/openai/gpt-6"] }),
+      ],
+    }),
+  });
+  const policy = definePolicy({
+    rules: [permit("a", { gateway: "customer" }, { fallbacks: ["elsewhere/openai/gpt-6"] })],
+  });
+  // @ts-expect-error the gateway does not exist
+  createGateway({ store, providers, policy });
+  // @ts-expect-error no gateway can be told from it
+  permit("a", {}, { fallbacks: [some] });
+});
+
 test("a policy can live in a file of its own", () => {
   const policy = definePolicy({
     rules: [

@@ -25,6 +25,13 @@ export interface RuleOptions extends Obligations {
   readonly reason?: string;
 }
 
+/** The options of a permit as it is written: the gateways its fallbacks name are part of the rule's type, too. */
+export interface PermitOptions<Gateway extends string = string>
+  extends Omit<RuleOptions, "fallbacks"> {
+  /** Model ids to try in order when the first fails; each is decided and held anew. */
+  readonly fallbacks?: readonly `${Gateway}/${string}`[];
+}
+
 /** One rule of a policy: plain data that can be written as JSON. */
 export interface Rule<Gateway extends string = string> {
   readonly effect: "permit" | "forbid";
@@ -40,7 +47,7 @@ export interface Rule<Gateway extends string = string> {
 export function permit<const Gateway extends string = never>(
   id: string,
   match: RuleMatch<Gateway> = {},
-  options: RuleOptions = {},
+  options: PermitOptions<Gateway> = {},
 ): Rule<NoInfer<Gateway>> {
   return { effect: "permit", id, match, options };
 }
