@@ -13,7 +13,8 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
 
 /** A point in time in ISO 8601, kept as it is written. */
 export function isoTime(text: string): string {
-  if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return text;
+  const isTime = /^\d{4}-\d{2}-\d{2}(?:T.*(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
+  if (isTime && !Number.isNaN(Date.parse(text))) return text;
   throw new InvalidArgumentError("It must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z.");
 }
 

@@ -1,4 +1,4 @@
-import type { PriceTable, RepricedAttempt, Repricing } from "@tollgate/core";
+import type { PriceBook, PriceTable, RepricedAttempt, Repricing } from "@tollgate/core";
 import type { Store } from "@tollgate/core/store";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
@@ -133,6 +133,15 @@ describe.each(stores)("repricing on %s", (_, open) => {
     ];
     for (const prices of wrong)
       await expect(reprice({ prices, apply: true })).rejects.toMatchObject(refused);
+    const books: readonly PriceBook[] = [
+      { priceOf: () => ({ input: Number.NaN, output: 1, source: "catalog" }) },
+      { priceOf: () => JSON.parse("no catalog") },
+    ];
+    for (const prices of books)
+      await expect(reprice({ prices, apply: true })).rejects.toMatchObject({
+        ...refused,
+        param: "prices",
+      });
     // @ts-expect-error prices are needed
     await expect(reprice({ apply: true })).rejects.toMatchObject(refused);
     const applied = { prices: newer, apply: true };

@@ -1,8 +1,9 @@
 import type { PriceBook } from "../contracts/price-book.ts";
 import { figuresOf } from "../domain/apply-correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
-import { costOf, type Price, type PriceSource } from "../domain/price.ts";
+import { costOf, type PriceSource } from "../domain/price.ts";
 import type { Attempt, Step } from "../domain/step.ts";
+import type { Usage } from "../domain/usage.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
 import {
@@ -91,8 +92,7 @@ function repriced(step: Step, attempt: Attempt, book: PriceBook): RepricedAttemp
   const figures = figuresOf(attempt);
   if (step.outcome === null || attempt.end === null || figures === null) return null;
   const { costNanoUsd, usage } = figures;
-  const price = stands(attempt) ? null : priceIn(book, attempt);
-  const repricedNanoUsd = price && costOf(usage, price);
+  const repricedNanoUsd = stands(attempt) ? null : costIn(book, attempt, usage);
   return {
     organizationId: step.organizationId,
     id: step.id,
@@ -112,9 +112,16 @@ function stands({ end, corrections = [] }: Attempt): boolean {
   return end?.priceSource === "provider" || corrections.some((one) => one.reason !== reason);
 }
 
-function priceIn(book: PriceBook, attempt: Attempt): Price | null {
+/** Null where the book does not know the model. */
+function costIn(book: PriceBook, attempt: Attempt, usage: Usage): number | null {
   const { gateway, vendor, model, startedAt } = attempt;
-  return book.priceOf({ gateway, vendor, model }, startedAt);
+  try {
+    const price = book.priceOf({ gateway, vendor, model }, startedAt);
+    return price && costOf(usage, price);
+  } catch (cause) {
+    const message = `The price book gives no price of ${formatModelId(attempt)} that can be computed with.`;
+    throw new GatewayError("invalid_argument", message, { param: "prices", cause });
+  }
 }
 
 function requireBook(prices: PriceBook | PriceTable): PriceBook {
