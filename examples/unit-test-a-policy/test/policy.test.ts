@@ -5,7 +5,7 @@ import { describePolicy } from "./describe-policy.ts";
 describePolicy({ describe, it });
 
 describe("the same tests", () => {
-  it("pass under node:test", { timeout: 30_000 }, () => {
+  it("pass under node:test, in milliseconds a case", { timeout: 30_000 }, () => {
     const words = ["--conditions=tollgate-source", "--test", "--test-reporter=tap"];
     const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
     const report = execFileSync("node", [...words, "test/policy.node.ts"], {
@@ -15,5 +15,10 @@ describe("the same tests", () => {
     });
     expect(report).toMatch(/^# tests 13$/m);
     expect(report).toMatch(/^# pass 13$/m);
+    const cases = [...report.matchAll(/^ {6}duration_ms: (\S+)$/gm)].map(([, ms]) => Number(ms));
+    expect(cases).toHaveLength(13);
+    const median = cases.toSorted((one, other) => one - other)[6];
+    console.log(`${median?.toFixed(1)} ms a case (median)`);
+    expect(median).toBeLessThan(100);
   });
 });
