@@ -215,7 +215,8 @@ describe("what is no connection", () => {
       await expect(gateway.connections.get(reference)).rejects.toMatchObject(missing);
       await expect(gateway.connections.remove(reference)).rejects.toMatchObject(missing);
     }
-    expect((await gateway.connections.list(globex)).data).toEqual([]);
+    const { organizationId } = globex;
+    expect((await gateway.connections.list({ organizationId })).data).toEqual([]);
     expect(await gateway.connections.get(acme)).toMatchObject(acme);
   });
 });

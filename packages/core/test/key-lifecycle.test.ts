@@ -111,6 +111,10 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
       const updating = keys.update({ ...one, ...wrong });
       await expect(updating, `update ${param}`).rejects.toMatchObject(invalid(param));
     }
+    for (const param of ["defaultDataClass", "minimumDataClass", "label"] as const) {
+      const none = { [param]: null as unknown as string };
+      await expect(keys.update({ ...one, ...none }), param).rejects.toMatchObject(invalid(param));
+    }
     for (const overlap of ["1y", "-1s", "", -1, 0.5, Number.NaN, "366d", {}, true])
       await expect(keys.rotate({ ...one, overlap: overlap as "1s" })).rejects.toMatchObject(
         invalid("overlap"),
@@ -135,6 +139,7 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
       ["live", "yes"],
       ["label", ""],
       ["userId", 7],
+      ["user", "user-1"],
     ] as const)
       await expect(keys.list({ organizationId, [param]: value })).rejects.toMatchObject(
         invalid(param),

@@ -115,6 +115,21 @@ describe.each(stores)("summaries on %s", (_, open) => {
     );
     // @ts-expect-error a text is meant
     await expect(steps.list({ organizationId, user: [7] })).rejects.toMatchObject(refused);
+    // @ts-expect-error a dimension is asked for
+    await expect(steps.summarize({ organizationId })).rejects.toMatchObject(refused);
+    const [model, aClass, noRange] = [7, "D0_PUBLIC", { to: "D0_PUBLIC" }];
+    // @ts-expect-error patterns are texts
+    await expect(steps.list({ organizationId, model })).rejects.toMatchObject(refused);
+    const { connections, decisions, sessions } = gateway;
+    const ofUser = { organizationId, userId: "ada" };
+    for (const one of [sessions, connections])
+      await expect(one.list(ofUser)).rejects.toMatchObject({ ...refused, param: "userId" });
+    for (const dataClass of [aClass, noRange, null]) {
+      // @ts-expect-error a range is meant: what is none would select all
+      await expect(steps.list({ organizationId, dataClass })).rejects.toMatchObject(refused);
+      // @ts-expect-error the same of decisions
+      await expect(decisions.list({ organizationId, dataClass })).rejects.toMatchObject(refused);
+    }
     for (const wrong of [{ model: "x" }, { from: "soon" }, { dataClass: { from: "D9" } }])
       await expect(steps.summarize({ organizationId, ...wrong }, [])).rejects.toMatchObject(
         refused,

@@ -2,9 +2,9 @@ import type { ChangeQuery } from "../contracts/repositories.ts";
 import { type ChangeKind, isChangeKind } from "../domain/change-kind.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
 import { type List, listOf, type Paging } from "./list.ts";
+import { requireMembers } from "./require-members.ts";
 import { valuesOf } from "./step-filter.ts";
 import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
@@ -53,14 +53,11 @@ export function createChanges({ store }: Line, ready: () => Promise<void>): Chan
   };
 }
 
-function queryOf({ kind, from, to, ...scope }: ChangeFilter): ChangeQuery {
-  const [unknown] = Object.keys(scope).filter((name) => name !== "organizationId");
-  if (unknown !== undefined)
-    throw new GatewayError("invalid_argument", `There is no filter ${unknown}.`, {
-      param: unknown,
-    });
+function queryOf(filter: ChangeFilter): ChangeQuery {
+  requireMembers(filter, ["organizationId", "kind", "from", "to"]);
+  const { kind, from, to } = filter;
   return {
-    organizationId: tenantOf(scope),
+    organizationId: tenantOf(filter),
     ...(kind === undefined ? {} : { kind: valuesOf("kind", kind) }),
     ...(from === undefined ? {} : { from: fromIso("from", from) }),
     ...(to === undefined ? {} : { to: fromIso("to", to) }),

@@ -11,6 +11,7 @@ import {
   toConnectionRecord,
 } from "./connection-records.ts";
 import { listOf } from "./list.ts";
+import { requireMembers } from "./require-members.ts";
 import { resealConnections } from "./reseal-connections.ts";
 import { requireId, tenantOf } from "./tenant.ts";
 
@@ -36,6 +37,7 @@ export function createConnections(line: Line, ready: () => Promise<void>): Conne
     list: (filter, paging) =>
       listOf(
         async (storePaging) => {
+          requireMembers(filter, ["organizationId"]);
           await ready();
           return store.connections.list({ organizationId: tenantOf(filter) }, storePaging);
         },

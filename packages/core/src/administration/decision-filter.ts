@@ -3,6 +3,7 @@ import { selectsModel } from "../domain/model-pattern.ts";
 import { type OneOrMany, selects } from "../domain/pattern.ts";
 import type { ConnectionOwnership, PolicyDecision } from "../domain/policy-decision.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { requireMembers } from "./require-members.ts";
 import { classesBetween, modelPatternsOf, valuesOf } from "./step-filter.ts";
 import { fromIso, type OrganizationScope, tenantOf } from "./tenant.ts";
 
@@ -48,8 +49,7 @@ export function readDecisionFilter(
   dataClasses: readonly string[],
 ): { readonly query: DecisionQuery; readonly matches: (decision: PolicyDecision) => boolean } {
   const { user, key, effect, from, to } = filter;
-  const unknown = Object.keys(filter).find((name) => !members.includes(name));
-  if (unknown !== undefined) throw wrong(unknown, `There is no filter ${unknown}.`);
+  requireMembers(filter, members);
   if (effect !== undefined && effect !== "permit" && effect !== "deny")
     throw wrong("effect", "effect must be permit or deny.");
   const query = {
@@ -73,7 +73,7 @@ function matcherOf(
   const [sources, gateways, connections] = [asked("source"), asked("gateway"), asked("connection")];
   const patterns = modelPatternsOf(filter.model);
   const { dataClass } = filter;
-  const classes = dataClass && classesBetween(dataClasses, dataClass);
+  const classes = dataClass === undefined ? undefined : classesBetween(dataClasses, dataClass);
   return ({ facts, rules: decided }) =>
     (rules === undefined || decided.some((rule) => rules.includes(rule))) &&
     selects(sources, facts.source) &&

@@ -102,13 +102,17 @@ function patchOf(line: Line, key: ApiKey, wanted: KeyChange): KeyPatch {
     throw new GatewayError("invalid_argument", "A key without a secret is found by its label.", {
       param: "label",
     });
-  requireClasses(line.dataClasses, {
-    defaultDataClass: defaultDataClass ?? key.defaultDataClass,
-    minimumDataClass: minimumDataClass ?? key.minimumDataClass,
-  });
-  return {
+  const classes = {
     ...(defaultDataClass === undefined ? {} : { defaultDataClass }),
     ...(minimumDataClass === undefined ? {} : { minimumDataClass }),
+  };
+  requireClasses(line.dataClasses, {
+    defaultDataClass: key.defaultDataClass,
+    minimumDataClass: key.minimumDataClass,
+    ...classes,
+  });
+  return {
+    ...classes,
     ...(label === undefined ? {} : { label: requireId("label", label) }),
     ...(models === undefined ? {} : { models: requireModels(models) }),
     ...(expiresAt === undefined ? {} : { expiresAt: expiryOf(line, expiresAt) }),

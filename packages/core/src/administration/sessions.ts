@@ -4,6 +4,7 @@ import type { Session } from "../domain/session.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
 import { type List, listOf, type Paging } from "./list.ts";
+import { requireMembers } from "./require-members.ts";
 import { type OrganizationScope, requireId, tenantOf, toIso } from "./tenant.ts";
 
 /** A persisted transcript of API calls (section 2.8). Times are ISO 8601. */
@@ -75,12 +76,13 @@ export function createSessions({ store }: Line, ready: () => Promise<void>): Ses
 }
 
 function queryOf(filter: SessionFilter): SessionQuery {
+  requireMembers(filter, ["organizationId", "user", "key", "source"]);
   const { user, key, source } = filter;
   return {
     organizationId: tenantOf(filter),
-    ...(user === undefined ? {} : { userId: user }),
-    ...(key === undefined ? {} : { keyId: key }),
-    ...(source === undefined ? {} : { source }),
+    ...(user === undefined ? {} : { userId: requireId("user", user) }),
+    ...(key === undefined ? {} : { keyId: requireId("key", key) }),
+    ...(source === undefined ? {} : { source: requireId("source", source) }),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { StepQuery } from "../contracts/step-query.ts";
 import { parseModelId } from "../domain/model-id.ts";
-import { listed, type OneOrMany } from "../domain/pattern.ts";
+import type { OneOrMany } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { Endpoint, StepOutcome } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
@@ -91,7 +91,7 @@ export function valuesOf(name: string, value: unknown): readonly string[] {
 /** The model patterns of a filter; absent, all models. */
 export function modelPatternsOf(model: OneOrMany | undefined): readonly string[] | undefined {
   if (model === undefined) return undefined;
-  const patterns = listed(model);
+  const patterns = valuesOf("model", model);
   const wrong = patterns.find((pattern) => parseModelId(pattern) === null);
   if (wrong === undefined) return patterns;
   throw new GatewayError(
@@ -107,8 +107,17 @@ export function modelPatternsOf(model: OneOrMany | undefined): readonly string[]
  */
 export function classesBetween(
   dataClasses: readonly string[],
-  { from, upTo }: { readonly from?: string; readonly upTo?: string },
+  range: { readonly from?: string; readonly upTo?: string },
 ): readonly string[] {
+  if (!isRange(range))
+    throw new GatewayError(
+      "invalid_argument",
+      "dataClass must be { from, upTo }, or one of them.",
+      {
+        param: "dataClass",
+      },
+    );
+  const { from, upTo } = range;
   const unknown = [from, upTo].find((name) => name !== undefined && !dataClasses.includes(name));
   if (unknown !== undefined)
     throw new GatewayError("invalid_argument", `${unknown} is not a data class.`, {
@@ -117,4 +126,13 @@ export function classesBetween(
   const first = from === undefined ? 0 : dataClasses.indexOf(from);
   const last = upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo);
   return dataClasses.slice(first, last + 1);
+}
+
+/** Anything else would be no range, and select every class. */
+function isRange(range: unknown): boolean {
+  return (
+    typeof range === "object" &&
+    range !== null &&
+    Object.keys(range).every((name) => name === "from" || name === "upTo")
+  );
 }

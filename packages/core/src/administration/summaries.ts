@@ -1,12 +1,12 @@
 import type { SummaryQuery } from "../contracts/usage-summary.ts";
-import { listed, type OneOrMany } from "../domain/pattern.ts";
+import type { OneOrMany } from "../domain/pattern.ts";
 import { createUsageFold, isSummaryDimension, type UsageFold } from "../domain/usage-fold.ts";
 import type { SummaryDimension, UsageGroup, UsageSums } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { otherWork } from "../kernel/other-work.ts";
 import type { Line } from "../pipeline/line.ts";
 import { organizationsOf } from "./organizations.ts";
-import { modelPatternsOf, type StepFilter, stepQueryOf } from "./step-filter.ts";
+import { modelPatternsOf, type StepFilter, stepQueryOf, valuesOf } from "./step-filter.ts";
 
 /**
  * One row of a summary: its value of each dimension asked for, and its sums. Groups by key carry the key's label as its
@@ -65,10 +65,10 @@ function dimensionsOf(
   by: OneOrMany<SummaryDimension>,
   organizationId: string | null,
 ): readonly SummaryDimension[] {
-  const asked: readonly unknown[] = listed(by);
+  const asked = valuesOf("by", by);
   const wrong = asked.find((name) => !isSummaryDimension(name));
   if (wrong !== undefined)
-    throw new GatewayError("invalid_argument", `Nothing is summed up by ${String(wrong)}.`, {
+    throw new GatewayError("invalid_argument", `Nothing is summed up by ${wrong}.`, {
       param: "by",
     });
   const apart = organizationId === null ? ["organization"] : [];
