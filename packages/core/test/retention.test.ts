@@ -63,6 +63,22 @@ describe.each(stores)("retention on %s", (_name, open) => {
     expect(checkDump(dump)).toEqual([]);
   });
 
+  it("erases transcripts although Steps cannot be removed, and says that something failed", async () => {
+    const store = open();
+    const failing = { ...store.steps, sweep: () => Promise.reject(new Error("no partition")) };
+    const test = await createTestGateway({
+      store: { ...store, steps: failing },
+      maintenance: false,
+      retention: { activity: "1h", transcripts: "1h" },
+    });
+    onTestFinished(() => test.gateway.close());
+    await ask(test, "secret");
+    pass(test, "2h");
+    await expect(test.gateway.sweep()).rejects.toMatchObject({ code: "evidence_unavailable" });
+    expect((await test.gateway.steps.list({ organizationId })).data).toHaveLength(1);
+    expect(await leavesOf(test, "transcripts.erased")).toHaveLength(1);
+  });
+
   it("removes more than one chunk of Steps in one sweep", async () => {
     const test = await start({ maintenance: false, retention: { activity: "1h" } });
     for (let at = 0; at < 105; at++) await ask(test, `question ${at}`);

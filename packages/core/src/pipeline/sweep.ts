@@ -7,7 +7,8 @@ const chunk = 100;
 
 /**
  * Removes what is older than it is to be kept, a bounded chunk at a time, and says how much. Any process may run it, and
- * several at once. It ends early once `isStopped` says so.
+ * several at once. It ends early once `isStopped` says so. What cannot be removed keeps nothing else: the first failure
+ * is thrown at the end.
  */
 export async function sweep(line: Line, isStopped = (): boolean => false): Promise<number> {
   const { store, ids, retention } = line;
@@ -19,22 +20,39 @@ export async function sweep(line: Line, isStopped = (): boolean => false): Promi
       if (!swept.more || isStopped()) return removed;
     }
   };
-  // Each response says itself when it expires.
-  const responses = await everyChunk(0, async ({ at, limit }) => {
-    const removed = await store.responses.sweep({ at, limit });
-    return { removed, more: removed === limit };
-  });
-  const steps = await everyChunk(retention.activity, (one) =>
-    store.steps.sweep({
-      ...one,
-      leaf: (removed) => activityRemovedLeaf(ids.uuid(), one, removed),
-    }),
-  );
-  const transcripts = await everyChunk(retention.transcripts, (one) =>
-    store.sessions.sweep({
-      ...one,
-      leaf: (erased) => transcriptsErasedLeaf(ids.uuid(), one, erased),
-    }),
-  );
-  return responses + steps + transcripts;
+  return sumOfAll([
+    // Each response says itself when it expires.
+    () =>
+      everyChunk(0, async ({ at, limit }) => {
+        const removed = await store.responses.sweep({ at, limit });
+        return { removed, more: removed === limit };
+      }),
+    () =>
+      everyChunk(retention.activity, (one) =>
+        store.steps.sweep({
+          ...one,
+          leaf: (removed) => activityRemovedLeaf(ids.uuid(), one, removed),
+        }),
+      ),
+    () =>
+      everyChunk(retention.transcripts, (one) =>
+        store.sessions.sweep({
+          ...one,
+          leaf: (erased) => transcriptsErasedLeaf(ids.uuid(), one, erased),
+        }),
+      ),
+  ]);
+}
+
+/** One after the other, each whatever became of those before. */
+async function sumOfAll(parts: readonly (() => Promise<number>)[]): Promise<number> {
+  const failures: unknown[] = [];
+  let sum = 0;
+  for (const part of parts)
+    sum += await part().catch((failure: unknown) => {
+      failures.push(failure);
+      return 0;
+    });
+  if (failures.length > 0) throw failures[0];
+  return sum;
 }
