@@ -124,6 +124,16 @@ describe("the commands", () => {
       scope: { each: "key" },
     });
     expect((await run(folder, ["budgets"])).output).toMatch(/a-day +\$12\.50 +day +hard/);
+    expect(await runJson(folder, "budgets", "get", "a-day")).toMatchObject({
+      id: "a-day",
+      origin: "created",
+    });
+    await runJson(folder, ...words.with(2, "acme-day"), "--organization", "acme");
+    const listed = z.object({ data: z.array(z.looseObject({ id: z.string() })) });
+    const { data } = listed.parse(
+      await runJson(folder, "budgets", "list", "--organization", "globex"),
+    );
+    expect(data.map(({ id }) => id)).toEqual(["a-day"]);
     expect(await runJson(folder, "budgets", "status", "a-day")).toEqual({
       data: [],
       nextCursor: null,

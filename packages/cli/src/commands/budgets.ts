@@ -9,7 +9,8 @@ import type {
   Gateway,
 } from "@tollgate/core";
 import type { Command } from "commander";
-import { isoTime, type ListOptions, pageOf, wholeNumber } from "../arguments.ts";
+import { listAction } from "../actions.ts";
+import { isoTime, type ListOptions, listCommand, pageOf, wholeNumber } from "../arguments.ts";
 import {
   type AmountOptions,
   amountOf,
@@ -64,12 +65,13 @@ const driftColumns: readonly Column<BudgetDrift>[] = [
 
 export function defineBudgets(program: Command): void {
   const noun = program.command("budgets").description("what may be spent");
-  noun
-    .command("list", { isDefault: true })
-    .description("all budgets")
-    .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
-    .option("--cursor <cursor>", "where the last page ended")
-    .action(list);
+  listCommand(noun, "budgets, by id: all, or those that can count an organization's calls").action(
+    listAction<object, BudgetRecord>(
+      (gateway, scope, page) => gateway.budgets.list(scope, page),
+      columns,
+    ),
+  );
+  noun.command("get <id>").description("one budget").action(get);
   noun
     .command("status <id>")
     .description("where a budget stands in a period")
@@ -102,12 +104,11 @@ export function defineBudgets(program: Command): void {
     .action(reconcile);
 }
 
-async function list(_options: unknown, command: Command): Promise<void> {
-  const options = optionsOf<ListOptions>(command);
-  await withGateway(options.config, async (gateway) => {
-    const page = await gateway.budgets.list({}, pageOf(options));
-    printPage(options.json, page, columns);
-  });
+async function get(id: string, _options: unknown, command: Command): Promise<void> {
+  const { config, json } = optionsOf(command);
+  await withGateway(config, async (gateway) =>
+    printRecord(json, await gateway.budgets.get({ id })),
+  );
 }
 
 async function status(id: string, _options: unknown, command: Command): Promise<void> {
