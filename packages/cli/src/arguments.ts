@@ -1,5 +1,7 @@
 import { parseDuration } from "@tollgate/core";
 import { type Command, InvalidArgumentError } from "commander";
+import { CommandError } from "./failure.ts";
+import { printable } from "./table.ts";
 
 /** A whole number from `least` up. */
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
@@ -50,9 +52,18 @@ export function listCommand(noun: Command, description: string): Command {
   return noun
     .command("list", { isDefault: true })
     .description(description)
+    .allowExcessArguments()
+    .hook("preAction", refuseWords)
     .option("--organization <id>", "only this organization (default: every one)")
     .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
     .option("--cursor <cursor>", "where the last page ended");
+}
+
+/** A mistyped command is taken for an argument of the list, which has none. */
+function refuseWords(list: Command): void {
+  const [word] = list.args;
+  if (word === undefined) return;
+  throw new CommandError(`unknown command '${list.parent?.name()} ${printable(word)}'`, 2);
 }
 
 /** Adds a noun's command on one record, which is named by its id. */

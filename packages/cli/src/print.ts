@@ -16,14 +16,15 @@ export function printRecord(json: boolean | undefined, record: object, shown = r
   print(json, record, formatRecord(shown));
 }
 
-/** Prints a page as a table, and how to get the next one. */
+/** Prints a page as a table, and how to get the next one; `nothing` is what people see of an empty one. */
 export function printPage<Row>(
   json: boolean | undefined,
   page: Page<Row>,
   columns: readonly Column<Row>[],
+  nothing = "nothing yet",
 ): void {
   const { data, nextCursor } = page;
-  const table = data.length === 0 ? "nothing yet" : formatTable(data, columns);
+  const table = data.length === 0 ? nothing : formatTable(data, columns);
   const more = nextCursor === null ? "" : `\n\nmore: --cursor ${nextCursor}`;
   print(json, { data, nextCursor }, table + more);
 }

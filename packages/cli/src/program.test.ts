@@ -25,6 +25,8 @@ describe("a command line that is not understood", () => {
     ["an unknown command", ["nonsense"], "error: unknown command 'nonsense'"],
     ["an unknown option", ["activity", "--bogus"], "error: unknown option '--bogus'"],
     ["a missing option", ["keys", "create"], "error: required option '--organization <id>' not"],
+    ["an unknown command of a noun", ["keys", "rvoke"], "error: unknown command 'keys rvoke'"],
+    ["a word that a list has no use for", ["budgets", "list", "b"], "unknown command 'budgets b'"],
     ["a bad number", ["activity", "--limit", "0"], "It must be a whole number, 1 to 1000."],
     ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
     ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],
@@ -34,5 +36,13 @@ describe("a command line that is not understood", () => {
     expect(exitCode).toBe(2);
     expect(text).toContain(line);
     expect(text.trimEnd().split("\n")).toHaveLength(1);
+  });
+});
+
+describe("the help of a command", () => {
+  it("names the options that every command takes", () => {
+    const keys = createProgram().commands.find((noun) => noun.name() === "keys");
+    const help = keys?.commands.find((command) => command.name() === "list")?.helpInformation();
+    expect(help).toMatch(/Global Options:.*--config <file>.*--json.*--actor <name>/s);
   });
 });

@@ -20,6 +20,7 @@ export function createProgram(): Command {
     .option("--json", "print one JSON document instead of text")
     .option("--actor <name>", "who is named in the record of a change", "cli")
     .helpCommand(true)
+    .configureHelp({ showGlobalOptions: true })
     .exitOverride();
   defineServe(program);
   defineKeys(program);

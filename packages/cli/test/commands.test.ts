@@ -89,6 +89,8 @@ describe("the commands", () => {
     expect(await listed("--no-live")).toEqual([]);
     const revoked = await runJson(folder, "keys", "revoke", "--user", "bob", ...acme);
     expect(page.parse(revoked).data.map((row) => row.id)).toEqual([id]);
+    const again = await run(folder, ["keys", "revoke", "--user", "bob", ...acme]);
+    expect(again.output).toBe("no key was revoked: this user has none left\n");
     expect(await listed("--live")).toEqual([]);
     expect(await listed("--no-live")).toEqual([id]);
   }, 30_000);
@@ -158,6 +160,7 @@ describe("the commands", () => {
       .parse(await runJson(folder, "budgets", "raise", "b-day", "--usd", "0.25", ...until));
     expect(raise).toMatchObject({ amount: 250_000_000, until: "2126-01-01T00:00:00.000Z" });
     expect((await run(folder, ["budgets", "raises", "b-day"])).output).toMatch(/\$0\.25 +2126/);
+    expect((await run(folder, lower)).output).toMatch(/^limit +\$2\.00$/m);
     expect(await runJson(folder, "budgets", "cancel-raise", "b-day", raise.id)).toEqual({
       id: "b-day",
       raiseId: raise.id,

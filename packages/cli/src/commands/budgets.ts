@@ -107,7 +107,7 @@ export function defineBudgets(program: Command): void {
 async function get(id: string, _options: unknown, command: Command): Promise<void> {
   const { config, json } = optionsOf(command);
   await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.budgets.get({ id })),
+    printBudget(json, await gateway.budgets.get({ id })),
   );
 }
 
@@ -133,7 +133,7 @@ function write(
     const { config, json, actor } = options;
     const budget = budgetOf(id, options);
     await withGateway(config, async (gateway) =>
-      printRecord(json, await act(gateway, { ...budget, actor })),
+      printBudget(json, await act(gateway, { ...budget, actor })),
     );
   };
 }
@@ -150,9 +150,10 @@ async function raise(id: string, _options: unknown, command: Command): Promise<v
   const options = optionsOf<AmountOptions & { readonly until: string }>(command);
   const { config, json, actor, until } = options;
   const by = amountOf(options);
-  await withGateway(config, async (gateway) =>
-    printRecord(json, await gateway.budgets.raise({ id, by, until, actor })),
-  );
+  await withGateway(config, async (gateway) => {
+    const record = await gateway.budgets.raise({ id, by, until, actor });
+    printRecord(json, record, { ...record, amount: amount(record.amount, record.unit) });
+  });
 }
 
 async function raises(id: string, _options: unknown, command: Command): Promise<void> {
@@ -184,6 +185,10 @@ async function reconcile(_options: unknown, command: Command): Promise<void> {
     print(json, { counters, drift }, [...text, `counters: ${counters}`].join("\n\n"));
     if (drift.length > 0) throw new CommandError("there are counters that drifted");
   });
+}
+
+function printBudget(json: boolean | undefined, budget: BudgetRecord): void {
+  printRecord(json, budget, { ...budget, limit: amount(budget.limit, budget.unit) });
 }
 
 function amount(value: number, unit: BudgetRecord["unit"]): string | null {

@@ -148,7 +148,8 @@ async function revoke(id: string | undefined, _options: unknown, command: Comman
     if (id !== undefined)
       return printRecord(json, await keys.revoke({ organizationId, id, actor }));
     const ofUser = { organizationId: organization ?? "", userId: user ?? "", actor };
-    printPage(json, { data: await keys.revoke(ofUser), nextCursor: null }, columns);
+    const page = { data: await keys.revoke(ofUser), nextCursor: null };
+    printPage(json, page, columns, "no key was revoked: this user has none left");
   });
 }
 
