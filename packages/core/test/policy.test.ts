@@ -25,7 +25,7 @@ describe("the policy", () => {
     expect(await statuses({ messages }, "D2_CONFIDENTIAL")).toBe(403);
     expect(await failureOf(gateway.fetch(chat({ model: "test/a/b-preview" })))).toMatchObject({
       code: "policy_denied",
-      message: "The policy denied this request by rule no-preview. Not released.",
+      message: "The policy denied this request by rule no-preview: Not released.",
     });
     const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
     expect(data.map(({ effect, rules }) => [effect, rules])).toEqual([

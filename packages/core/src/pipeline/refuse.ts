@@ -40,10 +40,8 @@ export async function refuse(
 
 export function policyDenied(decision: PolicyDecision): GatewayError {
   const rules = decision.rules.length === 0 ? "" : ` by rule ${decision.rules.join(", ")}`;
-  return new GatewayError(
-    "policy_denied",
-    `The policy denied this request${rules}. ${decision.reason ?? ""}`.trim(),
-  );
+  const reason = decision.reason === null ? "." : `: ${decision.reason}`;
+  return new GatewayError("policy_denied", `The policy denied this request${rules}${reason}`);
 }
 
 export function priceUnknown(): GatewayError {
