@@ -109,7 +109,7 @@ function manyStreamsLine({ figures, targets }: Results): string {
   });
   return parts.length === 0
     ? ""
-    : `\n1,000 streams at once, ten events a second each, in a fresh process: ${parts.join("; ")}.`;
+    : `\n1,000 streams at once, ten events a second each, in a process of their own: ${parts.join("; ")}.`;
 }
 
 function median(rounds: readonly Figures[], figure: string): number {

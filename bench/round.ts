@@ -81,10 +81,10 @@ export async function runManyStreams(
   });
   try {
     const ready = await child.next<Ready>();
-    const order = orderFor(ready, "/v1/chat/completions")(manyStreams.model);
-    await ask(stage, { ...order, seconds: 0 });
-    const { concurrency, spreadSeconds } = manyStreams;
-    const report = await ask(stage, { ...order, concurrency, spreadSeconds, seconds: 0 });
+    const order = orderFor(ready, "/v1/chat/completions");
+    const { concurrency, spreadSeconds, model, warmUp } = manyStreams;
+    await ask(stage, { ...order(warmUp.model), ...warmUp, seconds: warmUp.seconds * stage.scale });
+    const report = await ask(stage, { ...order(model), concurrency, spreadSeconds, seconds: 0 });
     return {
       "first byte p50 ms": report.firstByteP50,
       "peak RSS MB": peakMegabytes(child.pid),

@@ -55,5 +55,10 @@ export const scenarios: readonly Scenario[] = [
   },
 ];
 
-/** Many streams that say little: ten events a second each, once, in a process that has done nothing else. */
-export const manyStreams = { concurrency: 1_000, spreadSeconds: 2, model: "slow" } as const;
+/** Many streams that say little: ten events a second each, once, in a process that has answered a few streams before. */
+export const manyStreams = {
+  concurrency: 1_000,
+  spreadSeconds: 2,
+  model: "slow",
+  warmUp: { model: "burst", concurrency: 8, seconds: 3 },
+} as const;
