@@ -27,8 +27,12 @@ describe("the policy", () => {
       code: "policy_denied",
       message: "The policy denied this request by rule no-preview: Not released.",
     });
+    expect((await failureOf(gateway.fetch(chat({ tools })))).message).toBe(
+      "The policy denied this request.",
+    );
     const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
     expect(data.map(({ effect, rules }) => [effect, rules])).toEqual([
+      ["deny", []],
       ["deny", ["no-preview"]],
       ["deny", []],
       ["permit", ["images"]],

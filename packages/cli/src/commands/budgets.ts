@@ -75,7 +75,10 @@ export function defineBudgets(program: Command): void {
   noun
     .command("status <id>")
     .description("where a budget stands in a period")
-    .option("--subject <id>", "only what is counted for it")
+    .option(
+      "--subject <id>",
+      'one counter, as the column COUNTS shows it: a key, an organization, or ["organization","user"]',
+    )
     .option("--at <time>", "a time of the period (default: now)", isoTime)
     .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
     .option("--cursor <cursor>", "where the last page ended")

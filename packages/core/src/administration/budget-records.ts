@@ -42,6 +42,7 @@ export interface BudgetStatus {
 /** Which counters to show. */
 export interface BudgetStatusQuery {
   readonly id: string;
+  /** One of those that `each` counts, as BudgetStatus writes it; default all. */
   readonly subject?: string;
   /** ISO 8601: a time of the period to show; default now. */
   readonly at?: string;

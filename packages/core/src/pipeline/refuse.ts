@@ -40,7 +40,7 @@ export async function refuse(
 
 export function policyDenied(decision: PolicyDecision): GatewayError {
   const rules = decision.rules.length === 0 ? "" : ` by rule ${decision.rules.join(", ")}`;
-  const reason = decision.reason === null ? "." : `: ${decision.reason}`;
+  const reason = decision.reason === undefined ? "." : `: ${decision.reason}`;
   return new GatewayError("policy_denied", `The policy denied this request${rules}${reason}`);
 }
 
