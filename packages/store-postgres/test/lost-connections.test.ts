@@ -2,7 +2,7 @@ import { tcpProxy } from "@tollgate/testing";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+import { hold, insertKey, leafOf, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 
 const page = { cursor: null, limit: 100 };
 
@@ -77,6 +77,23 @@ it("writes a change of several statements whole or not at all when it is cut on 
   await happened;
   expect(await peer.budgets.list()).toHaveLength(1);
   expect(await peer.budgets.version()).toBe(1);
+});
+
+it("does not change keys again when it is not known whether they changed (F34)", async () => {
+  const { store, peer, proxy } = await openBehindProxy();
+  let asked = 0;
+  const happened = proxy.cutAt("COMMIT\u0000", "after");
+  const revocation = store.keys.change({ organizationId: "acme", userId: owner.userId }, (key) =>
+    key.revokedAt === null
+      ? { patch: { revokedAt: 7 }, leaf: leafOf("key.revoked", `revocation ${++asked}`) }
+      : null,
+  );
+  // A second run would find nothing to revoke and say so, or write a second leaf.
+  await expect(revocation).rejects.toThrow("PostgreSQL store");
+  await happened;
+  expect(asked).toBe(1);
+  const { data } = await peer.evidence.list({ organizationId: "acme" }, page);
+  expect(data.filter(({ kind }) => kind === "key.revoked")).toHaveLength(1);
 });
 
 it("goes on when every backend is ended, and what idles in its pool does not end the process (F33)", async () => {

@@ -42,7 +42,7 @@ export function createKeyRepository(database: Database, conditions: Conditions):
     list: (query, paging) =>
       readPage(database, lists.keys, conditions.ofKeys(query), paging, keyFromRow),
     change: (selection, decide) =>
-      database.write((transaction) => change(transaction, selection, decide), anyway),
+      database.write((transaction) => change(transaction, selection, decide), once),
     rotate: (rotation) => database.write((transaction) => rotate(transaction, rotation), anyway),
     organizations: (after, limit) =>
       database.read(async (connection) =>
@@ -55,6 +55,8 @@ export function createKeyRepository(database: Database, conditions: Conditions):
 }
 
 const anyway = { evenIfDone: true };
+/** What is decided goes by how the keys are, and on its own change it would decide otherwise. */
+const once = { evenIfDone: false };
 const keys = { name: "api_keys", columns: keyColumns };
 
 async function insert(
