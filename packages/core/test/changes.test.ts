@@ -94,4 +94,19 @@ describe.each(stores)("changes on %s", (_, open) => {
         refused,
       );
   });
+
+  it("refuse values that nothing can have, as every list does", async () => {
+    const { gateway, key } = await createTestGateway({ store: open() });
+    const { organizationId } = key;
+    const refusing = async (param: string, list: PromiseLike<unknown>) =>
+      expect(list, param).rejects.toMatchObject({ code: "invalid_argument", param });
+    for (const value of ["nope", "decision", "constructor", "", ["completed", "nope"]]) {
+      const of = (name: string) => Object.assign({ organizationId }, { [name]: value });
+      await refusing("kind", gateway.changes.list(of("kind")));
+      for (const name of ["outcome", "endpoint", "connection"])
+        await refusing(name, gateway.steps.list(of(name)));
+      await refusing("connection", gateway.decisions.list(of("connection")));
+      await refusing("endpoint", gateway.activity.summarize(of("endpoint"), []));
+    }
+  });
 });

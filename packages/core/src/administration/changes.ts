@@ -5,8 +5,8 @@ import type { OneOrMany } from "../domain/pattern.ts";
 import type { Line } from "../pipeline/line.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { requireMembers } from "./require-members.ts";
-import { valuesOf } from "./step-filter.ts";
 import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
+import { valuesOf } from "./values-of.ts";
 
 /** One administrative change: what was done, by whom, to what. */
 export interface ChangeRecord {

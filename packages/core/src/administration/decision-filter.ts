@@ -4,8 +4,9 @@ import { type OneOrMany, selects } from "../domain/pattern.ts";
 import type { ConnectionOwnership, PolicyDecision } from "../domain/policy-decision.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { requireMembers } from "./require-members.ts";
-import { classesBetween, modelPatternsOf, valuesOf } from "./step-filter.ts";
+import { classesBetween, modelPatternsOf } from "./step-filter.ts";
 import { fromIso, type OrganizationScope, tenantOf } from "./tenant.ts";
+import { valuesOf } from "./values-of.ts";
 
 /** Which decisions to list; every given member must match, and a list matches any of its values. */
 export interface DecisionFilter extends OrganizationScope {

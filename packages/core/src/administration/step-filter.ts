@@ -5,6 +5,7 @@ import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { Endpoint, StepOutcome } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { fromIso, type OrganizationScope, tenantOf } from "./tenant.ts";
+import { valuesOf } from "./values-of.ts";
 
 /** Which Steps: every given member must match, and a list matches any of its values. */
 export interface StepFilter extends OrganizationScope {
@@ -76,16 +77,6 @@ function fieldOf(name: string): string {
   const field: string | undefined = Reflect.get(fields, name);
   if (field !== undefined && Object.hasOwn(fields, name)) return field;
   throw new GatewayError("invalid_argument", `There is no filter ${name}.`, { param: name });
-}
-
-/** The texts of a selector. @throws GatewayError `invalid_argument` */
-export function valuesOf(name: string, value: unknown): readonly string[] {
-  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const texts = values.filter((one) => typeof one === "string");
-  if (texts.length === values.length) return texts;
-  throw new GatewayError("invalid_argument", `${name} must be a text or a list of texts.`, {
-    param: name,
-  });
 }
 
 /** The model patterns of a filter; absent, all models. */

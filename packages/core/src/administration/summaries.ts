@@ -6,7 +6,8 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { otherWork } from "../kernel/other-work.ts";
 import type { Line } from "../pipeline/line.ts";
 import { organizationsOf } from "./organizations.ts";
-import { modelPatternsOf, type StepFilter, stepQueryOf, valuesOf } from "./step-filter.ts";
+import { modelPatternsOf, type StepFilter, stepQueryOf } from "./step-filter.ts";
+import { valuesOf } from "./values-of.ts";
 
 /**
  * One row of a summary: its value of each dimension asked for, and its sums. Groups by key carry the key's label as its

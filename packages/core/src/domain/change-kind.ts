@@ -17,9 +17,27 @@ export const unchangingKinds = [
 /** What an administrative change is called. */
 export type ChangeKind = Exclude<LeafKind, (typeof unchangingKinds)[number]>;
 
-const unchanging: ReadonlySet<string> = new Set(unchangingKinds);
+/** All there are: what is not among them here is an error of types. */
+const changes: Readonly<Record<ChangeKind, true>> = {
+  "key.created": true,
+  "key.updated": true,
+  "key.rotated": true,
+  "key.revoked": true,
+  "connection.set": true,
+  "connection.removed": true,
+  "connection.resealed": true,
+  "budget.created": true,
+  "budget.updated": true,
+  "budget.removed": true,
+  "budget.raised": true,
+  "budget.raise_cancelled": true,
+  correction: true,
+  "policy.changed": true,
+};
+
+export const changeKinds: readonly string[] = Object.keys(changes);
 
 /** Whether a leaf attests an administrative change. */
 export function isChangeKind(kind: LeafKind): kind is ChangeKind {
-  return !unchanging.has(kind);
+  return Object.hasOwn(changes, kind);
 }
