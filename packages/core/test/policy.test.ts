@@ -28,7 +28,7 @@ describe("the policy", () => {
       message: "The policy denied this request by rule no-preview: Not released.",
     });
     expect((await failureOf(gateway.fetch(chat({ tools })))).message).toBe(
-      "The policy denied this request.",
+      "The policy denied this request: No rule permits this request.",
     );
     const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
     expect(data.map(({ effect, rules }) => [effect, rules])).toEqual([
@@ -150,6 +150,16 @@ describe("obligations", () => {
       ["request", 1, null],
       ["reply", 1, null],
     ]);
+  });
+
+  it("let a denial without a reason end its sentence", async () => {
+    const decide = () => ({ effect: "deny" as const, rules: ["never"] });
+    const { gateway, chat } = await createTestGateway({
+      policy: definePolicy({ version: "1", decide }),
+    });
+    expect((await failureOf(gateway.fetch(chat()))).message).toBe(
+      "The policy denied this request by rule never.",
+    );
   });
 
   it("that make no sense deny, as a policy that throws does", async () => {
