@@ -4,7 +4,6 @@ import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
 import { defaultLimits } from "./domain/limits.ts";
-import { parseModelId } from "./domain/model-id.ts";
 import { listed } from "./domain/pattern.ts";
 import type { GatewayOptions } from "./options.ts";
 import { findRoute } from "./routing/route.ts";
@@ -19,9 +18,6 @@ export function providerProblems(providers: ReadonlyMap<string, Provider>): read
     ...(provider?.contract === 1
       ? provider.problems.map((problem) => `Gateway ${gateway}: ${problem}`)
       : [`Gateway ${gateway}: it is not a provider of contract 1.`]),
-    ...Object.keys(provider?.models ?? {})
-      .filter((model) => parseModelId(`${gateway}/${model}`) === null)
-      .map((model) => `Gateway ${gateway}: model ${model} is not <vendor>/<model>.`),
   ]);
 }
 

@@ -21,6 +21,7 @@ import {
   retryProblems,
   secretProblems,
 } from "./option-problems.ts";
+import { listProblems, nameProblems } from "./option-shapes.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { Line } from "./pipeline/line.ts";
 import { createOpenSteps } from "./pipeline/open-steps.ts";
@@ -44,6 +45,7 @@ const headerPrefix = /^[A-Za-z0-9-]{1,64}$/;
  * @throws GatewayError `invalid_configuration`, with every problem there is in one message.
  */
 export function readOptions(options: GatewayOptions): Line {
+  refuse(listProblems(options));
   const providers = new Map(Object.entries(options.providers ?? {}));
   const dataClasses = options.dataClasses ?? defaultDataClasses;
   const budgets = (options.budgets ?? []).map(readBudget);
@@ -53,6 +55,7 @@ export function readOptions(options: GatewayOptions): Line {
   const custom = prices !== undefined && !isPriceBook(prices) ? prices : {};
   const configured = providerTable(providers);
   const problems = [
+    nameProblems(options),
     options.store?.contract === 1
       ? []
       : "store must be a store of contract 1, such as memoryStore().",
@@ -80,7 +83,7 @@ export function readOptions(options: GatewayOptions): Line {
       ? []
       : "headerPrefix must be letters, digits and hyphens.",
   ].flat();
-  if (problems.length > 0) throw new GatewayError("invalid_configuration", problems.join("\n"));
+  refuse(problems);
 
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createRandomIds();
@@ -120,6 +123,10 @@ export function readOptions(options: GatewayOptions): Line {
     ids,
     notify,
   };
+}
+
+function refuse(problems: readonly string[]): void {
+  if (problems.length > 0) throw new GatewayError("invalid_configuration", problems.join("\n"));
 }
 
 function readVault(

@@ -30,6 +30,12 @@ describe("options", () => {
     ["retention.activity", { retention: { activity: 0 } }],
     ["retention.transcripts", { retention: { transcripts: "-1d" } }],
     ["retention.evidence", { retention: { evidence: "1d" } }],
+    ["There is no option polcy", { polcy: {} }],
+    ["budgets must be a list", { budgets: { id: "b" } }],
+    ["observers must be a list", { observers: () => {} }],
+    ["Gateway x: it is not a provider of contract 1", { providers: { x: {} } }],
+    ["Model gpt is not <gateway>/<vendor>/<model>", { prices: { gpt: { input: 1, output: 1 } } }],
+    ["Model test/a/b: a price is { input, output }", { prices: { "test/a/b": 3 } }],
     ["headerPrefix", { headerPrefix: "X Service" }],
     ["Data class A is named twice", { dataClasses: ["A", "A"] }],
     [

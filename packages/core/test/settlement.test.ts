@@ -125,7 +125,9 @@ describe("what a client received complete, the ledger has", () => {
     "is settled again when the outcome of settling is unknown, %s times",
     async (times) => {
       for (const after of [false, true]) {
-        const test = await createTestGateway(failing("settleStep", { times, after }));
+        const test = await createTestGateway({
+          store: failing("settleStep", { times, after }).store,
+        });
         const answer = await test.clock.until(test.gateway.fetch(test.chat()), "5s");
         expect(answer.status).toBe(200);
         expect(await written(test.gateway)).toMatchObject({ steps: 1 });
@@ -164,7 +166,9 @@ describe("what a client received complete, the ledger has", () => {
 
   it("is nothing at all when the Step cannot be opened: 503, and no provider is asked", async () => {
     for (const stream of [false, true]) {
-      const { gateway, provider, chat } = await createTestGateway(failing("openStep"));
+      const { gateway, provider, chat } = await createTestGateway({
+        store: failing("openStep").store,
+      });
       const answer = await gateway.fetch(chat({ stream }));
       expect(answer.status).toBe(503);
       expect(answer.headers.get("x-service-policy-decision-id")).not.toBeNull();
@@ -178,7 +182,7 @@ describe("what a client received complete, the ledger has", () => {
 
   it("is an error even for a denial that cannot be recorded", async () => {
     const { gateway, chat } = await createTestGateway({
-      ...failing("recordRefusal"),
+      store: failing("recordRefusal").store,
       key: { models: ["test/other/*"] },
     });
     expect(await failureOf(gateway.fetch(chat()))).toMatchObject({ code: "evidence_unavailable" });
@@ -189,7 +193,9 @@ describe("a further attempt whose opening is in doubt", () => {
   it.each([false, true])(
     "is opened once more, and runs once (after the commit: %s)",
     async (after) => {
-      const test = await createTestGateway(failing("openAttempt", { times: 1, after }));
+      const test = await createTestGateway({
+        store: failing("openAttempt", { times: 1, after }).store,
+      });
       const { gateway, provider, key, chat, clock } = test;
       provider.fail(
         new ProviderError("Down.", { reason: "down", delivery: "answered", status: 500 }),

@@ -1,6 +1,6 @@
 import type { PriceBook } from "../contracts/price-book.ts";
 import type { ModelConfiguration, Provider } from "../contracts/provider.ts";
-import { formatModelId, type ModelId } from "../domain/model-id.ts";
+import { formatModelId, type ModelId, parseModelId } from "../domain/model-id.ts";
 import type { Price } from "../domain/price.ts";
 import { parseUsd } from "../kernel/nano-usd.ts";
 
@@ -35,7 +35,10 @@ export function tableBook(table: PriceTable): PriceBook {
 export function providerTable(providers: ReadonlyMap<string, Provider>): PriceTable {
   return Object.fromEntries(
     [...providers].flatMap(([gateway, provider]) =>
-      Object.entries(provider.models).map(([model, written]) => [`${gateway}/${model}`, written]),
+      Object.entries(provider?.models ?? {}).map(([model, written]) => [
+        `${gateway}/${model}`,
+        written,
+      ]),
     ),
   );
 }
@@ -43,6 +46,9 @@ export function providerTable(providers: ReadonlyMap<string, Provider>): PriceTa
 /** What is wrong with a table, one sentence each. */
 export function priceProblems(table: PriceTable): readonly string[] {
   return Object.entries(table).flatMap(([id, written]) => {
+    if (parseModelId(id) === null) return [`Model ${id} is not <gateway>/<vendor>/<model>.`];
+    if (typeof written !== "object" || written === null)
+      return [`Model ${id}: a price is { input, output }, in US dollars per million tokens.`];
     const amounts = [written.input, written.output, written.cachedInput].filter(
       (amount) => amount !== undefined,
     );
