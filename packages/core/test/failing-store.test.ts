@@ -3,6 +3,7 @@ import { memoryStore } from "@tollgate/store-memory";
 import { scriptedProvider } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { createGateway, GatewayError } from "../src/index.ts";
+import { administrativeMethods, outcomeOf } from "./administrative-methods.ts";
 import { openOwnGateways } from "./own-gateways.ts";
 
 const failure = new Error("disk I/O error");
@@ -41,40 +42,10 @@ const others: Readonly<Record<string, object>> = {
   "budgets.update": budget,
 };
 
-async function outcome(call: () => unknown): Promise<unknown> {
-  try {
-    const result: unknown = call();
-    if (typeof result !== "object" || result === null) return result;
-    if (Symbol.asyncIterator in result && typeof result[Symbol.asyncIterator] === "function")
-      for await (const _row of result as AsyncIterable<unknown>);
-    return await result;
-  } catch (error) {
-    return error;
-  }
-}
-
 const argumentFor = (noun: string, name: string): object => {
-  if (noun === "connections") return connection;
-  return others[`${noun}.${name}`] ?? (name === "list" ? organization : record);
+  if (name === "list") return organization;
+  return noun === "connections" ? connection : (others[`${noun}.${name}`] ?? record);
 };
-
-/** Every method of the administration, by name. */
-const methodsOf = (gateway: object): readonly (readonly [string, () => unknown])[] =>
-  Object.entries(gateway).flatMap(([noun, members]) =>
-    typeof members !== "object" || members === null || noun === "handlers"
-      ? []
-      : Object.entries(members).flatMap(([name, method]: readonly [string, unknown]) =>
-          typeof method === "function"
-            ? [
-                [
-                  `${noun}.${name}`,
-                  () =>
-                    Reflect.apply(method, members, [argumentFor(noun, name), { format: "csv" }]),
-                ] as const,
-              ]
-            : [],
-        ),
-  );
 
 describe("the administration over a store that fails", () => {
   it("fails with a GatewayError that keeps the cause, whatever is asked", async () => {
@@ -82,10 +53,11 @@ describe("the administration over a store that fails", () => {
     const { gateway } = await openOwnGateways({ store: broken.store });
     broken.break();
     const outcomes = new Map<string, unknown>();
-    for (const [name, call] of methodsOf(gateway)) outcomes.set(name, await outcome(call));
-    outcomes.set("recover", await outcome(gateway.recover));
-    outcomes.set("sweep", await outcome(gateway.sweep));
-    outcomes.set("checkStore", await outcome(gateway.checkStore));
+    for (const { noun, verb, name, call } of administrativeMethods(gateway))
+      outcomes.set(name, await outcomeOf(() => call(argumentFor(noun, verb), { format: "csv" })));
+    outcomes.set("recover", await outcomeOf(gateway.recover));
+    outcomes.set("sweep", await outcomeOf(gateway.sweep));
+    outcomes.set("checkStore", await outcomeOf(gateway.checkStore));
     for (const [name, error] of outcomes) expect(error, name).toBeInstanceOf(GatewayError);
     for (const name of [
       ...["keys.create", "keys.get", "keys.list", "keys.update", "keys.rotate", "keys.revoke"],
@@ -108,6 +80,6 @@ describe("the administration over a store that fails", () => {
     const store = { ...memoryStore(), migrate: fail };
     const gateway = createGateway({ store, providers: { test: scriptedProvider() } });
     for (const call of [gateway.ready, () => gateway.keys.list(organization)])
-      expect(await outcome(call)).toMatchObject({ code: "evidence_unavailable", cause: failure });
+      expect(await outcomeOf(call)).toMatchObject({ code: "evidence_unavailable", cause: failure });
   });
 });

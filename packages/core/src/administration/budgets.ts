@@ -10,7 +10,8 @@ import { createBudgetRaises } from "./budget-raises.ts";
 import type { BudgetRecord, Budgets } from "./budget-records.ts";
 import { budgetStatus } from "./budget-status.ts";
 import { listOf } from "./list.ts";
-import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
+import { requireMembers } from "./require-members.ts";
+import { type OrganizationScope, requireId, tenantOf, toIso } from "./tenant.ts";
 
 export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
   const { all, find, requireCreated } = budgetRecords(line, ready);
@@ -79,6 +80,7 @@ function budgetRecords(line: Line, ready: () => Promise<void>) {
   }
 
   async function find(id: string): Promise<FoundBudget> {
+    requireId("id", id);
     const budget = (await all()).find((candidate) => candidate.id === id);
     if (!budget) throw notFound(id);
     return budget;
@@ -103,8 +105,10 @@ const mostDrift = 1_000;
 /** Reads pages of all budgets by id. There are few, so they are read whole and cut here. */
 function pageReader(
   all: () => Promise<readonly FoundBudget[]>,
-  { organizationId }: Partial<OrganizationScope>,
+  filter: Partial<OrganizationScope>,
 ): Parameters<typeof listOf<FoundBudget, BudgetRecord>>[0] {
+  requireMembers(filter, ["organizationId"]);
+  const { organizationId } = filter;
   const tenant = organizationId === undefined ? null : tenantOf({ organizationId });
   return async ({ cursor, limit }) => {
     const after = cursor === null ? null : decodeCursor(listName, cursor).tie;
