@@ -152,6 +152,15 @@ describe("obligations", () => {
     ]);
   });
 
+  it("refuse a mistyped member, which would match everything or oblige to nothing", () => {
+    // As JavaScript would pass them: the types would refuse them before.
+    const match: object = { gatway: "test" };
+    const options: object = { maxTokens: 5 };
+    expect(() => definePolicy({ rules: [permit("one", match, options)] })).toThrow(
+      "Rule one: it has no member gatway. Rule one: it has no member maxTokens.",
+    );
+  });
+
   it("let a denial without a reason end its sentence", async () => {
     const decide = () => ({ effect: "deny" as const, rules: ["never"] });
     const { gateway, chat } = await createTestGateway({

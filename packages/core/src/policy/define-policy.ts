@@ -7,6 +7,7 @@ import { sha256Hex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 import { decideByRules } from "./rules/decide-by-rules.ts";
 import type { Rule } from "./rules/rule.ts";
+import { memberProblems } from "./rules/rule-members.ts";
 
 /** A policy as rules. `version` defaults to a hash of the rules. */
 export interface RulePolicy<Gateway extends string> {
@@ -23,7 +24,8 @@ export interface FunctionPolicy {
 /**
  * Makes a policy from rules or from a function. With rules: forbid overrides permit, and what nothing permits is denied.
  * The gateways its rules name are part of its type, so that a gateway that does not exist does not compile.
- * @throws GatewayError `invalid_configuration` for duplicate rule ids, malformed patterns or impossible caps.
+ * @throws GatewayError `invalid_configuration` for duplicate rule ids, members that no rule has, malformed patterns or
+ * impossible caps.
  */
 export function definePolicy<const Gateway extends string = never>(
   definition: RulePolicy<Gateway> | FunctionPolicy,
@@ -55,8 +57,9 @@ export function definePolicy<const Gateway extends string = never>(
 
 function problemsOf(rules: readonly Rule[]): readonly string[] {
   const seen = new Set<string>();
-  return rules.flatMap(({ id, match, options }) => {
-    const problems: string[] = [];
+  return rules.flatMap((rule) => {
+    const { id, match, options } = rule;
+    const problems: string[] = [...memberProblems(rule)];
     if (id === "") problems.push("A rule has an empty id.");
     if (seen.has(id)) problems.push(`Rule ${id} is defined twice.`);
     seen.add(id);
