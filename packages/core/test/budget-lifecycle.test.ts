@@ -100,6 +100,15 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     const again = await createTestGateway({ ...options, ids: countingIds(3), budgets: [two] });
     expect((await again.gateway.budgets.status({ id: "b" })).data).toMatchObject([{ settled: 3 }]);
   });
+
+  it("is told in the log of its one organization, however that is written", async () => {
+    const { gateway } = await createTestGateway({ store: open() });
+    const scopes = ["acme", ["acme"], ["acme", "acme"], ["acme", "globex"]];
+    for (const [at, organization] of scopes.entries())
+      await gateway.budgets.create({ ...two, id: `b${at}`, scope: { organization } });
+    const { data } = await gateway.changes.list({ organizationId: "acme" });
+    expect(data.map(({ subject }) => subject)).toEqual(["b2", "b1", "b0"]);
+  });
 });
 
 describe.each(stores)("a raise on %s", (_, open) => {
@@ -141,6 +150,17 @@ describe.each(stores)("a raise on %s", (_, open) => {
       expect(kinds).toHaveLength(2);
     },
   );
+
+  it("is one of a hundred at most, however many are asked for at once", async () => {
+    const { gateway } = await createTestGateway({ store: open(), budgets: [two] });
+    const raise = { id: "b", by: { requests: 1 }, until: "2026-02-01T00:00:00Z" };
+    const asked = Array.from({ length: 110 }, () => gateway.budgets.raise(raise));
+    const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === "rejected");
+    expect(refused).toHaveLength(10);
+    for (const one of refused)
+      expect(one).toMatchObject({ reason: { code: "invalid_argument", param: "id" } });
+    expect(await gateway.budgets.raises({ id: "b" })).toHaveLength(100);
+  });
 
   it("ends at once when it is cancelled", async () => {
     const test = await createTestGateway({ store: open(), budgets: [two] });

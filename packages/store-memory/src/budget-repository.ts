@@ -31,10 +31,11 @@ export function createBudgetRepository(state: State): BudgetRepository {
       return changed(leaf);
     },
     raises: async () => [...state.raises],
-    async insertRaise(raise, leaf) {
+    async insertRaise(raise, leaf, most) {
       const { budgetId, id, at } = raise;
-      if (state.raises.some((other) => other.budgetId === budgetId && other.id === id))
-        return false;
+      const others = state.raises.filter((other) => other.budgetId === budgetId);
+      if (others.some((other) => other.id === id)) return false;
+      if (others.filter(({ until }) => until > at).length >= most) return false;
       keepRaises((other) => other.budgetId !== budgetId || other.until > at);
       state.raises.push(raise);
       return changed(leaf);

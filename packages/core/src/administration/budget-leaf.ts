@@ -19,7 +19,8 @@ export function budgetLeaf(
   },
 ): EvidenceLeaf {
   const { id, scope, unit, limit, period, mode, warnAt } = budget;
-  const organizationId = typeof scope.organization === "string" ? scope.organization : "";
+  const [only = "", ...others] = new Set([scope.organization ?? []].flat());
+  const organizationId = others.length === 0 ? only : "";
   return createLeaf(
     { id: ids.uuid(), organizationId, kind, at: clock.now() },
     {

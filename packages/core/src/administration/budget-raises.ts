@@ -21,11 +21,9 @@ export function createBudgetRaises(
     async raise(written) {
       const budget = await find(written.id);
       const raise = requireRaise(line, budget, written);
-      if (inForce(budget).length >= mostRaises)
-        throw wrong("id", `The budget ${budget.id} has ${mostRaises} raises already.`);
       const leaf = budgetLeaf(line, "budget.raised", { budget, raise, actor: written.actor });
-      if (!(await line.store.budgets.insertRaise(raise, leaf)))
-        throw wrong("id", "The id of the raise is taken.");
+      if (!(await line.store.budgets.insertRaise(raise, leaf, mostRaises)))
+        throw wrong("id", `The budget ${budget.id} has ${mostRaises} raises already.`);
       await line.budgets.reload();
       return toRecord(raise);
     },

@@ -138,8 +138,11 @@ export interface BudgetRepository {
   remove(id: string, leaf: EvidenceLeaf): Promise<boolean>;
   /** Raises of all budgets, declared ones too, in the order they were made; of those that are over, any may be gone. */
   raises(): Promise<readonly BudgetRaise[]>;
-  /** Adds a raise and forgets those of its budget that are over at its time. False when the id is taken. */
-  insertRaise(raise: BudgetRaise, leaf: EvidenceLeaf): Promise<boolean>;
+  /**
+   * Adds a raise and forgets those of its budget that are over at its time. False when the id is taken, or when `most`
+   * of its budget are not over, however many come at once.
+   */
+  insertRaise(raise: BudgetRaise, leaf: EvidenceLeaf, most: number): Promise<boolean>;
   /** Ends a raise before its time. False when its budget has none of this id. */
   removeRaise(
     reference: { readonly budgetId: string; readonly id: string },

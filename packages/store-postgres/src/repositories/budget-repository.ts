@@ -17,12 +17,12 @@ import {
 import { longestAnswer } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 import type { Transaction } from "../database/transaction.ts";
+import { locking } from "../statements/locking.ts";
 import { readPage } from "./read-page.ts";
 
 /** No raise lasts longer. */
 const endOfTime = Number.MAX_SAFE_INTEGER;
 
-/** The row of the version also makes changes of budgets take turns. */
 const countChange = "UPDATE store_state SET budgets_version = budgets_version + 1 WHERE id = 1";
 
 export function createBudgetRepository(
@@ -36,6 +36,7 @@ export function createBudgetRepository(
   ): Promise<boolean> =>
     database.write(
       async (transaction) => {
+        await transaction.get(locking.budgets, {});
         if ((await apply(transaction)) === 0) return false;
         await transaction.run(countChange, {});
         await transaction.run(opening.insertLeaf, leafToRow(leaf, await transaction.next()));
@@ -74,9 +75,11 @@ export function createBudgetRepository(
       database.read(async (connection) =>
         (await connection.all(administration.raises, {})).map(raiseFromRow),
       ),
-    insertRaise: (raise, leaf) =>
+    insertRaise: (raise, leaf, most) =>
       change(leaf, async (transaction) => {
         const row = raiseToRow(raise, await transaction.next());
+        const left = readRow(await transaction.get(administration.raisesLeft, row));
+        if (left.integer("raises") >= most) return 0;
         if ((await transaction.run(administration.insertRaise, row)) === 0) return 0;
         await transaction.run(administration.forgetRaises, row);
         return 1;

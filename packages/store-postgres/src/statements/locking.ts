@@ -10,6 +10,8 @@ export const locking = {
     FROM steps WHERE organization_id = :organization_id AND id = :id FOR UPDATE`,
   key: `SELECT ${keyColumns.join(", ")} FROM api_keys
     WHERE organization_id = :organization_id AND id = :id FOR UPDATE`,
+  /** A turn to change budgets: what a change finds of them, no other changes meanwhile. */
+  budgets: `${administration.readState} FOR NO KEY UPDATE`,
   policyVersion: `${administration.policyVersion} FOR UPDATE`,
   keysOfUser: `${administration.keysOfUser} FOR UPDATE`,
   removable: `${responding.removable} FOR UPDATE`,

@@ -45,6 +45,8 @@ export const administration = {
   removeBudget: "DELETE FROM budgets WHERE id = :id",
   raises: `SELECT ${raiseColumns.join(", ")} FROM budget_raises ORDER BY sequence`,
   insertRaise: `${insertInto("budget_raises", raiseColumns)} ON CONFLICT DO NOTHING`,
+  raisesLeft: `SELECT count(*) AS raises FROM budget_raises
+    WHERE budget_id = :budget_id AND until > :at`,
   removeRaise: "DELETE FROM budget_raises WHERE budget_id = :budget_id AND id = :id",
   forgetRaises: "DELETE FROM budget_raises WHERE budget_id = :budget_id AND until <= :at",
 } as const;

@@ -62,9 +62,11 @@ export function createBudgetRepository(
       }),
     raises: () =>
       database.read((connection) => connection.all(administration.raises, {}).map(raiseFromRow)),
-    insertRaise: (raise, leaf) =>
+    insertRaise: (raise, leaf, most) =>
       change(leaf, (transaction) => {
         const row = raiseToRow(raise, transaction.next());
+        const left = readRow(transaction.get(administration.raisesLeft, row)).integer("raises");
+        if (left >= most) return 0;
         if (transaction.run(administration.insertRaise, row) === 0) return 0;
         transaction.run(administration.forgetRaises, row);
         return 1;

@@ -78,7 +78,7 @@ export function budgetRecordTests(test: ContractTest): void {
     const changes = [
       () => store.budgets.insert(budget, intents.leaf("budget.created")),
       () => store.budgets.update(budget, intents.leaf("budget.updated")),
-      () => store.budgets.insertRaise(raise, intents.leaf("budget.raised")),
+      () => store.budgets.insertRaise(raise, intents.leaf("budget.raised"), 100),
       () => store.budgets.removeRaise(raise, intents.leaf("budget.raise_cancelled")),
       () => store.budgets.remove("team", intents.leaf("budget.removed")),
     ];
@@ -112,8 +112,8 @@ export function budgetRecordTests(test: ContractTest): void {
     const [first, second, other] = [raise({}), raise({ actor: null }), raise({ budgetId: "team" })];
     await store.budgets.insert(budget, intents.leaf("budget.created"));
     for (const one of [first, second, other])
-      expect(await store.budgets.insertRaise(one, leaf())).toBe(true);
-    expect(await store.budgets.insertRaise(first, leaf())).toBe(false);
+      expect(await store.budgets.insertRaise(one, leaf(), 100)).toBe(true);
+    expect(await store.budgets.insertRaise(first, leaf(), 100)).toBe(false);
     expect(await store.budgets.raises()).toEqual([first, second, other]);
 
     const cancelled = intents.leaf("budget.raise_cancelled");
@@ -123,7 +123,7 @@ export function budgetRecordTests(test: ContractTest): void {
     expect(await store.budgets.raises()).toEqual([second, other]);
 
     const later = raise({ at: 2_000, until: 3_000 });
-    await store.budgets.insertRaise(later, leaf());
+    await store.budgets.insertRaise(later, leaf(), 100);
     expect(await store.budgets.raises()).toEqual([other, later]);
     expect(await store.budgets.remove("none", intents.leaf("budget.removed"))).toBe(false);
     expect(await store.budgets.raises()).toEqual([other, later]);
@@ -137,12 +137,35 @@ export function budgetRecordTests(test: ContractTest): void {
   }) => {
     const other = { ...raise, budgetId: "other" };
     for (const left of [raise, other])
-      await store.budgets.insertRaise(left, intents.leaf("budget.raised"));
+      await store.budgets.insertRaise(left, intents.leaf("budget.raised"), 100);
     await store.budgets.insert(budget, intents.leaf("budget.created"));
     expect(await store.budgets.raises()).toEqual([other]);
-    await store.budgets.insertRaise(raise, intents.leaf("budget.raised"));
+    await store.budgets.insertRaise(raise, intents.leaf("budget.raised"), 100);
     expect(await store.budgets.insert(budget, intents.leaf("budget.created"))).toBe(false);
     expect(await store.budgets.raises()).toEqual([other, raise]);
+  });
+
+  test("a budget has as many raises as it may, however many come at once", async ({
+    store,
+    intents,
+  }) => {
+    const raising = (overrides: Partial<BudgetRaise>): Promise<boolean> =>
+      store.budgets.insertRaise(
+        { ...raise, id: intents.id(), until: 2_000, ...overrides },
+        intents.leaf("budget.raised"),
+        3,
+      );
+    await raising({ budgetId: "other" });
+    await raising({ until: 1_000 });
+    const raises = await Promise.all(Array.from({ length: 12 }, () => raising({ at: 1_000 })));
+    expect(raises.filter((isDone) => isDone)).toHaveLength(3);
+    const version = await store.budgets.version();
+    expect(await raising({ at: 1_999 })).toBe(false);
+    expect(await store.budgets.version()).toBe(version);
+    expect(await store.budgets.raises()).toHaveLength(4);
+    expect(await raising({ at: 2_000, until: 3_000 })).toBe(true);
+    const page = await store.evidence.list({ organizationId: "acme" }, { cursor: null, limit: 99 });
+    expect(page.data.filter(({ kind }) => kind === "budget.raised")).toHaveLength(6);
   });
 
   test("a budget's counters outlive its changes and its removal", async ({ store, intents }) => {
