@@ -11,6 +11,7 @@ import {
   type TestGateway,
   type TestGatewayOptions,
 } from "@tollgate/testing";
+import pg from "pg";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
 import { requestOf, requestWithoutBody, seen, toldBy } from "../src/histories/ask.ts";
 import { directly, freshSchema, proxied } from "./postgres-fixture.ts";
@@ -52,16 +53,46 @@ async function twoOnOneSession() {
   const release = (): void => {
     for (const hold of holds) hold.release();
   };
-  return { one, other, sessionId: told.sessionId, release };
+  return { one, other, sessionId: told.sessionId, release, schema };
+}
+
+/** Keeps a Session locked until this many statements wait for it, so that none of them sees what another did before. */
+async function lockUntil(
+  waiting: number,
+  schema: string,
+  sessionId: string,
+): Promise<() => Promise<void>> {
+  const client = new pg.Client(inject("postgresUrl"));
+  onTestFinished(() => client.end());
+  await client.connect();
+  await client.query("BEGIN");
+  await client.query(`SELECT FROM ${schema}.sessions WHERE id = $1 FOR UPDATE`, [sessionId]);
+  const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+  const pid: unknown = rows[0]?.pid;
+  // Who comes first waits for the lock, and whoever comes after that for the one before.
+  const asked = `WITH first AS (SELECT pid FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))
+    SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))
+      OR pg_blocking_pids(pid) && ARRAY (SELECT pid FROM first)`;
+  const watcher = new pg.Client(inject("postgresUrl"));
+  onTestFinished(() => watcher.end());
+  await watcher.connect();
+  return async () => {
+    while ((await watcher.query(asked, [pid])).rowCount !== waiting);
+    await client.query("COMMIT");
+  };
 }
 
 it("F41 two gateways on one named Session keep every Step, and one history without a gap", async () => {
-  const { one, other, sessionId, release } = await twoOnOneSession();
-  const answers = Array.from({ length: 12 }, async (_, at) => {
+  const { one, other, sessionId, release, schema } = await twoOnOneSession();
+  const ask = async (at: number) => {
     const { gateway } = at % 2 === 0 ? one : other;
     const messages = [user("A"), assistant, user(`B${at}`)];
     return seen(await gateway.fetch(one.chat({ messages, session_id: sessionId })));
-  });
+  };
+  const unlocked = await lockUntil(2, schema, sessionId);
+  const answers = [ask(0), ask(1)];
+  await unlocked();
+  for (let at = 2; at < 12; at++) answers.push(ask(at));
   while (one.provider.calls.length + other.provider.calls.length < 13)
     await new Promise(setImmediate);
   release();
