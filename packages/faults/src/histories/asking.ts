@@ -23,7 +23,7 @@ export interface Known {
 type Of<Type extends Command["type"]> = Extract<Command, { type: Type }>;
 
 const scripted = "test/tollgate/scripted";
-const denied = "test/tollgate/denied";
+const models = { ours: scripted, own: "own/tollgate/scripted", denied: "test/tollgate/denied" };
 const tools = [{ type: "function", function: { name: "look", parameters: { type: "object" } } }];
 
 export async function askChat(world: World, known: Known, command: Of<"chat">): Promise<unknown> {
@@ -33,7 +33,7 @@ export async function askChat(world: World, known: Known, command: Of<"chat">): 
     secret: secretAt(known, command.key),
     path: "chat/completions",
     body: {
-      model: command.denied ? denied : scripted,
+      model: models[command.model],
       messages,
       tools,
       stream: command.stream,

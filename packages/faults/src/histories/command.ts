@@ -1,18 +1,9 @@
 import fc from "fast-check";
+import { type AdministrativeCommand, administrativeCommand } from "./administrative-command.ts";
 
 /** One thing that happens in a history. Numbers that name something count modulo how many of it there are. */
 export type Command =
-  | { readonly type: "createKey"; readonly user: number; readonly organization: number }
-  | { readonly type: "rotateKey" | "revokeKey"; readonly key: number }
-  | {
-      readonly type: "setBudget";
-      readonly budget: number;
-      readonly unit: "requests" | "tokens";
-      readonly limit: number;
-      readonly each: boolean;
-      readonly hard: boolean;
-    }
-  | { readonly type: "removeBudget"; readonly budget: number }
+  | AdministrativeCommand
   | {
       readonly type: "chat";
       readonly key: number;
@@ -21,8 +12,8 @@ export type Command =
       readonly stream: boolean;
       /** Whether it names the Session. */
       readonly named: boolean;
-      /** Whether it asks for a model that the policy denies. */
-      readonly denied: boolean;
+      /** Over our account, over the organization's own, or one that the policy denies. */
+      readonly model: "ours" | "own" | "denied";
       readonly words: number;
     }
   | {
@@ -68,7 +59,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       after: fc.option(place, { freq: 3 }),
       stream,
       named: fc.boolean(),
-      denied: fc.nat({ max: 9 }).map((one) => one === 0),
+      model: fc.constantFrom("ours" as const, "ours" as const, "own" as const, "denied" as const),
       words,
     }),
   },
@@ -108,39 +99,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       does: fc.constantFrom<Meeting[]>("refuse", "exhaust", "break", "callTool", "truncate"),
     }),
   },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      type: fc.constant("setBudget" as const),
-      budget: fc.nat({ max: 1 }),
-      unit: fc.constantFrom("requests" as const, "tokens" as const),
-      limit: fc.constantFrom(0, 2, 5, 5_000, 100_000),
-      each: fc.boolean(),
-      hard: fc.boolean(),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      type: fc.constant("removeBudget" as const),
-      budget: fc.nat({ max: 1 }),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      type: fc.constant("createKey" as const),
-      user: fc.nat({ max: 1 }),
-      organization: fc.nat({ max: 1 }),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      type: fc.constantFrom("rotateKey" as const, "revokeKey" as const),
-      key,
-    }),
-  },
+  { weight: 15, arbitrary: administrativeCommand },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -171,5 +130,5 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 /** A history to play. */
 export const someCommands: fc.Arbitrary<readonly Command[]> = fc.array(anyCommand, {
   minLength: 4,
-  maxLength: 24,
+  maxLength: 28,
 });

@@ -16,6 +16,12 @@ export async function observe(gateway: Gateway, store: Store): Promise<unknown> 
     keys: await rows(gateway.keys.list(everyone, paging)),
     budgets,
     counters: await each(budgets, ({ id }) => rows(gateway.budgets.status({ id }, paging))),
+    raises: await each(budgets, ({ id }) => gateway.budgets.raises({ id })),
+    drift: await gateway.budgets.reconcile(),
+    connections: await rows(gateway.connections.list(everyone, paging)),
+    sealed: await each(organizations, (organizationId) => sealedOf(store, organizationId)),
+    changes: await rows(gateway.changes.list(everyone, paging)),
+    sums: await gateway.steps.summarize(everyone, ["gateway", "outcome"]),
     sessions,
     transcripts: await each(sessions, ({ id, organizationId }) =>
       gateway.sessions.transcript({ id, organizationId }),
@@ -26,8 +32,16 @@ export async function observe(gateway: Gateway, store: Store): Promise<unknown> 
     ),
     activity: await rows(gateway.activity.list(everyone, paging)),
     decisions: await rows(gateway.decisions.list(everyone, paging)),
-    leaves: await each(organizations, (organizationId) => leavesOf(store, organizationId)),
+    leaves: await each([...organizations, ""], (organizationId) => leavesOf(store, organizationId)),
   };
+}
+
+/** The lock of a connection, whose bytes are of another class in each store. */
+async function sealedOf(store: Store, organizationId: string): Promise<readonly string[]> {
+  const sealed = await store.connections.get(organizationId, "own");
+  return [sealed?.credential, sealed?.wrappedKey].map((bytes) =>
+    Buffer.from(bytes ?? []).toString("hex"),
+  );
 }
 
 async function leavesOf(store: Store, organizationId: string): Promise<readonly unknown[]> {

@@ -1,9 +1,10 @@
 import { GatewayError } from "@tollgate/core";
 import type { Store } from "@tollgate/core/store";
+import { administer } from "./administer.ts";
 import { askChat, askRespond, beginSlowly, type Known, retry, stored } from "./asking.ts";
 import { at } from "./at.ts";
 import type { Command } from "./command.ts";
-import { observe, organizations } from "./observe.ts";
+import { observe } from "./observe.ts";
 import { meet } from "./upstream.ts";
 import { createWorld, type World } from "./world.ts";
 
@@ -28,6 +29,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
   history.push(
     known.streams.map((stream) => stream.seen()),
     await observe(world.gateway(), store),
+    world.provider.calls.map(({ gateway, credential }) => [gateway, credential]),
   );
   return history;
 }
@@ -50,12 +52,6 @@ async function perform(
 ): Promise<unknown> {
   const gateway = world.gateway();
   switch (command.type) {
-    case "createKey":
-    case "rotateKey":
-    case "revokeKey":
-    case "setBudget":
-    case "removeBudget":
-      return administer(world, known, command);
     case "chat":
       return askChat(world, known, command);
     case "respond":
@@ -84,52 +80,7 @@ async function perform(
       return world.clock.advance(command.seconds * 1_000);
     case "setWall":
       return world.clock.moveWall(command.hours * hour);
-  }
-}
-
-type Administering = Extract<
-  Command,
-  { type: "createKey" | "rotateKey" | "revokeKey" | "setBudget" | "removeBudget" }
->;
-
-async function administer(world: World, known: Known, command: Administering): Promise<unknown> {
-  const { keys, budgets } = world.gateway();
-  switch (command.type) {
-    case "createKey": {
-      const organizationId = organizations[command.organization] ?? organizations[0];
-      const created = await keys.create({
-        organizationId,
-        userId: `user-${command.user}`,
-        label: `key ${known.keys.length}`,
-      });
-      known.keys.push({ id: created.key.id, organizationId, secret: created.secret });
-      return created;
-    }
-    case "rotateKey": {
-      const key = at(known.keys, command.key);
-      if (key === undefined) return null;
-      const rotated = await keys.rotate({ ...key, overlap: "10s" });
-      key.secret = rotated.secret;
-      return rotated;
-    }
-    case "revokeKey": {
-      const key = at(known.keys, command.key);
-      return key === undefined ? null : keys.revoke(key);
-    }
-    case "setBudget": {
-      const budget = {
-        id: `budget-${command.budget}`,
-        scope: command.each ? ({ each: "user" } as const) : { organization: "acme" },
-        limit: command.unit === "tokens" ? { tokens: command.limit } : { requests: command.limit },
-        period: command.each ? ("hour" as const) : ("day" as const),
-        mode: command.hard ? ("hard" as const) : ("soft" as const),
-      };
-      const { data } = await budgets.list();
-      return data.some(({ id }) => id === budget.id)
-        ? budgets.update(budget)
-        : budgets.create(budget);
-    }
-    case "removeBudget":
-      return budgets.remove({ id: `budget-${command.budget}` });
+    default:
+      return administer(world, known, command);
   }
 }

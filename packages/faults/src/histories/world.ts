@@ -70,7 +70,12 @@ function createMortal({
       store: aroundStore(quiet.store, (_, call) => (isAlive ? call() : never)),
       clock: mortalClock,
       ids: countingIds(life),
-      providers: { test: provider.at("test"), other: provider.at("other") },
+      providers: {
+        test: provider.at("test"),
+        other: provider.at("other"),
+        own: { ...provider.at("own"), connection: "customer" },
+      },
+      secrets: { current: `life-${life}`, keys: keysUpTo(life) },
       budgets: [
         { id: "everyone", limit: { usd: 1 }, period: "day" },
         { id: "each-key", scope: { each: "key" }, limit: { tokens: 3_000 }, period: "hour" },
@@ -87,4 +92,12 @@ function createMortal({
       isAlive = false;
     },
   };
+}
+
+/** The key-encryption keys of all lives until this one: each begins one of its own. */
+function keysUpTo(life: number): Readonly<Record<string, string>> {
+  const lives = Array.from({ length: life }, (_, before) => before + 1);
+  return Object.fromEntries(
+    lives.map((one) => [`life-${one}`, Buffer.alloc(32, one).toString("base64")]),
+  );
 }
