@@ -39,7 +39,7 @@ export async function administer(
     case "setConnection":
     case "removeConnection":
     case "reseal":
-      return changeConnections(gateway, command);
+      return changeConnections(world, command);
   }
 }
 
@@ -119,10 +119,14 @@ async function changeFigures(
 }
 
 async function changeConnections(
-  { connections }: Gateway,
+  world: World,
   command: Of<"setConnection" | "removeConnection" | "reseal">,
 ): Promise<unknown> {
-  if (command.type === "reseal") return connections.reseal({ actor });
+  if (command.type === "reseal") {
+    world.restart();
+    return world.gateway().connections.reseal({ actor });
+  }
+  const { connections } = world.gateway();
   const place = { organizationId: organizationOf(command.organization), gateway: "own" };
   if (command.type === "removeConnection") return connections.remove(place);
   return connections.set({ ...place, apiKey: `credential-${command.credential}`, actor });

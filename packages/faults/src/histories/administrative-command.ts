@@ -32,7 +32,7 @@ export type AdministrativeCommand =
   | { readonly type: "reprice" }
   | { readonly type: "setConnection"; readonly organization: number; readonly credential: number }
   | { readonly type: "removeConnection"; readonly organization: number }
-  /** After a restart, with another key-encryption key. */
+  /** After a restart, which comes with another key-encryption key. */
   | { readonly type: "reseal" };
 
 const key = fc.nat({ max: 3 });
@@ -56,16 +56,16 @@ export const administrativeCommand: fc.Arbitrary<AdministrativeCommand> = fc.one
   },
   { weight: 1, arbitrary: fc.record({ type: one("removeBudget"), budget: ownBudget }) },
   {
-    weight: 2,
+    weight: 3,
     arbitrary: fc.record({
       type: one("raiseBudget"),
       budget: anyBudget,
-      amount: fc.constantFrom(0, 1, 3, 4_000),
-      minutes: fc.constantFrom(0, 1, 90),
+      amount: fc.constantFrom(0, 1, 1, 3, 4_000),
+      minutes: fc.constantFrom(0, 1, 90, 90),
     }),
   },
   {
-    weight: 1,
+    weight: 2,
     arbitrary: fc.record({
       type: one("cancelRaise"),
       budget: anyBudget,
@@ -82,7 +82,7 @@ export const administrativeCommand: fc.Arbitrary<AdministrativeCommand> = fc.one
       costNanoUsd: fc.constantFrom(null, 0, 12_345, 999_000_000),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ type: one("reprice", "reseal") }) },
+  { weight: 3, arbitrary: fc.record({ type: one("reprice", "reseal") }) },
   {
     weight: 3,
     arbitrary: fc.record({

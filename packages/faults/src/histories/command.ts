@@ -99,7 +99,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       does: fc.constantFrom<Meeting[]>("refuse", "exhaust", "break", "callTool", "truncate"),
     }),
   },
-  { weight: 15, arbitrary: administrativeCommand },
+  { weight: 18, arbitrary: administrativeCommand },
   {
     weight: 4,
     arbitrary: fc.record({
