@@ -103,7 +103,9 @@ async function changeFigures(
   const everyone = { organizationId: everyOrganization } as const;
   if (command.type === "reprice") {
     const prices = { "test/tollgate/scripted": { input: "3", output: "1" } };
-    return steps.reprice(everyone, { prices, apply: true, actor }, { limit: 3 });
+    const page = await steps.reprice(everyone, { prices, apply: true, actor }, { limit: 3 });
+    // What a cursor holds is the store's own; whether there is one is not.
+    return { ...page, nextCursor: page.nextCursor !== null };
   }
   const step = at((await steps.list(everyone, { limit: 4 })).data, command.step);
   if (step === undefined) return null;
