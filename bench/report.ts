@@ -14,13 +14,15 @@ interface Results {
   readonly write: boolean;
 }
 
+const addedLatency = "alone added p50 ms";
+
 const rows: readonly (readonly [figure: string, digits: number])[] = [
   ["plain CPU µs/req", 0],
   ["plain req/s", 0],
   ["plain p50 ms", 2],
   ["plain p99 ms", 2],
   ["plain peak RSS MB", 0],
-  ["alone added p50 ms", 2],
+  [addedLatency, 2],
   ["burst CPU µs/event", 1],
   ["paced CPU µs/event", 1],
   ["paced first byte p50 ms", 1],
@@ -71,13 +73,14 @@ function cell(
   const value = figureOf(figures, wanted.name, wanted.figure);
   const floor = figureOf(figures, "bare", wanted.figure);
   const text = value.toFixed(wanted.digits);
-  return wanted.name === "bare" || Number.isNaN(floor)
+  // What is added is a difference already: its ratio to almost nothing says nothing.
+  return wanted.name === "bare" || wanted.figure === addedLatency || Number.isNaN(floor)
     ? text
     : `${text} (${(value / floor).toFixed(2)}×)`;
 }
 
 function figureOf(figures: Rounds, name: string, figure: string): number {
-  if (figure === "alone added p50 ms")
+  if (figure === addedLatency)
     return (
       median(figures.get(name) ?? [], "alone p50 ms") -
       median(figures.get("direct") ?? [], "alone p50 ms")
