@@ -1,5 +1,5 @@
 import type { Json } from "../kernel/stable-json.ts";
-import type { Message } from "./message.ts";
+import type { Message, ProviderState } from "./message.ts";
 
 /** A function the model may call. */
 export interface FunctionTool {
@@ -8,6 +8,7 @@ export interface FunctionTool {
   /** JSON Schema of the arguments, kept as data. */
   readonly parameters?: Json;
   readonly strict?: boolean;
+  readonly state?: ProviderState;
 }
 
 /** Whether the model may, must or must not call a tool, or which one it must call. */

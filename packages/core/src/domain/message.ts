@@ -1,7 +1,21 @@
+import type { Json } from "../kernel/stable-json.ts";
+
+/**
+ * State that belongs to a provider: reasoning, signatures, cache breakpoints. It is kept with the message, part, tool
+ * call or tool it came with, is never part of the canonical message, and goes back only to where it came from.
+ */
+export interface ProviderState {
+  /** `<gateway>/<vendor>` that issued it; null for what a client added itself, such as a cache breakpoint. */
+  readonly from: string | null;
+  /** The fields under the names the provider uses, such as `reasoning_content` or `extra_content`. */
+  readonly fields: Readonly<Record<string, Json>>;
+}
+
 /** Text inside a message. */
 export interface TextPart {
   readonly type: "text";
   readonly text: string;
+  readonly state?: ProviderState;
 }
 
 /** A refusal inside an assistant message. */
@@ -14,6 +28,7 @@ export interface RefusalPart {
 export interface ImagePart {
   readonly type: "image_url";
   readonly image_url: { readonly url: string; readonly detail?: string };
+  readonly state?: ProviderState;
 }
 
 /** One call of a function tool; `arguments` is the JSON text as the model wrote it. */
@@ -21,6 +36,7 @@ export interface ToolCall {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };
+  readonly state?: ProviderState;
 }
 
 /** Instructions of the application, under either of the two names protocols have for the role. */
@@ -28,6 +44,7 @@ export interface SystemMessage {
   readonly role: "system" | "developer";
   readonly content: string | readonly TextPart[];
   readonly name?: string;
+  readonly state?: ProviderState;
 }
 
 /** What the user sent. A new one starts a new Turn. */
@@ -35,6 +52,7 @@ export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextPart | ImagePart)[];
   readonly name?: string;
+  readonly state?: ProviderState;
 }
 
 /** What the model answered. In a tool-call message, `content` of `""`, null and absent are the same message. */
@@ -44,6 +62,7 @@ export interface AssistantMessage {
   readonly refusal?: string | null;
   readonly name?: string;
   readonly tool_calls?: readonly ToolCall[];
+  readonly state?: ProviderState;
 }
 
 /** What a function tool returned for one call. */
@@ -51,6 +70,7 @@ export interface ToolMessage {
   readonly role: "tool";
   readonly tool_call_id: string;
   readonly content: string | readonly TextPart[];
+  readonly state?: ProviderState;
 }
 
 /** One message of a conversation, in the shape of the Chat Completions API: what every protocol is translated to. */
