@@ -1,6 +1,6 @@
 import { createGateway } from "@tollgate/core";
+import { simProvider } from "@tollgate/provider-sim";
 import { memoryStore } from "@tollgate/store-memory";
-import { simProvider } from "@tollgate/testing";
 
 /** A gateway in memory, whose provider needs no account. */
 export const gateway = createGateway({

@@ -1,7 +1,7 @@
 import { createGateway } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { simProvider } from "@tollgate/provider-sim";
 import { memoryStore } from "@tollgate/store-memory";
-import { simProvider } from "@tollgate/testing";
 
 /** The gateway of this app: its records last as long as the process, and its provider needs no account. */
 export const gateway = createGateway({

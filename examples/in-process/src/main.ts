@@ -1,6 +1,6 @@
 import { createGateway, formatUsd } from "@tollgate/core";
+import { simProvider } from "@tollgate/provider-sim";
 import { memoryStore } from "@tollgate/store-memory";
-import { simProvider } from "@tollgate/testing";
 import OpenAI from "openai";
 
 await using gateway = createGateway({ store: memoryStore(), providers: { sim: simProvider() } });

@@ -1,7 +1,7 @@
 import { createGateway, type Gateway } from "@tollgate/core";
 import { definePolicy, permit } from "@tollgate/core/policy";
+import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import { simProvider } from "@tollgate/testing";
 import { organizationId, visitorOf } from "./visitor.ts";
 
 export const budgetId = "chat-day";

@@ -1,7 +1,7 @@
 import { createGateway } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { simProvider } from "@tollgate/provider-sim";
 import { memoryStore } from "@tollgate/store-memory";
-import { simProvider } from "@tollgate/testing";
 
 /** A gateway inside this process: a policy, a Budget, a store in memory and a provider that needs no account. */
 export const createGovernedChat = () =>

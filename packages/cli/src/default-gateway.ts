@@ -1,8 +1,8 @@
 import { createGateway, type Gateway } from "@tollgate/core";
 import type { Provider } from "@tollgate/core/provider";
 import { catalogPrices } from "@tollgate/prices";
+import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import { simProvider } from "@tollgate/testing";
 import { environmentGateways } from "./environment-gateways.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;

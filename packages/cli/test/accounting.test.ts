@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createGateway } from "@tollgate/core";
+import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import { simProvider } from "@tollgate/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import { run, runJson, temporaryFolder } from "./command-line.ts";
 

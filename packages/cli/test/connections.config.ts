@@ -1,5 +1,5 @@
+import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import { simProvider } from "@tollgate/testing";
 
 const { KEK1 = "", KEK2, CURRENT = "k1" } = process.env;
 

@@ -1,6 +1,6 @@
 import { createGateway } from "@tollgate/core";
+import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import { simProvider } from "@tollgate/testing";
 
 export default createGateway({
   store: sqliteStore({ filename: "paced.db" }),

@@ -1,5 +1,5 @@
+import { simProvider } from "@tollgate/provider-sim";
 import { postgresStore } from "@tollgate/store-postgres";
-import { simProvider } from "@tollgate/testing";
 
 export default {
   store: postgresStore({ url: process.env["DATABASE_URL"] ?? "" }, { schema: "tollgate_cli" }),

@@ -29,7 +29,11 @@ const stores = published.filter(
 const bindings = everyWorkspace().filter(({ directory }) =>
   /^packages\/(node|express|fastify|next)$|\/hono-app$/.test(directory),
 );
-const providers = published.filter((at) => at.directory.startsWith("packages/provider-"));
+/** The suite is about an upstream: a provider that has none, such as the built-in model, is tested by itself. */
+const providers = published.filter(
+  ({ directory, manifest }) =>
+    directory.startsWith("packages/provider-") && "undici" in (manifest.dependencies ?? {}),
+);
 
 const suites = [
   ["describeStoreContract", /^@tollgate\/testing\/store-contract$/],
@@ -92,8 +96,8 @@ describe("conformance suites", () => {
     }
   });
 
-  it("are run by every provider", () => {
-    expect(providers.length).toBeGreaterThan(0);
+  it("are run by every provider with an upstream", () => {
+    expect(providers.length).toBeGreaterThan(1);
     for (const at of providers) {
       expect(runs(at, suites[1]), at.directory).toBe(true);
     }

@@ -53,7 +53,6 @@ export {
   type ScriptedProviderOptions,
   scriptedProvider,
 } from "./scripted-provider.ts";
-export { type SimOptions, simProvider } from "./sim.ts";
 export {
   createTestGateway,
   type TestGateway,

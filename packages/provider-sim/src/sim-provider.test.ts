@@ -6,7 +6,7 @@ import {
 } from "@tollgate/core/provider";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type SimOptions, simProvider } from "./sim.ts";
+import { type SimOptions, simProvider } from "./sim-provider.ts";
 
 const weather: FunctionTool = {
   name: "get_weather",
