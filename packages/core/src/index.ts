@@ -59,6 +59,7 @@ export type { SecretBox, WrappedKey } from "./contracts/secret-box.ts";
 export type { BudgetScope } from "./domain/budget.ts";
 export type { ChangeKind } from "./domain/change-kind.ts";
 export type { Deadlines, Limits } from "./domain/limits.ts";
+export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
 export type { SummaryDimension, UsageSums } from "./domain/usage-group.ts";

@@ -13,6 +13,7 @@ export { ProviderError } from "./contracts/provider.ts";
 export type * from "./domain/completion-event.ts";
 export type * from "./domain/completion-request.ts";
 export type * from "./domain/message.ts";
+export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { ConnectionOwnership } from "./domain/policy-decision.ts";
 export type { LongPromptPrice, Price } from "./domain/price.ts";

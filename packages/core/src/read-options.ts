@@ -30,7 +30,7 @@ import { readRetention } from "./read-retention.ts";
 import {
   firstPrice,
   isPriceBook,
-  outputCaps,
+  modelFacts,
   priceProblems,
   providerTable,
   tableBook,
@@ -89,6 +89,11 @@ export function readOptions(options: GatewayOptions): Line {
   const ids = options.ids ?? createRandomIds();
   const prefix = options.headerPrefix ?? "X-Service-";
   const notify = tell(options.observers ?? []);
+  const books = firstPrice([
+    tableBook(custom),
+    tableBook(configured),
+    ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
+  ]);
   const vault = readVault(options.secrets, { clock, ids, notify });
   return {
     store: options.store,
@@ -101,12 +106,10 @@ export function readOptions(options: GatewayOptions): Line {
     vault,
     credentials: createCredentialBook(options.store.connections, vault, clock),
     budgetWatch: createBudgetWatch(),
-    prices: firstPrice([
-      tableBook(custom),
-      tableBook(configured),
-      ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
-    ]),
-    maxOutputTokensOf: outputCaps([custom, configured]),
+    prices: books,
+    modelFacts: modelFacts(books, () =>
+      notify({ type: "gateway.degraded", at: clock.now(), what: "prices" }),
+    ),
     dataClasses,
     headerNames: {
       dataSensitivity: `${prefix}Data-Sensitivity`,

@@ -349,11 +349,10 @@ describe("a budget", () => {
 
   it("in US dollars takes a price book that fails for one that knows no price", async () => {
     const log = eventLog();
-    const prices = {
-      priceOf() {
-        throw new Error("no prices today");
-      },
+    const fail = (): never => {
+      throw new Error("no prices today");
     };
+    const prices = { priceOf: fail, factsOf: fail };
     const { observers } = log;
     const options = { models: {}, prices, observers };
     const free = await createTestGateway(options);

@@ -133,7 +133,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
     ];
     for (const prices of wrong)
       await expect(reprice({ prices, apply: true })).rejects.toMatchObject(refused);
-    const books: readonly PriceBook[] = [
+    const books: readonly Pick<PriceBook, "priceOf">[] = [
       { priceOf: () => ({ input: Number.NaN, output: 1, source: "catalog" }) },
       { priceOf: () => JSON.parse("no catalog") },
     ];

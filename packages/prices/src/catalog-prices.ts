@@ -70,5 +70,6 @@ export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
       known.set(id, { since, price });
       return price;
     },
+    factsOf: () => ({ maxOutputTokens: null, reasons: null }),
   };
 }

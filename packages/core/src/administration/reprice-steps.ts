@@ -19,7 +19,7 @@ import { requireId, toIso } from "./tenant.ts";
 /** At what prices to compute anew, and whether to record it. */
 export interface Repricing extends Acting {
   /** A price book, such as a newer catalog, or a table under full model ids in US dollars per million tokens. */
-  readonly prices: PriceBook | PriceTable;
+  readonly prices: PricesOnly | PriceTable;
   /** Whether to correct each attempt whose cost comes out different. Default false: nothing is written. */
   readonly apply?: boolean;
 }
@@ -46,6 +46,9 @@ export interface RepricedAttempt {
   /** Whether this call wrote a correction. */
   readonly corrected: boolean;
 }
+
+/** Repricing asks a book for nothing but prices. */
+type PricesOnly = Pick<PriceBook, "priceOf">;
 
 /** Why corrections of this origin were made; those of any other stand. */
 const reason = "repriced";
@@ -88,7 +91,7 @@ export function createRepricing(
 }
 
 /** Null for an attempt in flight, which has no cost yet. */
-function repriced(step: Step, attempt: Attempt, book: PriceBook): RepricedAttempt | null {
+function repriced(step: Step, attempt: Attempt, book: PricesOnly): RepricedAttempt | null {
   const figures = figuresOf(attempt);
   if (step.outcome === null || attempt.end === null || figures === null) return null;
   const { costNanoUsd, usage } = figures;
@@ -113,7 +116,7 @@ function stands({ end, corrections = [] }: Attempt): boolean {
 }
 
 /** Null where the book does not know the model. */
-function costIn(book: PriceBook, attempt: Attempt, usage: Usage): number | null {
+function costIn(book: PricesOnly, attempt: Attempt, usage: Usage): number | null {
   const { gateway, vendor, model, startedAt } = attempt;
   try {
     const price = book.priceOf({ gateway, vendor, model }, startedAt);
@@ -124,7 +127,7 @@ function costIn(book: PriceBook, attempt: Attempt, usage: Usage): number | null 
   }
 }
 
-function requireBook(prices: PriceBook | PriceTable): PriceBook {
+function requireBook(prices: PricesOnly | PriceTable): PricesOnly {
   if (typeof prices !== "object" || prices === null)
     throw wrong("prices must be a price book or a table of prices.");
   if (isPriceBook(prices)) return prices;

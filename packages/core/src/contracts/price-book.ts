@@ -1,8 +1,11 @@
+import type { ModelFacts } from "../domain/model-facts.ts";
 import type { ModelId } from "../domain/model-id.ts";
 import type { Price } from "../domain/price.ts";
 
-/** What models cost. */
+/** What models cost, and what else is known of them. Both methods are asked on the path of a request: they must be fast. */
 export interface PriceBook {
-  /** The price of a model now, or null when it is not known: unknown is not zero. */
+  /** The price of a model at a time (milliseconds since the epoch), or null when it is not known: unknown is not zero. */
   priceOf(model: ModelId, at: number): Price | null;
+  /** How much a model can write and whether it reasons, each null when it is not known. */
+  factsOf(model: ModelId): ModelFacts;
 }

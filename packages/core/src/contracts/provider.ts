@@ -9,6 +9,8 @@ export interface ModelConfiguration {
   readonly cachedInput?: number | string;
   /** The most tokens the model can answer with. */
   readonly maxOutputTokens?: number;
+  /** Whether the model reasons before it answers. Default: as the price book knows it. */
+  readonly reasons?: boolean;
 }
 
 /** One gateway: a way to reach models. */

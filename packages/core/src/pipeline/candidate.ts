@@ -134,7 +134,7 @@ function outputCap(
   policyCap: number | undefined,
 ): number {
   const asked = [request.maxOutputTokens ?? [], policyCap ?? []].flat();
-  const own = line.maxOutputTokensOf(route.model) ?? line.limits.maxOutputTokens;
+  const own = line.modelFacts(route.model).maxOutputTokens ?? line.limits.maxOutputTokens;
   return Math.min(...(asked.length > 0 ? asked : [own]), mostOutputTokens);
 }
 

@@ -9,6 +9,7 @@ import type { PriceBook } from "../contracts/price-book.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Store } from "../contracts/store.ts";
 import type { Deadlines, Limits } from "../domain/limits.ts";
+import type { ModelFacts } from "../domain/model-facts.ts";
 import type { ModelId } from "../domain/model-id.ts";
 import type { Retention } from "../domain/retention.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -26,8 +27,8 @@ export interface Line {
   readonly credentials: CredentialBook;
   readonly budgetWatch: BudgetWatch;
   readonly prices: PriceBook;
-  /** The most tokens a model can answer with, where it is configured. */
-  readonly maxOutputTokensOf: (model: ModelId) => number | null;
+  /** What configuration, else the price book, says of a model besides its price. */
+  readonly modelFacts: (model: ModelId) => ModelFacts;
   readonly dataClasses: readonly string[];
   readonly headerNames: HeaderNames;
   readonly limits: Limits;

@@ -1,5 +1,6 @@
 import type { PriceBook } from "../contracts/price-book.ts";
 import type { ModelConfiguration, Provider } from "../contracts/provider.ts";
+import { type ModelFacts, noFacts } from "../domain/model-facts.ts";
 import { formatModelId, type ModelId, parseModelId } from "../domain/model-id.ts";
 import type { Price } from "../domain/price.ts";
 import { parseUsd } from "../kernel/nano-usd.ts";
@@ -8,11 +9,13 @@ import { parseUsd } from "../kernel/nano-usd.ts";
 export type PriceTable = Readonly<Record<string, ModelConfiguration>>;
 
 /** Whether prices are given as a book rather than a table. */
-export function isPriceBook(prices: PriceBook | PriceTable): prices is PriceBook {
+export function isPriceBook<Book extends Pick<PriceBook, "priceOf">>(
+  prices: Book | PriceTable,
+): prices is Book {
   return typeof prices.priceOf === "function";
 }
 
-/** Asks each book in turn: the first that knows the model wins. */
+/** Asks each book in turn: the first that knows the price, or a fact, wins. */
 export function firstPrice(books: readonly PriceBook[]): PriceBook {
   return {
     priceOf(model, at) {
@@ -22,13 +25,30 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
       }
       return null;
     },
+    factsOf(model) {
+      const known = books.map((book) => book.factsOf(model));
+      return {
+        maxOutputTokens:
+          known.find((facts) => facts.maxOutputTokens !== null)?.maxOutputTokens ?? null,
+        reasons: known.find((facts) => facts.reasons !== null)?.reasons ?? null,
+      };
+    },
   };
 }
 
 /** A table of prices as a book; a model without both prices has none. */
 export function tableBook(table: PriceTable): PriceBook {
   const prices = new Map(Object.entries(table).map(([id, written]) => [id, readPrice(written)]));
-  return { priceOf: (model) => prices.get(formatModelId(model)) ?? null };
+  return {
+    priceOf: (model) => prices.get(formatModelId(model)) ?? null,
+    factsOf(model) {
+      const id = formatModelId(model);
+      const { maxOutputTokens = null, reasons = null } = Object.hasOwn(table, id)
+        ? (table[id] ?? {})
+        : {};
+      return { maxOutputTokens, reasons };
+    },
+  };
 }
 
 /** The prices that providers are configured with, under full ids. */
@@ -65,19 +85,27 @@ export function priceProblems(table: PriceTable): readonly string[] {
     if (cap !== undefined && (!Number.isSafeInteger(cap) || cap < 1)) {
       problems.push(`Model ${id}: maxOutputTokens must be a whole number from 1.`);
     }
+    if (written.reasons !== undefined && typeof written.reasons !== "boolean") {
+      problems.push(`Model ${id}: reasons must be true or false.`);
+    }
     return problems;
   });
 }
 
-/** The most tokens a model can answer with, where a table says so. */
-export function outputCaps(tables: readonly PriceTable[]): (model: ModelId) => number | null {
+/** What a book says of a model besides its price. A book of the host's own may fail: then nothing is known. */
+export function modelFacts(book: PriceBook, failed: () => void): (model: ModelId) => ModelFacts {
   return (model) => {
-    const id = formatModelId(model);
-    for (const table of tables) {
-      const cap = Object.hasOwn(table, id) ? table[id]?.maxOutputTokens : undefined;
-      if (cap !== undefined) return cap;
+    try {
+      const { maxOutputTokens, reasons } = book.factsOf(model);
+      const isCap = Number.isSafeInteger(maxOutputTokens) && (maxOutputTokens ?? 0) > 0;
+      return {
+        maxOutputTokens: isCap ? maxOutputTokens : null,
+        reasons: typeof reasons === "boolean" ? reasons : null,
+      };
+    } catch {
+      failed();
+      return noFacts;
     }
-    return null;
   };
 }
 

@@ -17,7 +17,7 @@ function problemsOf(name: string, id: string, model: ModelConfiguration): readon
   if (id.length > longestId || !modelId.test(id))
     return [`${name} is not of the form <vendor>/<model>`];
   if (typeof model !== "object" || model === null) return [`${name} must hold prices`];
-  const { input, output, cachedInput, maxOutputTokens } = model;
+  const { input, output, cachedInput, maxOutputTokens, reasons } = model;
   return [
     ...Object.entries({ input, output, cachedInput })
       .filter(([, price]) => price !== undefined && parseUsd(price) === null)
@@ -26,5 +26,8 @@ function problemsOf(name: string, id: string, model: ModelConfiguration): readon
     (Number.isSafeInteger(maxOutputTokens) && maxOutputTokens > 0)
       ? []
       : [`${name}: maxOutputTokens must be a whole number above 0`]),
+    ...(reasons === undefined || typeof reasons === "boolean"
+      ? []
+      : [`${name}: reasons must be true or false`]),
   ];
 }
