@@ -1,9 +1,11 @@
 import type { AssistantMessage, Message, ToolCall } from "../domain/message.ts";
+import { type JsonMeasure, measureJson } from "../kernel/measure-json.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 
 /**
  * A message as the transcript chain sees it: equal texts for messages the specification calls the same (section 3.6).
- * Role, content, name, tool call ids, names and arguments take part; a single text part is the plain string.
+ * Role, content, tool call ids, names and arguments take part; a single text part is the plain string. A name takes part
+ * but on assistant messages, where clients add one to what came back without, and the state of a provider never does.
  */
 export function canonicalMessage(message: Message): string {
   if (message.role === "assistant") return canonicalAssistant(message);
@@ -22,16 +24,7 @@ function canonicalAssistant(message: AssistantMessage): string {
   }
   if (message.refusal) parts.push(message.refusal);
   const said = parts.filter((part) => part !== "");
-  return JSON.stringify([
-    "assistant",
-    message.name ?? null,
-    said,
-    (message.tool_calls ?? []).map(canonicalCall),
-  ]);
-}
-
-function canonicalCall(call: ToolCall): readonly string[] {
-  return [call.id, call.function.name, canonicalArguments(call.function.arguments)];
+  return JSON.stringify(["assistant", said, canonicalCalls(message.tool_calls ?? [])]);
 }
 
 type Content = Exclude<Message, AssistantMessage>["content"];
@@ -47,31 +40,37 @@ function plain(content: Content): unknown {
   );
 }
 
-/** Long digit runs are where parsing can lose digits. */
-const longNumber = /\d{16}|\d[eE]/;
+/**
+ * What of the arguments in one message is compared as JSON. Beyond it, reading and sorting would hold up the process,
+ * and the arguments are compared as the text they are.
+ */
+const bounds = { depth: 64, values: 10_000, numberLength: 64 };
+
+/** The calls of one message, which share the bounds. */
+function canonicalCalls(calls: readonly ToolCall[]): readonly (readonly string[])[] {
+  let values = bounds.values;
+  return calls.map(({ id, function: { name, arguments: text } }) => {
+    // Both are how providers write the arguments of a function that takes none.
+    const written = text === "" ? "{}" : text;
+    const measure = measureJson(written, { ...bounds, values });
+    values -= measure?.values ?? 0;
+    return [id, name, measure === null ? `t${written}` : canonicalArguments(written, measure)];
+  });
+}
 
 /** Arguments that parse as JSON compare as JSON; as text where they do not, or where parsing would lose digits. */
-export function canonicalArguments(text: string): string {
+function canonicalArguments(text: string, { longNumbers }: JsonMeasure): string {
   try {
     const value: Json = JSON.parse(text);
-    return `j${longNumber.test(text) && losesDigits(text) ? text : stableJson(value)}`;
+    return `j${longNumbers.every(keepsDigits) ? stableJson(value) : text}`;
   } catch {
     return `t${text}`;
   }
 }
 
-function losesDigits(text: string): boolean {
-  let loses = false;
-  JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
-    if (typeof value === "number" && context?.source !== undefined)
-      loses ||= !sameNumber(value, context.source);
-    return value;
-  });
-  return loses;
-}
-
-/** Whether a number's text says no more than the number that was read from it. */
-function sameNumber(value: number, source: string): boolean {
+/** Whether a number's text says no more than the number that is read from it. */
+function keepsDigits(source: string): boolean {
+  const value = Number(source);
   return Number.isFinite(value) && digits(String(value)) === digits(source);
 }
 
@@ -81,8 +80,16 @@ function digits(source: string): string {
   if (!match) return source;
   const [, sign = "", whole = "", fraction = "", exponent = "0"] = match;
   const all = `${whole}${fraction}`;
-  const significant = all.replace(/^0+/, "");
-  const power = whole.length + Number(exponent) - (all.length - significant.length);
-  const kept = significant.replace(/0+$/, "");
-  return kept === "" ? `${sign}0` : `${sign}${kept}@${power}`;
+  const significant = withoutZeros(all);
+  const power = whole.length + Number(exponent) - significant.before;
+  return significant.digits === "" ? `${sign}0` : `${sign}${significant.digits}@${power}`;
+}
+
+/** Digits without the zeros around them, and how many were before. */
+function withoutZeros(all: string): { readonly digits: string; readonly before: number } {
+  let before = 0;
+  let end = all.length;
+  while (all[before] === "0") before++;
+  while (end > before && all[end - 1] === "0") end--;
+  return { digits: all.slice(before, end), before };
 }

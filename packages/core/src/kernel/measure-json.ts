@@ -1,0 +1,82 @@
+/** How much of a JSON text is looked at before it counts as too large to read in one go. */
+export interface JsonBounds {
+  /** Nesting of objects and arrays. */
+  readonly depth: number;
+  /** Values of the whole text: objects, arrays and what stands between commas. */
+  readonly values: number;
+  /** Characters of one number. */
+  readonly numberLength: number;
+}
+
+/** What a JSON text holds. Malformed text is `JSON.parse`'s to refuse, whatever is said of it here. */
+export interface JsonMeasure {
+  readonly values: number;
+  /** The numbers that reading may change: with 16 digits or more, or an exponent. */
+  readonly longNumbers: readonly string[];
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const backslash = 0x5c;
+const openers: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const closers: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
+const mostExactDigits = 15;
+
+/** Measures a JSON text in one pass, without recursion; null for a text that is beyond the bounds. */
+export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | null {
+  const longNumbers: string[] = [];
+  let values = 1;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = endOfString(text, at);
+    else if (code === comma) values++;
+    else if (openers.has(code)) {
+      values++;
+      depth++;
+    } else if (closers.has(code)) depth--;
+    else if (isDigit(code)) {
+      const end = endOfNumber(text, at);
+      if (end - at > bounds.numberLength) return null;
+      if (end - at > mostExactDigits || hasExponent(text, at, end))
+        longNumbers.push(text.slice(text[at - 1] === "-" ? at - 1 : at, end));
+      at = end - 1;
+    }
+    if (values > bounds.values || depth > bounds.depth) return null;
+  }
+  return { values, longNumbers };
+}
+
+/** The closing quote of the string that opens at `start`; the end of the text when there is none. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) return at;
+    if (code === backslash) at++;
+  }
+  return text.length;
+}
+
+function endOfNumber(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && isNumeric(text.charCodeAt(at))) at++;
+  return at;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+function isNumeric(code: number): boolean {
+  return isDigit(code) || code === 0x2e || code === 0x2b || code === 0x2d || isExponent(code);
+}
+
+function isExponent(code: number): boolean {
+  return code === 0x65 || code === 0x45;
+}
+
+function hasExponent(text: string, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (isExponent(text.charCodeAt(at))) return true;
+  return false;
+}

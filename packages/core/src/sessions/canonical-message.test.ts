@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import type { AssistantMessage, Message } from "../domain/message.ts";
+import { canonicalMessage } from "./canonical-message.ts";
+
+const calling = (...texts: readonly string[]): AssistantMessage => ({
+  role: "assistant",
+  tool_calls: texts.map((text, index) => ({
+    id: `call_${index}`,
+    type: "function",
+    function: { name: "f", arguments: text },
+  })),
+});
+const isSame = (a: Message, b: Message): boolean => canonicalMessage(a) === canonicalMessage(b);
+const areSame = (a: string, b: string): boolean => isSame(calling(a), calling(b));
+
+describe("the canonical form of tool arguments (section 3.6)", () => {
+  it.each([
+    ['{"a":1,"b":2}', '{ "b": 2, "a": 1 }'],
+    ["1000", "1e3"],
+    ["1000", "1000.0"],
+    ["0.001", "1e-3"],
+    ["-0.0", "-0"],
+    ["", "{}"],
+  ])("takes %s and %s for the same", (a, b) => {
+    expect(areSame(a, b)).toBe(true);
+  });
+
+  it.each([
+    ["9007199254740993", "9007199254740992"],
+    ["0.10000000000000000001", "0.1"],
+    ["1e400", "1e401"],
+    ["[]", "{}"],
+    ['""', "{}"],
+    ["null", "{}"],
+    ["[1,2]", "[2,1]"],
+  ])("tells %s from %s", (a, b) => {
+    expect(areSame(a, b)).toBe(false);
+  });
+
+  it("tells arguments apart in the second call, too", () => {
+    expect(isSame(calling("{}", '{"a":1}'), calling("", '{"a":1.0}'))).toBe(true);
+    expect(isSame(calling("{}", '{"a":1}'), calling("{}", '{"a":2}'))).toBe(false);
+  });
+
+  it.each([
+    ["zeros", "0".repeat(2_000_000)],
+    ["zeros after a digit", `1${"0".repeat(2_000_000)}1`],
+    ["zeros after a point", `1.${"0".repeat(2_000_000)}1`],
+    ["nines", "9".repeat(2_000_000)],
+    ["an exponent", `1e${"0".repeat(2_000_000)}1`],
+  ])("reads a number of two million %s in time that grows with its length alone", (_, number) => {
+    const text = `{"a":${number}}`;
+    expect(areSame(text, text)).toBe(true);
+    expect(areSame(text, `{"a":${number}1}`)).toBe(false);
+  });
+
+  it("compares as text what nests deeper than it reads", () => {
+    const deep = `${"[".repeat(100_000)}1${"]".repeat(100_000)}`;
+    expect(areSame(deep, deep)).toBe(true);
+    expect(areSame(deep, ` ${deep}`)).toBe(false);
+    const shallow = `${"[".repeat(60)}1${"]".repeat(60)}`;
+    expect(areSame(shallow, ` ${shallow}`)).toBe(true);
+  });
+
+  it("reads a bounded number of values in all calls of a message together", () => {
+    const wide = `[${"1,".repeat(6_000)}1]`;
+    expect(areSame(wide, ` ${wide}`)).toBe(true);
+    expect(isSame(calling(wide, wide), calling(` ${wide}`, wide))).toBe(true);
+    expect(isSame(calling(wide, wide), calling(wide, ` ${wide}`))).toBe(false);
+  });
+});
+
+describe("the canonical form of messages (section 3.6)", () => {
+  it("leaves the name of an assistant message out, and keeps those of others", () => {
+    const assistant: Message = { role: "assistant", content: "a" };
+    const user: Message = { role: "user", content: "a" };
+    expect(isSame(assistant, { ...assistant, name: "model" })).toBe(true);
+    expect(isSame(user, { ...user, name: "ada" })).toBe(false);
+  });
+
+  it("leaves the state of a provider out, wherever it is", () => {
+    const state = { from: "g/v", fields: { reasoning_content: "because" } };
+    const [call] = calling("{}").tool_calls ?? [];
+    const content = [{ type: "text", text: "a" }] as const;
+    const plain: Message = { role: "assistant", content, tool_calls: call ? [call] : [] };
+    const stated: Message = {
+      role: "assistant",
+      content: [{ type: "text", text: "a", state }],
+      tool_calls: call ? [{ ...call, state }] : [],
+      state,
+    };
+    expect(isSame(plain, stated)).toBe(true);
+    expect(isSame({ role: "user", content }, { role: "user", content, state })).toBe(true);
+  });
+});
