@@ -134,7 +134,7 @@ describe.each(stores)("session assignment on %s", (_, open) => {
         for (const each of sends) await sides[each.key]?.send(each);
       },
     );
-    await fc.assert(property, { numRuns: 100, seed: 20_261_121 });
+    await fc.assert(property, { numRuns: 100 });
   }, 60_000);
 });
 

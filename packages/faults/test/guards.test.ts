@@ -8,12 +8,13 @@ const read = (path: string): string => readFileSync(`${repository}/${path}`, "ut
 const guards = readGuards(read("packages/faults/guards.json"));
 const names = globSync("packages/faults/test/*.test.ts", { cwd: repository })
   .map(read)
-  .flatMap((source) => [...source.matchAll(/^it(?:\.each\(\w+\))?\(\s*"([^"]+)"/gm)])
+  .flatMap((source) => [...source.matchAll(/^(?:it|\]\)| {2}).*?"((?:F\d+ )+[^"]+)"/gm)])
   .map(([, name = ""]) => name);
-const rows = Array.from({ length: 32 }, (_, row) => `F${row + 1}`);
+/** The rows of the fault matrix whose behaviour exists today; the others belong to features that are not built yet. */
+const rows = [...numbers(1, 37), ...numbers(39, 42), 44, 45, 48, 49, 55].map((row) => `F${row}`);
 
 it("gives each row of the fault matrix a test that names it", () => {
-  expect(rows.filter((row) => !names.some((name) => name.startsWith(`${row} `)))).toEqual([]);
+  expect(rows.filter((row) => !names.some((name) => rowsOf(name).includes(row)))).toEqual([]);
 });
 
 it("gives each row a guard whose removal its tests are there to notice", () => {
@@ -33,3 +34,12 @@ it("refuses a list that is none", () => {
   expect(() => readGuards("{}")).toThrow("no list");
   expect(() => readGuards('[{"row":"F1"}]')).toThrow('this is no guard: {"row":"F1"}');
 });
+
+/** A title starts with the rows it is about. */
+function rowsOf(title: string): readonly string[] {
+  return /^(?:F\d+ )*/.exec(title)?.[0].trim().split(" ") ?? [];
+}
+
+function numbers(first: number, last: number): readonly number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
