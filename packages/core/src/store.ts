@@ -24,6 +24,7 @@ export {
   type StepAssignment,
 } from "./domain/leaf-template.ts";
 export { messagePrefix } from "./domain/message-prefix.ts";
+export { lowerAscii } from "./domain/pattern.ts";
 export type * from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
 export type * from "./domain/session.ts";

@@ -2,6 +2,7 @@ import {
   createUsageFold,
   type DecisionQuery,
   type DecisionRepository,
+  lowerAscii,
   type Step,
   type StepContents,
   type StepQuery,
@@ -65,7 +66,7 @@ function stepIsAsked(step: Step, query: StepQuery): boolean {
     isSummed(step, query) &&
     isOneOf(query.gateway, attempt?.gateway) &&
     isOneOf(query.vendor, attempt?.vendor) &&
-    isOneOf(query.model, attempt?.model) &&
+    isOneOf(query.model, attempt && lowerAscii(attempt.model)) &&
     isOneOf(query.connection, attempt?.connection) &&
     isOneOf(query.host, attempt?.end?.host)
   );

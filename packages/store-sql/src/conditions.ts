@@ -29,11 +29,15 @@ export interface Conditions {
 
 /** Builds filters for a dialect. */
 export function createConditions(dialect: SqlDialect): Conditions {
-  const anyOf = (column: string, values: readonly string[] | undefined): readonly Condition[] => {
+  const anyOf = (
+    column: string,
+    values: readonly string[] | undefined,
+    expression = column,
+  ): readonly Condition[] => {
     if (values === undefined) return [];
     // One value compares plainly, so that an index on the column can serve it.
-    if (values.length === 1) return is(column, values[0]);
-    const text = dialect.isOneOf(column, `:${column}`);
+    if (values.length === 1) return is(column, values[0], expression);
+    const text = dialect.isOneOf(expression, `:${column}`);
     return [{ text, parameters: { [column]: dialect.list(values) } }];
   };
   const ofWholeSteps = (query: StepQuery): readonly Condition[] => [
@@ -69,7 +73,7 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...ofWholeSteps(query),
       ...anyOf("gateway", query.gateway),
       ...anyOf("vendor", query.vendor),
-      ...anyOf("model", query.model),
+      ...anyOf("model", query.model, "lower(model)"),
       ...anyOf("connection", query.connection),
       ...anyOf("host", query.host),
     ],
@@ -99,10 +103,14 @@ function tenant(organizationId: Tenant): readonly Condition[] {
   return is("organization_id", organizationId ?? undefined);
 }
 
-function is(column: string, value: SqlValue | undefined): readonly Condition[] {
+function is(
+  column: string,
+  value: SqlValue | undefined,
+  expression = column,
+): readonly Condition[] {
   return value === undefined
     ? []
-    : [{ text: `${column} = :${column}`, parameters: { [column]: value } }];
+    : [{ text: `${expression} = :${column}`, parameters: { [column]: value } }];
 }
 
 /** As partial indexes say it: a parameter would not tell that they serve. */

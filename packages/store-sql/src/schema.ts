@@ -87,7 +87,7 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
     `CREATE INDEX steps_by_time ON steps (organization_id, opened_at, sequence)`,
     `CREATE INDEX steps_by_session ON steps (organization_id, session_id, opened_at, sequence)`,
     `CREATE INDEX steps_by_key ON steps (organization_id, key_id, opened_at, sequence)`,
-    `CREATE INDEX steps_by_model ON steps (organization_id, model, opened_at, sequence)`,
+    `CREATE INDEX steps_by_model ON steps (organization_id, lower(model), opened_at, sequence)`,
     `CREATE INDEX steps_unsuccessful ON steps (organization_id, unsuccessful, opened_at, sequence)
       WHERE unsuccessful IS NOT NULL`,
     `CREATE TABLE open_steps (

@@ -39,7 +39,7 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
     pageOf(lists.sessions, conditions.ofSessions({ organizationId, ...query }));
   it.each([
     ["Steps of a key", ofSteps({ keyId: ["k"] }), "steps", "by_key", "key_id=?"],
-    ["Steps of a model", ofSteps({ model: ["m"] }), "steps", "by_model", "model=?"],
+    ["Steps of a model", ofSteps({ model: ["m"] }), "steps", "by_model", "<expr>=?"],
     ["failed Steps", ofSteps({ outcome: ["failed"] }), "steps", "unsuccessful", "unsuccessful=?"],
     ["keys of a user", ofKeys({ userId: "u" }), "api_keys", "by_user", "user_id=?"],
     [

@@ -2,7 +2,7 @@ import type { StorePage, StorePaging } from "../contracts/repositories.ts";
 import type { StepQuery } from "../contracts/step-query.ts";
 import { parseModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
-import type { OneOrMany } from "../domain/pattern.ts";
+import { lowerAscii, type OneOrMany } from "../domain/pattern.ts";
 import type { Step } from "../domain/step.ts";
 import type { Line } from "../pipeline/line.ts";
 import { modelPatternsOf, type StepFilter, stepQueryOf } from "./step-filter.ts";
@@ -14,18 +14,17 @@ export async function readSteps(
   filter: StepFilter,
   paging: StorePaging,
 ): Promise<StorePage<Step>> {
-  const query = { ...exactModel(filter.model), ...stepQueryOf(filter, line.dataClasses) };
+  const query = { ...plainModel(filter.model), ...stepQueryOf(filter, line.dataClasses) };
   await ready();
   const page = await line.store.steps.list(query, paging);
   return { ...page, data: page.data.filter((step) => matchesPattern(filter.model, step)) };
 }
 
-/** One plain model id is left to the store's own filter. */
-function exactModel(model: OneOrMany | undefined): Pick<StepQuery, "gateway" | "vendor" | "model"> {
+/** The store looks up the model of one plain id, which an index of it serves; the rest of the id is compared here. */
+function plainModel(model: OneOrMany | undefined): Pick<StepQuery, "model"> {
   const [only, ...others] = modelPatternsOf(model) ?? [];
-  if (only === undefined || others.length > 0 || only.includes("*")) return {};
-  const id = parseModelId(only);
-  return id === null ? {} : { gateway: [id.gateway], vendor: [id.vendor], model: [id.model] };
+  const id = only === undefined || others.length > 0 ? null : parseModelId(only);
+  return id === null || id.model.includes("*") ? {} : { model: [lowerAscii(id.model)] };
 }
 
 function matchesPattern(model: OneOrMany | undefined, step: Step): boolean {

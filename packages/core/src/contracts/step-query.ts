@@ -16,6 +16,7 @@ export interface StepQuery {
   readonly decisionId?: readonly string[];
   readonly gateway?: readonly string[];
   readonly vendor?: readonly string[];
+  /** In lower case, and compared with the model's name without regard to ASCII case. */
   readonly model?: readonly string[];
   readonly connection?: readonly string[];
   readonly host?: readonly string[];

@@ -1,18 +1,32 @@
-/** A model identifier `<gateway>/<vendor>/<model>`; the model's own name may itself contain `/` (section 1). */
+/**
+ * A model identifier `<gateway>/<vendor>/<model>`; the model's own name may itself contain `/` (section 1). Ids are
+ * compared character by character; patterns that select them ignore ASCII case.
+ */
 export interface ModelId {
   readonly gateway: string;
   readonly vendor: string;
   readonly model: string;
 }
 
-const longest = 255;
+const maxLength = 255;
+/** Three or more segments without spaces, control and unassigned characters; a lone surrogate is one of those too. */
+const segments = /^[^\s/\p{C}]+(?:\/[^\s/\p{C}]+){2,}$/u;
+/** A segment that a path would resolve away. */
+const dots = /(?:^|\/)\.\.?(?:\/|$)/;
 
-/** Reads a model identifier; null when one of its three parts is missing or it is longer than 255 characters. */
+/**
+ * Reads a model identifier, or a pattern of one. Null when it has fewer than three parts or more than 255 characters, or
+ * when a segment is empty, `.` or `..`, or holds white space or a control character.
+ */
 export function parseModelId(text: string): ModelId | null {
+  if (text.length > maxLength || !segments.test(text) || dots.test(text)) return null;
+  return splitModelId(text);
+}
+
+/** The three parts of an id that is known to be well-formed. */
+export function splitModelId(text: string): ModelId {
   const first = text.indexOf("/");
   const second = text.indexOf("/", first + 1);
-  if (first < 1 || second <= first + 1 || second === text.length - 1 || text.length > longest)
-    return null;
   return {
     gateway: text.slice(0, first),
     vendor: text.slice(first + 1, second),

@@ -1,4 +1,7 @@
-/** Matches names against a pattern in which `*` stands for any run of characters. Linear in the name for each `*`. */
+/**
+ * Matches names against a pattern in which `*` matches any run of characters, ignoring ASCII case. At most
+ * pattern × name steps.
+ */
 export function matchesGlob(pattern: string, name: string): boolean {
   let at = 0;
   let read = 0;
@@ -8,7 +11,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
     if (pattern[at] === "*") {
       star = at++;
       resume = read;
-    } else if (pattern[at] === name[read]) {
+    } else if (at < pattern.length && sameLetter(pattern.charCodeAt(at), name.charCodeAt(read))) {
       at++;
       read++;
     } else if (star >= 0) {
@@ -20,6 +23,19 @@ export function matchesGlob(pattern: string, name: string): boolean {
   }
   while (pattern[at] === "*") at++;
   return at === pattern.length;
+}
+
+function sameLetter(a: number, b: number): boolean {
+  return a === b || ((a ^ b) === 0x20 && isUpper(a & ~0x20));
+}
+
+function isUpper(code: number): boolean {
+  return code >= 0x41 && code <= 0x5a;
+}
+
+/** A text with its ASCII letters in lower case and all others as they are, as `lower()` of both SQL stores gives it. */
+export function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
 /** A value or a list of values, as rules, budgets and filters write it. */

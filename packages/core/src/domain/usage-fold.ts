@@ -1,5 +1,6 @@
 import { formatModelId } from "./model-id.ts";
 import { selectsModel } from "./model-pattern.ts";
+import { lowerAscii } from "./pattern.ts";
 import type { Attempt, Step } from "./step.ts";
 import type { SummaryDimension, UsageGroup, UsageSums } from "./usage-group.ts";
 import { addTo, noSums, requireExact, sumsOfAttempt, type Tally } from "./usage-sums.ts";
@@ -32,6 +33,7 @@ export type SummedAttempt = Pick<
 export interface AttemptSelection {
   readonly gateway?: readonly string[];
   readonly vendor?: readonly string[];
+  /** In lower case, and compared with the model's name without regard to ASCII case. */
   readonly model?: readonly string[];
   readonly modelPatterns?: readonly string[];
   readonly connection?: readonly string[];
@@ -117,7 +119,7 @@ function isSelected(
   return (
     (gateway?.includes(attempt.gateway) ?? true) &&
     (vendor?.includes(attempt.vendor) ?? true) &&
-    (model?.includes(attempt.model) ?? true) &&
+    (model?.includes(lowerAscii(attempt.model)) ?? true) &&
     (connection?.includes(attempt.connection) ?? true) &&
     (host === undefined || (attempt.end?.host != null && host.includes(attempt.end.host))) &&
     selectsModel(modelPatterns, attempt)

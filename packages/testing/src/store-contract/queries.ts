@@ -62,6 +62,26 @@ export function queryTests(test: ContractTest): void {
     expect([await found("echo"), await found("fallback")]).toEqual([0, 1]);
   });
 
+  test("Steps are found by their model whatever its ASCII case, and no other", async ({
+    store,
+    intents,
+  }) => {
+    const step = intents.step([user("a")]);
+    // The Kelvin sign and É have lower-case forms, and are not ASCII.
+    const attempt = { ...step.attempt, model: "Gpt-5/\u212A-\u00C9" };
+    await opened(store.openStep({ ...step, attempt }));
+    const found = async (...model: string[]): Promise<number> => {
+      const page = await store.steps.list({ ...tenant, model }, paging);
+      const { groups } = await store.steps.summarize({ ...tenant, model, by: ["model"] }, paging);
+      expect(groups).toHaveLength(page.data.length);
+      return page.data.length;
+    };
+    expect(await found("gpt-5/\u212A-\u00C9")).toBe(1);
+    expect(await found("other", "gpt-5/\u212A-\u00C9")).toBe(1);
+    for (const other of ["gpt-5/k-\u00C9", "gpt-5/\u212A-\u00E9", "gpt-5/\u212A-E\u0301"])
+      expect(await found(other), other).toBe(0);
+  });
+
   test("decisions are found by effect, owner and time", async ({ store, intents }) => {
     const step = intents.step([user("a")]);
     await opened(store.openStep(step));
