@@ -82,6 +82,28 @@ describe.each(stores)("a Step whose process is gone, on %s", (_, open) => {
     await completionOf(answering);
   });
 
+  it("is left alone for one more round by a peer that missed its own renewals", async () => {
+    const store = open();
+    const clock = manualClock();
+    const running = await createTestGateway({ store, clock });
+    const peerClock = manualClock();
+    const log = eventLog();
+    const { observers } = log;
+    const ids = countingIds(1);
+    await createTestGateway({ store, clock: peerClock, ids, observers });
+    const hold = running.provider.hold();
+    const answering = running.gateway.fetch(running.chat());
+    await hold.reached();
+    // Both were suspended for 17 seconds: when they go on, the peer's timer happens to fire first.
+    for (const suspended of [clock, peerClock]) suspended.setWall(suspended.now() + 17_000);
+    await peerClock.advance("5s");
+    await clock.advance("5s");
+    await peerClock.advance("5s");
+    expect(log.seen.map(({ type }) => type)).not.toContain("step.settled");
+    hold.release();
+    await completionOf(answering);
+  });
+
   it("is continued by the retry of its client", async () => {
     const { gone, peer, clock, steps } = await oneOfTwoGone(open);
     const hold = gone.provider.hold();

@@ -3,6 +3,7 @@ import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
+import { eventLog } from "./event-log.ts";
 import { completionOf, failureOf, sentIn, streamed } from "./wire.ts";
 import { written } from "./written.ts";
 
@@ -20,6 +21,14 @@ function slowToSettle() {
     },
   };
   return { store: slow, asked: asked.promise, release: () => released.resolve() };
+}
+
+function responseRequest(secret: string, stream: boolean): Request {
+  return new Request("http://gateway.test/v1/responses", {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "test/tollgate/scripted", input: "Hello", stream }),
+  });
 }
 
 /** A store of which one verb fails so many times, before or after it did its work. */
@@ -162,6 +171,23 @@ describe("what a client received complete, the ledger has", () => {
     const { data } = await gateway.steps.list({ organizationId });
     expect(data.map(({ outcome }) => outcome)).toEqual(["interrupted", "interrupted"]);
     expect((await gateway.budgets.status({ id: "day" })).data).toMatchObject([{ held: 0 }]);
+  });
+
+  it.each([
+    ["chat", false],
+    ["chat", true],
+    ["responses", false],
+    ["responses", true],
+  ] as const)("is reported to observers once (%s, stream: %s)", async (family, stream) => {
+    const log = eventLog();
+    const { store } = failing("settleStep");
+    const test = await createTestGateway({ store, observers: log.observers });
+    const { chat, clock, gateway } = test;
+    const request = family === "chat" ? chat({ stream }) : responseRequest(test.key.secret, stream);
+    await clock.until(gateway.fetch(request).then((answer) => answer.text()));
+    const degraded = log.seen.filter(({ type }) => type === "gateway.degraded");
+    expect(degraded).toMatchObject([{ what: "settlement" }]);
+    expect(log.seen.map(({ type }) => type)).not.toContain("step.settled");
   });
 
   it("is nothing at all when the Step cannot be opened: 503, and no provider is asked", async () => {

@@ -74,3 +74,20 @@ it("F40 two processes on one file let through together what a hard budget fits",
   const few = (await of.dump()).counters.find(({ budgetId }) => budgetId === "few");
   expect(few).toMatchObject({ settled: 50, held: 0 });
 });
+
+it("P2 of two suspended processes the first to wake leaves the other's stream alone for one more round", async () => {
+  const of = await processes();
+  const [running, peer] = [await of.start(), await of.start()];
+  const client = await of.post(running, { stream: true });
+  await client.until("Half of it");
+  running.pause();
+  await peer.command("push", lapse);
+  // Reading the database takes longer than a round of the peer, and not so long that its next round begins.
+  expect((await of.steps())[0]?.outcome).toBeNull();
+  running.resume();
+  await running.command("push", lapse);
+  await of.steps();
+  await peer.command("push", 5_000);
+  expect(await peer.command("recover")).toBe(0);
+  expect((await of.steps())[0]?.outcome).toBeNull();
+});

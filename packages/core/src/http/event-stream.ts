@@ -24,6 +24,9 @@ export function withHeartbeat(
   return { [Symbol.asyncIterator]: () => beating(source[Symbol.asyncIterator](), heartbeat) };
 }
 
+/** While a stream is silent its Step is open, and that keeps the process alive. */
+const background = { background: true };
+
 type Item = IteratorResult<string, undefined>;
 const beat: Item = { done: false, value: ping };
 const ended: Item = { done: true, value: undefined };
@@ -85,13 +88,13 @@ function watchSilence({ clock, every }: Heartbeat, tooLong: () => void) {
     cancel = null;
     if (since === null) return;
     const rest = since + every - clock.monotonic();
-    if (rest > 0) cancel = clock.after(rest, check);
+    if (rest > 0) cancel = clock.after(rest, check, background);
     else tooLong();
   }
   return {
     begin() {
       since = clock.monotonic();
-      cancel ??= clock.after(every, check);
+      cancel ??= clock.after(every, check, background);
     },
     end() {
       since = null;

@@ -33,16 +33,18 @@ export function createLastUsed(keys: Pick<KeyRepository, "touch">, clock: Clock)
     }
   }
 
+  function flushLater(): void {
+    cancel = null;
+    void flush();
+  }
+
   return {
     note({ organizationId, keyId }) {
       const name = `${organizationId}/${keyId}`;
       if (noted.size >= mostNoted && !noted.has(name)) return;
       noted.set(name, { organizationId, keyId, at: clock.now() });
       if (isClosed) return;
-      cancel ??= clock.after(flushEvery, () => {
-        cancel = null;
-        void flush();
-      });
+      cancel ??= clock.after(flushEvery, flushLater, { background: true });
     },
     close() {
       isClosed = true;

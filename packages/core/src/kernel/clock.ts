@@ -4,8 +4,17 @@ export interface Clock {
   now(): number;
   /** Milliseconds from an arbitrary start, never going back. */
   monotonic(): number;
-  /** Calls `run` once, `milliseconds` from now, unless the returned function is called first. Never keeps the process alive. */
-  after(milliseconds: number, run: () => void): () => void;
+  /**
+   * Calls `run` once, `milliseconds` from now, unless the returned function is called first. Until then the process
+   * stays alive, as somebody waits for it; a `background` timer does not keep it alive.
+   */
+  after(milliseconds: number, run: () => void, options?: TimerOptions): () => void;
+}
+
+/** How a timer affects its process. */
+export interface TimerOptions {
+  /** Nobody waits for this timer, so the process may exit before it fires. Default false. */
+  readonly background?: boolean;
 }
 
 /** A timer set for longer than this (24.8 days) would fire at once. */
@@ -15,9 +24,9 @@ const longestTimer = 2_147_483_647;
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  after(milliseconds, run) {
+  after(milliseconds, run, { background = false } = {}) {
     const timer = setTimeout(run, Math.min(milliseconds, longestTimer));
-    timer.unref();
+    if (background) timer.unref();
     return () => clearTimeout(timer);
   },
 };

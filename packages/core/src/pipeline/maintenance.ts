@@ -12,6 +12,8 @@ export interface Maintenance {
 
 const renewEvery = 5_000;
 const leaseMs = 15_000;
+/** A peer's last renewal may be one round older than this process's own: its lease could lapse after a longer gap. */
+const mostGap = leaseMs - renewEvery;
 /** Rounds between two sweeps: a minute. */
 const sweepEvery = 12;
 
@@ -25,18 +27,24 @@ export function createMaintenance(
   let sweeping: Promise<void> | null = null;
   let isStopped = false;
   let rounds = 0;
+  let renewed = timesOf(line);
 
   function schedule(): void {
     if (isStopped) return;
-    cancel = line.clock.after(renewEvery, () => {
+    const begin = (): void => {
       round = beat().then(schedule);
-    });
+    };
+    // An open Step's deadline keeps the process alive, and with it these rounds.
+    cancel = line.clock.after(renewEvery, begin, { background: true });
   }
 
   async function beat(): Promise<void> {
-    await attempt(line, "lease", () => renew(line));
+    const at = timesOf(line);
+    const isRenewed = await attempt(line, "lease", () => renew(line));
+    const mayRecover = isRenewed && !isLate(renewed, at);
+    if (isRenewed) renewed = at;
     if (!recovers) return;
-    await attempt(line, "recovery", () => recoverSteps(line));
+    if (mayRecover) await attempt(line, "recovery", () => recoverSteps(line));
     if (++rounds % sweepEvery === 0) sweeping ??= sweepOnce();
   }
 
@@ -48,6 +56,7 @@ export function createMaintenance(
 
   return {
     async start() {
+      renewed = timesOf(line);
       await renew(line);
       schedule();
     },
@@ -69,10 +78,30 @@ async function renew(line: Line): Promise<void> {
 }
 
 /** A failure here has no caller to tell: the observers hear of it, and the next round tries again. */
-async function attempt(line: Line, what: string, run: () => Promise<unknown>): Promise<void> {
+async function attempt(line: Line, what: string, run: () => Promise<unknown>): Promise<boolean> {
   try {
     await run();
+    return true;
   } catch {
     line.notify({ type: "gateway.degraded", at: line.clock.now(), what });
+    return false;
   }
+}
+
+interface Times {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+function timesOf({ clock }: Line): Times {
+  return { wall: clock.now(), monotonic: clock.monotonic() };
+}
+
+/**
+ * Whether this process missed a renewal of its own: it was suspended, or its store did not answer. Its peers probably
+ * missed theirs for the same reason and are about to renew, so it waits one more round before it recovers their Steps.
+ * Monotonic time stops while a machine is suspended and wall time can be set back, so either counts.
+ */
+function isLate(last: Times, now: Times): boolean {
+  return Math.max(now.wall - last.wall, now.monotonic - last.monotonic) > mostGap;
 }

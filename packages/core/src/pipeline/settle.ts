@@ -16,7 +16,10 @@ import type { ClientClosed, Run } from "./run.ts";
 import { surely } from "./surely.ts";
 import { warnOfBudgets } from "./warn-of-budgets.ts";
 
-/** Settles a completed Step; only what this returns may be shown as complete. */
+/**
+ * Settles a completed Step; only what this returns may be shown as complete. Where that fails, the Step is left to
+ * recovery and the observers are told.
+ */
 export async function settleCompleted(
   line: Line,
   run: Run,
@@ -28,12 +31,18 @@ export async function settleCompleted(
   const settledAt = line.clock.now();
   const settled: SettledAnswer = { completion, finishReason, usage: attempt.usage, settledAt };
   const { reply, response } = run.call.conclude(run.opened.answer, settled);
-  await settle(line, run, {
+  const ending = {
     attempt,
     finishReason,
     reply: replyOf(line, run, { messages: reply, joins: true }),
     response,
-  });
+  };
+  try {
+    await settle(line, run, ending);
+  } catch (thrown) {
+    leaveToRecovery(line, run);
+    throw thrown;
+  }
   return settled;
 }
 
@@ -56,10 +65,14 @@ export async function settleEnded(
       response: null,
     });
   } catch {
-    // Whatever failed, the lease must not name the Step any more, or nobody would recover it.
-    line.openSteps.remove(run.opened.answer.stepId);
-    line.notify({ type: "gateway.degraded", at: line.clock.now(), what: "settlement" });
+    leaveToRecovery(line, run);
   }
+}
+
+/** Whatever failed, the lease must not name the Step any more, or nobody would recover it. */
+function leaveToRecovery(line: Line, run: Run): void {
+  line.openSteps.remove(run.opened.answer.stepId);
+  line.notify({ type: "gateway.degraded", at: line.clock.now(), what: "settlement" });
 }
 
 /** The usage record of the running attempt, as it ends. */

@@ -63,7 +63,8 @@ function createMortal({
   const never = new Promise<never>(() => {});
   const mortalClock: Clock = {
     ...clock,
-    after: (milliseconds, run) => clock.after(milliseconds, () => (isAlive ? run() : undefined)),
+    after: (milliseconds, run, options) =>
+      clock.after(milliseconds, () => (isAlive ? run() : undefined), options),
   };
   return {
     gateway: createGateway({

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "@tollgate/core";
+import { type Clock, systemClock, type TimerOptions } from "@tollgate/core";
 
 /** The machine's time, and a test that can push it forward. */
 export interface PushedClock extends Clock {
@@ -11,6 +11,7 @@ export interface PushedClock extends Clock {
 interface Timer {
   readonly at: number;
   readonly run: () => void;
+  readonly options: TimerOptions | undefined;
   cancel: () => void;
 }
 
@@ -24,7 +25,8 @@ export function pushedClock(): PushedClock {
   const monotonic = (): number => systemClock.monotonic() + pushed;
 
   const arm = (timer: Timer): void => {
-    timer.cancel = systemClock.after(Math.max(0, timer.at - monotonic()), () => fire(timer));
+    const rest = Math.max(0, timer.at - monotonic());
+    timer.cancel = systemClock.after(rest, () => fire(timer), timer.options);
   };
   const fire = (timer: Timer): void => {
     timer.cancel();
@@ -34,8 +36,8 @@ export function pushedClock(): PushedClock {
   return {
     now: () => systemClock.now() + pushed,
     monotonic,
-    after(milliseconds, run) {
-      const timer: Timer = { at: monotonic() + milliseconds, run, cancel: () => {} };
+    after(milliseconds, run, options) {
+      const timer: Timer = { at: monotonic() + milliseconds, run, options, cancel: () => {} };
       timers.add(timer);
       arm(timer);
       return () => {
