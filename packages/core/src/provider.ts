@@ -17,6 +17,7 @@ export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { ConnectionOwnership } from "./domain/policy-decision.ts";
 export type { LongPromptPrice, Price } from "./domain/price.ts";
+export type { StateFields } from "./domain/provider-state.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";
 export { orAborted } from "./kernel/or-aborted.ts";

@@ -1,6 +1,13 @@
 import type { CompletionEvent, FinishReason } from "@tollgate/core/provider";
 import type { Part } from "./ask.ts";
 import { invalidAnswer } from "./failures.ts";
+import {
+  extraContent,
+  isSigned,
+  joinMetadata,
+  type Thought,
+  thoughtFields,
+} from "./provider-state.ts";
 import { createToolCalls } from "./tool-calls.ts";
 import { errorWithin } from "./upstream-error.ts";
 import { usageReport } from "./usage-report.ts";
@@ -15,6 +22,8 @@ export interface Answer {
 
 export function createAnswer(): Answer {
   const toolCalls = createToolCalls();
+  const thoughts = new Map<string, Thought>();
+  let ended = 0;
   let started = false;
   let written = false;
   let finished = false;
@@ -38,14 +47,42 @@ export function createAnswer(): Answer {
     if (text !== "") into.push({ type, text });
   };
 
+  const think = (part: Thinking, into: CompletionEvent[]): void => {
+    const thought = thoughts.get(part.id) ?? { text: "", metadata: undefined };
+    thoughts.set(part.id, thought);
+    thought.metadata = joinMetadata(thought.metadata, part.providerMetadata);
+    if (part.type === "reasoning-delta") {
+      thought.text += part.delta;
+      say(part.type, part.delta, into);
+    }
+    if (part.type === "reasoning-end") recall(part.id, into);
+  };
+  /** A thought that is whole goes back as it is. */
+  const recall = (id: string, into: CompletionEvent[]): void => {
+    const thought = thoughts.get(id);
+    if (!thought || !thoughts.delete(id)) return;
+    if (thought.text === "" && thought.metadata === undefined) return;
+    start(into);
+    into.push({ type: "state", fields: thoughtFields(ended, thought) });
+    ended++;
+  };
+
   return {
     add(part, into) {
       switch (part.type) {
         case "response-metadata":
           return start(into, part);
-        case "text-delta":
+        case "reasoning-start":
         case "reasoning-delta":
-          return say(part.type, part.delta, into);
+        case "reasoning-end":
+          return think(part, into);
+        case "text-start":
+        case "text-delta":
+        case "text-end":
+          if (part.type === "text-delta") say(part.type, part.delta, into);
+          if (isSigned(part.providerMetadata))
+            into.push({ type: "state", fields: extraContent(part.providerMetadata) });
+          return;
         case "tool-input-start":
         case "tool-input-delta":
         case "tool-call":
@@ -59,6 +96,8 @@ export function createAnswer(): Answer {
           throw errorWithin(part.error, written);
         case "finish": {
           start(into);
+          // Some providers end no part of their reasoning.
+          for (const id of [...thoughts.keys()]) recall(id, into);
           const usage = usageReport(part.usage);
           if (usage) into.push({ type: "usage", usage });
           into.push({ type: "finish", reason: reasonOf(part.finishReason) });
@@ -69,6 +108,8 @@ export function createAnswer(): Answer {
     finished: () => finished,
   };
 }
+
+type Thinking = Extract<Part, { type: "reasoning-start" | "reasoning-delta" | "reasoning-end" }>;
 
 interface Metadata {
   readonly id?: string;

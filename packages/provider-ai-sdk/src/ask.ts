@@ -65,14 +65,18 @@ function* partsOf(
 ): Generator<Part> {
   const { response, content, finishReason, usage } = result;
   if (response) yield { type: "response-metadata", ...response };
-  for (const [index, piece] of content.entries()) yield partOf(piece, String(index));
+  for (const [index, piece] of content.entries()) yield* piecesOf(piece, String(index));
   yield { type: "finish", finishReason, usage };
 }
 
-function partOf(piece: LanguageModelV3Content | LanguageModelV4Content, id: string): Part {
-  if (piece.type === "text") return { type: "text-delta", id, delta: piece.text };
-  if (piece.type === "reasoning") return { type: "reasoning-delta", id, delta: piece.text };
-  return piece;
+function* piecesOf(
+  piece: LanguageModelV3Content | LanguageModelV4Content,
+  id: string,
+): Generator<Part> {
+  if (piece.type !== "text" && piece.type !== "reasoning") return yield piece;
+  const { type, text: delta, providerMetadata } = piece;
+  yield { type: `${type}-delta`, id, delta, ...(providerMetadata && { providerMetadata }) };
+  if (type === "reasoning") yield { type: "reasoning-end", id };
 }
 
 async function* read(parts: AsyncIterable<Part> | Iterable<Part>): AsyncGenerator<Part> {

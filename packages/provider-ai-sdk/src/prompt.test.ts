@@ -1,4 +1,4 @@
-import type { Message } from "@tollgate/core/provider";
+import type { Message, ProviderState } from "@tollgate/core/provider";
 import { describe, expect, it } from "vitest";
 import { type Image, promptOf } from "./prompt.ts";
 
@@ -26,6 +26,77 @@ describe("the prompt", () => {
       { role: "system", content: "In French." },
       { role: "user", content: [text("Hi")] },
       { role: "assistant", content: [text("Salut"), text("Non.")] },
+    ]);
+  });
+
+  it("gives thinking, signatures and cache breakpoints back to the provider", () => {
+    const state = (fields: ProviderState["fields"]): { state: ProviderState } => ({
+      state: { from: "direct/anthropic", fields },
+    });
+    const cacheControl = { type: "ephemeral" };
+    expect(
+      prompt(
+        { role: "user", content: "Hi", ...state({ cache_control: cacheControl }) },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            {
+              ...called("a", "add", "{}"),
+              ...state({ extra_content: { google: { thought_signature: "t" } } }),
+            },
+            {
+              ...called("b", "add", "{}"),
+              ...state({ extra_content: { provider_metadata: '{"openai":{"itemId":"fc"}}' } }),
+            },
+          ],
+          ...state({
+            reasoning_details: [
+              {
+                type: "reasoning.text",
+                index: 0,
+                text: "Hm.",
+                data: '{"anthropic":{"signature":"s"}}',
+              },
+              {
+                type: "reasoning.encrypted",
+                index: 1,
+                data: '{"anthropic":{"redactedData":"r"}}',
+              },
+              { type: "reasoning.encrypted", index: 2, data: "not JSON" },
+            ],
+          }),
+        },
+        { role: "assistant", content: "", ...state({ reasoning_content: "Plain." }) },
+      ),
+    ).toEqual([
+      {
+        role: "user",
+        content: [text("Hi")],
+        providerOptions: { anthropic: { cacheControl } },
+      },
+      {
+        role: "assistant",
+        content: [
+          { type: "reasoning", text: "Hm.", providerOptions: { anthropic: { signature: "s" } } },
+          { type: "reasoning", text: "", providerOptions: { anthropic: { redactedData: "r" } } },
+          {
+            type: "tool-call",
+            toolCallId: "a",
+            toolName: "add",
+            input: {},
+            providerOptions: { google: { thoughtSignature: "t" } },
+          },
+          {
+            type: "tool-call",
+            toolCallId: "b",
+            toolName: "add",
+            input: {},
+            providerOptions: { openai: { itemId: "fc" } },
+          },
+        ],
+      },
+      { role: "assistant", content: [{ type: "reasoning", text: "Plain." }] },
     ]);
   });
 

@@ -8,20 +8,33 @@ import type {
   ToolMessage,
 } from "@tollgate/core/provider";
 import { rejected } from "./failures.ts";
+import {
+  breakpointOptions,
+  metadataOptions,
+  type Noted,
+  optionsOf,
+  type Thought,
+  thoughtsOf,
+} from "./provider-state.ts";
 
-interface Text {
+interface Text extends Noted {
   type: "text";
   text: string;
 }
 
-interface Call {
+interface Reasoning extends Noted {
+  type: "reasoning";
+  text: string;
+}
+
+interface Call extends Noted {
   type: "tool-call";
   toolCallId: string;
   toolName: string;
   input: unknown;
 }
 
-interface Result {
+interface Result extends Noted {
   type: "tool-result";
   toolCallId: string;
   toolName: string;
@@ -29,11 +42,13 @@ interface Result {
 }
 
 /** A message of the AI SDK, in either version: they differ in how they hold a file. */
-export type PromptMessage<File> =
-  | { role: "system"; content: string }
-  | { role: "user"; content: (Text | File)[] }
-  | { role: "assistant"; content: (Text | Call)[] }
-  | { role: "tool"; content: Result[] };
+export type PromptMessage<File> = Noted &
+  (
+    | { role: "system"; content: string }
+    | { role: "user"; content: (Text | File)[] }
+    | { role: "assistant"; content: (Text | Reasoning | Call)[] }
+    | { role: "tool"; content: Result[] }
+  );
 
 /** An image that is somewhere, or is here in base64. */
 export interface Image {
@@ -67,23 +82,43 @@ function messageOf<File>(
   message: Exclude<Message, ToolMessage>,
   fileOf: (image: Image) => File,
 ): PromptMessage<File> {
-  if (message.role === "assistant") return { role: "assistant", content: answered(message) };
-  if (message.role !== "user") return { role: "system", content: joined(message.content) };
+  const noted = breakpointOptions(message.state);
+  if (message.role === "assistant")
+    return { role: "assistant", content: answered(message), ...noted };
+  if (message.role !== "user")
+    return { role: "system", content: joined(message.content), ...noted };
   const shown = (part: TextPart | ImagePart): Text | File =>
-    part.type === "text" ? textOf(part) : fileOf(imageOf(part));
-  return { role: "user", content: partsOf(message.content).map(shown) };
+    part.type === "text" ? textOf(part) : { ...fileOf(imageOf(part)), ...optionsOf(part.state) };
+  return { role: "user", content: partsOf(message.content).map(shown), ...noted };
 }
 
-function answered({ content, refusal, tool_calls = [] }: AssistantMessage): (Text | Call)[] {
-  return [
+function answered(message: AssistantMessage): (Text | Reasoning | Call)[] {
+  const { content, refusal, tool_calls = [], state } = message;
+  const texts = [
     ...partsOf(content ?? []).map(textOf),
     ...partsOf<TextPart>(refusal ?? []).map(textOf),
+  ];
+  return [
+    ...thoughtsOf(message).map(reasoningOf),
+    ...withOptions(texts, metadataOptions(state)),
     ...tool_calls.map(callOf),
   ];
 }
 
-function callOf({ id, function: { name, arguments: input } }: ToolCall): Call {
-  return { type: "tool-call", toolCallId: id, toolName: name, input: parsed(input) };
+function reasoningOf({ text, metadata }: Thought): Reasoning {
+  return { type: "reasoning", text, ...(metadata && { providerOptions: metadata }) };
+}
+
+/** What belongs to the message's text goes back with the last of it, even where that is empty. */
+function withOptions(texts: readonly Text[], options: Noted): readonly Text[] {
+  if (options.providerOptions === undefined) return texts;
+  const last = texts.at(-1) ?? { type: "text", text: "" };
+  return [...texts.slice(0, -1), { ...last, ...options }];
+}
+
+function callOf({ id, function: { name, arguments: input }, state }: ToolCall): Call {
+  const noted = optionsOf(state);
+  return { type: "tool-call", toolCallId: id, toolName: name, input: parsed(input), ...noted };
 }
 
 /** Models take their arguments back as a value; text that is no JSON is theirs to refuse. */
@@ -97,7 +132,7 @@ function parsed(text: string): unknown {
 }
 
 function resultOf(
-  { tool_call_id, content }: ToolMessage,
+  { tool_call_id, content, state }: ToolMessage,
   names: ReadonlyMap<string, string>,
 ): Result {
   const toolName = names.get(tool_call_id);
@@ -106,7 +141,8 @@ function resultOf(
       param: "messages",
     });
   const output = { type: "text" as const, value: joined(content) };
-  return { type: "tool-result", toolCallId: tool_call_id, toolName, output };
+  const noted = optionsOf(state);
+  return { type: "tool-result", toolCallId: tool_call_id, toolName, output, ...noted };
 }
 
 /** The gateway fetches no image: a model that cannot fetch it either refuses it. */
@@ -119,7 +155,8 @@ function imageOf({ image_url: { url } }: ImagePart): Image {
 }
 
 function textOf(part: TextPart | RefusalPart): Text {
-  return { type: "text", text: part.type === "text" ? part.text : part.refusal };
+  if (part.type === "refusal") return { type: "text", text: part.refusal };
+  return { type: "text", text: part.text, ...optionsOf(part.state) };
 }
 
 function joined(content: string | readonly TextPart[]): string {

@@ -13,6 +13,7 @@ import type {
   ToolChoice,
 } from "@tollgate/core/provider";
 import { rejected } from "./failures.ts";
+import { breakpointOptions } from "./provider-state.ts";
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
@@ -88,6 +89,7 @@ function toolOf(tool: FunctionTool): LanguageModelV4FunctionTool {
     description,
     inputSchema: schemaOf(parameters ?? { type: "object", properties: {} }),
     strict,
+    providerOptions: breakpointOptions(tool.state).providerOptions,
   });
 }
 

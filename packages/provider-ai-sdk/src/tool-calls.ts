@@ -1,6 +1,7 @@
 import type { CompletionEvent } from "@tollgate/core/provider";
 import type { Part } from "./ask.ts";
 import { invalidAnswer } from "./failures.ts";
+import { extraContent, joinMetadata, type Metadata } from "./provider-state.ts";
 
 type ToolPart = Extract<Part, { type: "tool-input-start" | "tool-input-delta" | "tool-call" }>;
 
@@ -9,6 +10,7 @@ interface Call {
   /** Whether its pieces are those of the JSON text; others wait for the whole call. */
   readonly json: boolean;
   written: boolean;
+  metadata: Metadata | undefined;
 }
 
 /** Puts tool calls together: in pieces and then whole, in pieces only, or only whole. */
@@ -24,10 +26,15 @@ export function createToolCalls(): ToolCalls {
     if (known) return known;
     if (id === "" || name === "")
       throw invalidAnswer("invalid_event", "The provider sent a tool call without id or name.");
-    const call = { index: calls.size, json, written: false };
+    const call = { index: calls.size, json, written: false, metadata: undefined };
     calls.set(id, call);
     into.push({ type: "tool-call-started", index: call.index, id, name });
     return call;
+  };
+  const remember = (call: Call, more: Metadata | undefined, into: CompletionEvent[]): void => {
+    if (more === undefined) return;
+    call.metadata = joinMetadata(call.metadata, more) ?? more;
+    into.push({ type: "state", index: call.index, fields: extraContent(call.metadata) });
   };
   const write = (call: Call, text: string, into: CompletionEvent[]): void => {
     if (text === "") return;
@@ -41,12 +48,14 @@ export function createToolCalls(): ToolCalls {
       if ("providerExecuted" in part && part.providerExecuted) return;
       if (part.type === "tool-input-start") {
         const json = !("inputEncoding" in part && part.inputEncoding === "text");
-        begin(part.id, part.toolName, json, into);
+        const call = begin(part.id, part.toolName, json, into);
+        remember(call, part.providerMetadata, into);
       } else if (part.type === "tool-input-delta") {
         const call = calls.get(part.id);
         if (call?.json) write(call, part.delta, into);
       } else {
         const call = begin(part.toolCallId, part.toolName, true, into);
+        remember(call, part.providerMetadata, into);
         if (!call.written) write(call, part.input, into);
       }
     },

@@ -53,12 +53,88 @@ describe("the parts of a model's stream", () => {
     expect(events).toEqual([
       { type: "answer-started", providerRequestId: "answer-1", providerModel: "model-2026" },
       { type: "reasoning-delta", text: "Hm." },
+      {
+        type: "state",
+        fields: { reasoning_details: [{ type: "reasoning.text", index: 0, text: "Hm." }] },
+      },
       { type: "text-delta", text: "Hello" },
       {
         type: "usage",
         usage: { promptTokens: 12, completionTokens: 5, cachedTokens: 4, reasoningTokens: 2 },
       },
       { type: "finish", reason: "stop" },
+    ]);
+  });
+
+  it("keep what providers sign: thinking, hidden thinking and tool calls", async () => {
+    const events = await kindsOf(
+      { type: "reasoning-start", id: "0" },
+      { type: "reasoning-delta", id: "0", delta: "Hm." },
+      {
+        type: "reasoning-delta",
+        id: "0",
+        delta: "",
+        providerMetadata: { anthropic: { signature: "sig" } },
+      },
+      { type: "reasoning-end", id: "0" },
+      {
+        type: "reasoning-start",
+        id: "1",
+        providerMetadata: { anthropic: { redactedData: "hidden" } },
+      },
+      { type: "reasoning-end", id: "1" },
+      {
+        type: "tool-call",
+        toolCallId: "a",
+        toolName: "a",
+        input: "{}",
+        providerMetadata: { google: { thoughtSignature: "thought" } },
+      },
+      {
+        type: "tool-call",
+        toolCallId: "b",
+        toolName: "b",
+        input: "{}",
+        providerMetadata: { openai: { itemId: "fc_1" } },
+      },
+      finish("tool-calls", "tool_use"),
+    );
+    expect(events.filter(({ type }) => type === "state")).toEqual([
+      {
+        type: "state",
+        fields: {
+          reasoning_details: [
+            {
+              type: "reasoning.text",
+              index: 0,
+              text: "Hm.",
+              data: '{"anthropic":{"signature":"sig"}}',
+            },
+          ],
+        },
+      },
+      {
+        type: "state",
+        fields: {
+          reasoning_details: [
+            {
+              type: "reasoning.encrypted",
+              index: 1,
+              data: '{"anthropic":{"redactedData":"hidden"}}',
+            },
+          ],
+        },
+      },
+      {
+        type: "state",
+        index: 0,
+        fields: { extra_content: { google: { thought_signature: "thought" } } },
+      },
+      {
+        type: "state",
+        index: 1,
+        fields: { extra_content: { provider_metadata: '{"openai":{"itemId":"fc_1"}}' } },
+      },
     ]);
   });
 
@@ -179,6 +255,7 @@ describe("a plain answer", () => {
       "request-sent",
       "answer-started",
       "reasoning-delta",
+      "state",
       "text-delta",
       "tool-call-started",
       "tool-call-delta",

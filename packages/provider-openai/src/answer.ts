@@ -2,6 +2,7 @@ import type { CompletionEvent, FinishReason, Json } from "@tollgate/core/provide
 import { errorEvent, errorIn } from "./error-answer.ts";
 import { invalidAnswer, invalidEvent } from "./failures.ts";
 import { isList, isObject, type JsonObject, membersOf, textOf } from "./json.ts";
+import { addMessageState } from "./provider-state.ts";
 import { createToolCalls } from "./tool-calls.ts";
 import { usageReport } from "./usage-report.ts";
 
@@ -47,16 +48,16 @@ export function createAnswer({ seed, secret }: AnswerOptions): Answer {
   const addChoice = (choice: JsonObject, into: CompletionEvent[]): void => {
     const { delta, logprobs, finish_reason } = choice;
     const before = into.length;
-    const { reasoning_content, reasoning, content, refusal, tool_calls, function_call } =
-      membersOf(delta);
-    // Where both names are set they hold the same text.
-    addText("reasoning-delta", textOf(reasoning_content) ?? textOf(reasoning), into);
+    const members = membersOf(delta);
+    const { content, refusal, tool_calls, function_call } = members;
+    addReasoning(members, into);
     addText("text-delta", contentOf(content), into);
     if (isObject(logprobs)) into.push({ type: "logprobs", logprobs });
     addText("refusal-delta", textOf(refusal), into);
     if (tool_calls) toolCalls.add(tool_calls, into);
     if (isObject(function_call)) toolCalls.add([{ index: 0, function: function_call }], into);
     if (into.length > before) written = true;
+    addMessageState(members, into);
     reason ??= finishReason(finish_reason);
   };
 
@@ -109,8 +110,18 @@ function contentOf(content: Json | undefined): string | null {
   throw invalidEvent("The provider sent content that is not text.");
 }
 
+/** Where both names are set they hold the same text, which goes back under the first. */
+function addReasoning(members: JsonObject, into: CompletionEvent[]): void {
+  for (const field of ["reasoning_content", "reasoning"] as const) {
+    const text = textOf(members[field]);
+    if (text === null) continue;
+    into.push({ type: "reasoning-delta", text, field });
+    return;
+  }
+}
+
 function addText(
-  type: "text-delta" | "reasoning-delta" | "refusal-delta",
+  type: "text-delta" | "refusal-delta",
   text: string | null,
   into: CompletionEvent[],
 ): void {

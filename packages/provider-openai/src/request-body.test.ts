@@ -1,4 +1,4 @@
-import type { CompletionRequest } from "@tollgate/core/provider";
+import type { CompletionRequest, ProviderState } from "@tollgate/core/provider";
 import { describe, expect, it } from "vitest";
 import { type RequestDialect, requestBody } from "./request-body.ts";
 
@@ -93,6 +93,47 @@ describe("the body of a request", () => {
       safety_identifier: "s",
       service_tier: "flex",
     });
+  });
+
+  it("puts state back where it came from", () => {
+    const state = (fields: ProviderState["fields"]): { state: ProviderState } => ({
+      state: { from: "deep/deepseek", fields },
+    });
+    const call = (more: object) => ({
+      id: "call_1",
+      type: "function" as const,
+      function: { name: "f", arguments: "{}" },
+      ...more,
+    });
+    const given: CompletionRequest["messages"] = [
+      {
+        role: "user",
+        content: [{ type: "text", text: "Hi", ...state({ cache_control: { type: "ephemeral" } }) }],
+      },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [call(state({ extra_content: { google: { thought_signature: "s" } } }))],
+        ...state({ reasoning_content: "Hm.", role: "system" }),
+      },
+    ];
+    expect(
+      bodyOf({ messages: given, tools: [{ name: "f", ...state({ cache_control: {} }) }] }),
+    ).toMatchObject({
+      messages: [
+        {
+          role: "user",
+          content: [{ type: "text", text: "Hi", cache_control: { type: "ephemeral" } }],
+        },
+        {
+          role: "assistant",
+          reasoning_content: "Hm.",
+          tool_calls: [call({ extra_content: { google: { thought_signature: "s" } } })],
+        },
+      ],
+      tools: [{ type: "function", function: { name: "f" }, cache_control: {} }],
+    });
+    expect(JSON.stringify(bodyOf({ messages: given }))).not.toContain("state");
   });
 
   it("says nothing of tools where there are none", () => {

@@ -5,6 +5,7 @@ import type {
   ResponseFormat,
   ToolChoice,
 } from "@tollgate/core/provider";
+import { toolState, withState } from "./provider-state.ts";
 
 /** How an upstream's dialect differs from the default. */
 export interface RequestDialect {
@@ -58,8 +59,13 @@ function toolFields(request: CompletionRequest): object {
   };
 }
 
-function tool({ name, description, parameters, strict }: FunctionTool): object {
-  return { type: "function", function: { name, description, parameters, strict } };
+function tool(given: FunctionTool): object {
+  const { name, description, parameters, strict } = given;
+  return {
+    ...toolState(given),
+    type: "function",
+    function: { name, description, parameters, strict },
+  };
 }
 
 function toolChoice(choice: ToolChoice): string | object {
@@ -77,9 +83,12 @@ function responseFormat(format: ResponseFormat): object {
 function messages(
   given: readonly Message[],
   developerRole: RequestDialect["developerRole"],
-): readonly Message[] {
-  if (developerRole === "developer") return given;
+): readonly object[] {
   return given.map((message) =>
-    message.role === "developer" ? { ...message, role: "system" } : message,
+    withState(
+      message.role === "developer" && developerRole === "system"
+        ? { ...message, role: developerRole }
+        : message,
+    ),
   );
 }

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
-import type { CompletionEvent, Json } from "@tollgate/core/provider";
+import type { CompletionEvent, Json, StateFields } from "@tollgate/core/provider";
 import { invalidEvent } from "./failures.ts";
 import { isObject, itemsOf, membersOf, textOf } from "./json.ts";
+import { callState } from "./provider-state.ts";
 
 interface Call {
   readonly index: number;
@@ -12,6 +13,8 @@ interface Call {
   /** All arguments so far; what came before the name is held back in `held`. */
   arguments: string;
   held: string;
+  /** State that came before the name. */
+  heldState: StateFields | null;
 }
 
 /** Puts tool calls together from the fragments that the many dialects send. */
@@ -29,7 +32,15 @@ export function createToolCalls(seed: string): ToolCalls {
 
   const open = (id: string | null): Call => {
     const { length: index } = calls;
-    const call = { index, id, ownId: id !== null, name: null, arguments: "", held: "" };
+    const call = {
+      index,
+      id,
+      ownId: id !== null,
+      name: null,
+      arguments: "",
+      held: "",
+      heldState: null,
+    };
     calls.push(call);
     return call;
   };
@@ -63,7 +74,7 @@ export function createToolCalls(seed: string): ToolCalls {
             ? withIndex(index, id, name)
             : withoutIndex(list.length > 1 ? place : null, id, name);
         if (id !== null && call.id === null) Object.assign(call, { id, ownId: true });
-        append(call, name, argumentsOf(part), seed, into);
+        append(call, { name, part: argumentsOf(part), state: callState(fragment) }, seed, into);
       });
     },
     finish() {
@@ -75,8 +86,11 @@ export function createToolCalls(seed: string): ToolCalls {
 
 function append(
   call: Call,
-  name: string | null,
-  part: string,
+  {
+    name,
+    part,
+    state,
+  }: { readonly name: string | null; readonly part: string; readonly state: StateFields | null },
   seed: string,
   into: CompletionEvent[],
 ): void {
@@ -86,6 +100,7 @@ function append(
   call.arguments += fresh;
   if (call.name === null && name === null) {
     call.held += fresh;
+    call.heldState = state ?? call.heldState;
     return;
   }
   if (call.name === null && name !== null) {
@@ -93,6 +108,9 @@ function append(
     call.id ??= `call_${hash("sha256", `${seed}:${call.index}`).slice(0, 24)}`;
     into.push({ type: "tool-call-started", index: call.index, id: call.id, name });
   }
+  const fields = state ?? call.heldState;
+  call.heldState = null;
+  if (fields !== null) into.push({ type: "state", index: call.index, fields });
   const written = call.held + fresh;
   call.held = "";
   if (written !== "") into.push({ type: "tool-call-delta", index: call.index, arguments: written });

@@ -139,6 +139,7 @@ describe("chunks of a stream", () => {
     expect(read({ choices: [{ delta }] }, stop)[0]).toEqual({
       type: "reasoning-delta",
       text: "hm",
+      field: "reasoning_content",
     });
   });
 

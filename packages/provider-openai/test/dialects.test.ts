@@ -10,7 +10,15 @@ const started = (providerRequestId: string): CompletionEvent => ({
   providerModel: "m-1",
 });
 const text = (said: string): CompletionEvent => ({ type: "text-delta", text: said });
-const reasoning: CompletionEvent = { type: "reasoning-delta", text: "Two and two." };
+const reasoning = (text: string, field: "reasoning" | "reasoning_content"): CompletionEvent => ({
+  type: "reasoning-delta",
+  text,
+  field,
+});
+const detail = (text: string): CompletionEvent => ({
+  type: "state",
+  fields: { reasoning_details: [{ type: "reasoning.text", text, format: "unknown", index: 0 }] },
+});
 const stop: CompletionEvent = { type: "finish", reason: "stop" };
 const small: CompletionEvent = { type: "usage", usage: { promptTokens: 9, completionTokens: 1 } };
 
@@ -33,7 +41,7 @@ const dialects: Readonly<Record<string, readonly CompletionEvent[]>> = {
   ],
   "reasoning-content.sse": [
     started("chatcmpl-7f3"),
-    reasoning,
+    reasoning("Two and two.", "reasoning_content"),
     text("Four"),
     {
       type: "usage",
@@ -43,7 +51,10 @@ const dialects: Readonly<Record<string, readonly CompletionEvent[]>> = {
   ],
   "reasoning.sse": [
     started("gen-1790-x"),
-    reasoning,
+    reasoning("Two and ", "reasoning"),
+    detail("Two and "),
+    reasoning("two.", "reasoning"),
+    detail("two."),
     text("Four"),
     {
       type: "usage",
@@ -60,6 +71,18 @@ const dialects: Readonly<Record<string, readonly CompletionEvent[]>> = {
   "usage-on-finish.sse": [started("chatcmpl-7f3"), text("Four"), small, stop],
   "no-usage.sse": [started("chatcmpl-7f3"), text("Four"), stop],
   "no-done.sse": [started("chatcmpl-7f3"), text("Four"), small, stop],
+  "signed-tool-call.sse": [
+    started("chatcmpl-7f3"),
+    { type: "tool-call-started", index: 0, id: "call_a", name: "add" },
+    {
+      type: "state",
+      index: 0,
+      fields: { extra_content: { google: { thought_signature: "c2lnbmF0dXJl" } } },
+    },
+    { type: "tool-call-delta", index: 0, arguments: '{"a":1}' },
+    { type: "usage", usage: { promptTokens: 9, completionTokens: 1 } },
+    { type: "finish", reason: "tool_calls" },
+  ],
   "tool-without-index.sse": [
     started("chatcmpl-7f3"),
     { type: "tool-call-started", index: 0, id: "call_a", name: "add" },

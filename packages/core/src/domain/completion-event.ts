@@ -1,4 +1,5 @@
 import type { Json } from "../kernel/stable-json.ts";
+import type { StateFields } from "./provider-state.ts";
 
 /** Why the model stopped. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
@@ -15,6 +16,9 @@ export interface UsageReport {
   readonly costNanoUsd?: number;
 }
 
+/** What providers call the text of a message's reasoning. */
+export type ReasoningField = "reasoning_content" | "reasoning";
+
 /**
  * What happens while a model answers. A provider yields these in order; every presentation (a stream, a plain body,
  * Chat Completions, Responses) is made from them.
@@ -29,7 +33,8 @@ export type CompletionEvent =
       readonly providerModel?: string;
     }
   | { readonly type: "text-delta"; readonly text: string }
-  | { readonly type: "reasoning-delta"; readonly text: string }
+  /** `field` is the name the provider wants the reasoning back under; absent where it does not want the text back. */
+  | { readonly type: "reasoning-delta"; readonly text: string; readonly field?: ReasoningField }
   | { readonly type: "refusal-delta"; readonly text: string }
   /** A tool call begins; `index` counts from 0 in order of appearance, and calls may overlap. */
   | {
@@ -39,6 +44,11 @@ export type CompletionEvent =
       readonly name: string;
     }
   | { readonly type: "tool-call-delta"; readonly index: number; readonly arguments: string }
+  /**
+   * State that the provider wants back with this message, or with its tool call `index`, such as a signature: under the
+   * names it uses. Lists and objects may come in pieces.
+   */
+  | { readonly type: "state"; readonly index?: number; readonly fields: StateFields }
   /** Log probabilities as the provider gave them, for the text around them. */
   | { readonly type: "logprobs"; readonly logprobs: Json }
   /** Usage so far; the last value of each field wins. */

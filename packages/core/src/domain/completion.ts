@@ -1,15 +1,24 @@
 import type { Json } from "../kernel/stable-json.ts";
-import type { CompletionEvent, FinishReason, UsageReport } from "./completion-event.ts";
+import type {
+  CompletionEvent,
+  FinishReason,
+  ReasoningField,
+  UsageReport,
+} from "./completion-event.ts";
 import type { AssistantMessage, ToolCall } from "./message.ts";
+import { createStateFold, type StateFields, type StateFold } from "./provider-state.ts";
 
 /** A stretch of an answer: what the model said in one go, or one call it made, in the order they began. */
 export type CompletionPart =
-  | { readonly type: "text" | "reasoning" | "refusal"; readonly text: string }
-  | { readonly type: "tool-call"; readonly call: ToolCall };
+  | { readonly type: "text" | "refusal"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string; readonly field?: ReasoningField }
+  | { readonly type: "tool-call"; readonly call: ToolCall; readonly fields?: StateFields };
 
 /** A whole answer: the fold of its events. */
 export interface Completion {
   readonly parts: readonly CompletionPart[];
+  /** State that belongs to the message as a whole, without the text of its reasoning; absent where there is none. */
+  readonly fields?: StateFields;
   /** One entry per `logprobs` event. */
   readonly logprobs: readonly Json[];
   /** Null for an answer that did not finish. */
@@ -31,14 +40,21 @@ export interface CompletionFold {
 }
 
 type OpenPart =
-  | { readonly type: "text" | "reasoning" | "refusal"; text: string }
+  | {
+      readonly type: "text" | "reasoning" | "refusal";
+      readonly field: ReasoningField | undefined;
+      text: string;
+    }
   | {
       readonly type: "tool-call";
       readonly index: number;
       readonly id: string;
       readonly name: string;
+      readonly state: StateFold;
       arguments: string;
     };
+
+type OpenCall = Extract<OpenPart, { type: "tool-call" }>;
 
 /** What is said without a pause is one part: another kind of text, or a tool call, begins the next. */
 export function createFold(): CompletionFold {
@@ -46,15 +62,23 @@ export function createFold(): CompletionFold {
   const logprobs: Json[] = [];
   let finishReason: FinishReason | null = null;
   let usage: UsageReport = {};
+  const state = createStateFold();
   let bytes = 0;
 
-  function say(type: "text" | "reasoning" | "refusal", text: string): void {
+  function say(
+    type: "text" | "reasoning" | "refusal",
+    text: string,
+    field?: ReasoningField | undefined,
+  ): void {
     if (text === "") return;
     bytes += Buffer.byteLength(text);
     const last = parts.at(-1);
     if (last?.type === type) last.text += text;
-    else parts.push({ type, text });
+    else parts.push({ type, text, field });
   }
+
+  const callAt = (index: number): OpenCall | undefined =>
+    parts.find((part): part is OpenCall => part.type === "tool-call" && part.index === index);
 
   return {
     add(event) {
@@ -62,7 +86,7 @@ export function createFold(): CompletionFold {
         case "text-delta":
           return say("text", event.text);
         case "reasoning-delta":
-          return say("reasoning", event.text);
+          return say("reasoning", event.text, event.field);
         case "refusal-delta":
           return say("refusal", event.text);
         case "tool-call-started":
@@ -72,17 +96,20 @@ export function createFold(): CompletionFold {
             index: event.index,
             id: event.id,
             name: event.name,
+            state: createStateFold(),
             arguments: "",
           });
           return;
         case "tool-call-delta": {
           bytes += Buffer.byteLength(event.arguments);
-          const call = parts.find(
-            (part) => part.type === "tool-call" && part.index === event.index,
-          );
-          if (call?.type === "tool-call") call.arguments += event.arguments;
+          const call = callAt(event.index);
+          if (call) call.arguments += event.arguments;
           return;
         }
+        case "state":
+          if (event.index === undefined) state.add(event.fields);
+          else callAt(event.index)?.state.add(event.fields);
+          return;
         case "logprobs":
           logprobs.push(event.logprobs);
           return;
@@ -93,7 +120,16 @@ export function createFold(): CompletionFold {
           finishReason = event.reason;
       }
     },
-    completion: () => ({ parts: parts.map(closed), logprobs, finishReason, usage }),
+    completion() {
+      const fields = state.fields();
+      return {
+        parts: parts.map(closed),
+        ...(fields === null ? {} : { fields }),
+        logprobs,
+        finishReason,
+        usage,
+      };
+    },
     finishReason: () => finishReason,
     usage: () => usage,
     outputBytes: () => bytes,
@@ -101,11 +137,16 @@ export function createFold(): CompletionFold {
 }
 
 function closed(part: OpenPart): CompletionPart {
-  if (part.type !== "tool-call") return { type: part.type, text: part.text };
+  if (part.type !== "tool-call") {
+    const { type, text, field } = part;
+    return field === undefined || type !== "reasoning" ? { type, text } : { type, text, field };
+  }
   const { id, name } = part;
+  const fields = part.state.fields();
   return {
     type: "tool-call",
     call: { id, type: "function", function: { name, arguments: part.arguments } },
+    ...(fields === null ? {} : { fields }),
   };
 }
 
@@ -116,6 +157,15 @@ export function spoken(
 ): string | null {
   const said = parts.flatMap((part) => (part.type === type ? part.text : []));
   return said.length === 0 ? null : said.join("");
+}
+
+/** The text of the reasoning by the names it goes back under, next to all else that belongs to the whole message. */
+export function messageFields({ parts, fields }: Completion): StateFields {
+  const reasoning: Partial<Record<ReasoningField, string>> = {};
+  for (const part of parts)
+    if (part.type === "reasoning" && part.field !== undefined)
+      reasoning[part.field] = (reasoning[part.field] ?? "") + part.text;
+  return { ...fields, ...reasoning };
 }
 
 /** The tool calls, in the order they began. */

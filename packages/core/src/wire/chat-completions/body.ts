@@ -1,4 +1,5 @@
-import { type Completion, spoken, toolCallsOf } from "../../domain/completion.ts";
+import { type Completion, spoken } from "../../domain/completion.ts";
+import type { ReasoningField } from "../../domain/completion-event.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { Json } from "../../kernel/stable-json.ts";
 import type { ChatCompletionHead } from "./head.ts";
@@ -30,15 +31,28 @@ export function chatCompletionBody(
 }
 
 function messageObject(completion: Completion): object {
-  const reasoning = spoken(completion, "reasoning");
-  const toolCalls = toolCallsOf(completion);
+  const toolCalls = completion.parts.flatMap((part) =>
+    part.type === "tool-call" ? { ...part.fields, ...part.call } : [],
+  );
   return {
+    ...completion.fields,
     role: "assistant",
     content: spoken(completion, "text"),
     refusal: spoken(completion, "refusal"),
-    ...(reasoning === null ? {} : { reasoning_content: reasoning }),
+    ...reasoningOf(completion),
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };
+}
+
+/** Reasoning is shown under the name that the provider used. */
+function reasoningOf({ parts }: Completion): Partial<Record<ReasoningField, string>> {
+  const reasoning: Partial<Record<ReasoningField, string>> = {};
+  for (const part of parts) {
+    if (part.type !== "reasoning") continue;
+    const { field = "reasoning_content", text } = part;
+    reasoning[field] = (reasoning[field] ?? "") + text;
+  }
+  return reasoning;
 }
 
 /** Log probabilities come in pieces while the model writes; the body has each list whole. */

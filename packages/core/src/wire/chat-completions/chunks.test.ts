@@ -72,6 +72,38 @@ describe("createChunkWriter", () => {
     );
   });
 
+  it("writes state where clients look for it", () => {
+    const writer = createChunkWriter({ ...head, includeUsage: false });
+    const extra = { extra_content: { google: { thought_signature: "s" } } };
+    const stream =
+      writer.write([
+        { type: "reasoning-delta", text: "hm", field: "reasoning" },
+        { type: "state", fields: { reasoning_details: [{ type: "reasoning.text", text: "hm" }] } },
+        { type: "tool-call-started", index: 0, id: "call_1", name: "f" },
+        { type: "state", index: 0, fields: extra },
+      ]) +
+      writer.write([{ type: "state", index: 0, fields: extra }]) +
+      writer.finish("tool_calls", usage);
+    expect(chunksOf(stream).map((chunk) => chunk.choices[0]?.delta)).toEqual([
+      { role: "assistant", content: "", refusal: null },
+      { reasoning: "hm" },
+      { reasoning_details: [{ type: "reasoning.text", text: "hm" }] },
+      {
+        tool_calls: [
+          {
+            index: 0,
+            id: "call_1",
+            type: "function",
+            function: { name: "f", arguments: "" },
+            ...extra,
+          },
+        ],
+      },
+      { tool_calls: [{ index: 0, ...extra }] },
+      {},
+    ]);
+  });
+
   it("writes nothing for what the client does not see", () => {
     const writer = createChunkWriter({ ...head, includeUsage: false });
     const unseen: readonly CompletionEvent[] = [

@@ -1,4 +1,5 @@
 import type { CompletionEvent, FinishReason } from "../../domain/completion-event.ts";
+import type { StateFields } from "../../domain/provider-state.ts";
 import type { Usage } from "../../domain/usage.ts";
 import { errorBody, type GatewayError } from "../../errors/gateway-error.ts";
 import type { ChatCompletionHead } from "./head.ts";
@@ -39,7 +40,16 @@ export function createChunkWriter(
   return {
     write(events) {
       let chunks = "";
-      for (const event of events) chunks += chunkOf(event);
+      for (let at = 0; at < events.length; at++) {
+        const event = events[at];
+        const next = events[at + 1];
+        if (event === undefined) continue;
+        // Clients take what comes with a call from its first delta only.
+        if (event.type === "tool-call-started" && isStateOf(next, event.index)) {
+          chunks += frame.delta(callDelta(event, next.fields));
+          at++;
+        } else chunks += chunkOf(event);
+      }
       return withRole(chunks);
     },
     finish(reason, usage) {
@@ -80,14 +90,14 @@ function deltaOf(event: CompletionEvent): string {
     case "text-delta":
       return textDelta("content", event.text);
     case "reasoning-delta":
-      return textDelta("reasoning_content", event.text);
+      return textDelta(event.field ?? "reasoning_content", event.text);
     case "refusal-delta":
       return textDelta("refusal", event.text);
-    case "tool-call-started": {
-      const { index, id, name } = event;
-      return JSON.stringify({
-        tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }],
-      });
+    case "tool-call-started":
+      return callDelta(event, {});
+    case "state": {
+      const { index, fields } = event;
+      return JSON.stringify(index === undefined ? fields : { tool_calls: [{ ...fields, index }] });
     }
     case "tool-call-delta":
       if (event.arguments === "") return "";
@@ -95,6 +105,18 @@ function deltaOf(event: CompletionEvent): string {
     default:
       return "";
   }
+}
+
+type CallStarted = Extract<CompletionEvent, { type: "tool-call-started" }>;
+type State = Extract<CompletionEvent, { type: "state" }>;
+
+function isStateOf(event: CompletionEvent | undefined, index: number): event is State {
+  return event?.type === "state" && event.index === index;
+}
+
+function callDelta({ index, id, name }: CallStarted, fields: StateFields): string {
+  const started = { index, id, type: "function", function: { name, arguments: "" } };
+  return JSON.stringify({ tool_calls: [{ ...fields, ...started }] });
 }
 
 function textDelta(name: string, text: string): string {
