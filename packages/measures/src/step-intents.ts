@@ -131,6 +131,8 @@ export function attemptStart(decision: PolicyDecision, at: number): AttemptStart
     price: null,
     estimatedInputTokens: 70,
     estimatedOutputTokens: 400,
+    outputCapFrom: "model",
+    reasons: false,
     startedAt: at,
   };
 }

@@ -4,6 +4,7 @@ import {
   decodeCursor,
   encodeCursor,
   type Hold,
+  type RefusedHold,
   type StorePage,
   type StorePaging,
 } from "@tollgate/core/store";
@@ -25,7 +26,7 @@ interface CounterQuery {
 /** Changes of several counters that become real together or not at all. */
 export interface CounterDraft {
   /** Takes all holds; returns the first that does not fit. */
-  take(holds: readonly Hold[]): Hold | null;
+  take(holds: readonly Hold[]): RefusedHold | null;
   /** Turns a hold into what was spent. */
   settle(hold: Hold, spent: number): void;
   /** Moves what is settled, never below 0. */
@@ -78,8 +79,8 @@ function createDraft(
       for (const hold of holds) {
         const counter = standing(hold);
         const held = counter.held + hold.amount;
-        if (hold.mode === "hard" && (hold.limit === 0 || counter.settled + held > hold.limit))
-          return hold;
+        const left = Math.max(0, hold.limit - counter.settled - counter.held);
+        if (hold.mode === "hard" && (hold.limit === 0 || hold.amount > left)) return { hold, left };
         changed.set(name(hold), { ...counter, held });
       }
       return null;

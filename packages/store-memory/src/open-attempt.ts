@@ -19,8 +19,8 @@ export function openAttempt(state: State, intent: AttemptIntent): AttemptOpening
   const draft = state.counters.draft();
   if (holds) {
     const settled = settleHolds(draft, row.holds, spent);
-    const hold = draft.take(holds);
-    if (hold) return { opened: false, hold };
+    const refused = draft.take(holds);
+    if (refused) return { opened: false, ...refused };
     row.holds = [...settled, ...heldFor(attempt.number, holds)];
     if (holds.length > 0) state.holders.add(row);
   }

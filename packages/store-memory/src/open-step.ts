@@ -35,8 +35,8 @@ export function openStep(state: State, intent: StepIntent): StepOpening {
 
   if (intent.budgetsVersion !== state.budgetsVersion) return refuse({ code: "budgets_changed" });
   const draft = state.counters.draft();
-  const hold = draft.take(intent.holds);
-  if (hold) return refuse({ code: "budget_exceeded", hold });
+  const refused = draft.take(intent.holds);
+  if (refused) return refuse({ code: "budget_exceeded", ...refused });
 
   const row = write(state, intent, assignment, chain);
   draft.commit();

@@ -76,6 +76,8 @@ export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = s
       price: null,
       estimatedInputTokens: 10,
       estimatedOutputTokens: 10,
+      outputCapFrom: "model",
+      reasons: false,
       startedAt: at,
     },
     holds,

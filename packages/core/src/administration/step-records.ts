@@ -2,7 +2,7 @@ import { figuresOf } from "../domain/apply-correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { PriceSource } from "../domain/price.ts";
-import type { Attempt, Endpoint, Step, StepOutcome } from "../domain/step.ts";
+import type { Attempt, Endpoint, OutputCapSource, Step, StepOutcome } from "../domain/step.ts";
 import { addUsage, noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
 import {
   type CorrectionRecord,
@@ -23,6 +23,9 @@ export interface AttemptRecord extends Usage {
   readonly connection: ConnectionOwnership;
   /** Who the provider bills for it. */
   readonly billedTo: BilledTo;
+  /** Tokens of output that it held. Sent upstream as a cap where a hard budget of dollars or tokens applies, or the policy's cap. */
+  readonly outputCap: number;
+  readonly outputCapFrom: OutputCapSource;
   readonly host: string | null;
   readonly bodySha256: string | null;
   readonly providerRequestId: string | null;
@@ -116,6 +119,8 @@ function toAttemptRecord(attempt: Attempt): AttemptRecord {
     model: formatModelId(attempt),
     connection: attempt.connection,
     billedTo: attempt.connection,
+    outputCap: attempt.estimatedOutputTokens,
+    outputCapFrom: attempt.outputCapFrom,
     host: end?.host ?? null,
     bodySha256: end?.bodySha256 ?? null,
     providerRequestId: end?.providerRequestId ?? null,

@@ -57,7 +57,12 @@ export function holdsOn(
     .sort(inLockOrder);
 }
 
-function amountOf({ mode, unit }: Budget, estimates: Estimates): number {
+/** The same holds for other estimates. */
+export function heldAt(holds: readonly Hold[], estimates: Estimates): readonly Hold[] {
+  return holds.map((hold) => ({ ...hold, amount: amountOf(hold, estimates) }));
+}
+
+function amountOf({ mode, unit }: Pick<Hold, "mode" | "unit">, estimates: Estimates): number {
   if (unit === "requests") return estimates.requests;
   return mode === "soft" ? 0 : (estimates[unit] ?? 0);
 }

@@ -83,9 +83,16 @@ export type OpeningRefusal =
   /** The named Session or Turn is not the owner's. */
   | { readonly code: "session_not_found" | "turn_not_found" }
   /** The first hold that does not fit. */
-  | { readonly code: "budget_exceeded"; readonly hold: Hold }
+  | ({ readonly code: "budget_exceeded" } & RefusedHold)
   /** `budgetsVersion` is not the store's any more: compute the holds anew. */
   | { readonly code: "budgets_changed" };
+
+/** A hold that does not fit. */
+export interface RefusedHold {
+  readonly hold: Hold;
+  /** What its counter had left at that moment: the hold's limit without what is settled and held, never below 0. */
+  readonly left: number;
+}
 
 /** A further attempt of an open Step. */
 export interface AttemptIntent {
@@ -106,7 +113,7 @@ export interface AttemptIntent {
 export type AttemptOpening =
   | { readonly opened: true }
   /** The holds do not fit, nothing was written, and the running attempt's holds stay. */
-  | { readonly opened: false; readonly hold: Hold }
+  | ({ readonly opened: false } & RefusedHold)
   /** The Step is settled already, by recovery. */
   | { readonly opened: false; readonly hold: null };
 

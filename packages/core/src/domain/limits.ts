@@ -16,7 +16,7 @@ export interface Limits {
   readonly values: number;
   readonly messages: number;
   readonly tools: number;
-  /** The output cap of a model that states none, where a hard budget needs one. Tokens. */
+  /** The output cap of a model that states none, and the least that budgets lower a cap to. Tokens. */
   readonly maxOutputTokens: number;
   /** The estimate for one image. Tokens. */
   readonly imageTokens: number;

@@ -9,6 +9,12 @@ export type StepOutcome = "completed" | "failed" | "cancelled" | "interrupted";
 /** The endpoint a Step came in by. */
 export type Endpoint = "chat_completions" | "responses";
 
+/**
+ * Where the output that an attempt holds comes from: the client's cap, the policy's, what the model can answer with,
+ * `limits.maxOutputTokens` for a model that states nothing, or what the hard budgets had left.
+ */
+export type OutputCapSource = "client" | "policy" | "model" | "limit" | "budget";
+
 /** One attempt as it starts: which model, over whose account, at what price, with what estimate. */
 export interface AttemptStart {
   /** Counts from 1 within the Step. */
@@ -20,8 +26,11 @@ export interface AttemptStart {
   readonly connection: ConnectionOwnership;
   readonly price: Price | null;
   readonly estimatedInputTokens: number;
-  /** The output cap the hold was computed with. */
+  /** The output that it holds: sent upstream as a cap where a hard budget of dollars or tokens or the policy's cap applies. */
   readonly estimatedOutputTokens: number;
+  readonly outputCapFrom: OutputCapSource;
+  /** Whether the model is known to reason: then what was seen of an answer does not tell what it cost. */
+  readonly reasons: boolean;
   readonly startedAt: number;
 }
 

@@ -48,6 +48,8 @@ const attempt: StepIntent["attempt"] = {
   },
   estimatedInputTokens: 1,
   estimatedOutputTokens: 2,
+  outputCapFrom: "model",
+  reasons: false,
   startedAt: 1,
 };
 const end: AttemptSettlement = {

@@ -162,7 +162,9 @@ function attemptFacts(attempt: AttemptStart): object {
     gateway: attempt.gateway,
     model: attempt.model,
     number: attempt.number,
+    outputCapFrom: attempt.outputCapFrom,
     price: attempt.price && priceFacts(attempt.price),
+    reasons: attempt.reasons,
     vendor: attempt.vendor,
   };
 }

@@ -1,10 +1,11 @@
-import { type Estimates, holdsHard, holdsOn, matchingBudgets } from "../budgets/holds.ts";
+import { type Estimates, heldAt, holdsHard, holdsOn, matchingBudgets } from "../budgets/holds.ts";
+import type { RefusedHold } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import { countImages, estimateInput } from "../domain/estimate.ts";
 import type { PolicyDecision, PolicyFacts } from "../domain/policy-decision.ts";
 import { costOf, type Price } from "../domain/price.ts";
-import type { AttemptStart } from "../domain/step.ts";
+import type { AttemptStart, OutputCapSource } from "../domain/step.ts";
 import { decide } from "../policy/decide.ts";
 import type { Route } from "../routing/route.ts";
 import { durable } from "./durable.ts";
@@ -46,7 +47,7 @@ export function decideOn(
   const at = line.clock.now();
   const price = priceOf(line, route, at);
   const inputTokens = estimateInput(call.request, line.limits.imageTokens);
-  const output = outputCap(line, route, call.request, undefined);
+  const { tokens: output } = outputCap(line, route, call.request, undefined);
   const cost = estimateCost(price, inputTokens, output);
   const facts = factsOf(call, { route, dataClass, input: inputTokens, output, cost });
   const verdict = decide(line.policy, facts, {
@@ -88,16 +89,12 @@ export async function planAttempt(
   if (price === null && holdsHard(matching, ["usd"])) return null;
   const at = line.clock.now();
   const policyCap = decision.obligations?.maxOutputTokens;
-  const output = outputCap(line, route, call.request, policyCap);
+  const cap = outputCap(line, route, call.request, policyCap);
   const capped = policyCap !== undefined || holdsHard(matching, ["usd", "tokens"]);
-  const estimates: Estimates = {
-    usd: estimateCost(price, inputTokens, output),
-    tokens: inputTokens + output,
-    requests: 1,
-  };
+  const estimates = estimatesOf(decided, cap.tokens);
   return {
     decided,
-    request: capped ? { ...call.request, maxOutputTokens: output } : call.request,
+    request: capped ? { ...call.request, maxOutputTokens: cap.tokens } : call.request,
     attempt: {
       number,
       decisionId: decision.id,
@@ -105,12 +102,58 @@ export async function planAttempt(
       connection: route.connection,
       price,
       estimatedInputTokens: inputTokens,
-      estimatedOutputTokens: output,
+      estimatedOutputTokens: cap.tokens,
+      outputCapFrom: cap.from,
+      reasons: line.modelFacts(route.model).reasons === true,
       startedAt: at,
     },
     holds: holdsOn(matching, spender, { estimates, at }),
     budgetsVersion: version,
   };
+}
+
+/** Rounds in which a cap is fitted to what is left; the next one asks for the least that is ever held. */
+const mostFittings = 8;
+
+/**
+ * The candidate with its output lowered to what a hold's counter had left, never below `limits.maxOutputTokens`. Null
+ * where that does not fit either, where the client named a cap, and where output is not what the hold counts. Others may
+ * take what is left before it is asked for again, so after some rounds only the least is asked for.
+ */
+export function fitted(
+  line: Line,
+  call: PreparedCall,
+  {
+    candidate,
+    refused: { hold, left },
+    round,
+  }: { readonly candidate: Candidate; readonly refused: RefusedHold; readonly round: number },
+): Candidate | null {
+  const { unit } = hold;
+  if (call.request.maxOutputTokens !== undefined || unit === "requests") return null;
+  const { decided, attempt } = candidate;
+  const fits = (output: number): boolean => (estimatesOf(decided, output)[unit] ?? 0) <= left;
+  const most = attempt.estimatedOutputTokens;
+  const least = Math.min(line.limits.maxOutputTokens, most);
+  if (least === most || hold.limit === 0 || !fits(least)) return null;
+  const output = round < mostFittings ? largest(least, most, fits) : least;
+  return {
+    ...candidate,
+    request: { ...candidate.request, maxOutputTokens: output },
+    attempt: { ...attempt, estimatedOutputTokens: output, outputCapFrom: "budget" },
+    holds: heldAt(candidate.holds, estimatesOf(decided, output)),
+  };
+}
+
+/** The largest whole number from `low`, which is good, to below `high`, which is not. */
+function largest(low: number, high: number, isGood: (value: number) => boolean): number {
+  let [good, bad] = [low, high];
+  while (bad - good > 1) {
+    const middle = Math.floor((good + bad) / 2);
+    if (isGood(middle)) good = middle;
+    else bad = middle;
+  }
+  return good;
 }
 
 /** A price book of the host's own may fail: then the price is unknown, which is not zero. */
@@ -123,19 +166,40 @@ function priceOf(line: Line, { model }: Route, at: number): Price | null {
   }
 }
 
-/** More than any model writes, and few enough that sums and costs stay exact: some clients ask for 2^53 - 1. */
+/** More than any model writes, and few enough that sums and costs stay exact, whatever is configured. */
 const mostOutputTokens = 2_147_483_647;
 
-/** The smallest cap that is given, else the model's own, else the configured one. */
+interface OutputCap {
+  readonly tokens: number;
+  readonly from: OutputCapSource;
+}
+
+/** The smallest of the client's cap, the policy's and the model's own, or the configured one where it states none. */
 function outputCap(
   line: Line,
   route: Route,
   request: CompletionRequest,
   policyCap: number | undefined,
-): number {
-  const asked = [request.maxOutputTokens ?? [], policyCap ?? []].flat();
-  const own = line.modelFacts(route.model).maxOutputTokens ?? line.limits.maxOutputTokens;
-  return Math.min(...(asked.length > 0 ? asked : [own]), mostOutputTokens);
+): OutputCap {
+  const stated = line.modelFacts(route.model).maxOutputTokens;
+  const own: OutputCap =
+    stated === null
+      ? { tokens: line.limits.maxOutputTokens, from: "limit" }
+      : { tokens: Math.min(stated, mostOutputTokens), from: "model" };
+  const asked: readonly OutputCap[] = [
+    { tokens: request.maxOutputTokens ?? Number.POSITIVE_INFINITY, from: "client" },
+    { tokens: policyCap ?? Number.POSITIVE_INFINITY, from: "policy" },
+  ];
+  return asked.reduce((least, cap) => (cap.tokens < least.tokens ? cap : least), own);
+}
+
+/** What an attempt may use at most, in each unit. */
+function estimatesOf({ price, inputTokens }: Decided, output: number): Estimates {
+  return {
+    usd: estimateCost(price, inputTokens, output),
+    tokens: inputTokens + output,
+    requests: 1,
+  };
 }
 
 function estimateCost(

@@ -1,12 +1,12 @@
 import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { ProviderError } from "../contracts/provider.ts";
-import type { AttemptIntent } from "../contracts/step-verbs.ts";
+import type { AttemptIntent, RefusedHold } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
 import { sleep } from "../kernel/clock.ts";
 import { findRoute } from "../routing/route.ts";
-import { type Candidate, decideOn, planAttempt, refusalOf } from "./candidate.ts";
+import { type Candidate, decideOn, fitted, planAttempt, refusalOf } from "./candidate.ts";
 import { durable, evidenceUnavailable } from "./durable.ts";
 import { isConnected } from "./is-connected.ts";
 import type { Line } from "./line.ts";
@@ -68,9 +68,7 @@ async function sameAgain(line: Line, run: Run, failure: ProviderError): Promise<
       startedAt: line.clock.now(),
     },
   };
-  return (await open(line, run, { candidate: again, failure, decision: null, holds: null }))
-    ? again
-    : null;
+  return open(line, run, { candidate: again, failure, decision: null });
 }
 
 async function fallback(line: Line, run: Run, failure: ProviderError): Promise<Candidate | null> {
@@ -79,9 +77,10 @@ async function fallback(line: Line, run: Run, failure: ProviderError): Promise<C
     const candidate = await permittedFallback(line, run, model);
     if (candidate === null) continue;
     const { decision } = candidate.decided;
-    if (await open(line, run, { candidate, failure, decision, holds: newHolds(run, candidate) })) {
+    const opened = await open(line, run, { candidate, failure, decision });
+    if (opened) {
       run.retries = 0;
-      return candidate;
+      return opened;
     }
     await recordRefusal(line, run.call.caller, decision);
   }
@@ -111,26 +110,44 @@ function newHolds(run: Run, candidate: Candidate): readonly Hold[] {
   );
 }
 
-async function open(
+interface Further {
+  readonly candidate: Candidate;
+  readonly failure: ProviderError;
+  /** The decision on a fallback; null for the same model again. */
+  readonly decision: PolicyDecision | null;
+}
+
+/** Opens a further attempt; where its budgets do not have room for its output, with less of it. */
+async function open(line: Line, run: Run, further: Further): Promise<Candidate | null> {
+  let { candidate } = further;
+  for (let round = 0; ; round++) {
+    const refused = await tryToOpen(line, run, { ...further, candidate });
+    if (refused === null) return candidate;
+    const next = fitted(line, run.call, { candidate, refused, round });
+    if (next === null) {
+      const { organizationId } = run.opened.owner;
+      const { budgetId } = refused.hold;
+      line.notify({ type: "budget.exhausted", at: line.clock.now(), organizationId, budgetId });
+      return null;
+    }
+    candidate = next;
+  }
+}
+
+/** What an attempt that cost nothing held goes on to the next of the same model; what it did cost is not there twice. */
+async function tryToOpen(
   line: Line,
   run: Run,
-  {
-    candidate,
-    failure,
-    decision,
-    holds,
-  }: {
-    readonly candidate: Candidate;
-    readonly failure: ProviderError;
-    readonly decision: PolicyDecision | null;
-    readonly holds: readonly Hold[] | null;
-  },
-): Promise<boolean> {
+  { candidate, failure, decision }: Further,
+): Promise<RefusedHold | null> {
+  const ended = meterRunning(line, run, { outcome: "failed", reason: failure.reason }, failure);
+  const isFree = ended.charge.usd === 0 && ended.charge.tokens === 0;
+  const holds = decision === null && isFree ? null : newHolds(run, candidate);
   const intent: Omit<AttemptIntent, "leaf"> = {
     organizationId: run.opened.owner.organizationId,
     stepId: run.opened.answer.stepId,
     at: line.clock.now(),
-    ended: meterRunning(line, run, { outcome: "failed", reason: failure.reason }, failure),
+    ended,
     decision,
     attempt: candidate.attempt,
     holds,
@@ -139,11 +156,9 @@ async function open(
   const { result } = await durable(surely(line.clock, () => line.store.openAttempt(whole)));
   if (result.opened) {
     for (const hold of holds ?? []) run.countedRequests.add(counterOf(hold));
-    return true;
+    return null;
   }
   if (result.hold === null)
     throw evidenceUnavailable(new Error("the Step was settled by recovery"));
-  const { organizationId, at } = intent;
-  line.notify({ type: "budget.exhausted", at, organizationId, budgetId: result.hold.budgetId });
-  return false;
+  return result;
 }

@@ -6,7 +6,7 @@ import { openedLeaf } from "../evidence/leaves.ts";
 import { invalidApiKey } from "../identity/authenticate.ts";
 import { stepNumberOf } from "../sessions/step-number.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
-import { type Candidate, planAttempt } from "./candidate.ts";
+import { type Candidate, fitted, planAttempt } from "./candidate.ts";
 import { durable, evidenceUnavailable } from "./durable.ts";
 import type { AnswerHead, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
@@ -31,16 +31,19 @@ export class KeyChanged extends Error {
   override readonly name = "KeyChanged";
 }
 
-const mostRecomputations = 5;
+const mostRounds = 16;
 
-/** Opens the Step; where budgets changed since its holds were computed, computes them anew, a bounded number of times. */
+/**
+ * Opens the Step. Where budgets changed since its holds were computed, or do not fit them, it computes holds that do, a
+ * bounded number of times.
+ */
 export async function openStep(
   line: Line,
   call: PreparedCall,
   opening: Opening,
 ): Promise<OpenedStep> {
   let current = opening;
-  for (let round = 0; round <= mostRecomputations; round++) {
+  for (let round = 0; round < mostRounds; round++) {
     const intent = intentOf(line, call, current);
     line.openSteps.add(intent.stepId, { outputTokens: () => 0, stop: () => {} });
     const result = await durable(line.store.openStep(intent)).catch((error: unknown) => {
@@ -49,11 +52,12 @@ export async function openStep(
     });
     if (result.opened) return openedStep(line, current, { intent, ...result });
     line.openSteps.remove(intent.stepId);
-    if (result.refusal.code !== "budgets_changed")
-      throw await refusalOf(line, call, current, result.refusal);
-    current = { chain: current.chain, candidate: await recomputed(line, call, current) };
+    const { refusal } = result;
+    const candidate = await recomputed(line, call, { ...current, refusal, round });
+    if (candidate === null) throw await refusalOf(line, call, current, refusal);
+    current = { ...current, candidate };
   }
-  throw evidenceUnavailable(new Error("budgets kept changing"));
+  throw evidenceUnavailable(new Error("the budgets kept changing"));
 }
 
 function openedStep(
@@ -136,13 +140,18 @@ async function refusalOf(
   line: Line,
   call: PreparedCall,
   { candidate }: Opening,
-  refusal: Exclude<OpeningRefusal, { code: "budgets_changed" }>,
+  refusal: OpeningRefusal,
 ): Promise<Error> {
   switch (refusal.code) {
     case "invalid_api_key":
       return invalidApiKey();
     case "key_changed":
       return new KeyChanged();
+    case "budgets_changed":
+      return refuse(line, call.caller, {
+        decision: candidate.decided.decision,
+        error: priceUnknown(),
+      });
     case "session_not_found":
     case "turn_not_found":
       return notOwned(refusal.code);
@@ -160,14 +169,23 @@ async function refusalOf(
   }
 }
 
+/** The call with other holds; null where there are none that it may be made with. */
 async function recomputed(
   line: Line,
   call: PreparedCall,
-  { candidate }: Opening,
-): Promise<Candidate> {
-  await durable(line.budgets.reload());
-  const { decided } = candidate;
-  const planned = await planAttempt(line, call, { decided, number: 1 });
-  if (planned) return planned;
-  throw await refuse(line, call.caller, { decision: decided.decision, error: priceUnknown() });
+  {
+    candidate,
+    refusal,
+    round,
+  }: Opening & { readonly refusal: OpeningRefusal; readonly round: number },
+): Promise<Candidate | null> {
+  switch (refusal.code) {
+    case "budget_exceeded":
+      return fitted(line, call, { candidate, refused: refusal, round });
+    case "budgets_changed":
+      await durable(line.budgets.reload());
+      return planAttempt(line, call, { decided: candidate.decided, number: 1 });
+    default:
+      return null;
+  }
 }

@@ -99,11 +99,14 @@ export function takeHolds(name: string): string {
 }
 
 /** Looks without a lock, so that asking for what is long used up costs little; taking the hold is what decides. */
-export const firstHoldThatDoesNotFit = `SELECT min(w.place) INTO refused_hold FROM ${wanted}
+export const firstHoldThatDoesNotFit = `SELECT w.place,
+      greatest(0, w.limited_to - coalesce(c.settled + c.held, 0))
+    INTO refused_hold, hold_left FROM ${wanted}
     LEFT JOIN budget_counters c ON c.budget_id = w.budget_id AND c.subject = w.subject
       AND c.period_start = w.period_start
     WHERE w.soft = 0 AND (w.limited_to <= 0
-      OR coalesce(c.settled + c.held, 0) + w.amount > w.limited_to);`;
+      OR coalesce(c.settled + c.held, 0) + w.amount > w.limited_to)
+    ORDER BY w.place LIMIT 1;`;
 
 /** Turns the running holds of Steps that are settled together into what each spent. */
 export function settleHolds(name: string): string {
@@ -140,7 +143,7 @@ export function settleHolds(name: string): string {
 export function exchangeHolds(name: string): string {
   return createFunction(name, {
     parameters: exchangeHoldsParameters,
-    outputs: { refused: "BIGINT" },
+    outputs: { refused: "BIGINT", hold_left: "BIGINT" },
     body: `DECLARE
       counter RECORD; h RECORD; w RECORD;
     BEGIN
@@ -157,6 +160,8 @@ export function exchangeHolds(name: string): string {
           ${take}
           IF NOT FOUND THEN
             refused := w.place;
+            hold_left := greatest(0, w.limited_to - coalesce((
+              SELECT c.settled + c.held FROM budget_counters c WHERE ${isOf("c")}), 0));
             RETURN;
           END IF;
         END LOOP;

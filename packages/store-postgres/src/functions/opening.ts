@@ -87,7 +87,8 @@ export function openSteps(
         THEN ${names.takeHolds}(${taken.map((name) => `array_agg(${name})`).join(", ")}) END AS count
       FROM opened o CROSS JOIN LATERAL unnest(${arrays.join(", ")}) AS h (${holds.join(", ")})
       WHERE o.is_new = 1)
-    SELECT o.result, o.to_session_id, o.to_turn_id, o.branched_from, o.refused_hold
+    SELECT o.result, o.to_session_id, o.to_turn_id, o.branched_from, o.refused_hold,
+        o.hold_left
       FROM opened o CROSS JOIN held ORDER BY o.place`;
 }
 
@@ -103,6 +104,7 @@ export function openStep(name: string, parts: OpeningParts): string {
       to_turn_id: "TEXT",
       branched_from: "TEXT",
       refused_hold: "BIGINT",
+      hold_left: "BIGINT",
     },
     body: `DECLARE
       known RECORD; key RECORD; a RECORD; continued RECORD;

@@ -1,4 +1,4 @@
-import type { Hold } from "@tollgate/core/store";
+import type { Hold, RefusedHold } from "@tollgate/core/store";
 import { readRow, type SqlParameters } from "@tollgate/store-sql";
 import { arrayOf } from "../database/postgres-dialect.ts";
 import type { Transaction } from "../database/transaction.ts";
@@ -37,14 +37,17 @@ export async function exchangeHolds(
   transaction: Transaction,
   { organizationId, stepId, attempt }: HoldOwner,
   { spent, holds }: { readonly spent: Charge; readonly holds: readonly Hold[] },
-): Promise<Hold | null> {
-  const row = await transaction.get(transaction.functions.exchangeHolds, {
-    organization_id: organizationId,
-    step_id: stepId,
-    usd: spent.usd,
-    tokens: spent.tokens,
-    attempt,
-    ...holdsToParameters(holds),
-  });
-  return holds[readRow(row).integer("refused") - 1] ?? null;
+): Promise<RefusedHold | null> {
+  const row = readRow(
+    await transaction.get(transaction.functions.exchangeHolds, {
+      organization_id: organizationId,
+      step_id: stepId,
+      usd: spent.usd,
+      tokens: spent.tokens,
+      attempt,
+      ...holdsToParameters(holds),
+    }),
+  );
+  const hold = holds[row.integer("refused") - 1];
+  return hold ? { hold, left: row.integer("hold_left") } : null;
 }

@@ -1,4 +1,4 @@
-import type { AttemptIntent, AttemptOpening, Hold } from "@tollgate/core/store";
+import type { AttemptIntent, AttemptOpening, RefusedHold } from "@tollgate/core/store";
 import { attemptToRow, decisionToRow, leafToRow, opening, settling } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import { type Charge, exchangeHolds } from "./holds.ts";
@@ -15,8 +15,8 @@ export async function openAttempt(
   requireRunning(step, ended);
 
   const spent = addCharge(step.carried, ended.charge);
-  const hold = await changeHolds(transaction, intent, spent);
-  if (hold) return { opened: false, hold };
+  const refused = await changeHolds(transaction, intent, spent);
+  if (refused) return { opened: false, ...refused };
   await writeAttempt(transaction, intent, step, spent);
   if (decision)
     await transaction.run(
@@ -32,7 +32,7 @@ async function changeHolds(
   transaction: Transaction,
   { organizationId, stepId, attempt, holds }: AttemptIntent,
   spent: Charge,
-): Promise<Hold | null> {
+): Promise<RefusedHold | null> {
   if (holds === null) return null;
   const owner = { organizationId, stepId, attempt: attempt.number };
   return transaction.unless(() => exchangeHolds(transaction, owner, { spent, holds }));

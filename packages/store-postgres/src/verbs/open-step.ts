@@ -41,7 +41,7 @@ function openingOf(row: RowReader, { holds }: StepIntent): StepOpening {
     case "budget_exceeded": {
       const hold = holds[row.integer("refused_hold") - 1];
       if (!hold) throw new TypeError("the database refused a hold that was not asked for");
-      return { opened: false, refusal: { code: result, hold } };
+      return { opened: false, refusal: { code: result, hold, left: row.integer("hold_left") } };
     }
     case "invalid_api_key":
     case "key_changed":

@@ -11,6 +11,8 @@ export const holding = {
     WHERE :soft = 1 OR (:limit > 0 AND :amount <= :limit)
     ON CONFLICT (budget_id, subject, period_start) DO UPDATE SET held = held + excluded.held
     WHERE :soft = 1 OR settled + held + excluded.held <= :limit`,
+  used: `SELECT settled + held AS used FROM budget_counters
+    WHERE budget_id = :budget_id AND subject = :subject AND period_start = :period_start`,
   record: `INSERT INTO holds (organization_id, step_id, attempt, budget_id, subject, period_start,
       unit, amount, settled)
     VALUES (:organization_id, :step_id, :attempt, :budget_id, :subject, :period_start,

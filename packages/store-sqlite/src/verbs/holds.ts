@@ -1,5 +1,5 @@
-import type { Hold } from "@tollgate/core/store";
-import { holding } from "@tollgate/store-sql";
+import type { Hold, RefusedHold } from "@tollgate/core/store";
+import { holding, readRow } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 
 /** The attempt that amounts are held for. */
@@ -20,10 +20,12 @@ export function takeHolds(
   transaction: Transaction,
   owner: HoldOwner,
   holds: readonly Hold[],
-): Hold | null {
+): RefusedHold | null {
   if (holds.length === 0) return null;
-  const takeAll = (): Hold | null =>
-    holds.find((hold) => !takeHold(transaction, owner, hold)) ?? null;
+  const takeAll = (): RefusedHold | null => {
+    const hold = holds.find((hold) => !takeHold(transaction, owner, hold));
+    return hold ? { hold, left: leftFor(transaction, hold) } : null;
+  };
   // The first that does not fit has written nothing, so one alone needs no way back.
   return holds.length === 1 ? takeAll() : transaction.unless(takeAll);
 }
@@ -44,6 +46,15 @@ function takeHold(transaction: Transaction, owner: HoldOwner, hold: Hold): boole
   if (transaction.run(holding.take, parameters) === 0) return false;
   transaction.run(holding.record, parameters);
   return true;
+}
+
+function leftFor(transaction: Transaction, hold: Hold): number {
+  const row = transaction.get(holding.used, {
+    budget_id: hold.budgetId,
+    subject: hold.subject,
+    period_start: hold.periodStart,
+  });
+  return Math.max(0, hold.limit - (row === undefined ? 0 : readRow(row).integer("used")));
 }
 
 /** Turns what a Step holds into what was spent. */

@@ -1,4 +1,4 @@
-import type { AttemptIntent, AttemptOpening, Hold } from "@tollgate/core/store";
+import type { AttemptIntent, AttemptOpening, RefusedHold } from "@tollgate/core/store";
 import { attemptToRow, decisionToRow, leafToRow, opening, settling } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import { type Charge, settleHolds, takeHolds } from "./holds.ts";
@@ -12,8 +12,8 @@ export function openAttempt(transaction: Transaction, intent: AttemptIntent): At
   requireRunning(step, ended);
 
   const spent = addCharge(step.carried, ended.charge);
-  const hold = exchangeHolds(transaction, intent, spent);
-  if (hold) return { opened: false, hold };
+  const refused = exchangeHolds(transaction, intent, spent);
+  if (refused) return { opened: false, ...refused };
   writeAttempt(transaction, intent, step, spent);
   if (decision)
     transaction.run(
@@ -29,7 +29,7 @@ function exchangeHolds(
   transaction: Transaction,
   { organizationId, stepId, attempt, holds }: AttemptIntent,
   spent: Charge,
-): Hold | null {
+): RefusedHold | null {
   if (holds === null) return null;
   return transaction.unless(() => {
     settleHolds(transaction, { organizationId, stepId }, spent);

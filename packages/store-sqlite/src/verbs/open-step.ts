@@ -31,8 +31,8 @@ export function openStep(transaction: Transaction, intent: StepIntent): StepOpen
   if (intent.budgetsVersion !== transaction.budgetsVersion)
     return refuse({ code: "budgets_changed" });
   const holder = { organizationId: owner.organizationId, stepId, attempt: intent.attempt.number };
-  const hold = takeHolds(transaction, holder, intent.holds);
-  if (hold) return refuse({ code: "budget_exceeded", hold });
+  const refused = takeHolds(transaction, holder, intent.holds);
+  if (refused) return refuse({ code: "budget_exceeded", ...refused });
 
   const joined = joinSession(transaction, intent, assignment);
   appendInstructions(transaction, intent, joined.sessionId);

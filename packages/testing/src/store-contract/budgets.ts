@@ -13,18 +13,40 @@ export function budgetTests(test: ContractTest): void {
       await opened(store.openStep(intents.step([], { holds: [intents.hold({ amount })] })));
     const hold = intents.hold({ amount: 1 });
     const refused = await store.openStep(intents.step([], { holds: [hold] }));
-    expect(refused).toEqual({ opened: false, refusal: { code: "budget_exceeded", hold } });
+    expect(refused).toEqual({ opened: false, refusal: { code: "budget_exceeded", hold, left: 0 } });
     expect(await countersOf(store, "budget")).toEqual([counter({ held: 1_000 })]);
   });
 
   test("a limit of 0 refuses everything, even what costs nothing", async ({ store, intents }) => {
     const hold = intents.hold({ limit: 0, amount: 0 });
     const refused = await store.openStep(intents.step([user("a")], { holds: [hold] }));
-    expect(refused).toEqual({ opened: false, refusal: { code: "budget_exceeded", hold } });
+    expect(refused).toEqual({ opened: false, refusal: { code: "budget_exceeded", hold, left: 0 } });
     const exhausted = intents.hold({ amount: 1_000 });
     await opened(store.openStep(intents.step([user("b")], { holds: [exhausted] })));
     const free = intents.hold({ amount: 0 });
     await opened(store.openStep(intents.step([user("c")], { holds: [free] })));
+  });
+
+  test("a refusal says what the counter has left: nothing where more was spent than its limit", async ({
+    store,
+    intents,
+  }) => {
+    const refusedAt = async (limit: number) => {
+      const hold = intents.hold({ amount: 5_000, limit });
+      const opening = await store.openStep(intents.step([], { holds: [hold] }));
+      return opening.opened || opening.refusal;
+    };
+    const spent = intents.step([user("a")], { holds: [intents.hold({ amount: 300 })] });
+    await opened(store.openStep(spent));
+    await store.settleStep(intents.settlement(spent));
+    await opened(
+      store.openStep(intents.step([user("b")], { holds: [intents.hold({ amount: 200 })] })),
+    );
+    expect(await refusedAt(1_000)).toMatchObject({ code: "budget_exceeded", left: 740 });
+    expect(await refusedAt(100)).toMatchObject({ code: "budget_exceeded", left: 0 });
+    await opened(
+      store.openStep(intents.step([user("c")], { holds: [intents.hold({ amount: 740 })] })),
+    );
   });
 
   test("what is refused at a limit is refused at every lower one", async ({ store, intents }) => {
@@ -58,7 +80,7 @@ export function budgetTests(test: ContractTest): void {
     const step = intents.step([user("a")], { holds });
     expect(await store.openStep(step)).toEqual({
       opened: false,
-      refusal: { code: "budget_exceeded", hold: tight },
+      refusal: { code: "budget_exceeded", hold: tight, left: 99 },
     });
     for (const { budgetId } of holds) expect(await countersOf(store, budgetId)).toEqual([]);
     expect(await store.steps.get(organizationId, step.stepId)).toBeNull();
@@ -137,7 +159,7 @@ export function budgetTests(test: ContractTest): void {
     const decision = intents.decision();
     const holds = [intents.hold({ budgetId: "a" }), tight];
     const further = intents.attempt(step, { holds, decision });
-    expect(await store.openAttempt(further)).toEqual({ opened: false, hold: tight });
+    expect(await store.openAttempt(further)).toEqual({ opened: false, hold: tight, left: 940 });
     expect(await countersOf(store, "budget")).toEqual([counter({ held: 900 })]);
     expect(await countersOf(store, "a")).toEqual([]);
     expect(await store.steps.get(organizationId, step.stepId)).toEqual(before);

@@ -118,6 +118,8 @@ function attemptStart(decisionId: string, startedAt: number): AttemptStart {
     price: { input: 250, output: 2_000, cachedInput: 25, source: "custom" },
     estimatedInputTokens: 12,
     estimatedOutputTokens: 100,
+    outputCapFrom: "model",
+    reasons: false,
     startedAt,
   };
 }
