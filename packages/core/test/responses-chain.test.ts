@@ -204,7 +204,8 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     const chained = asked();
     for (const input of ways) {
       const answer = await responses.create({ input });
-      expect(asked()).toEqual(chained);
+      // What the model thought is carried by what the client sends back.
+      expect(asked()?.map((message) => ({ ...message, state: undefined }))).toEqual(chained);
       const { data } = await itemsOf(responses.inputItems(answer.id, "?order=asc"));
       expect(data.map(({ type }) => type)).toEqual([
         "message",

@@ -65,7 +65,8 @@ function prepared(line: Line, exchange: Exchange): PreparedRequest {
     referredClass: conversation.dataClass,
     alsoConsider: conversation.sessionId,
     conclude: (head, answer) => {
-      const reply = toMessages(outputItems(answer.completion, responseId(head.stepId)));
+      const output = outputItems(answer.completion, responseId(head.stepId));
+      const reply = toMessages(output.filter((item) => item.type !== "reasoning"));
       return {
         reply,
         response: call.store ? draft(line, exchange, { head, answer, reply }) : null,

@@ -1,7 +1,9 @@
+import type { ProviderState } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import type { Json } from "../kernel/stable-json.ts";
 import { child, missing, type Read, unsupportedValue, wrongType } from "./read.ts";
 
-type Presence = "required" | "optional" | "ignored";
+type Presence = "required" | "optional" | "ignored" | "carried";
 
 /** One member of an object: whether it must be given, what it is called in the result, and how it is read. */
 export interface Field<Value, Given extends Presence, Name extends string> {
@@ -16,10 +18,12 @@ type Fields = Readonly<Record<string, Field<unknown, Presence, string>>>;
 /** The member's name in the result if it is given so, else nothing. */
 type NameOf<F, Key, Given extends Presence> =
   F extends Field<unknown, Given, infer Name> ? (Name extends "" ? Key : Name) : never;
+/** `state` where there are members that it carries. */
+type StateName<F> = F extends { readonly presence: "carried" } ? "state" : never;
 type ValueOf<F> = F extends { readonly read: Read<infer Value> } ? Value : never;
 type Flat<T> = { [Key in keyof T]: T[Key] };
 
-/** What reading an object gives: its required and optional members, under their names in the result. */
+/** What reading an object gives: its required and optional members, and what it carries in its `state`. */
 export type Values<F> = Flat<
   {
     readonly [Key in keyof F as NameOf<F[Key], Key, "required"> & string]: ValueOf<F[Key]>;
@@ -28,7 +32,7 @@ export type Values<F> = Flat<
       ValueOf<F[Key]>,
       undefined
     >;
-  }
+  } & { readonly [Key in keyof F as StateName<F[Key]>]?: ProviderState }
 >;
 
 /** A member that must be given; null is not given. */
@@ -61,6 +65,11 @@ export function unsupported(): Field<unknown, "ignored", ""> {
   });
 }
 
+/** A member that belongs to a provider, and is carried in the result's `state` under its own name. */
+export function carried(read: Read<Json>): Field<Json, "carried", ""> {
+  return { presence: "carried", name: "", read };
+}
+
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Any JSON object, as it is. */
@@ -73,7 +82,10 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Reads an object by its fields, in their order; other members are refused first, or passed over. */
+/**
+ * Reads an object by its fields, in their order. Other members are refused first, or left out and noted; null is not
+ * given, whoever's member it is.
+ */
 export function object<const F extends Fields>(
   fields: F,
   others: "refused" | "dropped" = "refused",
@@ -87,9 +99,13 @@ export function object<const F extends Fields>(
 
   return (value, path, limits) => {
     const given = anyObject(value, path, limits);
-    if (others === "refused")
-      for (const key of Object.keys(given)) if (!known.has(key)) throw unknownMember(path, key);
+    for (const key of Object.keys(given)) {
+      if (known.has(key) || given[key] === null) continue;
+      if (others === "refused") throw unknownMember(path, key);
+      limits.noteDropped(key);
+    }
     const result: Record<string, unknown> = {};
+    const state: Record<string, Json> = {};
     for (const { key, name, presence, read } of entries) {
       const member = given[key] ?? null;
       if (member === null) {
@@ -97,8 +113,12 @@ export function object<const F extends Fields>(
         continue;
       }
       const taken = read(member, child(path, key), limits);
-      if (presence !== "ignored" && taken !== undefined) result[name] = taken;
+      if (presence === "ignored" || taken === undefined) continue;
+      // What is carried was read as JSON.
+      if (presence === "carried") state[key] = taken as Json;
+      else result[name] = taken;
     }
+    if (Object.keys(state).length > 0) result["state"] = { from: null, fields: state };
     // The loop above made exactly the members that `Values` derives from the same fields.
     return result as Values<F>;
   };

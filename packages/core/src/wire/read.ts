@@ -1,11 +1,17 @@
 import type { Limits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 
+/** What readers of one body know besides its values: its limits, and where to note what they leave out. */
+export interface Reading extends Limits {
+  /** Takes the name of a member that was given, is not known, and is left out. */
+  readonly noteDropped: (name: string) => void;
+}
+
 /**
  * Reads one value of a request body: gives a new, checked value or throws a GatewayError that names the path.
  * A reader that gives `undefined` leaves its member out.
  */
-export type Read<Value> = (value: unknown, path: string, limits: Limits) => Value;
+export type Read<Value> = (value: unknown, path: string, limits: Reading) => Value;
 
 /** The path of a member; keys are the client's own, so long ones are cut. */
 export function child(path: string, key: string): string {

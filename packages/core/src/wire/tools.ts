@@ -1,8 +1,7 @@
 import type { CompletionRequest, FunctionTool, ToolChoice } from "../domain/completion-request.ts";
-import type { Limits } from "../domain/limits.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { anyObject, optional, required } from "./fields.ts";
-import { type Read, wrongType, wrongValue } from "./read.ts";
+import { type Read, type Reading, wrongType, wrongValue } from "./read.ts";
 import { flag, identifier, oneOf, text } from "./scalars.ts";
 
 /**
@@ -16,7 +15,7 @@ export const jsonSchema: Read<Json> = (value, path, limits) => {
   return schema;
 };
 
-function requireShortStrings(value: Json | undefined, path: string, limits: Limits): void {
+function requireShortStrings(value: Json | undefined, path: string, limits: Reading): void {
   if (typeof value === "string") text(value, path, limits);
   if (typeof value !== "object" || value === null) return;
   for (const [key, member] of Object.entries(value)) {

@@ -1,82 +1,199 @@
-import { ignored, object, optional, required, unsupported, variants } from "../fields.ts";
+import type {
+  AssistantMessage,
+  Message,
+  ProviderState,
+  RefusalPart,
+  TextPart,
+} from "../../domain/message.ts";
+import type { Json } from "../../kernel/stable-json.ts";
+import { carried, object, optional, required, variants } from "../fields.ts";
 import { imageUrl } from "../image-url.ts";
 import { listOf, textOr } from "../lists.ts";
+import {
+  breakpointReaders,
+  callStateReaders,
+  contentNotOffered,
+  requireSmallState,
+  stateBytes,
+  thoughtReaders,
+} from "../provider-state.ts";
 import { mapped, type Read } from "../read.ts";
 import { content, identifier, oneOf, text } from "../scalars.ts";
 
-const textPart = object({ type: required(oneOf("text")), text: required(content) });
+const breakpoints = {
+  cache_control: carried(breakpointReaders.cache_control),
+  prompt_cache_breakpoint: carried(breakpointReaders.prompt_cache_breakpoint),
+};
 
-const refusalPart = object({ type: required(oneOf("refusal")), refusal: required(content) });
+const thoughts = {
+  reasoning_content: carried(thoughtReaders.reasoning_content),
+  reasoning: carried(thoughtReaders.reasoning),
+  reasoning_details: carried(thoughtReaders.reasoning_details),
+  thinking_blocks: carried(thoughtReaders.thinking_blocks),
+  provider_specific_fields: carried(thoughtReaders.provider_specific_fields),
+};
 
-const imagePart = object({
-  type: required(oneOf("image_url")),
-  image_url: required(object({ url: required(imageUrl), detail: optional(identifier) })),
-});
+const textFields = { type: required(oneOf("text")), text: required(content) };
+const textPart = object({ ...textFields, ...breakpoints, ...contentNotOffered }, "dropped");
+
+const imagePart = object(
+  {
+    type: required(oneOf("image_url")),
+    image_url: required(
+      object(
+        { url: required(imageUrl), detail: optional(identifier), ...contentNotOffered },
+        "dropped",
+      ),
+    ),
+    ...breakpoints,
+    ...contentNotOffered,
+  },
+  "dropped",
+);
+
+/** Some clients put a whole former message into its part: what it thought belongs to the message. */
+const spokenPart = object(
+  { ...textFields, ...breakpoints, ...thoughts, ...contentNotOffered },
+  "dropped",
+);
+const refusalPart = object(
+  {
+    type: required(oneOf("refusal")),
+    refusal: required(content),
+    ...thoughts,
+    ...contentNotOffered,
+  },
+  "dropped",
+);
 
 const textParts = listOf(variants("type", { text: textPart }), { least: 1 });
 const userParts = listOf(variants("type", { text: textPart, image_url: imagePart }), { least: 1 });
-const assistantParts = listOf(variants("type", { text: textPart, refusal: refusalPart }));
+const assistantParts = listOf(variants("type", { text: spokenPart, refusal: refusalPart }));
 
-const systemMessage = object({
-  role: required(oneOf("system", "developer")),
-  content: required(textOr(content, textParts)),
-  name: optional(identifier),
-});
+const systemMessage = object(
+  {
+    role: required(oneOf("system", "developer")),
+    content: required(textOr(content, textParts)),
+    name: optional(identifier),
+    ...breakpoints,
+    ...contentNotOffered,
+  },
+  "dropped",
+);
 
-const userMessage = object({
-  role: required(oneOf("user")),
-  content: required(textOr(content, userParts)),
-  name: optional(identifier),
-});
+const userMessage = object(
+  {
+    role: required(oneOf("user")),
+    content: required(textOr(content, userParts)),
+    name: optional(identifier),
+    ...breakpoints,
+    ...contentNotOffered,
+  },
+  "dropped",
+);
 
-/** Clients that collect a stream send `index` back; those that parse arguments, `parsed_arguments`. */
-const toolCall = object({
-  id: required(identifier),
-  type: required(oneOf("function")),
-  function: required(
-    object({ name: required(identifier), arguments: required(text), parsed_arguments: ignored() }),
-  ),
-  index: ignored(),
-});
-
-/** What gateways and SDKs add to an answer comes back with the history, and has no meaning for the model. */
-const assistantMessage = object({
-  role: required(oneOf("assistant")),
-  content: optional(unlessEmpty(textOr(content, assistantParts))),
-  refusal: optional(content),
-  name: optional(identifier),
-  tool_calls: optional(
-    unlessEmpty(
-      listOf(variants("type", { function: toolCall }), { most: (limits) => limits.tools }),
+const toolCall = object(
+  {
+    id: required(identifier),
+    type: required(oneOf("function")),
+    function: required(
+      object({ name: required(identifier), arguments: required(text) }, "dropped"),
     ),
+    extra_content: carried(callStateReaders.extra_content),
+    provider_specific_fields: carried(callStateReaders.provider_specific_fields),
+    ...contentNotOffered,
+  },
+  "dropped",
+);
+
+const assistantMessage: Read<AssistantMessage> = mapped(
+  object(
+    {
+      role: required(oneOf("assistant")),
+      content: optional(unlessEmpty(textOr(content, assistantParts))),
+      refusal: optional(content),
+      name: optional(identifier),
+      tool_calls: optional(
+        unlessEmpty(
+          listOf(variants("type", { function: toolCall }), { most: (limits) => limits.tools }),
+        ),
+      ),
+      ...breakpoints,
+      ...thoughts,
+      ...contentNotOffered,
+    },
+    "dropped",
   ),
-  // As null they are part of every answer; with a value they would be history that the model does not get to see.
-  audio: unsupported(),
-  function_call: unsupported(),
-  annotations: ignored(),
-  parsed: ignored(),
-  id: ignored(),
-  reasoning: ignored(),
-  reasoning_content: ignored(),
-  reasoning_details: ignored(),
-});
+  withThoughtsOfParts,
+);
 
 /** Agents name the tool in its result as well; `tool_call_id` already tells. */
-const toolMessage = object({
-  role: required(oneOf("tool")),
-  tool_call_id: required(identifier),
-  content: required(textOr(content, textParts)),
-  name: ignored(identifier),
-});
+const toolMessage = object(
+  {
+    role: required(oneOf("tool")),
+    tool_call_id: required(identifier),
+    content: required(textOr(content, textParts)),
+    ...breakpoints,
+    ...contentNotOffered,
+  },
+  "dropped",
+);
 
-/** One message of the conversation, by its role. */
-export const message = variants("role", {
+const byRole: Read<Message> = variants("role", {
   developer: systemMessage,
   system: systemMessage,
   user: userMessage,
   assistant: assistantMessage,
   tool: toolMessage,
 });
+
+/**
+ * One message of the conversation, by its role. What clients keep in a message beyond the API is history, not a
+ * parameter: what belongs to a provider is carried, and everything else is left out.
+ */
+export const message: Read<Message> = (value, path, limits) => {
+  const read = byRole(value, path, limits);
+  requireSmallState(bytesOfStates(read), path);
+  return read;
+};
+
+function bytesOfStates(message: Message): number {
+  let bytes = stateBytes(message.state?.fields);
+  if (typeof message.content === "object")
+    for (const part of message.content ?? [])
+      if (part.type !== "refusal") bytes += stateBytes(part.state?.fields);
+  if (message.role === "assistant")
+    for (const call of message.tool_calls ?? []) bytes += stateBytes(call.state?.fields);
+  return bytes;
+}
+
+type SpokenPart = (TextPart | RefusalPart) & { readonly state?: ProviderState };
+
+/** Moves what parts hold of the model's thinking to their message, unless the message has it itself. */
+function withThoughtsOfParts({
+  content: said,
+  state,
+  ...message
+}: Omit<AssistantMessage, "content"> & {
+  readonly content?: string | readonly SpokenPart[];
+}): AssistantMessage {
+  const fields: Record<string, Json> = { ...state?.fields };
+  const withoutThoughts = (part: SpokenPart): SpokenPart => {
+    const { state: held, ...plain } = part;
+    const kept: Record<string, Json> = {};
+    for (const [name, value] of Object.entries(held?.fields ?? {})) {
+      if (Object.hasOwn(thoughts, name)) fields[name] ??= value;
+      else kept[name] = value;
+    }
+    return { ...plain, ...stateOf(kept) };
+  };
+  const content = typeof said === "object" ? said.map(withoutThoughts) : said;
+  return { ...message, ...(content === undefined ? {} : { content }), ...stateOf(fields) };
+}
+
+function stateOf(fields: Readonly<Record<string, Json>>): { readonly state?: ProviderState } {
+  return Object.keys(fields).length === 0 ? {} : { state: { from: null, fields } };
+}
 
 /** An empty list says the same as none. */
 function unlessEmpty<Value extends string | readonly unknown[]>(

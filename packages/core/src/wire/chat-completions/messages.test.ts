@@ -47,16 +47,10 @@ describe("messages", () => {
     refused({ role: "user", content: 1 }, "invalid_type", `${at}.content`);
     refused({ role: "user", content: [] }, "invalid_value", `${at}.content`);
     refused({ role: "user", content: ["x"] }, "invalid_type", `${at}.content[0]`);
-    refused(
-      { role: "user", content: "x", tool_calls: [] },
-      "unknown_parameter",
-      `${at}.tool_calls`,
-    );
     refused({ role: "user", content: "x", name: 1 }, "invalid_type", `${at}.name`);
     refused({ role: "user", content: "x", name: "n".repeat(256) }, "invalid_value", `${at}.name`);
     refused({ role: "tool", content: "x" }, "missing_required_parameter", `${at}.tool_call_id`);
     refused({ role: "tool", tool_call_id: "1" }, "missing_required_parameter", `${at}.content`);
-    refused({ role: "assistant", content: "", other: 1 }, "unknown_parameter", `${at}.other`);
   });
 
   it("have parts by their role", () => {
@@ -70,7 +64,7 @@ describe("messages", () => {
     refused(user({ text: "x" }), "missing_required_parameter", `${at}.type`);
     refused(user({ type: "text" }), "missing_required_parameter", `${at}.text`);
     refused(user({ type: "text", text: 1 }), "invalid_type", `${at}.text`);
-    refused(user({ ...text, cache_control: {} }), "unknown_parameter", `${at}.cache_control`);
+    refused(user({ ...text, cache_control: "x" }), "invalid_type", `${at}.cache_control`);
     refused(user({ type: "input_audio", input_audio: {} }), "unsupported_value", `${at}.type`);
     refused(user({ type: "file", file: {} }), "unsupported_value", `${at}.type`);
     refused(user({ type: "refusal", refusal: "x" }), "unsupported_value", `${at}.type`);
@@ -119,12 +113,12 @@ describe("images", () => {
     refused(image(1), "invalid_type", `${at}.url`);
     refused(image(null), "missing_required_parameter", `${at}.url`);
     refused(image("https://x.test", { detail: 1 }), "invalid_type", `${at}.detail`);
-    refused(image("https://x.test", { file_id: "f" }), "unknown_parameter", `${at}.file_id`);
+    refused(image("https://x.test", { file_id: "f" }), "unsupported_parameter", `${at}.file_id`);
   });
 });
 
 describe("assistant history", () => {
-  it("may hold what gateways and SDKs add, which is dropped", () => {
+  it("may hold what SDKs add, which is dropped, and what providers add, which is carried", () => {
     const answer = { role: "assistant", content: "a", refusal: null, name: null, tool_calls: null };
     const added = {
       annotations: [],
@@ -136,7 +130,10 @@ describe("assistant history", () => {
       reasoning_content: "r",
       reasoning_details: [{}],
     };
-    expect(read({ ...answer, ...added })).toEqual([{ role: "assistant", content: "a" }]);
+    const fields = { reasoning: "r", reasoning_content: "r", reasoning_details: [{}] };
+    expect(read({ ...answer, ...added })).toEqual([
+      { role: "assistant", content: "a", state: { from: null, fields } },
+    ]);
   });
 
   it("holds content that is empty, null or absent", () => {
@@ -194,7 +191,7 @@ describe("assistant history", () => {
       "invalid_type",
       `${at}.function.arguments`,
     );
-    refused(calling({ other: 1 }), "unknown_parameter", `${at}.other`);
+    refused(calling({ extra_content: "x" }), "invalid_type", `${at}.extra_content`);
   });
 });
 
@@ -202,5 +199,149 @@ describe("a tool's result", () => {
   it("may name the tool, as agents do", () => {
     const message = { role: "tool", tool_call_id: "call_1", content: "r" };
     expect(read({ ...message, name: "get_weather" })).toEqual([message]);
+  });
+});
+
+const dropped = (...messages: readonly unknown[]): Readonly<Record<string, number>> =>
+  parseChatCompletion({ model: "m", messages }, defaultLimits).droppedFields;
+
+describe("what a message holds beyond the API", () => {
+  it("is left out and counted by name, wherever it is", () => {
+    const messages = [
+      { role: "system", content: "s", __source: "a" },
+      { role: "user", content: [{ ...text, extra: { deep: [1] } }], tool_calls: [], gone: null },
+      {
+        role: "assistant",
+        content: "a",
+        annotations: [],
+        id: "msg_1",
+        tool_calls: [{ ...call, index: 0, function: { ...call.function, parsed_arguments: {} } }],
+      },
+      { role: "tool", tool_call_id: "call_1", content: "r", name: "f", extra: 1 },
+    ];
+    expect(read(...messages)).toEqual([
+      { role: "system", content: "s" },
+      { role: "user", content: [text] },
+      { role: "assistant", content: "a", tool_calls: [call] },
+      { role: "tool", tool_call_id: "call_1", content: "r" },
+    ]);
+    expect(dropped(...messages)).toEqual({
+      __source: 1,
+      extra: 2,
+      tool_calls: 1,
+      annotations: 1,
+      id: 1,
+      index: 1,
+      parsed_arguments: 1,
+      name: 1,
+    });
+  });
+
+  it("is counted under at most 33 short names that any store takes", () => {
+    const many = Array.from({ length: 300 }, (_, index) => [`key${index}`, 1]);
+    const counts = dropped(
+      { role: "user", content: "x", ["k".repeat(500)]: 1, "a\u0000\uD800b": 1 },
+      { role: "user", content: "x", ...Object.fromEntries(many) },
+    );
+    expect(Object.keys(counts)).toHaveLength(33);
+    expect(counts).toMatchObject({ [`${"k".repeat(63)}…`]: 1, "a��b": 1, "…": 270 });
+  });
+
+  it("is refused where it is content that is not offered", () => {
+    const part = { ...text, file_id: "f" };
+    refused(
+      { role: "user", content: [part] },
+      "unsupported_parameter",
+      "messages[1].content[0].file_id",
+    );
+    for (const name of ["file_id", "file_url", "file_data", "audio", "function_call"]) {
+      const at = `messages[1].${name}`;
+      refused({ role: "user", content: "x", [name]: "y" }, "unsupported_parameter", at);
+      expect(read({ role: "user", content: "x", [name]: null })).toHaveLength(1);
+    }
+  });
+});
+
+describe("state of a provider", () => {
+  const cache = { cache_control: { type: "ephemeral" } };
+  const state = { from: null, fields: cache };
+
+  it("is carried with the message, the part or the call it came with", () => {
+    const signed = { extra_content: { google: { thought_signature: "s" } } };
+    expect(
+      read(
+        { role: "system", content: [{ ...text, ...cache }], ...cache },
+        { ...image("https://x.test/a.png"), ...cache },
+        { role: "assistant", tool_calls: [{ ...call, ...signed }], thinking_blocks: [{}] },
+        { role: "tool", tool_call_id: "call_1", content: [{ ...text, ...cache }] },
+      ),
+    ).toEqual([
+      { role: "system", content: [{ ...text, state }], state },
+      { ...image("https://x.test/a.png"), state },
+      {
+        role: "assistant",
+        tool_calls: [{ ...call, state: { from: null, fields: signed } }],
+        state: { from: null, fields: { thinking_blocks: [{}] } },
+      },
+      { role: "tool", tool_call_id: "call_1", content: [{ ...text, state }] },
+    ]);
+  });
+
+  it("moves from the parts of an answer to their message, which goes before them", () => {
+    const whole = { role: "assistant", refusal: null, annotations: [], reasoning_content: "r" };
+    expect(
+      read({
+        role: "assistant",
+        content: [
+          { ...text, ...whole, ...cache, reasoning: "part" },
+          { type: "refusal", refusal: "no", reasoning: "other" },
+        ],
+        reasoning_content: "mine",
+      }),
+    ).toEqual([
+      {
+        role: "assistant",
+        content: [
+          { ...text, state },
+          { type: "refusal", refusal: "no" },
+        ],
+        state: { from: null, fields: { reasoning_content: "mine", reasoning: "part" } },
+      },
+    ]);
+  });
+
+  it("is refused where it is malformed", () => {
+    const at = "messages[1]";
+    const said = (more: object) => ({ role: "assistant", content: "a", ...more });
+    refused(said({ reasoning_content: {} }), "invalid_type", `${at}.reasoning_content`);
+    refused(said({ reasoning: 1 }), "invalid_type", `${at}.reasoning`);
+    refused(said({ reasoning_details: {} }), "invalid_type", `${at}.reasoning_details`);
+    refused(said({ thinking_blocks: "x" }), "invalid_type", `${at}.thinking_blocks`);
+    refused(
+      said({ provider_specific_fields: [] }),
+      "invalid_type",
+      `${at}.provider_specific_fields`,
+    );
+    refused(said({ cache_control: true }), "invalid_type", `${at}.cache_control`);
+  });
+
+  it("is at most 32 deep", () => {
+    const nested = (depth: number): unknown => (depth === 0 ? "x" : [nested(depth - 1)]);
+    const said = (depth: number) => ({ role: "assistant", thinking_blocks: nested(depth) });
+    expect(read(said(32))).toHaveLength(1);
+    refused(said(33), "invalid_value", "messages[1].thinking_blocks");
+  });
+
+  it("takes at most 1 MiB of a message, all of it together", () => {
+    const half = "x".repeat(524_000);
+    const said = (more: object) => ({ role: "assistant", content: "a", ...more });
+    expect(read(said({ reasoning: half }), said({ reasoning: half }))).toHaveLength(2);
+    const calls = [{ ...call, extra_content: { half } }];
+    expect(read(said({ reasoning: half, tool_calls: calls }))).toHaveLength(1);
+    refused(
+      said({ reasoning: half, reasoning_content: "y".repeat(600), tool_calls: calls }),
+      "invalid_value",
+      "messages[1]",
+    );
   });
 });

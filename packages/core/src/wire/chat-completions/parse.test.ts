@@ -107,6 +107,22 @@ const rows: readonly Row[] = [
     ],
   },
   {
+    field: "reasoning",
+    accepts: [
+      [{ effort: "high" }, { reasoningEffort: "high" }],
+      [{ effort: null, exclude: null }, {}],
+      [{}, {}],
+    ],
+    rejects: [
+      ["high", "invalid_type"],
+      [{ effort: 3 }, "invalid_type", "reasoning.effort"],
+      [{ effort: "high", exclude: false }, "unsupported_parameter", "reasoning.exclude"],
+      [{ max_tokens: 2_000 }, "unsupported_parameter", "reasoning.max_tokens"],
+      [{ enabled: true }, "unsupported_parameter", "reasoning.enabled"],
+      [{ depth: 1 }, "unknown_parameter", "reasoning.depth"],
+    ],
+  },
+  {
     field: "verbosity",
     accepts: ["low", "medium", "high"].map((verbosity) => [verbosity, { verbosity }]),
     rejects: [
@@ -204,7 +220,17 @@ const rows: readonly Row[] = [
             },
           },
         ],
-        { tools: [{ name: "f", description: "d", strict: true, parameters: { $schema: "s" } }] },
+        {
+          tools: [
+            {
+              name: "f",
+              description: "d",
+              strict: true,
+              parameters: { $schema: "s" },
+              state: { from: null, fields: { cache_control: {} } },
+            },
+          ],
+        },
       ],
       [
         [{ ...tool, function: { name: "f", description: null, strict: null, parameters: null } }],
@@ -389,6 +415,7 @@ describe("the fields that say how to answer", () => {
       sessionId: null,
       turnId: null,
       request: { messages: [{ role: "user", content: "Hello" }] },
+      droppedFields: {},
     });
     const nulls = { stream: null, stream_options: null, session_id: null, turn_id: null };
     expect(readWith(nulls)).toEqual(read(base));
@@ -436,14 +463,23 @@ describe("the body", () => {
     "top_k",
     "repetition_penalty",
     "include_reasoning",
-    "reasoning",
     "extra_body",
     "guided_choice",
     "usage",
     "toString",
     "Model",
   ])("has no field %s", (field) => {
-    expect(refusal({ ...base, [field]: null })).toEqual(["unknown_parameter", field]);
+    expect(refusal({ ...base, [field]: 1 })).toEqual(["unknown_parameter", field]);
+    expect(readWith({ [field]: null })).toEqual(read(base));
+  });
+
+  it("may give the effort under both of its names, if they agree", () => {
+    const both = { reasoning_effort: "low", reasoning: { effort: "low" } };
+    expect(readWith(both).request.reasoningEffort).toBe("low");
+    expect(refusal({ ...base, ...both, reasoning: { effort: "high" } })).toEqual([
+      "invalid_value",
+      "reasoning.effort",
+    ]);
   });
 
   it("is refused by its first fault, whatever the order of its members", () => {

@@ -1,5 +1,7 @@
 import type { CompletionRequest } from "../../domain/completion-request.ts";
 import type { Limits } from "../../domain/limits.ts";
+import { beginReading, type DroppedFields } from "../dropped-fields.ts";
+import { wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
 import { chatCompletion } from "./schema.ts";
 
@@ -11,14 +13,17 @@ export interface ChatCompletionCall {
   readonly sessionId: string | null;
   readonly turnId: string | null;
   readonly request: CompletionRequest;
+  /** What its messages and tools hold that is left out. */
+  readonly droppedFields: DroppedFields;
 }
 
 /**
  * Reads a parsed body of section 2.1 into a new call: what is null is absent, and nothing of the client's own objects
- * remains but JSON Schemas.
+ * remains but JSON Schemas and the state of providers.
  * @throws GatewayError with the code and the path of the first fault in the order of the schema
  */
 export function parseChatCompletion(body: unknown, limits: Limits): ChatCompletionCall {
+  const { reading, droppedFields } = beginReading(limits);
   const {
     model,
     stream,
@@ -30,8 +35,12 @@ export function parseChatCompletion(body: unknown, limits: Limits): ChatCompleti
     parallelToolCalls,
     maxTokens,
     maxCompletionTokens,
+    reasoning,
+    reasoningEffort = reasoning?.effort,
     ...rest
-  } = chatCompletion(body, "", limits);
+  } = chatCompletion(body, "", reading);
+  if (reasoning?.effort !== undefined && reasoning.effort !== reasoningEffort)
+    throw wrongValue("contradicts reasoning_effort; give one of the two", "reasoning.effort");
   const maxOutputTokens = maxCompletionTokens ?? maxTokens;
   return {
     model,
@@ -45,7 +54,9 @@ export function parseChatCompletion(body: unknown, limits: Limits): ChatCompleti
         { tools: tools ?? [], toolChoice, parallelToolCalls },
         "tool_choice.function.name",
       ),
+      ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     },
+    droppedFields: droppedFields(),
   };
 }

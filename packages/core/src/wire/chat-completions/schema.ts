@@ -1,7 +1,17 @@
 import type { FunctionTool, ResponseFormat, ToolChoice } from "../../domain/completion-request.ts";
 import { labelFields, samplingFields, sessionFields, verbosity } from "../common-fields.ts";
-import { ignored, named, object, optional, required, unsupported, variants } from "../fields.ts";
+import {
+  carried,
+  ignored,
+  named,
+  object,
+  optional,
+  required,
+  unsupported,
+  variants,
+} from "../fields.ts";
 import { listOf, mapOf, textOr } from "../lists.ts";
+import { breakpointReaders } from "../provider-state.ts";
 import { mapped, type Read, unsupportedValue } from "../read.ts";
 import { flag, identifier, integer, number, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
@@ -12,10 +22,12 @@ const functionTool: Read<FunctionTool> = mapped(
     {
       type: required(oneOf("function")),
       function: required(object(functionFields, "dropped")),
+      cache_control: carried(breakpointReaders.cache_control),
+      prompt_cache_breakpoint: carried(breakpointReaders.prompt_cache_breakpoint),
     },
     "dropped",
   ),
-  (tool) => tool.function,
+  ({ function: named, state }) => (state === undefined ? named : { ...named, state }),
 );
 
 const namedToolChoice: Read<ToolChoice> = mapped(
@@ -63,6 +75,15 @@ const textOnly: Read<readonly string[]> = (value, path, limits) =>
     return "text";
   })(value, path, limits);
 
+/** The name that another dialect of this API has for `reasoning_effort`; what else it offers there is not offered here. */
+const reasoning = object({
+  effort: optional(identifier),
+  max_tokens: unsupported(),
+  exclude: unsupported(),
+  enabled: unsupported(),
+  summary: unsupported(),
+});
+
 /** The body of `POST /v1/chat/completions` (section 2.1), by its fields. */
 export const chatCompletion = object({
   model: required(text),
@@ -81,6 +102,7 @@ export const chatCompletion = object({
   parallel_tool_calls: named("parallelToolCalls", optional(flag)),
   response_format: named("responseFormat", optional(responseFormat)),
   reasoning_effort: named("reasoningEffort", optional(identifier)),
+  reasoning: optional(reasoning),
   verbosity: optional(verbosity),
 
   ...samplingFields,

@@ -15,21 +15,16 @@ function storedItem(item: InputItem, responseId: string, place: ItemPlace): Stor
   const status = "completed";
   switch (item.type) {
     case "message": {
-      const { type, role, content } = item;
-      return { id: itemId("msg", responseId, place), type, status, role, content };
+      return { ...item, id: itemId("msg", responseId, place), status };
     }
     case "function_call": {
-      const { type, call_id, name, arguments: written } = item;
-      const id = itemId("fc", responseId, place);
-      return { id, type, status, call_id, name, arguments: written };
+      return { ...item, id: itemId("fc", responseId, place), status };
     }
     case "function_call_output": {
-      const { type, call_id, output } = item;
-      return { id: itemId("fco", responseId, place), type, status, call_id, output };
+      return { ...item, id: itemId("fco", responseId, place), status };
     }
     case "reasoning": {
-      const { type, summary } = item;
-      return { id: itemId("rs", responseId, place), type, status, summary };
+      return { ...item, id: itemId("rs", responseId, place), status };
     }
     case "item_reference":
       throw new GatewayError("internal_error", "An item reference is no item of its own.");

@@ -9,8 +9,16 @@ import {
 } from "../fields.ts";
 import { imageUrl } from "../image-url.ts";
 import { listOf, textOr } from "../lists.ts";
+import {
+  breakpointReaders,
+  callStateReaders,
+  contentNotOffered,
+  stateList,
+  thoughtReaders,
+} from "../provider-state.ts";
 import { mapped, type Read } from "../read.ts";
 import { content, identifier, oneOf, text } from "../scalars.ts";
+import { requireSmallStates } from "./item-state.ts";
 import {
   type ContentPart,
   type FunctionCallItem,
@@ -23,35 +31,59 @@ import {
   type ReasoningItem,
 } from "./items.ts";
 
-/** What responses show of a text beside it comes back with the history. */
+const breakpoints = {
+  cache_control: optional(breakpointReaders.cache_control),
+  prompt_cache_breakpoint: optional(breakpointReaders.prompt_cache_breakpoint),
+};
+
+/** What responses show of a text next to it comes back with the history. */
 const textFields = {
   text: required(content),
   annotations: ignored(),
   logprobs: ignored(),
   parsed: ignored(),
-  prompt_cache_breakpoint: ignored(anyObject),
+  ...breakpoints,
+  ...contentNotOffered,
 };
 
 /** Clients mix up the two names of text in history; the role says which one it is. */
 const textNames = { type: required(oneOf("input_text", "output_text")), ...textFields };
-const givenText = mapped(object(textNames), (part) => inputText(part.text));
-const answeredText = mapped(object(textNames), (part) => outputText(part.text));
+const givenText = mapped(object(textNames), ({ text, ...state }) => ({
+  ...state,
+  ...inputText(text),
+}));
+const answeredText = mapped(object(textNames), ({ text, ...state }) => ({
+  ...state,
+  ...outputText(text),
+}));
 
-const refusal = object({ type: required(oneOf("refusal")), refusal: required(content) });
+const refusal = object({
+  type: required(oneOf("refusal")),
+  refusal: required(content),
+  ...contentNotOffered,
+});
 
 const image = mapped(
   object({
     type: required(oneOf("input_image")),
-    file_id: unsupported(),
+    ...contentNotOffered,
     image_url: required(imageUrl),
     detail: optional(oneOf("auto", "low", "high", "original")),
-    prompt_cache_breakpoint: ignored(anyObject),
+    ...breakpoints,
   }),
-  ({ type, image_url, detail = "auto" }) => ({ type, image_url, detail }),
+  ({ detail = "auto", ...image }) => ({ ...image, detail }),
 );
 
 const texts = { input_text: givenText, output_text: givenText };
 const answers = { input_text: answeredText, output_text: answeredText, refusal };
+
+const thoughts = {
+  reasoning_content: optional(thoughtReaders.reasoning_content),
+  reasoning: optional(thoughtReaders.reasoning),
+  reasoning_details: optional(thoughtReaders.reasoning_details),
+  thinking_blocks: optional(thoughtReaders.thinking_blocks),
+  provider_specific_fields: optional(thoughtReaders.provider_specific_fields),
+};
 
 /** A message of one role: its content is a string, or parts of these kinds. */
 function messageOf(
@@ -68,8 +100,12 @@ function messageOf(
     phase: ignored(text),
     annotations: ignored(),
     logprobs: ignored(),
+    ...breakpoints,
+    ...(role === "assistant" ? thoughts : {}),
+    ...contentNotOffered,
   });
-  return mapped(fields, ({ content: given }) => ({
+  return mapped(fields, ({ content: given, ...state }) => ({
+    ...state,
     type: "message",
     role,
     content: typeof given === "string" ? [of(given)] : given,
@@ -92,8 +128,11 @@ const functionCall: Read<FunctionCallItem> = object({
   id: ignored(text),
   status: ignored(text),
   parsed_arguments: ignored(),
+  extra_content: optional(callStateReaders.extra_content),
+  provider_specific_fields: optional(callStateReaders.provider_specific_fields),
   namespace: unsupported(),
   caller: unsupported(),
+  ...contentNotOffered,
 });
 
 const functionCallOutput: Read<FunctionCallOutputItem> = object({
@@ -105,21 +144,22 @@ const functionCallOutput: Read<FunctionCallOutputItem> = object({
   name: ignored(text),
   namespace: unsupported(),
   caller: unsupported(),
+  ...contentNotOffered,
 });
 
 const summaryText = object({ type: required(oneOf("summary_text")), text: required(content) });
 
-/** Reasoning is part of every answer, so it comes back; the model is not shown it again. */
+/** Reasoning is part of every answer, so it comes back; it goes only to the provider it came from. */
 const reasoning: Read<ReasoningItem> = mapped(
   object({
     type: required(oneOf("reasoning")),
     summary: optional(listOf(summaryText)),
     id: ignored(text),
     status: ignored(text),
-    content: ignored(),
-    encrypted_content: ignored(content),
+    content: optional(stateList),
+    encrypted_content: optional(content),
   }),
-  ({ type, summary = [] }) => ({ type, summary }),
+  ({ summary = [], ...item }) => ({ ...item, summary }),
 );
 
 const itemReference: Read<ItemReference> = mapped(
@@ -143,7 +183,13 @@ const inputItem: Read<InputItem> = (value, path, limits) => {
   return typedItem(value, path, limits);
 };
 
-const items = textOr(content, listOf(inputItem, { most: (limits) => limits.messages }));
+const list: Read<readonly InputItem[]> = (value, path, limits) => {
+  const read = listOf(inputItem, { most: (limits) => limits.messages })(value, path, limits);
+  requireSmallStates(read, path);
+  return read;
+};
+
+const items = textOr(content, list);
 
 /** The input of a request: a string is one user message. */
 export const input: Read<readonly InputItem[]> = mapped(items, (given) =>

@@ -1,11 +1,19 @@
+import type { Json } from "../../kernel/stable-json.ts";
+
+/** Where a provider's cache may end. */
+interface Breakpoints {
+  readonly cache_control?: Json;
+  readonly prompt_cache_breakpoint?: Json;
+}
+
 /** Text of a user, or of the application. */
-export interface InputTextPart {
+export interface InputTextPart extends Breakpoints {
   readonly type: "input_text";
   readonly text: string;
 }
 
 /** Text of the model. Its lists are part of the shape and always empty here. */
-export interface OutputTextPart {
+export interface OutputTextPart extends Breakpoints {
   readonly type: "output_text";
   readonly text: string;
   readonly annotations: readonly never[];
@@ -18,7 +26,7 @@ export interface OutputRefusalPart {
 }
 
 /** An image by URL or data URL; `detail` is `auto` where the client asked for nothing in particular. */
-export interface InputImagePart {
+export interface InputImagePart extends Breakpoints {
   readonly type: "input_image";
   readonly image_url: string;
   readonly detail: string;
@@ -26,10 +34,15 @@ export interface InputImagePart {
 
 export type ContentPart = InputTextPart | OutputTextPart | OutputRefusalPart | InputImagePart;
 
-export interface MessageItem {
+export interface MessageItem extends Breakpoints {
   readonly type: "message";
   readonly role: "user" | "assistant" | "system" | "developer";
   readonly content: readonly ContentPart[];
+  readonly reasoning_content?: Json;
+  readonly reasoning?: Json;
+  readonly reasoning_details?: Json;
+  readonly thinking_blocks?: Json;
+  readonly provider_specific_fields?: Json;
 }
 
 export interface FunctionCallItem {
@@ -37,6 +50,8 @@ export interface FunctionCallItem {
   readonly call_id: string;
   readonly name: string;
   readonly arguments: string;
+  readonly extra_content?: Json;
+  readonly provider_specific_fields?: Json;
 }
 
 export interface FunctionCallOutputItem {
@@ -48,6 +63,8 @@ export interface FunctionCallOutputItem {
 export interface ReasoningItem {
   readonly type: "reasoning";
   readonly summary: readonly { readonly type: "summary_text"; readonly text: string }[];
+  readonly content?: Json;
+  readonly encrypted_content?: string;
 }
 
 /** Stands for an item of a stored response, by its id. */

@@ -128,6 +128,7 @@ describe("a field of section 2.5", () => {
       instructions: null,
       input: [{ type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] }],
       options: { store: true },
+      droppedFields: {},
       echo: {
         instructions: null,
         max_output_tokens: null,

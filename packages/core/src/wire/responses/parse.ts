@@ -1,5 +1,6 @@
 import type { CompletionRequest, ResponseFormat } from "../../domain/completion-request.ts";
 import type { Limits } from "../../domain/limits.ts";
+import { beginReading, type DroppedFields } from "../dropped-fields.ts";
 import { wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
 import { echoOf, type ResponseEcho } from "./echo.ts";
@@ -18,15 +19,18 @@ export interface ResponseCall {
   readonly input: readonly InputItem[];
   readonly options: Omit<CompletionRequest, "messages">;
   readonly echo: ResponseEcho;
+  /** What its tools hold that is left out. */
+  readonly droppedFields: DroppedFields;
 }
 
 /**
  * Reads a parsed body of section 2.5 into a new call: what is null is absent, and nothing of the client's own objects
- * remains but JSON Schemas.
+ * remains but JSON Schemas and the state of providers.
  * @throws GatewayError with the code and the path of the first fault in the order of the schema
  */
 export function parseResponse(body: unknown, limits: Limits): ResponseCall {
-  const given = responseRequest(body, "", limits);
+  const { reading, droppedFields } = beginReading(limits);
+  const given = responseRequest(body, "", reading);
   const { instructions = null, previousResponseId = null, store = true } = given;
   requireContent(given.input, previousResponseId);
   const options = optionsOf(given, store);
@@ -47,6 +51,7 @@ export function parseResponse(body: unknown, limits: Limits): ResponseCall {
       summary: given.reasoning?.summary ?? given.reasoning?.generateSummary,
       truncation: given.truncation,
     }),
+    droppedFields: droppedFields(),
   };
 }
 

@@ -2,6 +2,7 @@ import type { FunctionTool, ResponseFormat, ToolChoice } from "../../domain/comp
 import { labelFields, samplingFields, sessionFields, verbosity } from "../common-fields.ts";
 import {
   anyObject,
+  carried,
   ignored,
   named,
   object,
@@ -11,13 +12,22 @@ import {
   variants,
 } from "../fields.ts";
 import { listOf } from "../lists.ts";
+import { breakpointReaders } from "../provider-state.ts";
 import { mapped, type Read, unsupportedValue } from "../read.ts";
 import { content, flag, identifier, integer, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
 import { input } from "./item-schema.ts";
 
 const functionTool: Read<FunctionTool> = mapped(
-  object({ type: required(oneOf("function")), ...functionFields }, "dropped"),
+  object(
+    {
+      type: required(oneOf("function")),
+      ...functionFields,
+      cache_control: carried(breakpointReaders.cache_control),
+      prompt_cache_breakpoint: carried(breakpointReaders.prompt_cache_breakpoint),
+    },
+    "dropped",
+  ),
   ({ type, ...tool }) => tool,
 );
 

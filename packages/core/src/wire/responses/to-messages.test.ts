@@ -100,9 +100,59 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
       output("2"),
     ],
     [
-      { role: "assistant", content: "I look.", tool_calls: [toolCall("1"), toolCall("2")] },
+      {
+        role: "assistant",
+        content: "I look.",
+        tool_calls: [toolCall("1"), toolCall("2")],
+        state: { from: null, fields: { reasoning_items: [reasoning, reasoning, reasoning] } },
+      },
       toolMessage("1"),
       toolMessage("2"),
+    ],
+  ],
+  [
+    "sealed reasoning is carried with the answer it comes before, and no other",
+    [
+      { type: "reasoning", id: "rs_1", status: "completed", summary: [], encrypted_content: "x" },
+      said("a"),
+      { ...reasoning, encrypted_content: null },
+      { role: "user", content: "And?" },
+      { type: "reasoning", summary: [] },
+      said("b"),
+    ],
+    [
+      {
+        role: "assistant",
+        content: "a",
+        state: {
+          from: null,
+          fields: {
+            reasoning_items: [{ type: "reasoning", summary: [], encrypted_content: "x" }],
+          },
+        },
+      },
+      { role: "user", content: "And?" },
+      { role: "assistant", content: "b" },
+    ],
+  ],
+  [
+    "what providers know messages, parts and calls by is carried with them",
+    [
+      { role: "user", content: [{ type: "input_text", text: "Hi", cache_control: {} }] },
+      { ...said([{ type: "output_text", text: "a" }]), reasoning_content: "r" },
+      { ...call("1"), extra_content: {} },
+    ],
+    [
+      {
+        role: "user",
+        content: [{ ...text("Hi"), state: { from: null, fields: { cache_control: {} } } }],
+      },
+      {
+        role: "assistant",
+        content: "a",
+        tool_calls: [{ ...toolCall("1"), state: { from: null, fields: { extra_content: {} } } }],
+        state: { from: null, fields: { reasoning_content: "r" } },
+      },
     ],
   ],
   [

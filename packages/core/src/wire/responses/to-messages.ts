@@ -7,28 +7,39 @@ import type {
   ToolCall,
 } from "../../domain/message.ts";
 import { GatewayError } from "../../errors/gateway-error.ts";
+import type { Json } from "../../kernel/stable-json.ts";
+import { carriedReasoning, type StateFields, stateFields, withState } from "./item-state.ts";
 import type {
   ContentPart,
   FunctionCallItem,
   InputImagePart,
   InputItem,
   MessageItem,
+  ReasoningItem,
 } from "./items.ts";
 
-/** Items as the conversation they stand for. Reasoning is left out: the model is not shown it again. */
+/** Items as the conversation they stand for. Reasoning is state of the answer it comes before, and else left out. */
 export function toMessages(items: readonly InputItem[]): readonly Message[] {
   const conversation = createConversation();
   for (const item of items) {
     switch (item.type) {
       case "message":
-        if (item.role === "assistant") conversation.say(item.content.map(assistantPart));
-        else conversation.add(givenMessage(item.role, item.content));
+        if (item.role === "assistant")
+          conversation.say(item.content.map(assistantPart), stateFields(item));
+        else
+          conversation.add({
+            ...givenMessage(item.role, item.content),
+            ...withState(stateFields(item)),
+          });
         break;
       case "function_call":
         conversation.call(toolCall(item));
         break;
       case "function_call_output":
         conversation.add({ role: "tool", tool_call_id: item.call_id, content: item.output });
+        break;
+      case "reasoning":
+        conversation.think(item);
         break;
       case "item_reference":
         throw new GatewayError("internal_error", "An item reference stands for no message.");
@@ -41,10 +52,13 @@ export function toMessages(items: readonly InputItem[]): readonly Message[] {
 interface AssistantDraft {
   readonly said: (TextPart | RefusalPart)[];
   readonly calls: ToolCall[];
+  readonly reasoning: Json[];
+  state: StateFields;
 }
 
 interface Conversation {
-  say(parts: readonly (TextPart | RefusalPart)[]): void;
+  think(item: ReasoningItem): void;
+  say(parts: readonly (TextPart | RefusalPart)[], state: StateFields): void;
   call(call: ToolCall): void;
   add(message: Message): void;
   end(): readonly Message[];
@@ -57,26 +71,37 @@ interface Conversation {
 function createConversation(): Conversation {
   const messages: Message[] = [];
   let draft: AssistantDraft | null = null;
+  let thought: Json[] = [];
 
   function close(): void {
     if (draft !== null) messages.push(assistantMessage(draft));
     draft = null;
   }
   function open(): AssistantDraft {
-    draft ??= { said: [], calls: [] };
+    draft ??= { said: [], calls: [], reasoning: [], state: {} };
+    draft.reasoning.push(...thought);
+    thought = [];
     return draft;
   }
 
   return {
-    say(parts) {
+    think(item) {
+      const { summary, content, encrypted_content } = item;
+      const isEmpty = summary.length === 0 && !content && !encrypted_content;
+      if (!isEmpty) thought.push(carriedReasoning(item));
+    },
+    say(parts, state) {
       if (draft?.calls.length === 0) close();
-      open().said.push(...parts);
+      const opened = open();
+      opened.said.push(...parts);
+      opened.state = { ...state, ...opened.state };
     },
     call(call) {
       open().calls.push(call);
     },
     add(message) {
       close();
+      thought = [];
       messages.push(message);
     },
     end() {
@@ -86,25 +111,37 @@ function createConversation(): Conversation {
   };
 }
 
-function assistantMessage({ said, calls }: AssistantDraft): AssistantMessage {
+function assistantMessage({ said, calls, reasoning, state }: AssistantDraft): AssistantMessage {
   const [only, ...others] = said;
-  const text = only?.type === "text" && others.length === 0 ? only.text : null;
+  const isPlain = only?.type === "text" && others.length === 0 && only.state === undefined;
+  const text = isPlain ? only.text : null;
   const nothing = calls.length === 0 ? "" : null;
   return {
     role: "assistant",
     content: text ?? (only === undefined ? nothing : said),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...withState(reasoning.length === 0 ? state : { ...state, reasoning_items: reasoning }),
   };
 }
 
 function toolCall(item: FunctionCallItem): ToolCall {
   const { call_id: id, name, arguments: written } = item;
-  return { id, type: "function", function: { name, arguments: written } };
+  return {
+    id,
+    type: "function",
+    function: { name, arguments: written },
+    ...withState(stateFields(item)),
+  };
 }
 
 function assistantPart(part: ContentPart): TextPart | RefusalPart {
   if (part.type === "refusal") return { type: "refusal", refusal: part.refusal };
-  return { type: "text", text: textOf(part) };
+  return textPart(part);
+}
+
+function textPart(part: ContentPart): TextPart {
+  const state = part.type === "refusal" ? {} : withState(stateFields(part));
+  return { type: "text", text: textOf(part), ...state };
 }
 
 function givenMessage(
@@ -112,21 +149,27 @@ function givenMessage(
   content: readonly ContentPart[],
 ): Message {
   const [only, ...others] = content;
-  const isPlain = only?.type !== "input_image" && only !== undefined && others.length === 0;
-  if (isPlain) return { role, content: textOf(only) };
-  if (role !== "user")
-    return { role, content: content.map((part) => ({ type: "text", text: textOf(part) })) };
+  if (only !== undefined && only.type !== "input_image" && others.length === 0) {
+    const part = textPart(only);
+    return { role, content: part.state === undefined ? part.text : [part] };
+  }
+  if (role !== "user") return { role, content: content.map(textPart) };
   return {
     role,
     content: content.map((part) =>
-      part.type === "input_image" ? imagePart(part) : { type: "text", text: textOf(part) },
+      part.type === "input_image" ? imagePart(part) : textPart(part),
     ),
   };
 }
 
 /** `auto` asks for nothing in particular, and not every provider knows the field. */
-function imagePart({ image_url: url, detail }: InputImagePart): ImagePart {
-  return { type: "image_url", image_url: detail === "auto" ? { url } : { url, detail } };
+function imagePart(part: InputImagePart): ImagePart {
+  const { image_url: url, detail } = part;
+  return {
+    type: "image_url",
+    image_url: detail === "auto" ? { url } : { url, detail },
+    ...withState(stateFields(part)),
+  };
 }
 
 /** Only users send images, so the parts of other messages are all text. */

@@ -1,0 +1,36 @@
+import type { Limits } from "../domain/limits.ts";
+import type { Reading } from "./read.ts";
+
+const mostNames = 32;
+const longestName = 64;
+/** Counts what has a name that is one too many. */
+const otherNames = "…";
+
+/** Members of a request's history that were left out: how often each, by name. */
+export type DroppedFields = Readonly<Record<string, number>>;
+
+/**
+ * Begins to read one body. What its readers leave out is counted under its name, cut to 64 characters; from the 33rd
+ * name on, under `…`.
+ */
+export function beginReading(limits: Limits): {
+  readonly reading: Reading;
+  readonly droppedFields: () => DroppedFields;
+} {
+  const counts = new Map<string, number>();
+  const noteDropped = (given: string): void => {
+    const name = shortName(given);
+    const counted = counts.has(name) || counts.size < mostNames ? name : otherNames;
+    counts.set(counted, (counts.get(counted) ?? 0) + 1);
+  };
+  return {
+    reading: { ...limits, noteDropped },
+    droppedFields: () => Object.fromEntries(counts),
+  };
+}
+
+/** Names are the client's own: what a store or a terminal may not take is replaced. */
+function shortName(name: string): string {
+  const short = name.length > longestName ? `${name.slice(0, longestName - 1)}…` : name;
+  return short.toWellFormed().replaceAll(/\p{C}/gu, "\uFFFD");
+}

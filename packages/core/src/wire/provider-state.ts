@@ -1,0 +1,76 @@
+import type { Json } from "../kernel/stable-json.ts";
+import { anyObject, unsupported } from "./fields.ts";
+import { type Read, wrongType, wrongValue } from "./read.ts";
+import { content } from "./scalars.ts";
+
+const deepest = 32;
+const mostBytes = 1_048_576;
+
+/** State that is an object, such as a cache breakpoint. */
+export const stateObject: Read<Json> = (value, path, limits) =>
+  // What JSON.parse made is JSON.
+  shallow(anyObject(value, path, limits) as Json, path, 1);
+
+/** State that is a list, such as signed blocks of thinking. */
+export const stateList: Read<Json> = (value, path) => {
+  if (!Array.isArray(value)) throw wrongType("an array", value, path);
+  return shallow(value, path, 1);
+};
+
+/** State that is text, such as reasoning. */
+export const stateText: Read<Json> = content;
+
+function shallow<Value extends Json | undefined>(value: Value, path: string, depth: number): Value {
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > deepest) throw wrongValue(`must be nested at most ${deepest} deep`, path);
+  for (const member of Object.values(value)) shallow(member, path, depth + 1);
+  return value;
+}
+
+/** How a message of a model brings its thinking back, under the names that providers and gateways use. */
+export const thoughtReaders = {
+  reasoning_content: stateText,
+  reasoning: stateText,
+  reasoning_details: stateList,
+  thinking_blocks: stateList,
+  provider_specific_fields: stateObject,
+};
+
+/** How a tool call brings a signature back. */
+export const callStateReaders = {
+  extra_content: stateObject,
+  provider_specific_fields: stateObject,
+};
+
+/** How a message, a part or a tool says where a provider's cache may end. */
+export const breakpointReaders = {
+  cache_control: stateObject,
+  prompt_cache_breakpoint: stateObject,
+};
+
+/** Content that is not offered, wherever in a history it is. */
+export const contentNotOffered = {
+  audio: unsupported(),
+  function_call: unsupported(),
+  file_id: unsupported(),
+  file_url: unsupported(),
+  file_data: unsupported(),
+};
+
+/** About the bytes that state takes as JSON: escapes are not counted. */
+export function stateBytes(value: Json | undefined): number {
+  if (typeof value === "string") return Buffer.byteLength(value) + 2;
+  if (typeof value !== "object" || value === null) return 5;
+  let bytes = 2;
+  for (const [key, member] of Object.entries(value)) bytes += key.length + 4 + stateBytes(member);
+  return bytes;
+}
+
+/** Refuses a message whose state takes so many bytes. */
+export function requireSmallState(bytes: number, path: string): void {
+  if (bytes > mostBytes)
+    throw wrongValue(
+      `must hold at most ${mostBytes} bytes of reasoning and other provider state`,
+      path,
+    );
+}

@@ -1,0 +1,77 @@
+import type { ProviderState } from "../../domain/message.ts";
+import type { Json } from "../../kernel/stable-json.ts";
+import { requireSmallState, stateBytes } from "../provider-state.ts";
+import type { InputItem, ReasoningItem } from "./items.ts";
+
+const stateNames = [
+  "reasoning_content",
+  "reasoning",
+  "reasoning_details",
+  "thinking_blocks",
+  "provider_specific_fields",
+  "extra_content",
+  "cache_control",
+  "prompt_cache_breakpoint",
+] as const;
+
+export type StateFields = Readonly<Record<string, Json>>;
+
+/** What of an item or a part belongs to a provider. */
+export function stateFields(
+  carrier: Readonly<Partial<Record<(typeof stateNames)[number], Json>>>,
+): StateFields {
+  const fields: Record<string, Json> = {};
+  for (const name of stateNames) {
+    const value = carrier[name];
+    if (value !== undefined) fields[name] = value;
+  }
+  return fields;
+}
+
+/** As the member of a message, part or call; nothing where there is none. */
+export function withState(fields: StateFields): { readonly state?: ProviderState } {
+  return Object.keys(fields).length === 0 ? {} : { state: { from: null, fields } };
+}
+
+/** A reasoning item as the message after it carries it: without its id and its status. */
+export function carriedReasoning({ type, summary, ...item }: ReasoningItem): Json {
+  return {
+    type,
+    summary: summary.map(({ text }) => ({ type: "summary_text", text })),
+    ...(item.content === undefined ? {} : { content: item.content }),
+    ...(item.encrypted_content === undefined ? {} : { encrypted_content: item.encrypted_content }),
+  };
+}
+
+/** Refuses input whose items would become a message with more state than a message may have. */
+export function requireSmallStates(items: readonly InputItem[], path: string): void {
+  let bytes = 0;
+  items.forEach((item, index) => {
+    const isSpoken = joinsAnswer(item);
+    bytes = (isSpoken ? bytes : 0) + bytesOfItem(item);
+    requireSmallState(bytes, `${path}[${index}]`);
+    if (!isSpoken) bytes = 0;
+  });
+}
+
+/** Whether an item may become one message with those around it. */
+function joinsAnswer(item: InputItem): boolean {
+  if (item.type === "message") return item.role === "assistant";
+  return item.type === "reasoning" || item.type === "function_call";
+}
+
+function bytesOfItem(item: InputItem): number {
+  switch (item.type) {
+    case "message":
+      return item.content.reduce(
+        (bytes, part) => bytes + (part.type === "refusal" ? 0 : stateBytes(stateFields(part))),
+        stateBytes(stateFields(item)),
+      );
+    case "function_call":
+      return stateBytes(stateFields(item));
+    case "reasoning":
+      return stateBytes(carriedReasoning(item));
+    default:
+      return 0;
+  }
+}
