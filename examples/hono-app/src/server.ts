@@ -4,12 +4,11 @@ import { gateway, introduce } from "./gateway.ts";
 
 const server = await serve(app, {
   port: Number(process.env["PORT"] ?? 3000),
-  endAnswers: () => gateway.close(),
+  close: gateway.close,
 });
 console.log(await introduce(server.url));
 
 const stop = async (): Promise<void> => {
   await server.close();
-  await gateway.close();
 };
 process.once("SIGTERM", stop).once("SIGINT", stop);

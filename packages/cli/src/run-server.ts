@@ -7,21 +7,33 @@ import type { Globals } from "./globals.ts";
 import { openGateway } from "./open-gateway.ts";
 import { print } from "./print.ts";
 
+/** How long a shutdown may still take after the second signal. Milliseconds. */
+const sooner = 1_000;
+/** What a closed gateway left running does not keep the process alive any longer than this. Milliseconds. */
+const lastMoment = 500;
+
+/** Where to listen, and how many seconds a shutdown may take. */
+export interface ServerOptions extends Globals {
+  readonly port: number;
+  readonly host: string;
+  readonly closeWithin: number;
+}
+
 /** Serves until a signal asks to stop; then open answers may end, and the gateway settles and closes. */
-export async function runServer(
-  options: Globals & { readonly port: number; readonly host: string },
-): Promise<void> {
-  const stopped = untilStopped();
+export async function runServer(options: ServerOptions): Promise<void> {
+  const signals = watchSignals();
   const { gateway, configuration } = await openGateway(options.config);
   try {
     await gateway.ready();
     const server = await listen(gateway, options);
     const key = await firstKey(gateway, options.actor);
     announce(options.json, server.url, key, configuration);
-    await stopped;
-    await server.close();
+    await signals.first;
+    signals.onSecond(() => void server.close({ within: sooner }));
+    await server.close({ within: options.closeWithin * 1_000 });
   } finally {
     await gateway.close();
+    setTimeout(() => process.exit(), lastMoment).unref();
   }
 }
 
@@ -30,7 +42,7 @@ async function listen(
   { port, host }: { readonly port: number; readonly host: string },
 ): Promise<RunningServer> {
   try {
-    return await serve(gateway, { port, host, endAnswers: () => gateway.close() });
+    return await serve(gateway, { port, host, close: gateway.close });
   } catch (thrown) {
     const code = thrown instanceof Error && "code" in thrown ? thrown.code : null;
     if (code === "EADDRINUSE")
@@ -39,17 +51,25 @@ async function listen(
   }
 }
 
-/** Resolves at the first signal; the second ends the process at once. */
-function untilStopped(): Promise<void> {
-  return new Promise((resolve) => {
-    let asked = false;
-    const onSignal = (signal: "SIGINT" | "SIGTERM"): void => {
-      if (asked) process.exit(signal === "SIGINT" ? 130 : 143);
-      asked = true;
-      resolve();
-    };
-    process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  });
+/** The first signal begins a shutdown, the second one hurries it, and the third one ends the process at once. */
+function watchSignals() {
+  const first = Promise.withResolvers<void>();
+  let hurry = (): void => {};
+  let signals = 0;
+  const onSignal = (signal: "SIGINT" | "SIGTERM"): void => {
+    signals++;
+    if (signals === 1) first.resolve();
+    else if (signals === 2) hurry();
+    else process.exit(signal === "SIGINT" ? 130 : 143);
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  return {
+    first: first.promise,
+    onSecond(run: () => void): void {
+      hurry = run;
+      if (signals > 1) run();
+    },
+  };
 }
 
 function announce(

@@ -85,14 +85,84 @@ describe("tollgate serve, told to stop in mid-stream", () => {
     expect(steps).toMatchObject({ data: [{ outcome: "completed" }] });
   });
 
-  it("exits at once on the second signal", async () => {
-    const { served } = await streaming("400");
-    served.child.kill("SIGTERM");
-    while (await accepts(served.url));
-    served.child.kill("SIGTERM");
-    expect(await served.exited).toBe(143);
+  it.each(["chat", "responses"] as const)(
+    "ends a %s stream that outlasts the bound with its error, records it, and exits with 0",
+    async (family) => {
+      const { folder, served, rest } = await endless(family, "2");
+      const asked = performance.now();
+      served.child.kill("SIGTERM");
+      expect(endOf(await rest())).toEqual(
+        family === "chat" ? ["error", "[DONE]"] : ["error", "response.failed"],
+      );
+      expect(await served.exited).toBe(0);
+      expect(performance.now() - asked).toBeLessThan(4_000);
+      expect(await runJson(folder, "steps", "list", ...words)).toMatchObject({
+        data: [{ outcome: "failed", reason: "gateway_closed" }],
+      });
+    },
+  );
+
+  it("ends sooner on the second signal, and at once on the third", async () => {
+    const sooner = await endless("chat", "600");
+    sooner.served.child.kill("SIGTERM");
+    while (await accepts(sooner.served.url));
+    sooner.served.child.kill("SIGTERM");
+    expect(endOf(await sooner.rest())).toEqual(["error", "[DONE]"]);
+    expect(await sooner.served.exited).toBe(0);
+
+    const atOnce = await endless("chat", "600");
+    atOnce.served.child.kill("SIGTERM");
+    while (await accepts(atOnce.served.url));
+    atOnce.served.child.kill("SIGINT");
+    atOnce.served.child.kill("SIGTERM");
+    expect(await atOnce.served.exited).toBe(143);
   });
+
+  /** A stream that would run for minutes, after its first event. */
+  async function endless(family: "chat" | "responses", closeWithin: string) {
+    const folder = temporaryFolder();
+    const options = [...words, "--close-within", closeWithin];
+    const served = await startServe(folder, options, { PACE: "100" });
+    const secret = secretPattern.exec(served.announced)?.[0] ?? "";
+    const text = "word ".repeat(5_000);
+    const answer = await (family === "chat"
+      ? chat(served.url, { secret, text, stream: true })
+      : respond(served.url, { secret, text }));
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    if (!reader) throw new Error("the answer has no body");
+    await reader.read();
+    const rest = async (): Promise<string> => {
+      for (let all = ""; ; ) {
+        const { done, value } = await reader.read();
+        if (done) return all;
+        all += value;
+      }
+    };
+    return { folder, served, rest };
+  }
 });
+
+/** How the last two events of a stream are called: by their type, or for chat by what they hold. */
+function endOf(stream: string): readonly string[] {
+  const events = stream.split("\n\n").filter((event) => event.includes("data: "));
+  return events.slice(-2).map((event) => {
+    const data = event.slice(event.indexOf("data: ") + 6);
+    if (data === "[DONE]") return data;
+    const { type, error } = JSON.parse(data);
+    return type ?? (error === undefined ? "chunk" : "error");
+  });
+}
+
+function respond(
+  url: string,
+  { secret, text }: { readonly secret: string; readonly text: string },
+): Promise<Response> {
+  return fetch(`${url}/v1/responses`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "sim/tollgate/echo", stream: true, input: text }),
+  });
+}
 
 /** Whether a new connection is still accepted. */
 function accepts(url: string): Promise<boolean> {

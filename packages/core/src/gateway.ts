@@ -20,7 +20,7 @@ import { createKeyCache } from "./identity/key-cache.ts";
 import { createLastUsed } from "./identity/last-used.ts";
 import { readCaller } from "./identity/named-caller.ts";
 import type { GatewayOptions } from "./options.ts";
-import { createLifecycle } from "./pipeline/lifecycle.ts";
+import { type CloseOptions, createLifecycle } from "./pipeline/lifecycle.ts";
 import { createMaintenance } from "./pipeline/maintenance.ts";
 import { recoverSteps } from "./pipeline/recover.ts";
 import { sweep } from "./pipeline/sweep.ts";
@@ -60,10 +60,12 @@ export interface Gateway extends Entrance {
    */
   sweep(): Promise<number>;
   /**
-   * Stops admitting, waits for running Steps to settle, ends what is still open after `deadlines.drain` with an error,
-   * and closes providers and store. Safe to call twice.
+   * Stops admitting, waits for running Steps to settle, ends what is still open with an error, and closes providers and
+   * store, all within one bound: `within`, or `deadlines.close` (25 s). What outlasts the bound is left to recovery. Safe
+   * to call twice; another call with a shorter bound makes it end sooner.
+   * @throws GatewayError `invalid_argument` when `within` is no duration
    */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -116,6 +118,6 @@ export function createGateway<const Providers extends GatewayOptions["providers"
       return sweep(administered);
     },
     close,
-    [Symbol.asyncDispose]: close,
+    [Symbol.asyncDispose]: () => close(),
   };
 }

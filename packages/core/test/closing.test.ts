@@ -63,7 +63,7 @@ describe("a provider that does not stop when it is told to", () => {
   it("holds no request beyond the deadline, and no gateway that closes", async () => {
     const { provider } = await createTestGateway();
     const providers = { deaf: { ...provider.at("deaf"), complete: deaf } };
-    const test = await createTestGateway({ providers, deadlines: { total: "20s", drain: "5s" } });
+    const test = await createTestGateway({ providers, deadlines: { total: "20s", close: "5s" } });
     const ask = () => test.gateway.fetch(test.chat({ model: "deaf/a/b" }));
     const answer = await test.clock.until(ask());
     expect(answer.status).toBe(504);
@@ -85,6 +85,55 @@ describe("a gateway that closes", () => {
     release();
     expect((await admitted).status).toBe(200);
     await closing;
+  });
+
+  it.each([
+    [undefined, 20_000],
+    ["60s", 55_000],
+    ["5s", 4_000],
+  ] as const)(
+    "ends what runs while a part of its bound is left (within %s)",
+    async (within, at) => {
+      const { gateway, provider, chat, clock } = await createTestGateway();
+      const hold = provider.hold();
+      const begun = clock.monotonic();
+      const running = gateway
+        .fetch(chat())
+        .then((answer) => [answer.status, clock.monotonic() - begun]);
+      await hold.reached();
+      await clock.until(gateway.close(within === undefined ? {} : { within }));
+      expect(await running).toEqual([503, at]);
+    },
+  );
+
+  it("ends sooner when it is told again with a shorter bound, and not later with a longer one", async () => {
+    const { gateway, provider, chat, clock } = await createTestGateway();
+    const hold = provider.hold();
+    const begun = clock.monotonic();
+    const running = gateway
+      .fetch(chat())
+      .then((answer) => [answer.status, clock.monotonic() - begun]);
+    await hold.reached();
+    const closing = [
+      gateway.close(),
+      gateway.close({ within: 1_000 }),
+      gateway.close({ within: "1h" }),
+    ];
+    await clock.until(Promise.all(closing));
+    expect(await running).toEqual([503, 800]);
+    await expect(gateway.close({ within: -1 })).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  it("takes no longer than its bound when the store doesn't settle or close", async () => {
+    const never = () => new Promise<never>(() => {});
+    const store: Store = { ...memoryStore(), settleStep: never, close: never };
+    const { gateway, provider, chat, clock } = await createTestGateway({ store });
+    const hold = provider.hold();
+    const begun = clock.monotonic();
+    void gateway.fetch(chat());
+    await hold.reached();
+    await clock.until(gateway.close());
+    expect(clock.monotonic() - begun).toBe(25_000);
   });
 
   it("does not open its store any more", async () => {

@@ -21,7 +21,7 @@ serveAsProcess(async (settings) => {
     secrets,
   });
   await gateway.ready();
-  const server = await serve(gateway, { port: 0, limits: { drain: 1_000 } });
+  const server = await serve(gateway, { port: 0, limits: { close: 2_000 }, close: gateway.close });
   return {
     url: server.url,
     commands: { reseal: () => gateway.connections.reseal({ actor: "ops" }) },

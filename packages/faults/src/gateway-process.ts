@@ -52,7 +52,7 @@ serveAsProcess(async (settings, reach) => {
   });
   const watch = createCostWatch();
   await gateway.ready();
-  const server = await serve(gateway, { port: 0, limits: { drain: 1_000 } });
+  const server = await serve(gateway, { port: 0, limits: { close: 2_000 }, close: gateway.close });
   return {
     url: server.url,
     commands: {

@@ -13,18 +13,22 @@ export interface ServeOptions {
   readonly host?: string;
   readonly limits?: Partial<ServerLimits>;
   /**
-   * Told to end the answers that still run when `close` has drained as long as it may: `() => gateway.close()` ends
-   * each with an error the client can read. What still runs `limits.cutOff` milliseconds later is cut.
+   * Closes what is served, together with the server and within the same bound: `gateway.close`. The gateway lets answers
+   * run on for most of the bound and then ends them with an error the client can read. Without it, answers that outlast
+   * the bound are cut.
    */
-  readonly endAnswers?: () => Promise<unknown>;
+  readonly close?: (bound: { readonly within: number }) => Promise<unknown>;
 }
 
 /** A server that listens. */
 export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:8787`. */
   readonly url: string;
-  /** Stops listening, refuses further requests, lets open answers end within the limits. Safe to call twice. */
-  close(): Promise<void>;
+  /**
+   * Stops listening, refuses further requests, lets open answers end, and cuts what still runs after `within`
+   * milliseconds (default `limits.close`, 25,000). Safe to call twice; a shorter bound makes it end sooner.
+   */
+  close(options?: { readonly within?: number }): Promise<void>;
 }
 
 /**
@@ -45,22 +49,46 @@ export async function serve(
   const { port = 8787, host = "127.0.0.1" } = options;
   await listen(server, port, host);
 
-  const shutDown = async (): Promise<void> => {
+  const bound = createBound();
+  const shutDown = async (served: Promise<unknown>): Promise<void> => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     answers.stopAdmitting();
-    if (!(await answers.emptied(limits.drain))) {
-      options.endAnswers?.().catch(() => {});
-      await answers.emptied(limits.cutOff);
-    }
+    await Promise.race([Promise.all([answers.emptied(), served]), bound.passed]);
+    bound.cancel();
     server.closeAllConnections();
     await closed;
   };
   let closing: Promise<void> | undefined;
   return {
     url: urlOf(server, host),
-    close: () => {
-      closing ??= shutDown();
+    close: ({ within = limits.close } = {}) => {
+      const isShorter = bound.within(within);
+      const served = isShorter ? options.close?.({ within }).catch(() => {}) : undefined;
+      closing ??= shutDown(Promise.resolve(served));
       return closing;
+    },
+  };
+}
+
+/** The moment at which a shutdown must be over: it can be moved forward, and never back. */
+function createBound() {
+  const passed = Promise.withResolvers<void>();
+  let at = Number.POSITIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    passed: passed.promise,
+    /** False where it changes nothing. */
+    within(milliseconds: number): boolean {
+      const next = performance.now() + milliseconds;
+      if (next >= at) return false;
+      at = next;
+      clearTimeout(timer);
+      timer = setTimeout(passed.resolve, milliseconds);
+      return true;
+    },
+    cancel(): void {
+      at = Number.NEGATIVE_INFINITY;
+      clearTimeout(timer);
     },
   };
 }
@@ -125,15 +153,11 @@ function trackAnswers() {
       for (const outgoing of open)
         if (!outgoing.headersSent) outgoing.setHeader("connection", "close");
     },
-    /** True once no answer is open, false after `limit` milliseconds. */
-    emptied(limit: number): Promise<boolean> {
-      if (open.size === 0) return Promise.resolve(true);
+    /** Resolves once no answer is open. */
+    emptied(): Promise<void> {
+      if (open.size === 0) return Promise.resolve();
       return new Promise((resolve) => {
-        const timer = setTimeout(() => resolve(false), limit);
-        whenEmpty = () => {
-          clearTimeout(timer);
-          resolve(true);
-        };
+        whenEmpty = resolve;
       });
     },
   };

@@ -13,10 +13,8 @@ export interface ServerLimits {
   readonly connections: number;
   /** How long a client may leave an answer unread. */
   readonly writeStall: number;
-  /** How long `close` lets open answers run on. */
-  readonly drain: number;
-  /** How long `close` then waits for answers that were told to end. */
-  readonly cutOff: number;
+  /** How long `close` may take, unless it is given another bound; what still runs then is cut. */
+  readonly close: number;
 }
 
 /** What applies where `limits` does not say otherwise. */
@@ -28,6 +26,5 @@ export const defaultServerLimits: ServerLimits = {
   keepAlive: 65_000,
   connections: 4_096,
   writeStall: 30_000,
-  drain: 30_000,
-  cutOff: 5_000,
+  close: 25_000,
 };

@@ -51,14 +51,14 @@ describe("shutting down", () => {
     await closed;
   });
 
-  it("has answers ended with an error when they outlast the drain", async () => {
+  it("closes what it serves within the same bound, and lets it end its answers", async () => {
     const stream = heldStream();
-    let asked = 0;
+    const asked: unknown[] = [];
     server = await serve(stream.handler, {
       port: 0,
-      limits: { drain: 30 },
-      endAnswers: async () => {
-        asked++;
+      limits: { close: 5_000 },
+      close: async (bound) => {
+        asked.push(bound);
         stream.push("data: error\n\n");
         stream.push(null);
       },
@@ -69,18 +69,36 @@ describe("shutting down", () => {
     await client.until("data: 1");
     await Promise.all([server.close(), server.close()]);
     expect(await client.closed()).toMatch(/data: error\n\n\r\n0\r\n\r\n$/);
-    expect(asked).toBe(1);
+    expect(asked).toEqual([{ within: 5_000 }]);
   });
 
-  it("cuts what runs on after that", async () => {
+  it("cuts what outlasts the bound", async () => {
     const stream = heldStream();
-    server = await serve(stream.handler, { port: 0, limits: { drain: 20, cutOff: 20 } });
+    server = await serve(stream.handler, { port: 0, limits: { close: 20 } });
     const client = await rawClient(server.url);
     client.write(post("{}"));
     stream.push("data: 1\n\n");
     await client.until("data: 1");
     await server.close();
     expect(await client.closed()).not.toContain("\r\n0\r\n\r\n");
+  });
+});
+
+describe("a second close", () => {
+  it("with a shorter bound ends sooner, with a longer one changes nothing", async () => {
+    const stream = heldStream();
+    const bounds: unknown[] = [];
+    const close = async (bound: unknown) => void bounds.push(bound);
+    server = await serve(stream.handler, { port: 0, close });
+    const client = await rawClient(server.url);
+    client.write(post("{}"));
+    stream.push("data: 1\n\n");
+    await client.until("data: 1");
+    const closed = server.close();
+    void server.close({ within: 60_000 });
+    void server.close({ within: 20 });
+    await closed;
+    expect(bounds).toEqual([{ within: 25_000 }, { within: 20 }]);
   });
 });
 

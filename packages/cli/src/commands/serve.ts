@@ -5,6 +5,7 @@ import { optionsOf } from "../globals.ts";
 interface ServeOptions {
   readonly port: number;
   readonly host: string;
+  readonly closeWithin: number;
 }
 
 export function defineServe(program: Command): void {
@@ -13,6 +14,12 @@ export function defineServe(program: Command): void {
     .description("answer requests until told to stop (SIGINT, SIGTERM)")
     .option("--port <port>", "port to listen on, 0 for a free one", wholeNumber(0, 65_535), 8787)
     .option("--host <host>", "address to listen on", "127.0.0.1")
+    .option(
+      "--close-within <seconds>",
+      "how long a shutdown may take: answers that outlast it end with an error",
+      wholeNumber(1, 3_600),
+      25,
+    )
     .action(async (_options: unknown, command: Command) => {
       const { runServer } = await import("../run-server.ts");
       await runServer(optionsOf<ServeOptions>(command));

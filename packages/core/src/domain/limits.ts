@@ -56,6 +56,8 @@ export interface Deadlines {
   readonly heartbeat: number;
   /** How long an answer is read on after its client left, with `onDisconnect: "drain"`. */
   readonly drain: number;
+  /** How long closing the gateway may take in all, unless `close` is given another bound. */
+  readonly close: number;
 }
 
 export const defaultDeadlines: Deadlines = {
@@ -65,4 +67,5 @@ export const defaultDeadlines: Deadlines = {
   headers: 15_000,
   heartbeat: 15_000,
   drain: 30_000,
+  close: 25_000,
 };

@@ -1,5 +1,7 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { LastUsed } from "../identity/last-used.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { type Duration, parseDuration } from "../kernel/duration.ts";
 import type { Line } from "./line.ts";
 import type { Maintenance } from "./maintenance.ts";
 import { notePolicy } from "./note-policy.ts";
@@ -16,12 +18,26 @@ export interface Lifecycle {
    * @throws GatewayError `overloaded` when the gateway closes
    */
   admit<Result>(request: (open: () => Promise<void>) => Promise<Result>): Promise<Result>;
-  /** Admits nothing more, lets what was admitted end within `deadlines.drain`, and closes what the gateway opened. */
-  close(): Promise<void>;
+  /**
+   * Admits nothing more, lets what was admitted end, ends the rest, and closes what the gateway opened. A further call
+   * can only make it end sooner.
+   * @throws GatewayError `invalid_argument` for a bound that is no duration
+   */
+  close(options?: CloseOptions): Promise<void>;
 }
 
-/** How long requests whose Steps were ended have left to be answered. Milliseconds. */
-const lastAnswers = 1_000;
+/** How a gateway closes. */
+export interface CloseOptions {
+  /**
+   * The longest that closing may take. Answers that still run when four fifths of it are over, or all but five seconds,
+   * end with an error. Default `deadlines.close` (25 s).
+   */
+  readonly within?: Duration;
+}
+
+/** What is left of the bound to settle what was ended, to answer it and to close the store: a part of it, and at most. */
+const endingShare = 1 / 5;
+const longestEnding = 5_000;
 
 interface Parts {
   readonly maintenance: Maintenance;
@@ -37,9 +53,23 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
   });
   const requests = new Set<Promise<unknown>>();
   let closing: Promise<void> | null = null;
+  let isClosed = false;
+  const ending = createDeadline(line.clock);
+  const giveUp = createDeadline(line.clock);
+  const over = createDeadline(line.clock);
 
   async function shutDown(): Promise<void> {
-    await drain(line, async () => void (await Promise.allSettled(requests)));
+    const answered = async () => void (await Promise.allSettled(requests));
+    void ending.passed.then(line.openSteps.stopAll);
+    await Promise.race([answered(), ending.passed]);
+    await Promise.race([line.openSteps.idle(), giveUp.passed]);
+    await Promise.race([answered(), giveUp.passed]);
+    await Promise.race([closeParts(), over.passed]);
+    isClosed = true;
+    for (const deadline of [ending, giveUp, over]) deadline.cancel();
+  }
+
+  async function closeParts(): Promise<void> {
     await opening.ended();
     await parts.maintenance.stop();
     await parts.lastUsed.close();
@@ -58,9 +88,15 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
       requests.add(running);
       return running.finally(() => requests.delete(running));
     },
-    close() {
+    async close(options) {
+      const within = boundOf(options, line.deadlines.close);
+      if (isClosed) return;
+      const rest = Math.min(longestEnding, within * endingShare);
+      ending.within(within - rest);
+      giveUp.within(within - rest * endingShare);
+      over.within(within);
       closing ??= shutDown();
-      return closing;
+      await closing;
     },
   };
 }
@@ -83,23 +119,38 @@ function createOpening(openAll: () => Promise<void>) {
   };
 }
 
-/** Waits until all is answered and settled; after `deadlines.drain` ends the Steps that are still open. */
-async function drain(
-  { clock, deadlines, openSteps }: Line,
-  answered: () => Promise<void>,
-): Promise<void> {
-  const over = Promise.withResolvers<void>();
-  const cancel = clock.after(deadlines.drain, () => {
-    openSteps.stopAll();
-    over.resolve();
-  });
-  await Promise.race([answered(), over.promise]);
-  await openSteps.idle();
-  cancel();
-  const late = Promise.withResolvers<void>();
-  const cancelLate = clock.after(lastAnswers, late.resolve);
-  await Promise.race([answered(), late.promise]);
-  cancelLate();
+/** A moment that can be moved forward, and never back. */
+interface Deadline {
+  readonly passed: Promise<void>;
+  within(milliseconds: number): void;
+  cancel(): void;
+}
+
+function createDeadline(clock: Clock): Deadline {
+  const passed = Promise.withResolvers<void>();
+  let at = Number.POSITIVE_INFINITY;
+  let cancel = (): void => {};
+  return {
+    passed: passed.promise,
+    within(milliseconds) {
+      const next = clock.monotonic() + milliseconds;
+      if (next >= at) return;
+      at = next;
+      cancel();
+      cancel = clock.after(milliseconds, passed.resolve);
+    },
+    cancel: () => cancel(),
+  };
+}
+
+function boundOf({ within }: CloseOptions = {}, usual: number): number {
+  const bound = within === undefined ? usual : parseDuration(within);
+  if (bound !== null) return bound;
+  throw new GatewayError(
+    "invalid_argument",
+    'within is not a duration. Give milliseconds, or text such as "25s".',
+    { param: "within" },
+  );
 }
 
 function shuttingDown(): GatewayError {
