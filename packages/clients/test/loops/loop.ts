@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { toolResult } from "../upstreams/script.ts";
+
+/** Where a conversation is held, and how. */
+export interface LoopTarget {
+  readonly baseURL: string;
+  readonly apiKey: string;
+  readonly model: string;
+  readonly stream: boolean;
+  /** What the library sends its requests with. */
+  readonly fetch: typeof fetch;
+}
+
+/**
+ * Holds a conversation the way a library's users do: asks each prompt, lets the library (or its documentation's loop)
+ * call the tools, and carries the library's own history to the next. Returns the text of each answer.
+ */
+export type Converse = (
+  target: LoopTarget,
+  prompts: readonly string[],
+) => Promise<readonly string[]>;
+
+const shapes = {
+  get_weather: z.object({ city: z.string() }),
+  get_clothes: z.object({ degrees: z.number() }),
+  get_time: z.object({}),
+};
+
+type ToolName = keyof typeof shapes;
+
+/** One tool of the script, for any library: a schema in both forms, and the function. */
+const scriptedTool = (
+  name: ToolName,
+  properties: Record<string, { type: "string" | "number" }>,
+) => ({
+  name,
+  description: `Calls ${name}`,
+  shape: shapes[name],
+  parameters: {
+    type: "object" as const,
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  },
+  run: (args: unknown) => toolResult({ name, args: shapes[name].parse(args) }),
+});
+
+export const tools = [
+  scriptedTool("get_weather", { city: { type: "string" } }),
+  scriptedTool("get_clothes", { degrees: { type: "number" } }),
+  scriptedTool("get_time", {}),
+];
+
+/** Calls a tool as a loop by hand does: by its name, with the arguments as the model wrote them. */
+export function runTool(name: string, written: string): string {
+  const found = tools.find((tool) => tool.name === name);
+  if (found === undefined) throw new Error(`There is no tool ${name}`);
+  return found.run(JSON.parse(written === "" ? "{}" : written));
+}
+
+/** Keys and items in which a request carries a provider's state. */
+const stateKeys = new Set([
+  "reasoning_content",
+  "reasoning_details",
+  "extra_content",
+  "provider_specific_fields",
+  "thinking_blocks",
+]);
+
+const isState = z.union([
+  z.looseObject({ type: z.enum(["reasoning", "thinking", "redacted_thinking"]) }),
+  z.looseObject({ type: z.literal("item_reference"), id: z.string().startsWith("rs_") }),
+]);
+
+/** A fetch of a library that keeps none of a provider's state: what would carry it is taken out of every request. */
+export const fetchWithoutState: typeof fetch = (url, init) => {
+  if (typeof init?.body !== "string") return fetch(url, init);
+  const kept = (value: unknown): unknown => {
+    if (Array.isArray(value))
+      return value.filter((item) => !isState.safeParse(item).success).map(kept);
+    if (typeof value !== "object" || value === null) return value;
+    const entries = Object.entries(value).filter(([key]) => !stateKeys.has(key));
+    return Object.fromEntries(entries.map(([key, child]) => [key, kept(child)]));
+  };
+  return fetch(url, { ...init, body: JSON.stringify(kept(JSON.parse(init.body))) });
+};

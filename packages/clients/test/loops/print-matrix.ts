@@ -1,0 +1,54 @@
+/**
+ * `npm run clients:matrix`: every client library's three-turn tool loop in front of every scripted upstream, streamed and
+ * plain, with the client's copy of the provider's state and without it. First directly, for comparison: there the libraries
+ * that drop the state are refused. Then through the gateway, where every conversation must pass. `--only <text>` keeps the
+ * clients whose name contains it. Ends with 1 when a conversation through the gateway fails.
+ */
+import { parseArgs } from "node:util";
+import { chatClients, clients } from "./clients.ts";
+import { type Cell, startMatrix, type UpstreamName, upstreamNames } from "./matrix.ts";
+
+const { values } = parseArgs({ options: { only: { type: "string", default: "" } } });
+const names = Object.keys(clients).filter((name) => name.includes(values.only));
+const ways = [true, false].flatMap((keepsState) =>
+  [false, true].map((stream) => ({ keepsState, stream })),
+);
+const wayOf = ({ stream, keepsState }: (typeof ways)[number]) =>
+  `${stream ? "stream" : "plain"}, ${keepsState ? "kept" : "dropped"}`;
+const matrix = await startMatrix();
+const write = (line: string) => process.stdout.write(`${line}\n`);
+
+write("Directly: a library that drops the state is refused\n");
+await printTable(
+  (upstream, client) => upstream !== "anthropic" && chatClients.includes(client),
+  matrix.direct,
+  "refused",
+);
+write("\nThrough the gateway\n");
+const failures = await printTable(() => true, matrix.governed, "FAIL");
+await matrix.stop();
+for (const failure of failures) write(failure);
+write(failures.length === 0 ? "\nAll passed." : `\n${failures.length} failed.`);
+process.exit(failures.length === 0 ? 0 : 1);
+
+/** Prints a line for each upstream and client, and returns a line for each conversation that failed. */
+async function printTable(
+  applies: (upstream: UpstreamName, client: string) => boolean,
+  run: (cell: Cell) => Promise<string | null>,
+  failed: string,
+): Promise<readonly string[]> {
+  const row = (cells: readonly string[]) => write(cells.map((cell) => cell.padEnd(17)).join(""));
+  row(["", "".padEnd(35), ...ways.map(wayOf)]);
+  const failures: string[] = [];
+  for (const upstream of upstreamNames)
+    for (const client of names.filter((name) => applies(upstream, name))) {
+      const results: string[] = [];
+      for (const way of ways) {
+        const problem = await run({ client, upstream, ...way });
+        results.push(problem === null ? "pass" : failed);
+        if (problem !== null) failures.push(`${client}, ${upstream}, ${wayOf(way)}: ${problem}`);
+      }
+      row([upstream, client.padEnd(35), ...results]);
+    }
+  return failures;
+}

@@ -1,0 +1,67 @@
+/** One call the scripted model makes. */
+export interface ScriptedCall {
+  readonly name: "get_weather" | "get_clothes" | "get_time";
+  readonly args: Readonly<Record<string, string | number>>;
+}
+
+/** One answer that calls tools: what it says first, and its calls. */
+export interface ScriptedStep {
+  readonly text: string;
+  readonly calls: readonly ScriptedCall[];
+}
+
+/** One question, the steps until its answer, and the answer. */
+export interface ScriptedTurn {
+  readonly prompt: string;
+  readonly steps: readonly ScriptedStep[];
+  readonly answer: string;
+}
+
+/** The conversation that every scripted upstream has: text before a call, calls in a row, in parallel and without arguments. */
+export const turns: readonly ScriptedTurn[] = [
+  {
+    prompt: "What is the weather in Paris, and what should I wear?",
+    steps: [
+      { text: "Let me look.", calls: [{ name: "get_weather", args: { city: "Paris" } }] },
+      { text: "", calls: [{ name: "get_clothes", args: { degrees: 18 } }] },
+    ],
+    answer: "It is 18 degrees in Paris: take a jacket.",
+  },
+  {
+    prompt: "And in Oslo and Rome?",
+    steps: [
+      {
+        text: "",
+        calls: [
+          { name: "get_weather", args: { city: "Oslo" } },
+          { name: "get_weather", args: { city: "Rome" } },
+        ],
+      },
+    ],
+    answer: "It is 4 degrees in Oslo and 27 degrees in Rome.",
+  },
+  {
+    prompt: "What time is it?",
+    steps: [{ text: "", calls: [{ name: "get_time", args: {} }] }],
+    answer: "It is noon.",
+  },
+];
+
+/** How many requests the whole conversation takes. */
+export const requestsOfConversation = turns.reduce((sum, { steps }) => sum + steps.length + 1, 0);
+
+const degrees: Readonly<Record<string, string>> = { Paris: "18", Oslo: "4", Rome: "27" };
+
+/** What the tools return. */
+export function toolResult({ name, args }: ScriptedCall): string {
+  if (name === "get_weather") return `${degrees[String(args["city"])]} degrees`;
+  return name === "get_clothes" ? "a jacket" : "noon";
+}
+
+/** What the model thinks: text that a careless copy changes, different for every answer. */
+export const thoughtOf = (number: number): string =>
+  `Thought ${number}: the user "asks" \\n about <weather> — 🌦\n\u2028\t{"n":${number}} …  `;
+
+/** An opaque signature, as long and as odd as real ones. */
+export const signatureOf = (number: number): string =>
+  Buffer.from(`signature ${number} ${"~?>".repeat(40 + number)}`).toString("base64");
