@@ -28,6 +28,7 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
         sessionId: answer.session_id,
         turnId: answer.turn_id,
         stepNumber: 0,
+        droppedFields: {},
         dataClass: "D1_INTERNAL",
         decisionId: expect.stringMatching(/^[0-9a-f-]{36}$/),
         requestedModel: "test/tollgate/scripted",

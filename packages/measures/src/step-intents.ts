@@ -41,6 +41,7 @@ export function stepIntent(
     requestedModel: "sim/vendor/model-1",
     dataClass: "D1_INTERNAL",
     stepNumber: 0,
+    droppedFields: {},
     transcript: {
       sessionId: null,
       turnId: null,

@@ -189,6 +189,7 @@ function stepOf(intent: StepIntent): Omit<Step, "keyLabel" | "sessionId" | "turn
     dataClass: intent.dataClass,
     decisionId: intent.decision.id,
     stepNumber: intent.stepNumber,
+    droppedFields: { ...intent.droppedFields },
     openedAt: intent.at,
     settledAt: null,
     outcome: null,

@@ -53,6 +53,7 @@ export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = s
     requestedModel: "sim/vendor/echo",
     dataClass: "D1_INTERNAL",
     stepNumber: 0,
+    droppedFields: {},
     transcript: {
       sessionId: null,
       turnId: null,

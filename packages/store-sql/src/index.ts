@@ -42,6 +42,7 @@ export {
 export {
   attemptEndJson,
   attemptToRow,
+  droppedFieldsJson,
   outcomeOf,
   type StepPlace,
   stepColumns,

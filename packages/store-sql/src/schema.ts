@@ -74,7 +74,7 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       key_label ${text} NOT NULL, source ${text} NOT NULL, endpoint ${text} NOT NULL, stream ${integer} NOT NULL,
       requested_model ${text} NOT NULL, data_class ${text} NOT NULL, decision_id ${text} NOT NULL,
       session_id ${text} NOT NULL, turn_id ${text} NOT NULL, step_number ${integer} NOT NULL,
-      process_id ${text} NOT NULL, opened_at ${integer} NOT NULL, settled_at ${integer},
+      dropped_fields ${text}, process_id ${text} NOT NULL, opened_at ${integer} NOT NULL, settled_at ${integer},
       outcome ${text} NOT NULL, reason ${text}, finish_reason ${text},
       head ${bytes} NOT NULL, length ${integer} NOT NULL, reply_head ${bytes},
       opened_session ${integer} NOT NULL, branched_from_session_id ${text}, holds ${integer} NOT NULL,

@@ -2,7 +2,14 @@ import { figuresOf } from "../domain/apply-correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { PriceSource } from "../domain/price.ts";
-import type { Attempt, Endpoint, OutputCapSource, Step, StepOutcome } from "../domain/step.ts";
+import type {
+  Attempt,
+  DroppedFields,
+  Endpoint,
+  OutputCapSource,
+  Step,
+  StepOutcome,
+} from "../domain/step.ts";
 import { addUsage, noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
 import {
   type CorrectionRecord,
@@ -59,6 +66,8 @@ export interface StepRecord extends Usage {
   readonly sessionId: string;
   readonly turnId: string;
   readonly stepNumber: number;
+  /** Members of the request's history that were neither sent on nor kept: how often each was there, by name. */
+  readonly droppedFields: DroppedFields;
   readonly dataClass: string;
   readonly decisionId: string;
   readonly requestedModel: string;

@@ -4,7 +4,14 @@ import type { CorrectionDraft } from "../domain/correction.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import type { LeafTemplate } from "../domain/leaf-template.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
-import type { AttemptEnd, AttemptStart, Endpoint, Step, StepOutcome } from "../domain/step.ts";
+import type {
+  AttemptEnd,
+  AttemptStart,
+  DroppedFields,
+  Endpoint,
+  Step,
+  StepOutcome,
+} from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 
 /** Everything `openStep` needs, decided beforehand; only the assignment is left to the store. */
@@ -22,6 +29,7 @@ export interface StepIntent {
   readonly requestedModel: string;
   readonly dataClass: string;
   readonly stepNumber: number;
+  readonly droppedFields: DroppedFields;
   readonly transcript: TranscriptIntent;
   /** Recorded on the Step and no part of the chain, so that changing them does not break a Session; null without any. */
   readonly instructions: StepInstructions | null;

@@ -6,6 +6,9 @@ import type { Usage, UsageBasis } from "./usage.ts";
 /** How a Step ended: the provider answered, it failed, the client left, or the Step's process died. */
 export type StepOutcome = "completed" | "failed" | "cancelled" | "interrupted";
 
+/** Members of a request's history that are neither sent on nor kept: how often each was there, by name. */
+export type DroppedFields = Readonly<Record<string, number>>;
+
 /** The endpoint a Step came in by. */
 export type Endpoint = "chat_completions" | "responses";
 
@@ -81,6 +84,8 @@ export interface Step {
   readonly turnId: string;
   /** The count of assistant messages after the last user message in the POST (section 2.8). */
   readonly stepNumber: number;
+  /** At most 33 names of at most 64 characters; what has more names is counted under `…`. */
+  readonly droppedFields: DroppedFields;
   readonly openedAt: number;
   /** Null while in flight, as is `outcome`. */
   readonly settledAt: number | null;

@@ -31,6 +31,7 @@ export function createResponse(context: EndpointContext, request: Request): Prom
       dataClass: request.headers.get(line.headerNames.dataSensitivity),
       sessionId: call.sessionId,
       turnId: call.turnId,
+      droppedFields: call.droppedFields,
       signal: request.signal,
       prepare: async () =>
         prepared(line, { caller, call, conversation: await findConversation(line, caller, call) }),

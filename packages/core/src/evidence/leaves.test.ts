@@ -96,6 +96,7 @@ const intent: Omit<StepIntent, "leaf"> = {
   requestedModel: "g/v/m",
   dataClass: "D1_INTERNAL",
   stepNumber: 0,
+  droppedFields: {},
   transcript: {
     sessionId: null,
     turnId: null,

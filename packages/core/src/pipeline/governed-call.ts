@@ -4,7 +4,7 @@ import type { Completion } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { Message } from "../domain/message.ts";
-import type { Endpoint } from "../domain/step.ts";
+import type { DroppedFields, Endpoint } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
 
 /** A request as the line takes it, whatever protocol it came in by. */
@@ -18,6 +18,8 @@ export interface GovernedCall {
   readonly dataClass: string | null;
   readonly sessionId: string | null;
   readonly turnId: string | null;
+  /** What its history holds that is neither sent on nor kept. */
+  readonly droppedFields: DroppedFields;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
   /** Finds everything the request refers to. Called once, when its model and its named ids are known to be good. */

@@ -100,6 +100,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
     requestedModel: call.model,
     dataClass: candidate.decided.dataClass,
     stepNumber: stepNumberOf(call.transcript),
+    droppedFields: call.droppedFields,
     transcript: {
       sessionId: call.sessionId,
       turnId: call.turnId,

@@ -1,13 +1,11 @@
 import type { Limits } from "../domain/limits.ts";
+import type { DroppedFields } from "../domain/step.ts";
 import type { Reading } from "./read.ts";
 
 const mostNames = 32;
 const longestName = 64;
 /** Counts what has a name that is one too many. */
 const otherNames = "…";
-
-/** Members of a request's history that were left out: how often each, by name. */
-export type DroppedFields = Readonly<Record<string, number>>;
 
 /**
  * Begins to read one body. What its readers leave out is counted under its name, cut to 64 characters; from the 33rd

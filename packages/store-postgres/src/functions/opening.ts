@@ -18,6 +18,7 @@ export const openStepParameters = {
   requested_model: "TEXT",
   data_class: "TEXT",
   step_number: "BIGINT",
+  dropped_fields: "TEXT",
   process_id: "TEXT",
   renewal: "BIGINT",
   opened_at: "BIGINT",

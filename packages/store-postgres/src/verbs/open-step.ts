@@ -2,6 +2,7 @@ import { GatewayError, type StepIntent, type StepOpening } from "@tollgate/core/
 import {
   attemptToRow,
   decisionToRow,
+  droppedFieldsJson,
   type RowReader,
   type SqlParameters,
 } from "@tollgate/store-sql";
@@ -90,6 +91,7 @@ function fixedParameters(intent: StepIntent): SqlParameters {
     requested_model: intent.requestedModel,
     data_class: intent.dataClass,
     step_number: intent.stepNumber,
+    dropped_fields: droppedFieldsJson(intent.droppedFields),
     process_id: intent.process.id,
     renewal: intent.process.renewal,
     opened_at: intent.at,

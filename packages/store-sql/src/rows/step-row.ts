@@ -3,6 +3,7 @@ import type {
   AttemptEnd,
   AttemptSettlement,
   AttemptStart,
+  DroppedFields,
   Endpoint,
   Step,
   StepIntent,
@@ -28,6 +29,7 @@ export const stepColumns = [
   "session_id",
   "turn_id",
   "step_number",
+  "dropped_fields",
   "process_id",
   "opened_at",
   "outcome",
@@ -87,6 +89,7 @@ export function stepToRow(intent: StepIntent, place: StepPlace): SqlParameters {
     session_id: place.sessionId,
     turn_id: place.turnId,
     step_number: intent.stepNumber,
+    dropped_fields: droppedFieldsJson(intent.droppedFields),
     process_id: intent.process.id,
     opened_at: intent.at,
     outcome: "open",
@@ -100,6 +103,11 @@ export function stepToRow(intent: StepIntent, place: StepPlace): SqlParameters {
     sequence: place.sequence,
     ...attemptToRow(intent.attempt),
   };
+}
+
+/** Null for none: most requests have none. */
+export function droppedFieldsJson(fields: DroppedFields): string | null {
+  return Object.keys(fields).length === 0 ? null : JSON.stringify(fields);
 }
 
 /** The columns that name the running attempt, for filters and for reading it back. */
@@ -144,6 +152,7 @@ export function stepFromRow(row: unknown): Step {
     sessionId: read.text("session_id"),
     turnId: read.text("turn_id"),
     stepNumber: read.integer("step_number"),
+    droppedFields: read.jsonOrNull<DroppedFields>("dropped_fields") ?? {},
     openedAt: read.integer("opened_at"),
     settledAt: read.integerOrNull("settled_at"),
     outcome: outcome === "open" ? null : outcomeOf(outcome),

@@ -77,6 +77,7 @@ export function stepFor(
     requestedModel: "sim/vendor/echo",
     dataClass: "D1_INTERNAL",
     stepNumber: 0,
+    droppedFields: {},
     instructions: null,
     decision,
     attempt: attemptStart(decision.id, at),

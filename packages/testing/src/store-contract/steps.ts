@@ -11,7 +11,9 @@ const organizationId = "acme";
 export function stepTests(test: ContractTest): void {
   test("an opened Step reads back with every field", async ({ store, intents }) => {
     const messages = [user("hello")];
-    const intent = intents.step(messages, { stream: true, stepNumber: 3, source: "app" });
+    const droppedFields = { annotations: 2, '__proto "quoted"': 1, "…": 7 };
+    const changed = { stream: true, stepNumber: 3, source: "app", droppedFields };
+    const intent = intents.step(messages, changed);
     const { sessionId, turnId } = await opened(store.openStep(intent));
     expect(await store.steps.get(organizationId, intent.stepId)).toEqual({
       ...intents.owner,
@@ -26,6 +28,7 @@ export function stepTests(test: ContractTest): void {
       sessionId,
       turnId,
       stepNumber: 3,
+      droppedFields,
       openedAt: intent.at,
       settledAt: null,
       outcome: null,

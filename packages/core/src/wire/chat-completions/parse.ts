@@ -1,6 +1,7 @@
 import type { CompletionRequest } from "../../domain/completion-request.ts";
 import type { Limits } from "../../domain/limits.ts";
-import { beginReading, type DroppedFields } from "../dropped-fields.ts";
+import type { DroppedFields } from "../../domain/step.ts";
+import { beginReading } from "../dropped-fields.ts";
 import { wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
 import { chatCompletion } from "./schema.ts";
