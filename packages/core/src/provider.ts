@@ -22,4 +22,5 @@ export { type Clock, systemClock } from "./kernel/clock.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";
 export { orAborted } from "./kernel/or-aborted.ts";
 export type { Json } from "./kernel/stable-json.ts";
+export { isShallow } from "./kernel/well-formed-json.ts";
 export { modelProblems } from "./routing/model-problems.ts";

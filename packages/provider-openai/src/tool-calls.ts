@@ -1,8 +1,16 @@
 import { hash } from "node:crypto";
-import type { CompletionEvent, Json, StateFields } from "@tollgate/core/provider";
+import {
+  type CompletionEvent,
+  isShallow,
+  type Json,
+  type StateFields,
+} from "@tollgate/core/provider";
 import { invalidEvent } from "./failures.ts";
 import { isObject, itemsOf, membersOf, textOf } from "./json.ts";
 import { callState } from "./provider-state.ts";
+
+// Deeper values than any tool takes: writing them as text would exhaust the stack.
+const mostDepth = 64;
 
 interface Call {
   readonly index: number;
@@ -29,19 +37,26 @@ export function createToolCalls(seed: string): ToolCalls {
   const calls: Call[] = [];
   // An upstream's index can stand for two calls, one after the other: the last one counts.
   const byIndex = new Map<number, Call>();
+  // The first call of each id.
+  const byId = new Map<string, Call>();
 
+  const identify = (call: Call, id: string): void => {
+    Object.assign(call, { id, ownId: true });
+    if (!byId.has(id)) byId.set(id, call);
+  };
   const open = (id: string | null): Call => {
     const { length: index } = calls;
     const call = {
       index,
-      id,
-      ownId: id !== null,
+      id: null,
+      ownId: false,
       name: null,
       arguments: "",
       held: "",
       heldState: null,
     };
     calls.push(call);
+    if (id !== null) identify(call, id);
     return call;
   };
   const withIndex = (index: number, id: string | null, name: string | null): Call => {
@@ -52,7 +67,7 @@ export function createToolCalls(seed: string): ToolCalls {
     return call;
   };
   const withoutIndex = (position: number | null, id: string | null, name: string | null): Call => {
-    const known = id === null ? undefined : calls.find((call) => call.id === id);
+    const known = id === null ? undefined : byId.get(id);
     if (known) return known;
     const last = position === null ? calls.at(-1) : calls[position];
     if (!last) return open(id);
@@ -73,7 +88,7 @@ export function createToolCalls(seed: string): ToolCalls {
           typeof index === "number" && Number.isSafeInteger(index) && index >= 0
             ? withIndex(index, id, name)
             : withoutIndex(list.length > 1 ? place : null, id, name);
-        if (id !== null && call.id === null) Object.assign(call, { id, ownId: true });
+        if (id !== null && call.id === null) identify(call, id);
         append(call, { name, part: argumentsOf(part), state: callState(fragment) }, seed, into);
       });
     },
@@ -119,5 +134,8 @@ function append(
 /** Arguments are the text the model wrote; some upstreams send them as the object it stands for. */
 function argumentsOf(part: Json | undefined): string {
   if (typeof part === "string") return part;
-  return isObject(part) ? JSON.stringify(part) : "";
+  if (!isObject(part)) return "";
+  if (!isShallow(part, mostDepth))
+    throw invalidEvent("The provider sent arguments nested too deep.");
+  return JSON.stringify(part);
 }

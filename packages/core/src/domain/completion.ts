@@ -47,7 +47,6 @@ type OpenPart =
     }
   | {
       readonly type: "tool-call";
-      readonly index: number;
       readonly id: string;
       readonly name: string;
       readonly state: StateFold;
@@ -59,6 +58,8 @@ type OpenCall = Extract<OpenPart, { type: "tool-call" }>;
 /** What is said without a pause is one part: another kind of text, or a tool call, begins the next. */
 export function createFold(): CompletionFold {
   const parts: OpenPart[] = [];
+  /** The first call of each index, which is the one that its deltas belong to. */
+  const calls = new Map<number, OpenCall>();
   const logprobs: Json[] = [];
   let finishReason: FinishReason | null = null;
   let usage: UsageReport = {};
@@ -77,9 +78,6 @@ export function createFold(): CompletionFold {
     else parts.push({ type, text, field });
   }
 
-  const callAt = (index: number): OpenCall | undefined =>
-    parts.find((part): part is OpenCall => part.type === "tool-call" && part.index === index);
-
   return {
     add(event) {
       switch (event.type) {
@@ -89,26 +87,29 @@ export function createFold(): CompletionFold {
           return say("reasoning", event.text, event.field);
         case "refusal-delta":
           return say("refusal", event.text);
-        case "tool-call-started":
-          bytes += Buffer.byteLength(event.name);
-          parts.push({
+        case "tool-call-started": {
+          const { index, id, name } = event;
+          bytes += Buffer.byteLength(name);
+          const call: OpenCall = {
             type: "tool-call",
-            index: event.index,
-            id: event.id,
-            name: event.name,
+            id,
+            name,
             state: createStateFold(),
             arguments: "",
-          });
+          };
+          parts.push(call);
+          if (!calls.has(index)) calls.set(index, call);
           return;
+        }
         case "tool-call-delta": {
           bytes += Buffer.byteLength(event.arguments);
-          const call = callAt(event.index);
+          const call = calls.get(event.index);
           if (call) call.arguments += event.arguments;
           return;
         }
         case "state":
           if (event.index === undefined) state.add(event.fields);
-          else callAt(event.index)?.state.add(event.fields);
+          else calls.get(event.index)?.state.add(event.fields);
           return;
         case "logprobs":
           logprobs.push(event.logprobs);

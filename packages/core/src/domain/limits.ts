@@ -20,6 +20,8 @@ export interface Limits {
   readonly maxOutputTokens: number;
   /** The estimate for one image. Tokens. */
   readonly imageTokens: number;
+  /** Stretches of text, reasoning or refusal in one answer, and its tool calls; of the latter at most `tools`. */
+  readonly answerParts: number;
   /** One event of an upstream's stream, and all it answers. */
   readonly upstreamEventBytes: number;
   readonly upstreamBytes: number;
@@ -38,6 +40,7 @@ export const defaultLimits: Limits = {
   tools: 128,
   maxOutputTokens: 4_096,
   imageTokens: 1_600,
+  answerParts: 1_024,
   upstreamEventBytes: 1_048_576,
   upstreamBytes: 67_108_864,
 };

@@ -2,6 +2,8 @@ import { untilAborted } from "../attempts/until-aborted.ts";
 import { createWatchdog } from "../attempts/watchdog.ts";
 import { ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
+import { otherWork } from "../kernel/other-work.ts";
+import { createAnswerIntake } from "./answer-intake.ts";
 import { callProvider } from "./call-provider.ts";
 import type { Line } from "./line.ts";
 import { observe, type Run } from "./run.ts";
@@ -13,6 +15,9 @@ export interface AttemptEvents {
   stop(): void;
 }
 
+/** After so many events what else waits for the process has its turn: a provider may have them all at hand. */
+const mostAtOnce = 256;
+
 /**
  * Asks the provider. While the client is what is waited for, from one call of `next` to another, the provider's silence
  * does not count.
@@ -21,15 +26,24 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
   const { attempt } = run;
   const { clock, deadlines } = line;
   const reading = untilAborted(callProvider(line, run), attempt.controller.signal);
+  const intake = createAnswerIntake(line.limits);
+  let handled = 0;
   const watchdog = createWatchdog(clock, deadlines, () => attempt.controller.abort(silent()));
   return {
     async next() {
       watchdog.resume();
       for (;;) {
+        const failure = intake.failure();
+        if (failure !== null) throw failure;
         const { done, value: events } = await reading.next();
         if (done) return null;
+        handled += events.length;
+        if (handled > mostAtOnce) {
+          handled = 0;
+          await otherWork();
+        }
         const now = clock.monotonic();
-        const visible = events.filter((event) => observe(attempt, event, now));
+        const visible = intake.take(events).filter((event) => observe(attempt, event, now));
         if (visible.length > 0) {
           watchdog.pause();
           return visible;

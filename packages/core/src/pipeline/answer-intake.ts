@@ -1,0 +1,178 @@
+import { ProviderError } from "../contracts/provider.ts";
+import type { CompletionEvent } from "../domain/completion-event.ts";
+import type { Limits } from "../domain/limits.ts";
+import type { StateFields } from "../domain/provider-state.ts";
+import { isShallow, wellFormedJson } from "../kernel/well-formed-json.ts";
+
+/**
+ * What an attempt's events pass before anything is made of them: text becomes well-formed, and an answer that no client
+ * could send back ends as the provider's failure.
+ */
+export interface AnswerIntake {
+  /** The events to go on with: those before the answer went beyond the limits, where it did. */
+  take(events: readonly CompletionEvent[]): readonly CompletionEvent[];
+  /** Why no more is taken; null while the answer is within the limits. */
+  failure(): ProviderError | null;
+}
+
+type Spoken = Extract<
+  CompletionEvent,
+  { type: "text-delta" | "reasoning-delta" | "refusal-delta" }
+>;
+type AnswerLimits = Pick<Limits, "depth" | "tools" | "answerParts">;
+
+export function createAnswerIntake(limits: AnswerLimits): AnswerIntake {
+  const bounds = createBounds(limits);
+  const halves = createHalves();
+  let failure: ProviderError | null = null;
+  return {
+    take(events) {
+      const taken: CompletionEvent[] = [];
+      for (const event of events) {
+        failure ??= bounds.excess(event);
+        if (failure !== null) break;
+        halves.add(event, taken);
+      }
+      return taken;
+    },
+    failure: () => failure,
+  };
+}
+
+/** Counts the parts and tool calls as the fold of the same events will have them. */
+function createBounds(limits: AnswerLimits): {
+  excess(event: CompletionEvent): ProviderError | null;
+} {
+  let speaking: Spoken["type"] | null = null;
+  let parts = 0;
+  let toolCalls = 0;
+
+  function begin(type: Spoken["type"] | null): ProviderError | null {
+    speaking = type;
+    return ++parts > limits.answerParts ? beyond("too_many_parts") : null;
+  }
+  return {
+    excess(event) {
+      switch (event.type) {
+        case "text-delta":
+        case "reasoning-delta":
+        case "refusal-delta":
+          return event.text === "" || speaking === event.type ? null : begin(event.type);
+        case "tool-call-started":
+          return ++toolCalls > limits.tools ? beyond("too_many_tool_calls") : begin(null);
+        case "logprobs":
+          return isShallow(event.logprobs, limits.depth) ? null : beyond("too_deep");
+        case "state":
+          return isShallow(event.fields, limits.depth) ? null : beyond("too_deep");
+        default:
+          return null;
+      }
+    },
+  };
+}
+
+function beyond(reason: string): ProviderError {
+  return new ProviderError("The provider answered more than is accepted.", {
+    reason,
+    delivery: "unknown",
+    status: 200,
+  });
+}
+
+/**
+ * Joins the halves of surrogate pairs that deltas of one part split between them. A half that stays alone becomes
+ * U+FFFD, before the next part begins or the answer finishes.
+ */
+function createHalves(): { add(event: CompletionEvent, into: CompletionEvent[]): void } {
+  let waiting: Spoken | null = null;
+  const ofCalls = new Map<number, string>();
+
+  function endSpoken(into: CompletionEvent[]): void {
+    if (waiting !== null) into.push({ ...waiting, text: replacement });
+    waiting = null;
+  }
+  function say(event: Spoken, into: CompletionEvent[]): void {
+    if (waiting !== null && waiting.type !== event.type) endSpoken(into);
+    const [whole, half] = joined(waiting?.text ?? "", event.text);
+    waiting = half === "" ? null : { ...event, text: half };
+    if (whole !== "") into.push(whole === event.text ? event : { ...event, text: whole });
+  }
+  function write(index: number, text: string, into: CompletionEvent[]): void {
+    const [whole, half] = joined(ofCalls.get(index) ?? "", text);
+    if (half === "") ofCalls.delete(index);
+    else ofCalls.set(index, half);
+    if (whole !== "") into.push({ type: "tool-call-delta", index, arguments: whole });
+  }
+  function endAll(into: CompletionEvent[]): void {
+    endSpoken(into);
+    for (const index of ofCalls.keys())
+      into.push({ type: "tool-call-delta", index, arguments: replacement });
+    ofCalls.clear();
+  }
+
+  return {
+    add(event, into) {
+      switch (event.type) {
+        case "text-delta":
+        case "reasoning-delta":
+        case "refusal-delta":
+          if (event.text !== "") say(event, into);
+          return;
+        case "tool-call-started":
+          endSpoken(into);
+          into.push({ ...event, id: event.id.toWellFormed(), name: event.name.toWellFormed() });
+          return;
+        case "tool-call-delta":
+          return write(event.index, event.arguments, into);
+        case "logprobs":
+          into.push({ type: "logprobs", logprobs: wellFormedJson(event.logprobs) });
+          return;
+        case "state":
+          into.push({ ...event, fields: wellFormedFields(event.fields) });
+          return;
+        case "answer-started":
+          into.push(wellFormedLabels(event));
+          return;
+        case "finish":
+          endAll(into);
+          into.push(event);
+          return;
+        default:
+          into.push(event);
+      }
+    },
+  };
+}
+
+const replacement = "\uFFFD";
+
+/** The text after a half that waits for its other: what of both is well-formed now, and the half at its end. */
+function joined(before: string, text: string): readonly [whole: string, half: string] {
+  if (before === "" && text.isWellFormed()) return [text, ""];
+  const all = before + text;
+  const last = all.charCodeAt(all.length - 1);
+  const isHalf = last >= 0xd800 && last <= 0xdbff;
+  return isHalf ? [all.slice(0, -1).toWellFormed(), all.slice(-1)] : [all.toWellFormed(), ""];
+}
+
+function wellFormedFields(fields: StateFields): StateFields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name.toWellFormed(), wellFormedJson(value)]),
+  );
+}
+
+type AnswerStarted = Extract<CompletionEvent, { type: "answer-started" }>;
+
+function wellFormedLabels({
+  type,
+  providerRequestId,
+  providerModel,
+}: AnswerStarted): AnswerStarted {
+  return {
+    type,
+    ...(providerRequestId === undefined
+      ? {}
+      : { providerRequestId: providerRequestId.toWellFormed() }),
+    ...(providerModel === undefined ? {} : { providerModel: providerModel.toWellFormed() }),
+  };
+}

@@ -1,0 +1,177 @@
+import { describe, expect, it } from "vitest";
+import { organization } from "../src/product.ts";
+import { readStream } from "../src/read-answer.ts";
+import { data, done, finish, json, plainAnswer, text, usage } from "../src/upstream-bytes.ts";
+import {
+  answering,
+  codeOf,
+  endings,
+  expectFailedStream,
+  expectWhole,
+  product,
+  streaming,
+} from "./fixture.ts";
+
+const delta = (members: object): string => data({ choices: [{ index: 0, delta: members }] });
+const nested = (depth: number): string => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
+const withLogprobs = (content: string): string =>
+  `{"choices":[{"index":0,"delta":{"content":"a"},"message":{"content":"a"},"logprobs":{"content":${content}},"finish_reason":"stop"}]}`;
+const call = (index: number): object => ({
+  index,
+  id: `call_${index}`,
+  function: { name: "f", arguments: "{}" },
+});
+const calls = (count: number): readonly object[] =>
+  Array.from({ length: count }, (_, index) => call(index));
+
+describe("F60 an answer that no client could take is the provider's failure", () => {
+  it.each([
+    ["nests too deep", withLogprobs(nested(20_000)), "too_deep"],
+    [
+      "calls too many tools",
+      JSON.stringify({ choices: [{ delta: { tool_calls: calls(129) } }] }),
+      "too_many_tool_calls",
+    ],
+  ])("in a stream that %s", async (_, event, reason) => {
+    const of = await product(streaming(`${text("Half")}data: ${event}\n\n${finish}${done}`));
+    expectFailedStream(await of.ask({ stream: true }));
+    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason }]);
+    await expectWhole(of);
+  });
+
+  it.each([
+    ["nests too deep", withLogprobs(nested(20_000)), "too_deep"],
+    [
+      "calls too many tools",
+      JSON.stringify({
+        choices: [{ message: { tool_calls: calls(129) }, finish_reason: "tool_calls" }],
+      }),
+      "too_many_tool_calls",
+    ],
+  ])("in a whole answer that %s", async (_, body, reason) => {
+    const of = await product(answering(json(200, body)));
+    const answer = await of.ask();
+    expect(answer.status).toBe(502);
+    expect(codeOf(answer)).toBe("upstream_error");
+    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason }]);
+    await expectWhole(of);
+  });
+
+  it("in a stream whose text and reasoning alternate without end", async () => {
+    const parts = (delta({ reasoning_content: "a" }) + text("b")).repeat(520);
+    const of = await product(streaming(parts + finish + done));
+    expectFailedStream(await of.ask({ stream: true }));
+    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason: "too_many_parts" }]);
+    await expectWhole(of);
+  });
+
+  it("and what is within the limits is passed on", async () => {
+    const of = await product(
+      streaming(
+        `data: ${withLogprobs(nested(60))}\n\n${delta({ tool_calls: calls(128) })}${finish}${usage(1, 2)}${done}`,
+      ),
+    );
+    const answer = await of.ask({ stream: true });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toContain(nested(60));
+    expect(answer.body).toContain("call_127");
+    expect(await endings(of)).toMatchObject([{ outcome: "completed" }]);
+    await expectWhole(of);
+  });
+});
+
+const halves = ["\ud83d", "\ude00"] as const;
+
+describe("F61 halves of surrogate pairs", () => {
+  it("are joined where deltas split them, and the client's copy continues the Session", async () => {
+    const of = await product(
+      streaming(
+        delta({ reasoning_content: `r${halves[0]}` }) +
+          delta({ reasoning_content: halves[1] }) +
+          text(`a${halves[0]}`) +
+          text(halves[1]) +
+          text("b") +
+          finish +
+          usage(1, 2) +
+          done,
+      ),
+    );
+    const answer = await of.ask({ stream: true });
+    expect(readStream(answer)).toMatchObject({ text: "a😀b", error: null });
+    expect(answer.body).toContain("😀");
+    expect(answer.body).not.toContain("\\ud83d");
+    const next = await of.ask({
+      messages: [
+        { role: "user", content: "Hi" },
+        { role: "assistant", content: "a😀b" },
+        { role: "user", content: "b" },
+      ],
+    });
+    expect(next.status).toBe(200);
+    await expectWhole(of);
+  });
+
+  it("are joined in reasoning that goes back under the provider's name, and replaced in state", async () => {
+    const of = await product(
+      streaming(
+        delta({ reasoning_content: `r${halves[0]}` }) +
+          delta({ reasoning_content: halves[1], extra_content: { [halves[0]]: halves[1] } }) +
+          text("a") +
+          finish +
+          usage(1, 2) +
+          done,
+      ),
+    );
+    const { body } = await of.ask({ stream: true });
+    expect(body).toContain('"reasoning_content":"😀"');
+    expect(body).toContain('"extra_content":{"\ufffd":"\ufffd"}');
+    await expectWhole(of);
+  });
+
+  it("become U+FFFD where the other half never comes, in what is sent and in what is kept", async () => {
+    const toolCall = {
+      index: 0,
+      id: `call_${halves[1]}`,
+      function: { name: `f${halves[0]}`, arguments: `"${halves[0]}` },
+    };
+    const of = await product(
+      streaming(
+        text(`a${halves[0]}`) +
+          delta({ refusal: `no${halves[1]}` }) +
+          delta({ refusal: halves[0] }) +
+          delta({ tool_calls: [toolCall] }) +
+          delta({ tool_calls: [{ index: 0, function: { arguments: '"' } }] }) +
+          data({
+            choices: [{ index: 0, delta: {}, logprobs: { content: [{ token: halves[0] }] } }],
+          }) +
+          text(`z${halves[0]}`) +
+          finish +
+          usage(1, 2) +
+          done,
+      ),
+    );
+    const answer = await of.ask({ stream: true });
+    expect(readStream(answer)).toMatchObject({ text: "a\ufffdz\ufffd", error: null });
+    expect(answer.body).not.toMatch(/\\ud[89a-f]/i);
+    const [step] = await of.steps();
+    const kept = await of.gateway.sessions.transcript({
+      organizationId: organization,
+      id: step?.sessionId ?? "",
+    });
+    expect(kept.at(-1)?.messages).toMatchObject([
+      {
+        content: "a\ufffdz\ufffd",
+        refusal: "no\ufffd\ufffd",
+        tool_calls: [{ id: "call_\ufffd", function: { name: "f\ufffd", arguments: '"\ufffd"' } }],
+      },
+    ]);
+    await expectWhole(of);
+  });
+
+  it("are replaced in a whole answer, too", async () => {
+    const of = await product(answering(plainAnswer(`a${halves[0]}b`)));
+    const answer = await of.ask();
+    expect(JSON.parse(answer.body).choices[0].message.content).toBe("a\ufffdb");
+    await expectWhole(of);
+  });
+});
