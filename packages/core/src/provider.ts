@@ -2,6 +2,7 @@
 
 /** What implementing one takes: time that can be set by hand, exact money, values of JSON, and what all of them do alike. */
 export { retryAfterMs } from "./attempts/retry-after.ts";
+export { type UpstreamCode, upstreamCode } from "./attempts/upstream-code.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type {
   Delivery,

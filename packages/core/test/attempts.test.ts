@@ -150,10 +150,65 @@ describe("a provider's failure, as the caller sees it (section 7)", () => {
   ])[] = [
     [
       "400",
-      { status: 400, code: "context_length", param: "messages" },
+      { status: 400, code: "string_above_max_length", param: "messages" },
       400,
-      { type: "invalid_request_error", code: "context_length", param: "messages" },
+      { type: "invalid_request_error", code: "upstream_rejected", param: "messages" },
       "false",
+    ],
+    ...["budget_exceeded", "invalid_api_key", "policy_denied", "unknown_parameter"].map(
+      (code) =>
+        [
+          `400 with our own code ${code}`,
+          { status: 400, code },
+          400,
+          {
+            type: "invalid_request_error",
+            code: "upstream_rejected",
+            message: "The provider rejected the request.",
+          },
+          "false",
+        ] as const,
+    ),
+    [
+      "400 for the context",
+      { status: 400, code: "context_length_exceeded", param: "messages" },
+      400,
+      {
+        type: "invalid_request_error",
+        code: "context_length_exceeded",
+        param: "messages",
+        message: "The request exceeds this model's maximum context length. Shorten its messages.",
+      },
+      "false",
+    ],
+    [
+      "400 for the content",
+      { status: 400, code: "content_policy_violation" },
+      400,
+      {
+        type: "invalid_request_error",
+        code: "content_filter",
+        message: "The provider's content filter rejected the request.",
+      },
+      "false",
+    ],
+    [
+      "an overload",
+      { status: 529, code: "overloaded_error" },
+      503,
+      {
+        type: "server_error",
+        code: "upstream_error",
+        message: "The provider is overloaded. Try again later.",
+      },
+      "true",
+    ],
+    [
+      "a rate limit without its status",
+      { status: 200, code: "rate_limit_error" },
+      429,
+      { type: "rate_limit_error", code: "rate_limit_exceeded" },
+      null,
     ],
     [
       "413",

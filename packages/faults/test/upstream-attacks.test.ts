@@ -175,3 +175,50 @@ describe("F61 halves of surrogate pairs", () => {
     await expectWhole(of);
   });
 });
+
+describe("F62 an upstream's error", () => {
+  it.each([
+    ["an OpenAI code", 400, { error: { message: "no", code: "context_length_exceeded" } }],
+    [
+      "Anthropic's words",
+      400,
+      { error: { type: "invalid_request_error", message: "prompt is too long: 9 > 8" } },
+    ],
+    [
+      "Gemini's words",
+      400,
+      {
+        error: {
+          code: 400,
+          message: "The input token count (9) exceeds the maximum number of tokens allowed (8).",
+          status: "INVALID_ARGUMENT",
+        },
+      },
+    ],
+    ["vLLM's form", 400, { object: "error", message: "This model's maximum context length is 8" }],
+  ])("that the context is too long keeps its meaning in %s", async (_, status, body) => {
+    const of = await product(answering(json(status, body)));
+    const answer = await of.ask();
+    expect(answer.status).toBe(400);
+    expect(JSON.parse(answer.body).error).toMatchObject({
+      code: "context_length_exceeded",
+      type: "invalid_request_error",
+      message: "The request exceeds this model's maximum context length. Shorten its messages.",
+    });
+    await expectWhole(of);
+  });
+
+  it("never passes for one of ours", async () => {
+    for (const code of ["budget_exceeded", "invalid_api_key", "policy_denied", "not_found"]) {
+      const error = { message: "of the provider", code, type: code };
+      for (const bytes of [json(400, { error }), json(200, { error })]) {
+        const of = await product(answering(bytes));
+        const answer = await of.ask();
+        expect(codeOf(answer)).toMatch(/^upstream_(?:rejected|error)$/);
+        expect(answer.body).not.toContain(code);
+        expect(answer.body).not.toContain("of the provider");
+        await expectWhole(of);
+      }
+    }
+  });
+});

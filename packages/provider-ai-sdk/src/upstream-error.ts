@@ -1,5 +1,5 @@
 import { JSONParseError, TypeValidationError } from "@ai-sdk/provider";
-import { ProviderError, retryAfterMs } from "@tollgate/core/provider";
+import { ProviderError, retryAfterMs, upstreamCode } from "@tollgate/core/provider";
 import { invalidAnswer, transportFailure } from "./failures.ts";
 
 /** An answer with an error status, as far as it was read. */
@@ -42,7 +42,7 @@ export function errorWithin(error: unknown, written: boolean): ProviderError {
   );
 }
 
-/** Vendors name their errors in different members; the first that is an identifier counts. */
+/** What the error means, where clients act on that; else, of the members vendors name it in, the first identifier. */
 function codeOf(body: unknown): string | null {
   const error = member(body, "error");
   const candidates = [
@@ -51,6 +51,9 @@ function codeOf(body: unknown): string | null {
     member(body, "code"),
     member(body, "type"),
   ];
+  const text = member(error, "message") ?? member(body, "message");
+  const meaning = upstreamCode([...candidates, member(error, "status")], text);
+  if (meaning !== null) return meaning;
   return candidates.map(plain).find((code) => code !== null && code !== "error") ?? null;
 }
 

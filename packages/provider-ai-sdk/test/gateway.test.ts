@@ -120,7 +120,7 @@ describe("a gateway over an AI SDK provider", () => {
     ]);
     const refused = await post("/v1/chat/completions", { messages });
     expect(refused.status).toBe(400);
-    expect(await refused.json()).toMatchObject({ error: { code: "invalid_request_error" } });
+    expect(await refused.json()).toMatchObject({ error: { code: "upstream_rejected" } });
     const unsupported = await post("/v1/chat/completions", { messages, logit_bias: { "1": 1 } });
     expect(unsupported.status).toBe(400);
     expect(await unsupported.json()).toMatchObject({ error: { param: "logit_bias" } });

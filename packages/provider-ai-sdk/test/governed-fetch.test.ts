@@ -53,7 +53,7 @@ describe("the fetch of the function form", () => {
     expect(saidBy(thrown)).toMatchObject({ reason: "unexpected_encoding", delivery: "unknown" });
   });
 
-  it("keeps how long an upstream asks to wait, and its code where that is an identifier", async () => {
+  it("keeps how long an upstream asks to wait, and what its code means", async () => {
     const body = { type: "error", error: { type: "rate_limit_error", message: "sk-secret" } };
     const bytes = answer("application/json\r\nretry-after: 7", JSON.stringify(body), 429);
     const { thrown } = await callUpstream(anthropic.connect, ({ send }) => send(bytes));
@@ -61,7 +61,7 @@ describe("the fetch of the function form", () => {
       status: 429,
       delivery: "answered",
       retryAfterMs: 7_000,
-      code: "rate_limit_error",
+      code: "rate_limit_exceeded",
     });
   });
 

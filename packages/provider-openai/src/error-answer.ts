@@ -1,4 +1,4 @@
-import { type Json, ProviderError } from "@tollgate/core/provider";
+import { type Json, ProviderError, upstreamCode } from "@tollgate/core/provider";
 import { isObject, membersOf } from "./json.ts";
 
 // What a caller may see of an upstream's error is an identifier: its free text can hold keys and account names.
@@ -15,13 +15,14 @@ export function errorAnswer(
 ): ProviderError {
   const { status, retryAfterMs, secret } = details;
   const { error } = membersOf(body);
-  const { code, param } = membersOf(error);
+  // Some upstreams answer with the error itself.
+  const { code, param } = membersOf(error ?? body);
   return new ProviderError(`The provider answered with status ${status}.`, {
     reason: `status_${status}`,
     delivery: "answered",
     status,
     retryAfterMs,
-    code: plain(code, secret),
+    code: meaningOf(error ?? body) ?? plain(code, secret),
     param: plain(param, secret),
   });
 }
@@ -36,7 +37,7 @@ export function errorEvent(
     reason: "upstream_error",
     delivery: details.answered ? "unknown" : "answered",
     status: details.answered ? 200 : (errorStatus(code) ?? errorStatus(status) ?? 200),
-    code: plain(code, details.secret),
+    code: meaningOf(error) ?? plain(code, details.secret),
     param: plain(param, details.secret),
   });
 }
@@ -46,6 +47,12 @@ export function errorIn(value: Json): Json | null {
   if (!isObject(value)) return null;
   const { error } = value;
   return isObject(error) || (typeof error === "string" && error !== "") ? error : null;
+}
+
+function meaningOf(error: Json): string | null {
+  if (typeof error === "string") return upstreamCode([], error);
+  const { code, type, status, message, innererror } = membersOf(error);
+  return upstreamCode([code, type, status, membersOf(innererror)["code"]], message);
 }
 
 function errorStatus(value: Json | undefined): number | null {

@@ -1,26 +1,34 @@
 import type { ProviderError } from "../contracts/provider.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { upstreamCode } from "./upstream-code.ts";
 
-/** A provider's failure as the caller sees it. A provider's 401 is never the caller's 401. */
+/**
+ * A provider's failure as the caller sees it: what it means, in our words. A provider's 401 is never the caller's 401,
+ * and of its codes only those pass that clients act on.
+ */
 export function upstreamFailure(error: ProviderError): GatewayError {
   const { status } = error;
   if (error.reason === "connection_unavailable")
     return new GatewayError("connection_unavailable", error.message, { cause: error });
-  if (status === 400 || status === 413 || status === 422) return rejected(error);
+  const meaning = upstreamCode([error.code], null);
+  if (meaning === "context_length_exceeded" || meaning === "content_filter")
+    return rejected(error, meaning);
+  if (status === 400 || status === 413 || status === 422) return rejected(error, null);
   if (status === 404 || status === 410) {
     return new GatewayError("model_not_found", "The provider does not know this model.", {
       param: "model",
       cause: error,
     });
   }
-  if (status === 429) {
+  if (status === 429 || meaning === "rate_limit_exceeded") {
     return new GatewayError("rate_limit_exceeded", "The provider's rate limit is reached.", {
       headers: { "retry-after": seconds(error.retryAfterMs) },
       cause: error,
     });
   }
-  return new GatewayError("upstream_error", error.message, {
-    status: statusOf(error),
+  const isOverloaded = meaning === "overloaded" || status === 503 || status === 529;
+  return new GatewayError("upstream_error", isOverloaded ? overloaded : error.message, {
+    status: isOverloaded ? 503 : statusOf(error),
     retry: error.delivery !== "unknown" && !isFinal(status),
     ...(error.retryAfterMs === null
       ? {}
@@ -29,9 +37,19 @@ export function upstreamFailure(error: ProviderError): GatewayError {
   });
 }
 
-function rejected(error: ProviderError): GatewayError {
-  return new GatewayError("upstream_rejected", "The provider rejected the request.", {
-    ...(error.code === null ? {} : { wireCode: error.code }),
+const overloaded = "The provider is overloaded. Try again later.";
+
+/** Clients look for these words: agents shorten their history when they read the first. */
+const rejections = {
+  context_length_exceeded:
+    "The request exceeds this model's maximum context length. Shorten its messages.",
+  content_filter: "The provider's content filter rejected the request.",
+} as const;
+
+function rejected(error: ProviderError, meaning: keyof typeof rejections | null): GatewayError {
+  const message = meaning === null ? "The provider rejected the request." : rejections[meaning];
+  return new GatewayError("upstream_rejected", message, {
+    ...(meaning === null ? {} : { wireCode: meaning }),
     ...(error.param === null ? {} : { param: error.param }),
     cause: error,
   });
@@ -43,8 +61,7 @@ function isFinal(status: number | null): boolean {
 }
 
 function statusOf({ status, timedOut }: ProviderError): number {
-  if (timedOut || status === 408 || status === 504) return 504;
-  return status === 503 || status === 529 ? 503 : 502;
+  return timedOut || status === 408 || status === 504 ? 504 : 502;
 }
 
 function seconds(milliseconds: number | null): string {

@@ -62,7 +62,7 @@ export class ProviderError extends Error {
   readonly retryAfterMs: number | null;
   /** Whether the wait was too long: the caller gets 504 instead of 502. */
   readonly timedOut: boolean;
-  /** An error code of the upstream's, if it is a plain identifier. */
+  /** An error code of the upstream's, if it is a plain identifier. Callers see it only where `upstreamCode` knows it. */
   readonly code: string | null;
   /** A request field the upstream named, if it is a plain path. */
   readonly param: string | null;
