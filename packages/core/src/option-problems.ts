@@ -6,6 +6,7 @@ import type { Budget } from "./domain/budget.ts";
 import { defaultLimits } from "./domain/limits.ts";
 import { listed } from "./domain/pattern.ts";
 import type { GatewayOptions } from "./options.ts";
+import { billingProblems } from "./routing/read-price.ts";
 import { findRoute } from "./routing/route.ts";
 
 /** What is wrong with options, one sentence each. */
@@ -16,7 +17,9 @@ export function providerProblems(providers: ReadonlyMap<string, Provider>): read
       ? []
       : [`Gateway ${gateway}: a name is 1 to 64 letters, digits, dots, hyphens and underscores.`]),
     ...(provider?.contract === 1
-      ? provider.problems.map((problem) => `Gateway ${gateway}: ${problem}`)
+      ? [...provider.problems, ...billingProblems(provider.billing)].map(
+          (problem) => `Gateway ${gateway}: ${problem}`,
+        )
       : [`Gateway ${gateway}: it is not a provider of contract 1.`]),
   ]);
 }

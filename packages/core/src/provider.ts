@@ -5,10 +5,14 @@ export { retryAfterMs } from "./attempts/retry-after.ts";
 export { type UpstreamCode, upstreamCode } from "./attempts/upstream-code.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type {
+  Billing,
+  ConfiguredPrice,
+  ConfiguredRates,
   Delivery,
   ModelConfiguration,
   Provider,
   ProviderCall,
+  UsdAmount,
 } from "./contracts/provider.ts";
 export { ProviderError } from "./contracts/provider.ts";
 export type * from "./domain/completion-event.ts";
@@ -17,8 +21,9 @@ export type * from "./domain/message.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { ConnectionOwnership } from "./domain/policy-decision.ts";
-export type { LongPromptPrice, Price } from "./domain/price.ts";
+export type { LongPromptPrice, Price, Rates, TierPrice } from "./domain/price.ts";
 export type { StateFields } from "./domain/provider-state.ts";
+export type { UsageDetails } from "./domain/usage.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";
 export { orAborted } from "./kernel/or-aborted.ts";

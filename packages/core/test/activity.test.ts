@@ -46,6 +46,8 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
         reasoningTokens: 2,
         usageBasis: "reported",
         costNanoUsd: 9 * 1_000 + 4 * 2_000,
+        costBasis: "reported",
+        serviceTier: null,
         priceSource: "custom",
         openedAt: "2026-01-01T00:00:00.000Z",
         settledAt: "2026-01-01T00:00:09.000Z",
@@ -56,8 +58,12 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
     ]);
   });
 
-  it("takes the provider's own figure for the cost before any price, 0 too", async () => {
-    const { gateway, provider, key, chat } = await createTestGateway({ store: open(), models: {} });
+  it("takes a trusted provider's own figure for the cost without a price, 0 too", async () => {
+    const { gateway, provider, key, chat } = await createTestGateway({
+      store: open(),
+      models: {},
+      billing: { reportedCost: "trust" },
+    });
     provider.reply({
       text: "a",
       usage: { promptTokens: 1, completionTokens: 1, costNanoUsd: 777 },

@@ -55,7 +55,9 @@ describe.each(stores)("exports on %s", (_, open) => {
       "id,openedAt,settledAt,organizationId,userId,keyId,keyLabel,source,endpoint,stream," +
         "sessionId,turnId,stepNumber,dataClass,decisionId,requestedModel,model,outcome,reason," +
         "finishReason,promptTokens,completionTokens,totalTokens,cachedTokens,reasoningTokens," +
-        "usageBasis,costNanoUsd,billedTo,head,replyHead,attempts",
+        "usageBasis,costNanoUsd,billedTo,head,replyHead,attempts,cacheWriteTokens," +
+        "cacheWrite1hTokens,audioInputTokens,audioOutputTokens,imageInputTokens," +
+        "imageOutputTokens,costBasis,serviceTier",
     );
     const [newest] = (await gateway.steps.list({ organizationId })).data;
     expect(rows).toHaveLength(2);
@@ -66,7 +68,7 @@ describe.each(stores)("exports on %s", (_, open) => {
         '"\'=HYPERLINK(""x"",""y"")",api,chat_completions,false',
         `${newest?.sessionId},${newest?.turnId},0,D1_INTERNAL,${newest?.decisionId}`,
         "test/tollgate/scripted,test/tollgate/scripted,completed,,stop,10,5,15,,,reported,20000",
-        `platform,${newest?.head},${newest?.replyHead},1`,
+        `platform,${newest?.head},${newest?.replyHead},1,,,,,,,reported,`,
       ].join(","),
     );
     const denied = gateway.decisions.export({ organizationId, effect: "deny" }, { format: "csv" });

@@ -71,6 +71,7 @@ describe("the policy", () => {
         tools: true,
         images: false,
         structuredOutput: true,
+        serviceTier: "default",
         estimatedInputTokens: expect.any(Number),
         estimatedOutputTokens: 100,
         estimatedCostNanoUsd: (asked[0]?.estimatedInputTokens ?? 0) * 1_000 + 100 * 2_000,

@@ -25,6 +25,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
       store,
       prices: old,
       models: {},
+      billing: { reportedCost: "trust", reportedCostFactor: 1_000 },
       budgets: [budget],
     });
     const { gateway, provider, chat, key } = test;

@@ -21,7 +21,7 @@ const golden = [
 
 describe("prices of known models", () => {
   it.each(golden)("%s", (id, input, output, cachedInput) => {
-    expect(priceOf(id)).toEqual({
+    expect(priceOf(id)).toMatchObject({
       input,
       output,
       cachedInput,
@@ -30,17 +30,19 @@ describe("prices of known models", () => {
     });
   });
 
-  it("gives the prices of a long prompt beside the ordinary ones", () => {
-    expect(priceOf("google/google/gemini-2.5-pro")).toEqual({
+  it("gives the prices of a long prompt next to the ordinary ones", () => {
+    expect(priceOf("google/google/gemini-2.5-pro")).toMatchObject({
       input: 1_250_000_000,
       output: 10_000_000_000,
       cachedInput: 125_000_000,
-      longPrompt: {
-        above: 200_000,
-        input: 2_500_000_000,
-        output: 15_000_000_000,
-        cachedInput: 250_000_000,
-      },
+      longPrompt: [
+        {
+          above: 200_000,
+          input: 2_500_000_000,
+          output: 15_000_000_000,
+          cachedInput: 250_000_000,
+        },
+      ],
       source: "catalog",
       version: "genai-prices@0.1.8",
     });
@@ -54,6 +56,21 @@ describe("prices of known models", () => {
     expect(priceOf("openrouter/deepseek/deepseek-r1:free")).toMatchObject({ input: 0, output: 0 });
     expect(priceOf("openrouter/openai/gpt-5-mini:free")).toBeNull();
     expect(priceOf("house/deepseek/deepseek-chat:free")).toBeNull();
+  });
+});
+
+describe("prices of more than input and output", () => {
+  it.each([
+    ["a request as such", "perplexity/perplexity/sonar", { request: 12_000_000 }],
+    ["images", "openai/openai/gpt-image-1", { imageInput: 10_000_000_000 }],
+    [
+      "writing to a cache for five minutes and for an hour",
+      "anthropic/anthropic/claude-opus-4-6",
+      { cacheWrite5m: 6_250_000_000, cacheWrite1h: 10_000_000_000 },
+    ],
+    ["sound", "google/google/gemini-2.5-flash", { audioInput: 1_000_000_000 }],
+  ])("has those of %s", (_, id, prices) => {
+    expect(priceOf(id)).toMatchObject(prices);
   });
 });
 
@@ -81,8 +98,7 @@ describe("unknown is null, never zero", () => {
     ["a vendor nobody lists", "house/acme/rocket"],
     ["a variant with a price of its own", "openrouter/openai/gpt-5-mini:online"],
     ["a model of one vendor under another", "openrouter/acme/gpt-4o"],
-    ["a charge per request", "perplexity/perplexity/sonar"],
-    ["images at another price", "openai/openai/gpt-image-1"],
+    ["a charge per citation", "perplexity/perplexity/sonar-deep-research"],
     ["an entry without prices", "google/google/gemma-4-31b-it"],
     ["no price of output", "openai/openai/text-embedding-3-small"],
     ["a price finer than a nanodollar", "huggingface_together/Qwen/Qwen3-VL-8B-Instruct"],

@@ -1,17 +1,25 @@
 import type { ModelPrice } from "@pydantic/genai-prices";
-import { type LongPromptPrice, type Price, parseUsd } from "@tollgate/core/provider";
+import { type Price, parseUsd, type Rates } from "@tollgate/core/provider";
 import type { CatalogEntry } from "./find-entry.ts";
 
 type CatalogValue = ModelPrice[string];
 
+/** The catalog's names of what a completion's usage counts. */
+const counted = {
+  input_mtok: "input",
+  output_mtok: "output",
+  cache_read_mtok: "cachedInput",
+  cache_write_mtok: "cacheWrite5m",
+  cache_write_1h_mtok: "cacheWrite1h",
+  output_reasoning_mtok: "reasoning",
+  input_audio_mtok: "audioInput",
+  output_audio_mtok: "audioOutput",
+  input_image_mtok: "imageInput",
+  output_image_mtok: "imageOutput",
+} as const satisfies Readonly<Record<string, keyof Rates>>;
+
 /** Charges that a completion's usage does not count: with one of these, tokens alone would come out too cheap. */
-const uncounted = [
-  "requests_kcount",
-  "input_text_messages_kcount",
-  "input_image_mtok",
-  "output_reasoning_mtok",
-  "output_citation_mtok",
-];
+const uncounted = ["input_text_messages_kcount", "output_citation_mtok"];
 
 /** The price in nanodollars per million tokens; null when the entry does not give one exactly. */
 export function readPrice(entry: CatalogEntry, version: string): Price | null {
@@ -21,48 +29,55 @@ export function readPrice(entry: CatalogEntry, version: string): Price | null {
   if (names.length === 0 && entry.name.endsWith(":free"))
     return { input: 0, output: 0, source: "catalog", version };
   if (uncounted.some((name) => names.includes(name))) return null;
-  const rates = ratesOf(prices, baseOf);
-  if (rates === null) return null;
-  const longPrompt = longPromptOf(prices);
-  if (longPrompt === null) return null;
-  return { ...rates, ...longPrompt, source: "catalog", version };
+  const standard = ratesAbove(prices, -1);
+  const request = requestOf(prices);
+  const longPrompt = thresholdsOf(prices).map((above) => {
+    const rates = ratesAbove(prices, above);
+    return rates && { above, ...rates };
+  });
+  const known = longPrompt.filter((step) => step !== null);
+  if (standard === null || request === null || known.length < longPrompt.length) return null;
+  return {
+    ...standard,
+    ...request,
+    ...(known.length === 0 ? {} : { longPrompt: known }),
+    source: "catalog",
+    version,
+  };
 }
 
-/** The prices above the one threshold that they share; nothing without one, null when they do not share it. */
-function longPromptOf(prices: ModelPrice): { readonly longPrompt?: LongPromptPrice } | null {
-  const charged = [prices["input_mtok"], prices["output_mtok"], prices["cache_read_mtok"]];
-  const thresholds = new Set(
-    charged.flatMap((value) =>
-      typeof value === "object" ? value.tiers.map((tier) => tier.start) : [],
-    ),
-  );
-  const [above, ...others] = thresholds;
-  if (above === undefined) return {};
-  if (others.length > 0) return null;
-  const rates = ratesOf(prices, (value) =>
-    typeof value === "object" ? (value.tiers[0]?.price ?? value.base) : value,
-  );
-  return rates === null ? null : { longPrompt: { above, ...rates } };
+/** The lengths of a prompt above which any of its prices changes, ascending. */
+function thresholdsOf(prices: ModelPrice): readonly number[] {
+  const starts = Object.keys(counted).flatMap((name) => {
+    const value = prices[name];
+    return typeof value === "object" ? value.tiers.map(({ start }) => start) : [];
+  });
+  return [...new Set(starts)].sort((a, b) => a - b);
 }
 
-function baseOf(value: CatalogValue): number | undefined {
-  return typeof value === "object" ? value.base : value;
+/** The price of a request as such, which the catalog gives per thousand; null when it is finer than a nanodollar. */
+function requestOf(prices: ModelPrice): { readonly request?: number } | null {
+  const thousand = prices["requests_kcount"];
+  if (thousand === undefined) return {};
+  const nano = typeof thousand === "number" ? parseUsd(thousand) : null;
+  return nano === null || nano % 1_000 !== 0 ? null : { request: nano / 1_000 };
 }
 
-function ratesOf(
-  prices: ModelPrice,
-  select: (value: CatalogValue) => number | undefined,
-): { readonly input: number; readonly output: number; readonly cachedInput?: number } | null {
-  const input = exact(select(prices["input_mtok"]));
-  const output = exact(select(prices["output_mtok"]));
-  if (input === null || output === null) return null;
-  const cachedUsd = select(prices["cache_read_mtok"]);
-  if (cachedUsd === undefined) return { input, output };
-  const cachedInput = exact(cachedUsd);
-  return cachedInput === null ? null : { input, output, cachedInput };
+/** The rates for prompts longer than a threshold; null without those of input and output, or where one is not exact. */
+function ratesAbove(prices: ModelPrice, above: number): Rates | null {
+  const rates: { -readonly [Name in keyof Rates]?: number } = {};
+  for (const [name, rate] of Object.entries(counted)) {
+    const usd = priceAbove(prices[name], above);
+    if (usd === undefined) continue;
+    const nano = parseUsd(usd);
+    if (nano === null) return null;
+    rates[rate] = nano;
+  }
+  const { input, output, ...others } = rates;
+  return input === undefined || output === undefined ? null : { input, output, ...others };
 }
 
-/** US dollars as the catalog's decimal text gives them; null when absent or finer than a nanodollar. */
-function exact(usd: number | undefined): number | null {
-  return usd === undefined ? null : parseUsd(usd);
+function priceAbove(value: CatalogValue, above: number): number | undefined {
+  if (typeof value !== "object") return value;
+  return value.tiers.findLast(({ start }) => start <= above)?.price ?? value.base;
 }

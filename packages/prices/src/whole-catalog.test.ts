@@ -17,11 +17,25 @@ function dollars(nano: number): string {
   return `${digits.slice(0, -9)}.${digits.slice(-9)}`.replace(/\.?0+$/, "");
 }
 
-function written(value: ModelPrice[string], side: "base" | "long"): string | undefined {
+/** What the catalog gives for a kind of token and a prompt longer than a threshold. */
+function written(value: ModelPrice[string], above: number): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "number") return String(value);
-  return String(side === "base" ? value.base : value.tiers[0]?.price);
+  return String(value.tiers.findLast(({ start }) => start <= above)?.price ?? value.base);
 }
+
+const names = [
+  ["input", "input_mtok"],
+  ["output", "output_mtok"],
+  ["cachedInput", "cache_read_mtok"],
+  ["cacheWrite5m", "cache_write_mtok"],
+  ["cacheWrite1h", "cache_write_1h_mtok"],
+  ["reasoning", "output_reasoning_mtok"],
+  ["audioInput", "input_audio_mtok"],
+  ["audioOutput", "output_audio_mtok"],
+  ["imageInput", "input_image_mtok"],
+  ["imageOutput", "output_image_mtok"],
+] as const;
 
 describe("every entry of the catalog", () => {
   it("converts to the very digits the catalog gives, or is refused", () => {
@@ -30,16 +44,13 @@ describe("every entry of the catalog", () => {
       const price = readPrice({ name, prices }, "v");
       if (price === null || Object.keys(prices).length === 0) continue;
       exact += 1;
-      for (const [rates, side] of [
-        [price, "base"],
-        [price.longPrompt, "long"],
-      ] as const) {
-        if (rates === undefined) continue;
-        expect(dollars(rates.input)).toBe(written(prices["input_mtok"], side));
-        expect(dollars(rates.output)).toBe(written(prices["output_mtok"], side));
-        if (rates.cachedInput === undefined) expect(prices["cache_read_mtok"]).toBeUndefined();
-        else expect(dollars(rates.cachedInput)).toBe(written(prices["cache_read_mtok"], side));
-      }
+      for (const rates of [{ above: -1, ...price }, ...(price.longPrompt ?? [])])
+        for (const [rate, unit] of names) {
+          const nano = rates[rate];
+          expect(nano === undefined ? undefined : dollars(nano)).toBe(
+            written(prices[unit], rates.above),
+          );
+        }
     }
     expect(exact).toBeGreaterThan(1_400);
   });
@@ -59,13 +70,18 @@ describe("every entry of the catalog", () => {
         "cache_read_mtok",
         "cache_write_mtok",
         "cache_write_1h_mtok",
+        "output_reasoning_mtok",
+        "input_audio_mtok",
+        "output_audio_mtok",
+        "input_image_mtok",
+        "output_image_mtok",
+        "requests_kcount",
       ],
       // With one of these an entry is refused.
-      ...["requests_kcount", "input_text_messages_kcount", "input_image_mtok"],
-      ...["output_reasoning_mtok", "output_citation_mtok"],
-      // Sound, video, documents, drawn images and hosted searches are not part of a completion here.
-      ...["input_audio_mtok", "output_audio_mtok", "cache_audio_read_mtok", "audio_hours"],
-      ...["input_audio_hours", "input_video_mtok", "output_video_mtok", "output_image_mtok"],
+      ...["input_text_messages_kcount", "output_citation_mtok"],
+      // Video, documents, sound by the hour and hosted searches are not part of a completion here.
+      ...["cache_audio_read_mtok", "audio_hours"],
+      ...["input_audio_hours", "input_video_mtok", "output_video_mtok"],
       ...["cache_image_read_mtok", "input_document_kpages", "input_annotated_document_kpages"],
       ...["web_searches_kcount", "storage_searches_kcount"],
     ];
@@ -75,11 +91,30 @@ describe("every entry of the catalog", () => {
 });
 
 describe("an entry with more than one threshold", () => {
-  it("is refused", () => {
-    const tiered = (start: number) => ({ base: 1, tiers: [{ start, price: 2 }] });
-    const prices = { input_mtok: tiered(1_000), output_mtok: tiered(2_000) };
-    expect(readPrice({ name: "m", prices }, "v")).toBeNull();
-    const twice = { base: 1, tiers: [...tiered(1_000).tiers, { start: 2_000, price: 3 }] };
-    expect(readPrice({ name: "m", prices: { input_mtok: twice, output_mtok: 1 } }, "v")).toBeNull();
+  it("has the prices that hold above each", () => {
+    const prices = {
+      input_mtok: {
+        base: 1,
+        tiers: [
+          { start: 1_000, price: 2 },
+          { start: 3_000, price: 4 },
+        ],
+      },
+      output_mtok: { base: 5, tiers: [{ start: 2_000, price: 6 }] },
+      requests_kcount: 5,
+    };
+    const dollar = 1_000_000_000;
+    expect(readPrice({ name: "m", prices }, "v")).toEqual({
+      input: dollar,
+      output: 5 * dollar,
+      request: 5_000_000,
+      longPrompt: [
+        { above: 1_000, input: 2 * dollar, output: 5 * dollar },
+        { above: 2_000, input: 2 * dollar, output: 6 * dollar },
+        { above: 3_000, input: 4 * dollar, output: 6 * dollar },
+      ],
+      source: "catalog",
+      version: "v",
+    });
   });
 });

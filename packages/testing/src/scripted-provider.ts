@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { type Clock, type Duration, parseDuration, systemClock } from "@tollgate/core";
 import type {
+  Billing,
   CompletionEvent,
   ModelConfiguration,
   Provider,
@@ -55,6 +56,8 @@ export interface ScriptedProviderOptions {
   readonly clock?: Clock;
   /** Listed models with prices in US dollars per million tokens, by `<vendor>/<model>`. Default none. */
   readonly models?: Readonly<Record<string, ModelConfiguration>>;
+  /** How its calls are billed. Default: by the price table alone. */
+  readonly billing?: Billing;
 }
 
 interface Scripted {
@@ -67,7 +70,7 @@ const unscripted: ScriptedAnswer = { text: "OK" };
 
 /** Makes a provider that answers by script, under the gateway name `test` and any other. */
 export function scriptedProvider(options: ScriptedProviderOptions = {}): ScriptedProvider {
-  const { clock = systemClock, models = {} } = options;
+  const { clock = systemClock, models = {}, billing } = options;
   const calls: ScriptedCall[] = [];
   const script: Scripted[] = [];
   const holds: { readonly afterEvents: number; readonly barrier: Barrier }[] = [];
@@ -110,6 +113,7 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
     contract: 1,
     connection: "platform",
     models,
+    ...(billing === undefined ? {} : { billing }),
     problems: [],
     complete: (call) => complete({ ...call, gateway }),
     async close() {},

@@ -5,7 +5,7 @@ import {
   type KeyCreation,
   type KeyRecord,
 } from "@tollgate/core";
-import type { ModelConfiguration } from "@tollgate/core/provider";
+import type { Billing, ModelConfiguration } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { type Chat, chatWith, testModel } from "./chat.ts";
@@ -22,6 +22,8 @@ export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, "clock"
    * 1 for input and 2 for output: 1,000 and 2,000 nanodollars a token.
    */
   readonly models?: Readonly<Record<string, ModelConfiguration>>;
+  /** How every scripted gateway is billed. Default: by its price table alone. */
+  readonly billing?: Billing;
   /** The test key. Default: label `test key` of user `user-1` in organization `organization-1`. */
   readonly key?: Partial<KeyCreation>;
   /** Give one to share it between gateways. */
@@ -63,6 +65,7 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
   const {
     gateways = [],
     models = defaultModels,
+    billing,
     key: firstKey = {},
     clock = manualClock(),
     ids = countingIds(),
@@ -71,7 +74,11 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
     secrets = testSecrets,
     ...rest
   } = options;
-  const provider = scriptedProvider({ clock, models });
+  const provider = scriptedProvider({
+    clock,
+    models,
+    ...(billing === undefined ? {} : { billing }),
+  });
   const { policy } = options;
   const fallbacks = (policy?.fallbacks ?? []).flatMap((model) => model.split("/", 1));
   const names = ["test", ...(policy?.gateways ?? []), ...fallbacks, ...gateways];

@@ -1,6 +1,12 @@
 import type { CorrectionIntent } from "../contracts/step-verbs.ts";
 import type { Step } from "../domain/step.ts";
-import type { Usage } from "../domain/usage.ts";
+import {
+  eachDetail,
+  fittingDetails,
+  type Usage,
+  type UsageDetails,
+  usageDetails,
+} from "../domain/usage.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { sha256Hex } from "../kernel/digest.ts";
@@ -9,11 +15,9 @@ import type { Acting } from "./key-records.ts";
 import { requireId } from "./tenant.ts";
 
 /** Tokens as a correction gives them; the total is their sum, and a detail is a part of its count. */
-export interface CorrectedUsage {
+export interface CorrectedUsage extends UsageDetails {
   readonly promptTokens: number;
   readonly completionTokens: number;
-  readonly cachedTokens?: number;
-  readonly reasoningTokens?: number;
 }
 
 /** A correction of what one attempt used or cost. At least one figure is given; the other stays as it stands. */
@@ -76,7 +80,7 @@ function requireFigures({ usage, costNanoUsd }: StepCorrection): {
   };
 }
 
-const usageMembers = ["promptTokens", "completionTokens", "cachedTokens", "reasoningTokens"];
+const usageMembers: readonly string[] = ["promptTokens", "completionTokens", ...usageDetails];
 
 function requireUsage(usage: CorrectedUsage): Usage {
   const isUsage =
@@ -84,26 +88,22 @@ function requireUsage(usage: CorrectedUsage): Usage {
     usage !== null &&
     Object.keys(usage).every((name) => usageMembers.includes(name));
   if (!isUsage) throw wrong("usage", `usage takes ${usageMembers.join(", ")}.`);
-  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
+  const { promptTokens, completionTokens } = usage;
   const totalTokens = promptTokens + completionTokens;
   if (![promptTokens, completionTokens, totalTokens].every((count) => isCount(count)))
     throw wrong("usage", "promptTokens and completionTokens must be safe integers from 0.");
-  if (!isPart(cachedTokens, promptTokens) || !isPart(reasoningTokens, completionTokens))
+  const details = eachDetail((name) => usage[name]);
+  const fitting = fittingDetails(details, usage);
+  const wrongPart = usageDetails.find(
+    (name) =>
+      details[name] !== undefined && (!isCount(details[name]) || fitting[name] === undefined),
+  );
+  if (wrongPart !== undefined)
     throw wrong(
       "usage",
-      "cachedTokens are a part of promptTokens, reasoningTokens of completionTokens.",
+      `${wrongPart} must be a safe integer from 0, and together with the other details at most the tokens it is a part of.`,
     );
-  return {
-    promptTokens,
-    completionTokens,
-    totalTokens,
-    ...(cachedTokens === undefined ? {} : { cachedTokens }),
-    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
-  };
-}
-
-function isPart(part: number | undefined, whole: number): boolean {
-  return part === undefined || (isCount(part) && part <= whole);
+  return { promptTokens, completionTokens, totalTokens, ...details };
 }
 
 function isCount(figure: unknown): boolean {

@@ -39,6 +39,18 @@ const figures = [
   "billedTo",
 ] as const;
 
+/** What came later. */
+const laterFigures = [
+  "cacheWriteTokens",
+  "cacheWrite1hTokens",
+  "audioInputTokens",
+  "audioOutputTokens",
+  "imageInputTokens",
+  "imageOutputTokens",
+  "costBasis",
+  "serviceTier",
+] as const;
+
 /** New columns are added at the end: the order is part of the format. */
 export const activityColumns: readonly ExportColumn<ActivityRecord>[] = plain<ActivityRecord>()([
   ...place,
@@ -51,11 +63,13 @@ export const activityColumns: readonly ExportColumn<ActivityRecord>[] = plain<Ac
   "durationMs",
   "timeToFirstTokenMs",
   "toolCalls",
+  ...laterFigures,
 ]);
 
 export const stepColumns: readonly ExportColumn<StepRecord>[] = [
   ...plain<StepRecord>()([...place, "outcome", "reason", ...figures, "head", "replyHead"]),
   ["attempts", ({ attempts }) => attempts.length],
+  ...plain<StepRecord>()(laterFigures),
 ];
 
 export const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [
@@ -79,6 +93,7 @@ export const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [
   ["estimatedInputTokens", ({ facts }) => facts.estimatedInputTokens],
   ["estimatedOutputTokens", ({ facts }) => facts.estimatedOutputTokens],
   ["estimatedCostNanoUsd", ({ facts }) => facts.estimatedCostNanoUsd],
+  ["serviceTier", ({ facts }) => facts.serviceTier],
 ];
 
 /** The members of a row that fit into a field. */

@@ -1,7 +1,7 @@
 import type { PriceBook } from "../contracts/price-book.ts";
 import { figuresOf } from "../domain/apply-correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
-import { costOf, type PriceSource } from "../domain/price.ts";
+import { isPrice, type PriceSource, priceUsage } from "../domain/price.ts";
 import type { Attempt, Step } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
@@ -117,12 +117,15 @@ function stands({ end, corrections = [] }: Attempt): boolean {
 
 /** Null where the book does not know the model. */
 function costIn(book: PricesOnly, attempt: Attempt, usage: Usage): number | null {
-  const { gateway, vendor, model, startedAt } = attempt;
+  const { gateway, vendor, model, startedAt, serviceTiers, end } = attempt;
+  const message = `The price book gives no price of ${formatModelId(attempt)} that can be computed with.`;
   try {
     const price = book.priceOf({ gateway, vendor, model }, startedAt);
-    return price && costOf(usage, price);
+    if (price === null) return null;
+    if (!isPrice(price)) throw new TypeError(message);
+    const served = end?.serviceTier ?? null;
+    return priceUsage(usage, price, { served, tiers: serviceTiers }).costNanoUsd;
   } catch (cause) {
-    const message = `The price book gives no price of ${formatModelId(attempt)} that can be computed with.`;
     throw new GatewayError("invalid_argument", message, { param: "prices", cause });
   }
 }

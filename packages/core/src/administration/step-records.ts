@@ -2,6 +2,7 @@ import { figuresOf } from "../domain/apply-correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { PriceSource } from "../domain/price.ts";
+import { standardTier } from "../domain/service-tier.ts";
 import type {
   Attempt,
   DroppedFields,
@@ -42,7 +43,15 @@ export interface AttemptRecord extends Usage {
   readonly usageBasis: UsageBasis | null;
   /** Nanodollars; null when no price is known. */
   readonly costNanoUsd: number | null;
+  /** `estimated` where its usage is, or where the service tier it was served at has no price or was not reported. */
+  readonly costBasis: UsageBasis | null;
   readonly priceSource: PriceSource | null;
+  /** What the provider said it cost, in nanodollars, whether or not that counts; null when it did not say. */
+  readonly reportedCostNanoUsd: number | null;
+  /** The service tier it was sent with; `default` for the standard one. */
+  readonly requestedServiceTier: string;
+  /** The service tier the provider says it was served at; null when it did not say. */
+  readonly serviceTier: string | null;
   readonly startedAt: string;
   readonly durationMs: number | null;
   readonly timeToFirstTokenMs: number | null;
@@ -79,6 +88,10 @@ export interface StepRecord extends Usage {
   readonly usageBasis: UsageBasis | null;
   /** Nanodollars; null when the price of an attempt is not known. */
   readonly costNanoUsd: number | null;
+  /** `estimated` where that of an attempt is. */
+  readonly costBasis: UsageBasis | null;
+  /** The service tier the last attempt was served at; null when its provider did not say. */
+  readonly serviceTier: string | null;
   /** Who is billed for the last attempt; where earlier ones cost something, each says it of itself. */
   readonly billedTo: BilledTo;
   readonly openedAt: string;
@@ -98,18 +111,21 @@ export function toStepRecord(step: Step): StepRecord {
     model: last === undefined ? step.requestedModel : formatModelId(last),
     outcome: outcome ?? "open",
     ...figures.map(({ usage }) => usage).reduce(addUsage, noUsage),
-    usageBasis:
-      ends.length === 0
-        ? null
-        : ends.some((end) => end.usageBasis === "estimated")
-          ? "estimated"
-          : "reported",
+    usageBasis: basisOf(ends.map((end) => end.usageBasis)),
     costNanoUsd: totalCost(figures.map(({ costNanoUsd }) => costNanoUsd)),
+    costBasis: basisOf(ends.map((end) => end.costBasis)),
+    serviceTier: last?.end?.serviceTier ?? null,
     billedTo: last?.connection ?? "platform",
     openedAt: toIso(openedAt),
     settledAt: toIso(settledAt),
     attempts: attempts.map(toAttemptRecord),
   };
+}
+
+/** A sum with an estimate in it is one. */
+function basisOf(bases: readonly UsageBasis[]): UsageBasis | null {
+  if (bases.length === 0) return null;
+  return bases.includes("estimated") ? "estimated" : "reported";
 }
 
 function totalCost(costs: readonly (number | null)[]): number | null {
@@ -139,7 +155,11 @@ function toAttemptRecord(attempt: Attempt): AttemptRecord {
     ...(figures?.usage ?? noUsage),
     usageBasis: end?.usageBasis ?? null,
     costNanoUsd: figures?.costNanoUsd ?? null,
+    costBasis: end?.costBasis ?? null,
     priceSource: end?.priceSource ?? null,
+    reportedCostNanoUsd: end?.reportedCostNanoUsd ?? null,
+    requestedServiceTier: attempt.serviceTiers[0] ?? standardTier,
+    serviceTier: end?.serviceTier ?? null,
     startedAt: toIso(attempt.startedAt),
     durationMs: end?.durationMs ?? null,
     timeToFirstTokenMs: end?.timeToFirstTokenMs ?? null,

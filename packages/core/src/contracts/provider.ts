@@ -2,15 +2,56 @@ import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 
-/** What is configured of a model: prices in US dollars per million tokens, as numbers or decimal strings. */
-export interface ModelConfiguration {
-  readonly input?: number | string;
-  readonly output?: number | string;
-  readonly cachedInput?: number | string;
-  /** The most tokens the model can answer with. */
+/** US dollars, as a number or a decimal string, from 0 and to the nanodollar. */
+export type UsdAmount = number | string;
+
+/** What tokens cost, in US dollars per million. */
+export interface ConfiguredRates {
+  /** Prompt tokens; `input` and `output` go together. */
+  readonly input?: UsdAmount;
+  /** Completion tokens. */
+  readonly output?: UsdAmount;
+  /** Prompt tokens read from the provider's cache. Default: as `input`. */
+  readonly cachedInput?: UsdAmount;
+  /** Prompt tokens written to the provider's cache: one price, or by how long they are kept. Default: as `input`. */
+  readonly cacheWrite?: UsdAmount | { readonly "5m"?: UsdAmount; readonly "1h"?: UsdAmount };
+  /** Reasoning tokens, where they are priced apart. Default: as `output`. */
+  readonly reasoning?: UsdAmount;
+  /** Sound. Default: as `input` and `output`. */
+  readonly audio?: { readonly input?: UsdAmount; readonly output?: UsdAmount };
+  /** Images, where the provider counts them in tokens. Default: as `input` and `output`. */
+  readonly image?: { readonly input?: UsdAmount; readonly output?: UsdAmount };
+}
+
+/** What a model costs at one service tier. */
+export interface ConfiguredPrice extends ConfiguredRates {
+  /** US dollars per request. Default: none, and for a tier that of the standard one. */
+  readonly request?: UsdAmount;
+  /** Prices of the whole request instead, where its prompt has more than `above` tokens; ascending. */
+  readonly longPrompt?: readonly (ConfiguredRates & { readonly above: number })[];
+}
+
+/** What is configured of a model: prices in US dollars per million tokens, and what else is known of it. */
+export interface ModelConfiguration extends ConfiguredPrice {
+  /** The prices of other service tiers than the standard one, such as `priority` and `flex`, by name. */
+  readonly tiers?: Readonly<Record<string, ConfiguredPrice>>;
+  /** The most tokens the model can answer with. Default: as the price book knows it. */
   readonly maxOutputTokens?: number;
   /** Whether the model reasons before it answers. Default: as the price book knows it. */
   readonly reasons?: boolean;
+}
+
+/** How a gateway's calls are billed, where that differs from a price table read by the tier it reports. */
+export interface Billing {
+  /**
+   * Whether a cost that the provider itself reports counts instead of the price table. Default `ignore`: it is recorded
+   * next to the cost.
+   */
+  readonly reportedCost?: "trust" | "ignore";
+  /** By what factor a trusted cost may leave the bounds of the price table, 1 to 1,000. Default 2; outside of them the table counts. */
+  readonly reportedCostFactor?: number;
+  /** The tiers at which a call may be served that asks for none, or for `auto`, besides the standard one. Default: none. */
+  readonly autoTiers?: readonly string[];
 }
 
 /** One gateway: a way to reach models. */
@@ -20,6 +61,8 @@ export interface Provider {
   readonly connection: ConnectionOwnership;
   /** The models it lists, by `<vendor>/<model>`. A model that is not listed is still routed. */
   readonly models: Readonly<Record<string, ModelConfiguration>>;
+  /** How its calls are billed. Absent: by the price table alone. */
+  readonly billing?: Billing;
   /** What is wrong with its configuration, one sentence each, without secrets; `createGateway` refuses them. */
   readonly problems: readonly string[];
   /**

@@ -1,19 +1,21 @@
 import type { Json } from "../kernel/stable-json.ts";
 import type { StateFields } from "./provider-state.ts";
+import type { UsageDetails } from "./usage.ts";
 
 /** Why the model stopped. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
-/** Token counts as a provider reports them; a count it did not report is absent, and 0 is a count. */
-export interface UsageReport {
+/**
+ * Token counts as a provider reports them; a count it did not report is absent, and 0 is a count. Details are disjoint
+ * parts of the prompt or completion tokens, whichever way the provider itself adds them up.
+ */
+export interface UsageReport extends UsageDetails {
   readonly promptTokens?: number;
   readonly completionTokens?: number;
-  /** Part of the prompt tokens that the provider read from its cache. */
-  readonly cachedTokens?: number;
-  /** Part of the completion tokens that were reasoning. */
-  readonly reasoningTokens?: number;
   /** What the provider says the call cost, in nanodollars. */
   readonly costNanoUsd?: number;
+  /** The service tier the call was served at, as the provider names it. */
+  readonly serviceTier?: string;
 }
 
 /** What providers call the text of a message's reasoning. */

@@ -19,10 +19,12 @@ export interface PolicyFacts {
   readonly tools: boolean;
   readonly images: boolean;
   readonly structuredOutput: boolean;
+  /** The service tier asked for; `default` for the standard one, whatever name was used, and where none was. */
+  readonly serviceTier: string;
   /** The upper estimate that budgets hold. */
   readonly estimatedInputTokens: number;
   readonly estimatedOutputTokens: number;
-  /** Null when no price is known. */
+  /** The most it can cost. Null when no price is known, or none of the service tier. */
   readonly estimatedCostNanoUsd: number | null;
 }
 
@@ -34,6 +36,8 @@ export interface Obligations {
   readonly maxOutputTokens?: number;
   /** `digest` keeps hashes and counts of the transcript instead of its text. */
   readonly transcript?: "full" | "digest";
+  /** The service tier the request is sent with, whatever it asked for; `default` for the standard one. */
+  readonly serviceTier?: string;
   /** Demands an account of the organization's own. */
   readonly connection?: "customer";
 }

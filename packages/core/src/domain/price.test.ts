@@ -6,7 +6,7 @@ const price: Price = {
   input: 1_250_000_000,
   output: 10_000_000_000,
   cachedInput: 125_000_000,
-  longPrompt: { above: 200_000, input: 2_500_000_000, output: 15_000_000_000 },
+  longPrompt: [{ above: 200_000, input: 2_500_000_000, output: 15_000_000_000 }],
   source: "catalog",
 };
 

@@ -1,19 +1,34 @@
+import { standardTier } from "./service-tier.ts";
 import type { Usage } from "./usage.ts";
 
 /** Where a cost comes from: the provider's own figure, configured prices, a catalog, or nowhere. */
 export type PriceSource = "provider" | "custom" | "catalog" | "unknown";
 
-/** Prices of a model in nanodollars per million tokens: whole numbers, taken as a snapshot when a Step opens. */
-export interface Price {
+/** Prices by what is counted, in nanodollars per million tokens: whole numbers. An absent one has the price named. */
+export interface Rates {
   readonly input: number;
   readonly output: number;
-  /** Price of prompt tokens read from the provider's cache; absent means the price of input. */
+  /** Prompt tokens read from the provider's cache; absent: `input`. */
   readonly cachedInput?: number;
-  /** Prices of the whole request instead, when its prompt is longer than a number of tokens. */
-  readonly longPrompt?: LongPromptPrice;
-  readonly source: "custom" | "catalog";
-  /** Names the catalog's release, where the price is from one. */
-  readonly version?: string;
+  /** Prompt tokens written to the provider's cache, for five minutes or unsaid; absent: `input`. */
+  readonly cacheWrite5m?: number;
+  /** Prompt tokens written to the provider's cache for an hour; absent: `cacheWrite5m`. */
+  readonly cacheWrite1h?: number;
+  /** Reasoning, where it is priced apart; absent: `output`. */
+  readonly reasoning?: number;
+  /** Absent: `input` and `output`, as for the next three. */
+  readonly audioInput?: number;
+  readonly audioOutput?: number;
+  readonly imageInput?: number;
+  readonly imageOutput?: number;
+}
+
+/** The prices of one service tier. */
+export interface TierPrice extends Rates {
+  /** Nanodollars for the request as such, whatever its tokens. Absent: none, and for a tier that of the standard one. */
+  readonly request?: number;
+  /** Prices of the whole request instead, by the length of its prompt, ascending. */
+  readonly longPrompt?: readonly LongPromptPrice[];
 }
 
 /** What a request costs whose prompt has more than `above` tokens. */
@@ -21,36 +36,216 @@ export interface LongPromptPrice extends Rates {
   readonly above: number;
 }
 
-interface Rates {
-  readonly input: number;
-  readonly output: number;
-  readonly cachedInput?: number;
+/** What a model costs, by service tier, length of the prompt and kind of token. A snapshot is taken when a Step opens. */
+export interface Price extends TierPrice {
+  /** The tiers that have prices of their own. One that is not listed has no known price. */
+  readonly tiers?: Readonly<Record<string, TierPrice>>;
+  readonly source: "custom" | "catalog";
+  /** Names the catalog's release, where the price is from one. */
+  readonly version?: string;
+}
+
+const rateNames = [
+  "input",
+  "output",
+  "cachedInput",
+  "cacheWrite5m",
+  "cacheWrite1h",
+  "reasoning",
+  "audioInput",
+  "audioOutput",
+  "imageInput",
+  "imageOutput",
+] as const satisfies readonly (keyof Rates)[];
+
+/** Whether a price can be computed with: whole numbers from 0, thresholds that ascend. A book of the host's own may err. */
+export function isPrice(price: Price): boolean {
+  return [price, ...Object.values(price.tiers ?? {})].every(
+    ({ request = 0, longPrompt = [], ...rates }) =>
+      isAmount(request) &&
+      areRates(rates) &&
+      longPrompt.every(
+        (long, at) =>
+          areRates(long) && isAmount(long.above) && long.above > (longPrompt[at - 1]?.above ?? -1),
+      ),
+  );
+}
+
+function areRates(rates: Rates): boolean {
+  return (
+    isAmount(rates.input) &&
+    isAmount(rates.output) &&
+    rateNames.every((name) => rates[name] === undefined || isAmount(rates[name]))
+  );
+}
+
+function isAmount(amount: unknown): boolean {
+  return Number.isSafeInteger(amount) && Number(amount) >= 0;
+}
+
+/** The prices of a tier, or null where the table has none for it. */
+export function tierPrice(price: Price, tier: string): TierPrice | null {
+  if (tier === standardTier) return price;
+  const { tiers } = price;
+  const own = tiers && Object.hasOwn(tiers, tier) ? tiers[tier] : undefined;
+  if (own === undefined) return null;
+  return price.request === undefined ? own : { request: price.request, ...own };
+}
+
+/**
+ * The cost of usage in nanodollars, computed in integers and rounded up once. Details are parts of their counts, never
+ * added to them. What is more than can be counted exactly (9 million dollars) is the most that can: it fits no budget
+ * that has room for anything else, and no record fails over it.
+ */
+export function costOf(usage: Usage, price: TierPrice): number {
+  return sum(amountsOf(usage, ratesAt(price, usage.promptTokens)), price.request ?? 0);
+}
+
+/** The rates for a prompt of so many tokens. */
+function ratesAt({ longPrompt = [], ...rates }: TierPrice, promptTokens: number): Rates {
+  return longPrompt.findLast(({ above }) => promptTokens > above) ?? rates;
+}
+
+type Amount = readonly [tokens: number, rate: number];
+
+function amountsOf(usage: Usage, rates: Rates): readonly Amount[] {
+  const write5m = rates.cacheWrite5m ?? rates.input;
+  const prompt = createParts(usage.promptTokens);
+  const completion = createParts(usage.completionTokens);
+  const written = prompt.take(usage.cacheWriteTokens);
+  const kept = Math.min(usage.cacheWrite1hTokens ?? 0, written);
+  return [
+    [kept, rates.cacheWrite1h ?? write5m],
+    [written - kept, write5m],
+    [prompt.take(usage.cachedTokens), rates.cachedInput ?? rates.input],
+    [prompt.take(usage.audioInputTokens), rates.audioInput ?? rates.input],
+    [prompt.take(usage.imageInputTokens), rates.imageInput ?? rates.input],
+    [prompt.rest(), rates.input],
+    [completion.take(usage.reasoningTokens), rates.reasoning ?? rates.output],
+    [completion.take(usage.audioOutputTokens), rates.audioOutput ?? rates.output],
+    [completion.take(usage.imageOutputTokens), rates.imageOutput ?? rates.output],
+    [completion.rest(), rates.output],
+  ];
+}
+
+/** Takes parts from a count until nothing is left of it. */
+function createParts(whole: number) {
+  let left = whole;
+  return {
+    take(tokens = 0): number {
+      const taken = Math.min(tokens, left);
+      left -= taken;
+      return taken;
+    },
+    rest: () => left,
+  };
 }
 
 const million = 1_000_000n;
 
-/**
- * The cost of usage in nanodollars, computed in integers and rounded up once. Reasoning tokens are completion tokens.
- * What is more than can be counted exactly (9 million dollars) is the most that can: it fits no budget that has room
- * for anything else, and no record fails over it.
- */
-export function costOf(usage: Usage, price: Price): number {
-  const cached = Math.min(usage.cachedTokens ?? 0, usage.promptTokens);
-  const uncached = usage.promptTokens - cached;
-  const rates = ratesOf(usage, price);
-  const exact =
-    uncached * rates.input +
-    cached * (rates.cachedInput ?? rates.input) +
-    usage.completionTokens * rates.output;
-  if (exact <= Number.MAX_SAFE_INTEGER) return Math.ceil(exact / 1_000_000);
-  const wide =
-    BigInt(uncached) * BigInt(rates.input) +
-    BigInt(cached) * BigInt(rates.cachedInput ?? rates.input) +
-    BigInt(usage.completionTokens) * BigInt(rates.output);
-  return Math.min(Number((wide + million - 1n) / million), Number.MAX_SAFE_INTEGER);
+function sum(amounts: readonly Amount[], request: number): number {
+  const exact = amounts.reduce((total, [tokens, rate]) => total + tokens * rate, 0);
+  // Each product and each sum is at most this, so each was exact.
+  if (exact <= Number.MAX_SAFE_INTEGER)
+    return Math.min(Math.ceil(exact / 1_000_000) + request, Number.MAX_SAFE_INTEGER);
+  const wide = amounts.reduce((total, [tokens, rate]) => total + BigInt(tokens) * BigInt(rate), 0n);
+  return Math.min(
+    Number((wide + million - 1n) / million + BigInt(request)),
+    Number.MAX_SAFE_INTEGER,
+  );
 }
 
-function ratesOf(usage: Usage, price: Price): Rates {
-  const long = price.longPrompt;
-  return long !== undefined && usage.promptTokens > long.above ? long : price;
+/** Tokens as they are held: nobody knows yet what they will be parts of. */
+export interface HeldTokens {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+/**
+ * The most that so many tokens can cost: at the dearest of the tiers, of the lengths a prompt can still turn out to have,
+ * and of the kinds of token that a request can cause (a request has no sound). Null where a tier has no price.
+ */
+export function dearestCost(
+  held: HeldTokens,
+  price: Price,
+  tiers: readonly string[],
+): number | null {
+  return extremeCost(held, price, { tiers, pick: Math.max });
+}
+
+/** The least and the most that tokens can cost at any price of a table. */
+export function costBounds(
+  held: HeldTokens,
+  price: Price,
+): { readonly least: number; readonly most: number } {
+  const tiers = [standardTier, ...Object.keys(price.tiers ?? {})];
+  return {
+    least: extremeCost(held, price, { tiers, pick: Math.min }) ?? 0,
+    most: extremeCost(held, price, { tiers, pick: Math.max }) ?? Number.MAX_SAFE_INTEGER,
+  };
+}
+
+function extremeCost(
+  { promptTokens, completionTokens }: HeldTokens,
+  price: Price,
+  {
+    tiers,
+    pick,
+  }: { readonly tiers: readonly string[]; readonly pick: (...of: number[]) => number },
+): number | null {
+  const costs: number[] = [];
+  for (const tier of tiers) {
+    const prices = tierPrice(price, tier);
+    if (prices === null) return null;
+    const { longPrompt = [], request = 0, ...base } = prices;
+    for (const rates of [base, ...longPrompt.filter(({ above }) => promptTokens > above)]) {
+      const input = pick(...inputRates(rates));
+      const output = pick(...outputRates(rates));
+      const amounts: readonly Amount[] = [
+        [promptTokens, input],
+        [completionTokens, output],
+      ];
+      costs.push(sum(amounts, request));
+    }
+  }
+  return costs.length === 0 ? null : pick(...costs);
+}
+
+function inputRates(rates: Rates): number[] {
+  const { input, cachedInput, cacheWrite5m, cacheWrite1h, imageInput } = rates;
+  return [input, cachedInput, cacheWrite5m, cacheWrite1h, imageInput].filter(isGiven);
+}
+
+function outputRates({ output, reasoning, audioOutput, imageOutput }: Rates): number[] {
+  return [output, reasoning, audioOutput, imageOutput].filter(isGiven);
+}
+
+function isGiven(rate: number | undefined): rate is number {
+  return rate !== undefined;
+}
+
+/** What an attempt's usage costs at a price table, and whether the table says so or the dearest of the hold was taken. */
+export interface PricedUsage {
+  readonly costNanoUsd: number;
+  readonly basis: "reported" | "estimated";
+}
+
+/**
+ * The cost of usage at the tier it was served at. Where no tier was reported and only the standard one could be served,
+ * it is that; where the served tier has no price, or none was reported of several, it is the dearest of those that were held.
+ */
+export function priceUsage(
+  usage: Usage,
+  price: Price,
+  { served, tiers }: { readonly served: string | null; readonly tiers: readonly string[] },
+): PricedUsage {
+  const [only = standardTier, ...others] = tiers;
+  const tier = served ?? (others.length === 0 ? only : null);
+  const known = tier === null ? null : tierPrice(price, tier);
+  if (known !== null) return { costNanoUsd: costOf(usage, known), basis: "reported" };
+  const costs = tiers.flatMap((held) => {
+    const prices = tierPrice(price, held);
+    return prices === null ? [] : costOf(usage, prices);
+  });
+  return { costNanoUsd: Math.max(...costs, costOf(usage, price)), basis: "estimated" };
 }

@@ -28,6 +28,8 @@ export interface AttemptStart {
   readonly model: string;
   readonly connection: ConnectionOwnership;
   readonly price: Price | null;
+  /** The service tiers it was held for: the one that was asked for first, then those it may be served at instead. */
+  readonly serviceTiers: readonly string[];
   readonly estimatedInputTokens: number;
   /** The output that it holds: sent upstream as a cap where a hard budget of dollars or tokens or the policy's cap applies. */
   readonly estimatedOutputTokens: number;
@@ -51,7 +53,13 @@ export interface AttemptEnd {
   readonly usageBasis: UsageBasis;
   /** Null when no price is known; unknown is not zero. */
   readonly costNanoUsd: number | null;
+  /** `estimated` where the usage is, or where the tier it was served at has no price or was not reported. */
+  readonly costBasis: UsageBasis;
   readonly priceSource: PriceSource;
+  /** What the provider said it cost, whether or not that counts; null when it did not say. */
+  readonly reportedCostNanoUsd: number | null;
+  /** The service tier the provider says it was served at; null when it did not say. */
+  readonly serviceTier: string | null;
   /** Milliseconds. */
   readonly durationMs: number;
   readonly timeToFirstTokenMs: number | null;

@@ -24,11 +24,17 @@ export interface UsageSums {
   readonly totalTokens: number;
   readonly cachedTokens: number;
   readonly reasoningTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly cacheWrite1hTokens: number;
+  readonly audioInputTokens: number;
+  readonly audioOutputTokens: number;
+  readonly imageInputTokens: number;
+  readonly imageOutputTokens: number;
   /** Nanodollars, without the attempts that `unknownCosts` counts. */
   readonly costNanoUsd: number;
   /** Attempts without a known price: what they cost is not in the sum. */
   readonly unknownCosts: number;
-  /** Attempts whose usage is in part an estimate. */
+  /** Attempts whose usage or cost is in part an estimate. */
   readonly estimated: number;
   readonly toolCalls: number;
   /** Milliseconds. */

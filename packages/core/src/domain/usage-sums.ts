@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import { figuresOf } from "./apply-correction.ts";
 import type { Attempt } from "./step.ts";
+import { type Usage, usageDetails } from "./usage.ts";
 import type { UsageGroup, UsageSums } from "./usage-group.ts";
 
 /** Sums that are still added to. */
@@ -14,6 +15,12 @@ export const noSums: UsageSums = {
   totalTokens: 0,
   cachedTokens: 0,
   reasoningTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+  imageInputTokens: 0,
+  imageOutputTokens: 0,
   costNanoUsd: 0,
   unknownCosts: 0,
   estimated: 0,
@@ -36,13 +43,28 @@ export function sumsOfAttempt(
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
     totalTokens: usage.totalTokens,
-    cachedTokens: usage.cachedTokens ?? 0,
-    reasoningTokens: usage.reasoningTokens ?? 0,
+    ...detailSums(usage),
     costNanoUsd: costNanoUsd ?? 0,
     unknownCosts: costNanoUsd === null ? 1 : 0,
-    estimated: end.usageBasis === "estimated" ? 1 : 0,
+    estimated: end.costBasis === "estimated" ? 1 : 0,
     toolCalls: end.toolCalls,
     durationMs: end.durationMs,
+  };
+}
+
+function detailSums(usage: Usage) {
+  const { cachedTokens = 0, reasoningTokens = 0, cacheWriteTokens = 0 } = usage;
+  const { cacheWrite1hTokens = 0, audioInputTokens = 0, audioOutputTokens = 0 } = usage;
+  const { imageInputTokens = 0, imageOutputTokens = 0 } = usage;
+  return {
+    cachedTokens,
+    reasoningTokens,
+    cacheWriteTokens,
+    cacheWrite1hTokens,
+    audioInputTokens,
+    audioOutputTokens,
+    imageInputTokens,
+    imageOutputTokens,
   };
 }
 
@@ -52,8 +74,7 @@ export function addTo(tally: Tally, sums: UsageSums): void {
   tally.promptTokens += sums.promptTokens;
   tally.completionTokens += sums.completionTokens;
   tally.totalTokens += sums.totalTokens;
-  tally.cachedTokens += sums.cachedTokens;
-  tally.reasoningTokens += sums.reasoningTokens;
+  for (const name of usageDetails) tally[name] += sums[name];
   tally.costNanoUsd += sums.costNanoUsd;
   tally.unknownCosts += sums.unknownCosts;
   tally.estimated += sums.estimated;

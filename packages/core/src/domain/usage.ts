@@ -1,17 +1,41 @@
+/** The parts of prompt and completion tokens, each present only when the provider reported it; 0 is a count. */
+export interface UsageDetails {
+  /** Of the prompt tokens, those read from the provider's cache. */
+  readonly cachedTokens?: number;
+  /** Of the prompt tokens, those written to the provider's cache for any time. */
+  readonly cacheWriteTokens?: number;
+  /** Of the tokens written to the cache, those kept for an hour. */
+  readonly cacheWrite1hTokens?: number;
+  /** Of the completion tokens, those spent on reasoning. */
+  readonly reasoningTokens?: number;
+  readonly audioInputTokens?: number;
+  readonly audioOutputTokens?: number;
+  readonly imageInputTokens?: number;
+  readonly imageOutputTokens?: number;
+}
+
 /** Tokens of one attempt or one Step; total is always prompt plus completion (section 2.4). */
-export interface Usage {
+export interface Usage extends UsageDetails {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly totalTokens: number;
-  /** Present only when the provider reported it. */
-  readonly cachedTokens?: number;
-  /** Present only when the provider reported it. */
-  readonly reasoningTokens?: number;
 }
 
 export const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
 
-/** Whether the provider counted the tokens or the gateway estimated them. */
+/** Every detail, in the order records show them. */
+export const usageDetails = [
+  "cachedTokens",
+  "reasoningTokens",
+  "cacheWriteTokens",
+  "cacheWrite1hTokens",
+  "audioInputTokens",
+  "audioOutputTokens",
+  "imageInputTokens",
+  "imageOutputTokens",
+] as const satisfies readonly (keyof UsageDetails)[];
+
+/** Whether the provider counted, or the gateway estimated. */
 export type UsageBasis = "reported" | "estimated";
 
 /** Adds usages; a detail is present when any of them has it. */
@@ -20,15 +44,53 @@ export function addUsage(a: Usage, b: Usage): Usage {
     promptTokens: a.promptTokens + b.promptTokens,
     completionTokens: a.completionTokens + b.completionTokens,
     totalTokens: a.totalTokens + b.totalTokens,
-    ...detail("cachedTokens", a.cachedTokens, b.cachedTokens),
-    ...detail("reasoningTokens", a.reasoningTokens, b.reasoningTokens),
+    ...eachDetail((name) =>
+      a[name] === undefined && b[name] === undefined ? undefined : (a[name] ?? 0) + (b[name] ?? 0),
+    ),
   };
 }
 
-function detail(
-  name: "cachedTokens" | "reasoningTokens",
-  a: number | undefined,
-  b: number | undefined,
-): Partial<Usage> {
-  return a === undefined && b === undefined ? {} : { [name]: (a ?? 0) + (b ?? 0) };
+/** The details that a function gives a count for. */
+export function eachDetail(count: (name: keyof UsageDetails) => number | undefined): UsageDetails {
+  const details: { -readonly [Name in keyof UsageDetails]: number } = {};
+  for (const name of usageDetails) {
+    const tokens = count(name);
+    if (tokens !== undefined) details[name] = tokens;
+  }
+  return details;
+}
+
+const promptParts = [
+  "cachedTokens",
+  "cacheWriteTokens",
+  "audioInputTokens",
+  "imageInputTokens",
+] as const;
+const completionParts = ["reasoningTokens", "audioOutputTokens", "imageOutputTokens"] as const;
+
+/**
+ * The details that fit their counts: the parts of a count are disjoint, so together they are never more than it. A part
+ * that does not fit next to the ones before it is dropped, as if it was not reported.
+ */
+export function fittingDetails(
+  details: UsageDetails,
+  { promptTokens = 0, completionTokens = 0 }: Partial<Usage>,
+): UsageDetails {
+  const kept = new Set<keyof UsageDetails>();
+  for (const [whole, parts] of [
+    [promptTokens, promptParts],
+    [completionTokens, completionParts],
+  ] as const) {
+    let left = whole;
+    for (const name of parts) {
+      const tokens = details[name];
+      if (tokens === undefined || tokens > left) continue;
+      left -= tokens;
+      kept.add(name);
+    }
+  }
+  const long = details.cacheWrite1hTokens ?? 0;
+  if (kept.has("cacheWriteTokens") && long <= (details.cacheWriteTokens ?? 0))
+    kept.add("cacheWrite1hTokens");
+  return eachDetail((name) => (kept.has(name) ? details[name] : undefined));
 }

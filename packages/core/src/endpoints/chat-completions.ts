@@ -63,7 +63,8 @@ function chunkWriter(head: ChatCompletionHead, includeUsage: boolean): StreamWri
   const chunks = createChunkWriter({ ...head, includeUsage });
   return {
     write: chunks.write,
-    finish: ({ finishReason, usage }) => chunks.finish(finishReason, usage),
+    finish: ({ completion, finishReason, usage }) =>
+      chunks.finish(finishReason, usage, completion.usage.serviceTier),
     fail: chunks.fail,
   };
 }

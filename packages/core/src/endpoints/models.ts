@@ -1,5 +1,6 @@
 import type { Caller } from "../domain/caller.ts";
 import { formatModelId, parseModelId } from "../domain/model-id.ts";
+import { standardTier } from "../domain/service-tier.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import { isConnected } from "../pipeline/is-connected.ts";
@@ -71,6 +72,7 @@ function mayUse(line: Line, caller: Caller, id: string): boolean {
     tools: false,
     images: false,
     structuredOutput: false,
+    serviceTier: standardTier,
     estimatedInputTokens: 0,
     estimatedOutputTokens: 0,
     estimatedCostNanoUsd: 0,

@@ -10,8 +10,9 @@ import type { Hold } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { type LeafTemplate, leafHash } from "../domain/leaf-template.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
-import type { Price } from "../domain/price.ts";
+import type { Price, Rates, TierPrice } from "../domain/price.ts";
 import type { AttemptStart } from "../domain/step.ts";
+import type { Usage } from "../domain/usage.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 
 interface LeafHead {
@@ -165,45 +166,88 @@ function attemptFacts(attempt: AttemptStart): object {
     outputCapFrom: attempt.outputCapFrom,
     price: attempt.price && priceFacts(attempt.price),
     reasons: attempt.reasons,
+    serviceTiers: attempt.serviceTiers,
     vendor: attempt.vendor,
   };
 }
 
-function priceFacts({
-  cachedInput,
-  input,
-  longPrompt,
-  output,
-  source,
-  version: release,
-}: Price): object {
+function priceFacts({ source, tiers, version: release, ...standard }: Price): object {
   return {
-    cachedInput,
-    input,
-    longPrompt: longPrompt && {
-      above: longPrompt.above,
-      cachedInput: longPrompt.cachedInput,
-      input: longPrompt.input,
-      output: longPrompt.output,
-    },
-    output,
+    ...tierFacts(standard),
     source,
+    tiers:
+      tiers &&
+      Object.fromEntries(
+        Object.entries(tiers)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, tier]) => [name, tierFacts(tier)]),
+      ),
     version: release,
   };
 }
 
+function tierFacts({ longPrompt, request, ...rates }: TierPrice): object {
+  return {
+    ...rateFacts(rates),
+    longPrompt: longPrompt?.map(({ above, ...long }) => ({
+      above,
+      ...rateFacts(long),
+      output: long.output,
+      reasoning: long.reasoning,
+    })),
+    output: rates.output,
+    reasoning: rates.reasoning,
+    request,
+  };
+}
+
+/** The rates that come before the thresholds in order. */
+function rateFacts(rates: Rates): object {
+  return {
+    audioInput: rates.audioInput,
+    audioOutput: rates.audioOutput,
+    cacheWrite1h: rates.cacheWrite1h,
+    cacheWrite5m: rates.cacheWrite5m,
+    cachedInput: rates.cachedInput,
+    imageInput: rates.imageInput,
+    imageOutput: rates.imageOutput,
+    input: rates.input,
+  };
+}
+
 function endFacts(end: AttemptSettlement): object {
-  const { cachedTokens, completionTokens, promptTokens, reasoningTokens, totalTokens } = end.usage;
   return {
     basis: end.usageBasis,
     bodySha256: end.bodySha256,
+    costBasis: end.costBasis,
     costNanoUsd: end.costNanoUsd,
     host: end.host,
     number: end.number,
     outcome: end.outcome,
     priceSource: end.priceSource,
     reason: end.reason,
-    usage: { cachedTokens, completionTokens, promptTokens, reasoningTokens, totalTokens },
+    reportedCostNanoUsd: end.reportedCostNanoUsd,
+    serviceTier: end.serviceTier,
+    usage: usageFacts(end.usage),
+  };
+}
+
+function usageFacts(usage: Usage): object {
+  const { audioInputTokens, audioOutputTokens, cacheWrite1hTokens, cacheWriteTokens } = usage;
+  const { cachedTokens, completionTokens, imageInputTokens, imageOutputTokens } = usage;
+  const { promptTokens, reasoningTokens, totalTokens } = usage;
+  return {
+    audioInputTokens,
+    audioOutputTokens,
+    cacheWrite1hTokens,
+    cacheWriteTokens,
+    cachedTokens,
+    completionTokens,
+    imageInputTokens,
+    imageOutputTokens,
+    promptTokens,
+    reasoningTokens,
+    totalTokens,
   };
 }
 

@@ -1,8 +1,16 @@
 import type { AttemptSettlement } from "../contracts/step-verbs.ts";
 import type { UsageReport } from "../domain/completion-event.ts";
-import { costOf, type PriceSource } from "../domain/price.ts";
+import { costBounds, type Price, priceUsage } from "../domain/price.ts";
+import { isTierName, tierOf } from "../domain/service-tier.ts";
 import type { AttemptEnd, AttemptStart } from "../domain/step.ts";
-import { noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
+import {
+  eachDetail,
+  fittingDetails,
+  noUsage,
+  type Usage,
+  type UsageBasis,
+} from "../domain/usage.ts";
+import { NANO_PER_USD } from "../kernel/nano-usd.ts";
 
 /** What was seen of an attempt until it ended. */
 export interface Observed {
@@ -11,6 +19,8 @@ export interface Observed {
   readonly providerRequestId: string | null;
   readonly providerModel: string | null;
   readonly usage: UsageReport;
+  /** By what factor a cost the provider reports may leave the price table; null where it is not trusted. */
+  readonly reportedCostFactor: number | null;
   readonly outputTokens: number;
   readonly toolCalls: number;
   readonly durationMs: number;
@@ -21,7 +31,7 @@ export interface Observed {
 
 /**
  * The one usage record of an attempt. Nothing used: no tokens, cost 0. Otherwise what the provider reported, completed
- * by estimates where it did not, and the provider's own cost before one computed from the price at admission.
+ * by estimates where it did not, at the price at admission of the tier that served it.
  */
 export function meterAttempt(
   start: AttemptStart,
@@ -32,9 +42,9 @@ export function meterAttempt(
   const { usage, basis } = observed.nothingUsed
     ? { usage: noUsage, basis: "reported" as const }
     : usageOf(start, reported, observed.outputTokens);
-  const cost = observed.nothingUsed
-    ? { costNanoUsd: 0, priceSource: start.price?.source ?? ("unknown" as const) }
-    : costOfAttempt(start, reported, usage);
+  const cost: Cost = observed.nothingUsed
+    ? { costNanoUsd: 0, costBasis: basis, priceSource: start.price?.source ?? "unknown" }
+    : costOfAttempt(start, { usage, basis }, { reported, trust: observed.reportedCostFactor });
   return {
     number: start.number,
     outcome: ended.outcome,
@@ -46,6 +56,8 @@ export function meterAttempt(
     usage,
     usageBasis: basis,
     ...cost,
+    reportedCostNanoUsd: reported.costNanoUsd ?? null,
+    serviceTier: reported.serviceTier === undefined ? null : tierOf(reported.serviceTier),
     durationMs: Math.round(observed.durationMs),
     timeToFirstTokenMs:
       observed.timeToFirstTokenMs === null ? null : Math.round(observed.timeToFirstTokenMs),
@@ -57,21 +69,23 @@ export function meterAttempt(
 /** No model reads or writes more in one call: a larger figure is a fault of its provider, not a count. */
 const mostTokens = 1_000_000_000;
 
+/** No call costs more: a larger figure is a fault of its provider. 10,000 US dollars. */
+const mostCost = 10_000 * NANO_PER_USD;
+
 /** What a provider reports, without figures that count nothing: those are as good as not reported. */
 function believable(report: UsageReport): UsageReport {
-  const { promptTokens, completionTokens, cachedTokens, reasoningTokens, costNanoUsd } = report;
-  return {
+  const { promptTokens, completionTokens, costNanoUsd, serviceTier } = report;
+  const counted = {
     ...(isCount(promptTokens) ? { promptTokens } : {}),
     ...(isCount(completionTokens) ? { completionTokens } : {}),
-    ...(isPart(cachedTokens, promptTokens) ? { cachedTokens } : {}),
-    ...(isPart(reasoningTokens, completionTokens) ? { reasoningTokens } : {}),
-    ...(isCount(costNanoUsd, Number.MAX_SAFE_INTEGER) ? { costNanoUsd } : {}),
   };
-}
-
-/** A detail of a count is never more than the count. */
-function isPart(part: number | undefined, whole: number | undefined): part is number {
-  return isCount(whole) && isCount(part, whole);
+  const details = eachDetail((name) => (isCount(report[name]) ? report[name] : undefined));
+  return {
+    ...counted,
+    ...fittingDetails(details, counted),
+    ...(isCount(costNanoUsd, mostCost) ? { costNanoUsd } : {}),
+    ...(isTierName(serviceTier) ? { serviceTier } : {}),
+  };
 }
 
 function isCount(figure: number | undefined, most: number = mostTokens): figure is number {
@@ -91,24 +105,47 @@ function usageOf(
       promptTokens,
       completionTokens,
       totalTokens: promptTokens + completionTokens,
-      ...(reported.cachedTokens === undefined ? {} : { cachedTokens: reported.cachedTokens }),
-      ...(reported.reasoningTokens === undefined
-        ? {}
-        : { reasoningTokens: reported.reasoningTokens }),
+      ...eachDetail((name) => reported[name]),
     },
     basis: whole ? "reported" : "estimated",
   };
 }
 
+type Cost = Pick<AttemptEnd, "costNanoUsd" | "costBasis" | "priceSource">;
+
+/**
+ * The table's price of the tier it was served at; or the provider's own figure, where it is trusted and not far from what
+ * the table can make of the usage. Without a table a trusted figure counts as given.
+ */
 function costOfAttempt(
-  { price }: AttemptStart,
-  reported: UsageReport,
-  usage: Usage,
-): { readonly costNanoUsd: number | null; readonly priceSource: PriceSource } {
-  if (reported.costNanoUsd !== undefined)
-    return { costNanoUsd: reported.costNanoUsd, priceSource: "provider" };
-  if (price === null) return { costNanoUsd: null, priceSource: "unknown" };
-  return { costNanoUsd: costOf(usage, price), priceSource: price.source };
+  { price, serviceTiers }: AttemptStart,
+  { usage, basis }: { readonly usage: Usage; readonly basis: UsageBasis },
+  { reported, trust }: { readonly reported: UsageReport; readonly trust: number | null },
+): Cost {
+  const { costNanoUsd: told } = reported;
+  if (told !== undefined && trust !== null && isWithin(told, { usage, price, factor: trust }))
+    return { costNanoUsd: told, costBasis: "reported", priceSource: "provider" };
+  if (price === null) return { costNanoUsd: null, costBasis: basis, priceSource: "unknown" };
+  const served = reported.serviceTier === undefined ? null : tierOf(reported.serviceTier);
+  const priced = priceUsage(usage, price, { served, tiers: serviceTiers });
+  return {
+    costNanoUsd: priced.costNanoUsd,
+    costBasis: basis === "estimated" ? basis : priced.basis,
+    priceSource: price.source,
+  };
+}
+
+function isWithin(
+  told: number,
+  {
+    usage,
+    price,
+    factor,
+  }: { readonly usage: Usage; readonly price: Price | null; readonly factor: number },
+): boolean {
+  if (price === null) return true;
+  const { least, most } = costBounds(usage, price);
+  return told >= least / factor && told <= most * factor;
 }
 
 /** The usage record of an attempt whose process died: its estimated input and the output last recorded, else all it held. */
@@ -125,6 +162,7 @@ export function meterInterrupted(
     providerRequestId: null,
     providerModel: null,
     usage: {},
+    reportedCostFactor: null,
     outputTokens: outputTokens ?? start.estimatedOutputTokens,
     toolCalls: 0,
     durationMs,

@@ -4,7 +4,8 @@ import type { Hold } from "../domain/budget.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import { countImages, estimateInput } from "../domain/estimate.ts";
 import type { PolicyDecision, PolicyFacts } from "../domain/policy-decision.ts";
-import { costOf, type Price } from "../domain/price.ts";
+import { dearestCost, isPrice, type Price } from "../domain/price.ts";
+import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
 import type { AttemptStart, OutputCapSource } from "../domain/step.ts";
 import { decide } from "../policy/decide.ts";
 import type { Route } from "../routing/route.ts";
@@ -48,7 +49,9 @@ export function decideOn(
   const price = priceOf(line, route, at);
   const inputTokens = estimateInput(call.request, line.limits.imageTokens);
   const { tokens: output } = outputCap(line, route, call.request, undefined);
-  const cost = estimateCost(price, inputTokens, output);
+  const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
+  const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
+  const { usd: cost } = estimatesOf(asked, output);
   const facts = factsOf(call, { route, dataClass, input: inputTokens, output, cost });
   const verdict = decide(line.policy, facts, {
     allowlists: call.caller.allowlists,
@@ -76,7 +79,7 @@ export function refusalOf({
     : null;
 }
 
-/** Computes an attempt and its holds; null where a hard budget in US dollars applies and there is no price. */
+/** Computes an attempt and its holds; null where a hard budget in US dollars applies and there is no price of its tier. */
 export async function planAttempt(
   line: Line,
   call: PreparedCall,
@@ -86,22 +89,23 @@ export async function planAttempt(
   const { budgets, version } = await durable(line.budgets.current());
   const spender = { ...call.caller, model: route.model, connection: route.connection };
   const matching = matchingBudgets(budgets, spender);
-  if (price === null && holdsHard(matching, ["usd"])) return null;
   const at = line.clock.now();
   const policyCap = decision.obligations?.maxOutputTokens;
   const cap = outputCap(line, route, call.request, policyCap);
   const capped = policyCap !== undefined || holdsHard(matching, ["usd", "tokens"]);
-  const estimates = estimatesOf(decided, cap.tokens);
+  const { request, serviceTiers } = askedTier(call.request, decided);
+  const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
+  const estimates = estimatesOf(asked, cap.tokens);
+  if (estimates.usd === null && holdsHard(matching, ["usd"])) return null;
   return {
     decided,
-    request: capped ? { ...call.request, maxOutputTokens: cap.tokens } : call.request,
+    request: capped ? { ...request, maxOutputTokens: cap.tokens } : request,
     attempt: {
       number,
       decisionId: decision.id,
       ...route.model,
       connection: route.connection,
-      price,
-      estimatedInputTokens: inputTokens,
+      ...asked,
       estimatedOutputTokens: cap.tokens,
       outputCapFrom: cap.from,
       reasons: line.modelFacts(route.model).reasons === true,
@@ -131,8 +135,8 @@ export function fitted(
 ): Candidate | null {
   const { unit } = hold;
   if (call.request.maxOutputTokens !== undefined || unit === "requests") return null;
-  const { decided, attempt } = candidate;
-  const fits = (output: number): boolean => (estimatesOf(decided, output)[unit] ?? 0) <= left;
+  const { attempt } = candidate;
+  const fits = (output: number): boolean => (estimatesOf(attempt, output)[unit] ?? 0) <= left;
   const most = attempt.estimatedOutputTokens;
   const least = Math.min(line.limits.maxOutputTokens, most);
   if (least === most || hold.limit === 0 || !fits(least)) return null;
@@ -141,7 +145,7 @@ export function fitted(
     ...candidate,
     request: { ...candidate.request, maxOutputTokens: output },
     attempt: { ...attempt, estimatedOutputTokens: output, outputCapFrom: "budget" },
-    holds: heldAt(candidate.holds, estimatesOf(decided, output)),
+    holds: heldAt(candidate.holds, estimatesOf(attempt, output)),
   };
 }
 
@@ -159,11 +163,29 @@ function largest(low: number, high: number, isGood: (value: number) => boolean):
 /** A price book of the host's own may fail: then the price is unknown, which is not zero. */
 function priceOf(line: Line, { model }: Route, at: number): Price | null {
   try {
-    return line.prices.priceOf(model, at);
+    const price = line.prices.priceOf(model, at);
+    if (price === null || isPrice(price)) return price;
   } catch {
-    line.notify({ type: "gateway.degraded", at, what: "prices" });
-    return null;
+    // Told below, like a price that cannot be computed with.
   }
+  line.notify({ type: "gateway.degraded", at, what: "prices" });
+  return null;
+}
+
+/** The request with the service tier that is sent, which a policy can set, and the tiers it may be served at. */
+function askedTier(
+  request: CompletionRequest,
+  { route, decision }: Decided,
+): { readonly request: CompletionRequest; readonly serviceTiers: readonly string[] } {
+  const auto = route.provider.billing?.autoTiers ?? [];
+  const set = decision.obligations?.serviceTier;
+  const { serviceTier: asked, ...rest } = request;
+  const sent = tierToSend(asked, { set, auto });
+  return {
+    request:
+      sent === asked ? request : { ...rest, ...(sent === undefined ? {} : { serviceTier: sent }) },
+    serviceTiers: tiersFor(sent, auto),
+  };
 }
 
 /** More than any model writes, and few enough that sums and costs stay exact, whatever is configured. */
@@ -194,23 +216,20 @@ function outputCap(
 }
 
 /** What an attempt may use at most, in each unit. */
-function estimatesOf({ price, inputTokens }: Decided, output: number): Estimates {
+function estimatesOf(
+  {
+    price,
+    serviceTiers,
+    estimatedInputTokens: promptTokens,
+  }: Pick<AttemptStart, "price" | "serviceTiers" | "estimatedInputTokens">,
+  output: number,
+): Estimates {
+  const held = { promptTokens, completionTokens: output };
   return {
-    usd: estimateCost(price, inputTokens, output),
-    tokens: inputTokens + output,
+    usd: price && dearestCost(held, price, serviceTiers),
+    tokens: promptTokens + output,
     requests: 1,
   };
-}
-
-function estimateCost(
-  price: Price | null,
-  promptTokens: number,
-  completionTokens: number,
-): number | null {
-  return (
-    price &&
-    costOf({ promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }, price)
-  );
 }
 
 function factsOf(
@@ -242,6 +261,7 @@ function factsOf(
     images: countImages(request) > 0,
     structuredOutput:
       request.responseFormat !== undefined && request.responseFormat.type !== "text",
+    serviceTier: tierOf(request.serviceTier),
     estimatedInputTokens: input,
     estimatedOutputTokens: output,
     estimatedCostNanoUsd: cost,

@@ -54,14 +54,14 @@ async function permitted(line: Line, call: PreparedCall, decided: Decided): Prom
   throw await refuse(line, call.caller, { decision, error: errorFor(refusal, decided) });
 }
 
-function errorFor(refusal: ReturnType<typeof refusalOf>, { decision }: Decided): GatewayError {
+function errorFor(refusal: ReturnType<typeof refusalOf>, decided: Decided): GatewayError {
   switch (refusal) {
     case "policy_denied":
-      return policyDenied(decision);
+      return policyDenied(decided.decision);
     case "connection_required":
       return connectionRequired();
     case null:
-      return priceUnknown();
+      return priceUnknown(decided);
   }
 }
 

@@ -151,7 +151,7 @@ async function refusalOf(
     case "budgets_changed":
       return refuse(line, call.caller, {
         decision: candidate.decided.decision,
-        error: priceUnknown(),
+        error: priceUnknown(candidate.decided),
       });
     case "session_not_found":
     case "turn_not_found":

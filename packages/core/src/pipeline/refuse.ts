@@ -2,6 +2,7 @@ import { periodEnd } from "../budgets/period.ts";
 import type { Budget, Hold } from "../domain/budget.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
+import type { Price } from "../domain/price.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { refusalLeaf } from "../evidence/leaves.ts";
 import { durable } from "./durable.ts";
@@ -44,11 +45,16 @@ export function policyDenied(decision: PolicyDecision): GatewayError {
   return new GatewayError("policy_denied", `The policy denied this request${rules}${reason}`);
 }
 
-export function priceUnknown(): GatewayError {
+/** Names what has no price: the model, or the service tier of a model that has one. */
+export function priceUnknown({ price }: { readonly price: Price | null }): GatewayError {
+  const [what, param] =
+    price === null
+      ? ["this model has no price", "model"]
+      : ["this service tier has no price", "service_tier"];
   return new GatewayError(
     "price_unknown",
-    "A budget in US dollars applies and this model has no price, so its cost cannot be held.",
-    { param: "model" },
+    `A budget in US dollars applies and ${what}, so the cost cannot be held.`,
+    { param },
   );
 }
 

@@ -1,4 +1,4 @@
-import { ProviderError } from "../contracts/provider.ts";
+import { type Provider, ProviderError } from "../contracts/provider.ts";
 import type { AttemptSettlement, StepReply, StepSettlement } from "../contracts/step-verbs.ts";
 import { replyMessage } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
@@ -99,6 +99,7 @@ export function meterRunning(
     providerRequestId,
     providerModel,
     usage: fold.usage(),
+    reportedCostFactor: factorOf(attempt.candidate.decided.route.provider),
     outputTokens: tokensOfBytes(fold.outputBytes()),
     toolCalls,
     durationMs: line.clock.monotonic() - startedAt,
@@ -107,6 +108,13 @@ export function meterRunning(
       host === null ||
       (failure instanceof ProviderError && wasRefused(failure, fold.outputBytes())),
   });
+}
+
+const defaultFactor = 2;
+
+/** By what factor a cost the provider reports may leave the price table; null where it is not trusted. */
+function factorOf({ billing }: Provider): number | null {
+  return billing?.reportedCost === "trust" ? (billing.reportedCostFactor ?? defaultFactor) : null;
 }
 
 /** The provider answered an error status, or was never reached. */

@@ -2,6 +2,7 @@ import type { Policy } from "../contracts/policy.ts";
 import { parseModelId } from "../domain/model-id.ts";
 import { listed } from "../domain/pattern.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
+import { isTierName } from "../domain/service-tier.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
@@ -70,6 +71,10 @@ function problemsOf(rules: readonly Rule[]): readonly string[] {
     const cap = options.maxOutputTokens;
     if (cap !== undefined && (!Number.isSafeInteger(cap) || cap < 1)) {
       problems.push(`Rule ${id}: maxOutputTokens must be a whole number from 1.`);
+    }
+    for (const tier of [...listed(match.serviceTier ?? []), options.serviceTier ?? []].flat()) {
+      if (!isTierName(tier))
+        problems.push(`Rule ${id}: ${tier} is not the name of a service tier.`);
     }
     return problems;
   });

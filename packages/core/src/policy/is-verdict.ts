@@ -1,4 +1,5 @@
 import type { Obligations, Verdict } from "../domain/policy-decision.ts";
+import { isTierName } from "../domain/service-tier.ts";
 
 /** A function policy written in JavaScript can answer anything; what is no verdict must not permit. */
 export function isVerdict(verdict: Verdict): boolean {
@@ -12,11 +13,12 @@ export function isVerdict(verdict: Verdict): boolean {
 
 function areObligations(obligations: Obligations): boolean {
   if (typeof obligations !== "object" || obligations === null) return false;
-  const { fallbacks, maxOutputTokens, transcript, connection } = obligations;
+  const { fallbacks, maxOutputTokens, transcript, connection, serviceTier } = obligations;
   return (
     (fallbacks === undefined || isListOfText(fallbacks)) &&
     (maxOutputTokens === undefined ||
       (Number.isSafeInteger(maxOutputTokens) && maxOutputTokens > 0)) &&
+    (serviceTier === undefined || isTierName(serviceTier)) &&
     [undefined, "full", "digest"].includes(transcript) &&
     [undefined, "customer"].includes(connection)
   );

@@ -2,8 +2,7 @@ import type { PriceBook } from "../contracts/price-book.ts";
 import type { ModelConfiguration, Provider } from "../contracts/provider.ts";
 import { type ModelFacts, noFacts } from "../domain/model-facts.ts";
 import { formatModelId, type ModelId, parseModelId } from "../domain/model-id.ts";
-import type { Price } from "../domain/price.ts";
-import { parseUsd } from "../kernel/nano-usd.ts";
+import { modelFaults, readPrice } from "./read-price.ts";
 
 /** Prices under full model ids, in US dollars per million tokens. */
 export type PriceTable = Readonly<Record<string, ModelConfiguration>>;
@@ -67,28 +66,7 @@ export function providerTable(providers: ReadonlyMap<string, Provider>): PriceTa
 export function priceProblems(table: PriceTable): readonly string[] {
   return Object.entries(table).flatMap(([id, written]) => {
     if (parseModelId(id) === null) return [`Model ${id} is not <gateway>/<vendor>/<model>.`];
-    if (typeof written !== "object" || written === null)
-      return [`Model ${id}: a price is { input, output }, in US dollars per million tokens.`];
-    const amounts = [written.input, written.output, written.cachedInput].filter(
-      (amount) => amount !== undefined,
-    );
-    const problems: string[] = [];
-    if (amounts.some((amount) => parseUsd(amount) === null)) {
-      problems.push(
-        `Model ${id}: a price must be US dollars per million tokens, from 0, to the nanodollar.`,
-      );
-    }
-    if ((written.input === undefined) !== (written.output === undefined)) {
-      problems.push(`Model ${id}: a price needs both input and output.`);
-    }
-    const cap = written.maxOutputTokens;
-    if (cap !== undefined && (!Number.isSafeInteger(cap) || cap < 1)) {
-      problems.push(`Model ${id}: maxOutputTokens must be a whole number from 1.`);
-    }
-    if (written.reasons !== undefined && typeof written.reasons !== "boolean") {
-      problems.push(`Model ${id}: reasons must be true or false.`);
-    }
-    return problems;
+    return modelFaults(written).map((fault) => `Model ${id}: ${fault}.`);
   });
 }
 
@@ -106,18 +84,5 @@ export function modelFacts(book: PriceBook, failed: () => void): (model: ModelId
       failed();
       return noFacts;
     }
-  };
-}
-
-function readPrice({ input, output, cachedInput }: ModelConfiguration): Price | null {
-  const rates = [input, output].map((amount) => (amount === undefined ? null : parseUsd(amount)));
-  const [inputRate, outputRate] = rates;
-  if (inputRate == null || outputRate == null) return null;
-  const cached = cachedInput === undefined ? null : parseUsd(cachedInput);
-  return {
-    input: inputRate,
-    output: outputRate,
-    ...(cached === null ? {} : { cachedInput: cached }),
-    source: "custom",
   };
 }

@@ -1,5 +1,5 @@
 import type { ModelConfiguration } from "../contracts/provider.ts";
-import { parseUsd } from "../kernel/nano-usd.ts";
+import { modelFaults } from "./read-price.ts";
 
 const modelId = /^[^\s/\p{C}]+\/[^\s\p{C}]+$/u;
 const longestId = 200;
@@ -16,18 +16,5 @@ export function modelProblems(
 function problemsOf(name: string, id: string, model: ModelConfiguration): readonly string[] {
   if (id.length > longestId || !modelId.test(id))
     return [`${name} is not of the form <vendor>/<model>`];
-  if (typeof model !== "object" || model === null) return [`${name} must hold prices`];
-  const { input, output, cachedInput, maxOutputTokens, reasons } = model;
-  return [
-    ...Object.entries({ input, output, cachedInput })
-      .filter(([, price]) => price !== undefined && parseUsd(price) === null)
-      .map(([field]) => `${name}: ${field} must be US dollars, 0 or more, with at most 9 decimals`),
-    ...(maxOutputTokens === undefined ||
-    (Number.isSafeInteger(maxOutputTokens) && maxOutputTokens > 0)
-      ? []
-      : [`${name}: maxOutputTokens must be a whole number above 0`]),
-    ...(reasons === undefined || typeof reasons === "boolean"
-      ? []
-      : [`${name}: reasons must be true or false`]),
-  ];
+  return modelFaults(model).map((fault) => `${name}: ${fault}`);
 }

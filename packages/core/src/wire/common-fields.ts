@@ -1,6 +1,6 @@
 import { anyObject, ignored, named, optional } from "./fields.ts";
 import { mapOf } from "./lists.ts";
-import { mapped } from "./read.ts";
+import { mapped, type Read } from "./read.ts";
 import { number, oneOf, shortText, text, uuid } from "./scalars.ts";
 
 /** The Session and the Turn a request names (section 2.8). */
@@ -19,10 +19,12 @@ export const samplingFields = {
 
 export const verbosity = oneOf("low", "medium", "high");
 
-/** `auto` and `default` ask for nothing in particular. */
-const serviceTier = mapped(oneOf("auto", "default", "flex", "scale", "priority", "fast"), (tier) =>
-  tier === "auto" || tier === "default" ? undefined : tier,
-);
+/** The service tiers a client can ask for. `auto` leaves it open, like saying nothing. */
+export function serviceTier(...tiers: readonly string[]): Read<string | undefined> {
+  return mapped(oneOf(...tiers), (tier) => (tier === "auto" ? undefined : tier));
+}
+
+export const chatTiers = ["auto", "default", "flex", "scale", "priority", "fast"];
 
 /** What both protocols let a client say about a request, beside what it asks of the model. */
 export const labelFields = {
@@ -30,7 +32,6 @@ export const labelFields = {
   metadata: optional(mapOf(shortText(512, 0), { most: 16, longestKey: 64 })),
   prompt_cache_key: named("promptCacheKey", optional(text)),
   safety_identifier: named("safetyIdentifier", optional(shortText(64))),
-  service_tier: named("serviceTier", optional(serviceTier)),
   prompt_cache_retention: ignored(text),
   prompt_cache_options: ignored(anyObject),
 };

@@ -1,6 +1,7 @@
 import { selectsModel } from "../../domain/model-pattern.ts";
-import { selects } from "../../domain/pattern.ts";
+import { listed, selects } from "../../domain/pattern.ts";
 import type { PolicyFacts } from "../../domain/policy-decision.ts";
+import { tierOf } from "../../domain/service-tier.ts";
 import type { RuleMatch } from "./rule.ts";
 
 /** Whether a rule's match covers the facts; `dataClasses` is the order that `from` and `upTo` refer to. */
@@ -22,6 +23,8 @@ export function matchesRule(
     same(match.tools, facts.tools) &&
     same(match.images, facts.images) &&
     same(match.structuredOutput, facts.structuredOutput) &&
+    (match.serviceTier === undefined ||
+      listed(match.serviceTier).map(tierOf).includes(facts.serviceTier)) &&
     selectsModel(match.model, facts)
   );
 }

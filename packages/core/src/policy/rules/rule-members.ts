@@ -13,12 +13,14 @@ const ofMatch: Readonly<Record<keyof RuleMatch, true>> = {
   tools: true,
   images: true,
   structuredOutput: true,
+  serviceTier: true,
 };
 
 const ofOptions: Readonly<Record<keyof RuleOptions, true>> = {
   fallbacks: true,
   maxOutputTokens: true,
   transcript: true,
+  serviceTier: true,
   connection: true,
   reason: true,
 };

@@ -18,6 +18,8 @@ export interface RuleMatch<Gateway extends string = string> {
   readonly tools?: boolean;
   readonly images?: boolean;
   readonly structuredOutput?: boolean;
+  /** Service tiers that are asked for, such as `priority`; `default` for the standard one. */
+  readonly serviceTier?: OneOrMany;
 }
 
 /** Why a rule stands, and what its permit asks of the gateway. */

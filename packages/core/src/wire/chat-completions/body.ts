@@ -11,6 +11,7 @@ export function chatCompletionBody(
   completion: Completion,
   usage: Usage,
 ): string {
+  const { serviceTier } = completion.usage;
   return JSON.stringify({
     id: head.id,
     object: "chat.completion",
@@ -25,6 +26,7 @@ export function chatCompletionBody(
       },
     ],
     usage: usageObject(usage),
+    ...(serviceTier === undefined ? {} : { service_tier: serviceTier }),
     session_id: head.sessionId,
     turn_id: head.turnId,
   });

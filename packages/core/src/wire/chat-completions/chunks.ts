@@ -9,8 +9,8 @@ import { usageObject } from "./usage-object.ts";
 export interface ChunkWriter {
   /** A `data:` line per event the client sees; empty when it sees none of them. */
   write(events: readonly CompletionEvent[]): string;
-  /** The finish chunk, the usage chunk where it was asked for, and `[DONE]`. */
-  finish(reason: FinishReason, usage: Usage): string;
+  /** The finish chunk, the usage chunk where it was asked for, and `[DONE]`; both chunks say the tier it was served at. */
+  finish(reason: FinishReason, usage: Usage, serviceTier?: string): string;
   /** The error, then `[DONE]`: no finish reason is invented. */
   fail(error: GatewayError): string;
 }
@@ -52,9 +52,11 @@ export function createChunkWriter(
       }
       return withRole(chunks);
     },
-    finish(reason, usage) {
-      const last = withRole(frame.choice("{}", "null", `"${reason}"`));
-      return last + (head.includeUsage ? frame.totals(usage) : "") + done;
+    finish(reason, usage, serviceTier) {
+      const tier =
+        serviceTier === undefined ? "" : `"service_tier":${JSON.stringify(serviceTier)},`;
+      const last = withRole(frame.choice("{}", "null", `"${reason}"`, tier));
+      return last + (head.includeUsage ? frame.totals(usage, tier) : "") + done;
     },
     fail: (error) => `data: ${errorBody(error)}\n\n${done}`,
   };
@@ -63,8 +65,9 @@ export function createChunkWriter(
 /** Writes around what is the same in every chunk, serialised once. */
 interface Frame {
   delta(delta: string): string;
-  choice(delta: string, logprobs: string, finishReason: string): string;
-  totals(usage: Usage): string;
+  /** `members` are further members of the chunk, each with a comma after it. */
+  choice(delta: string, logprobs: string, finishReason: string, members?: string): string;
+  totals(usage: Usage, members: string): string;
 }
 
 function frameOf(head: ChatCompletionHead): Frame {
@@ -73,14 +76,14 @@ function frameOf(head: ChatCompletionHead): Frame {
   const common = JSON.stringify({ id, object, created, model }).slice(0, -1);
   const ids = JSON.stringify({ session_id: sessionId, turn_id: turnId }).slice(1);
   const before = `data: ${common},"choices":[{"index":0,"delta":`;
-  const after = `}],"usage":null,${ids}\n\n`;
-  const plain = `,"logprobs":null,"finish_reason":null${after}`;
+  const after = (members: string): string => `}],"usage":null,${members}${ids}\n\n`;
+  const plain = `,"logprobs":null,"finish_reason":null${after("")}`;
   return {
     delta: (delta) => before + delta + plain,
-    choice: (delta, logprobs, finishReason) =>
-      `${before}${delta},"logprobs":${logprobs},"finish_reason":${finishReason}${after}`,
-    totals: (usage) =>
-      `data: ${common},"choices":[],"usage":${JSON.stringify(usageObject(usage))},${ids}\n\n`,
+    choice: (delta, logprobs, finishReason, members = "") =>
+      `${before}${delta},"logprobs":${logprobs},"finish_reason":${finishReason}${after(members)}`,
+    totals: (usage, members) =>
+      `data: ${common},"choices":[],"usage":${JSON.stringify(usageObject(usage))},${members}${ids}\n\n`,
   };
 }
 

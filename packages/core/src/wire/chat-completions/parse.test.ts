@@ -361,11 +361,13 @@ const rows: readonly Row[] = [
     field: "service_tier",
     accepts: [
       ["auto", {}],
-      ["default", {}],
-      ["flex", { serviceTier: "flex" }],
-      ["priority", { serviceTier: "priority" }],
+      ...["default", "flex", "scale", "priority", "fast"].map((serviceTier): [string, object] => [
+        serviceTier,
+        { serviceTier },
+      ]),
     ],
     rejects: [
+      ["ultrafast", "invalid_value"],
       ["gold", "invalid_value"],
       [1, "invalid_type"],
     ],

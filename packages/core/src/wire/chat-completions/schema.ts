@@ -1,5 +1,12 @@
 import type { FunctionTool, ResponseFormat, ToolChoice } from "../../domain/completion-request.ts";
-import { labelFields, samplingFields, sessionFields, verbosity } from "../common-fields.ts";
+import {
+  chatTiers,
+  labelFields,
+  samplingFields,
+  serviceTier,
+  sessionFields,
+  verbosity,
+} from "../common-fields.ts";
 import {
   carried,
   ignored,
@@ -120,6 +127,7 @@ export const chatCompletion = object({
 
   store: optional(flag),
   ...labelFields,
+  service_tier: named("serviceTier", optional(serviceTier(...chatTiers))),
   modalities: ignored(textOnly),
 
   prediction: unsupported(),

@@ -4,6 +4,7 @@ import type {
   ResponseFormat,
   ToolChoice,
 } from "../../domain/completion-request.ts";
+import { standardTier } from "../../domain/service-tier.ts";
 import type { Json } from "../../kernel/stable-json.ts";
 
 interface EchoedTool {
@@ -64,7 +65,8 @@ export function echoOf(options: Omit<CompletionRequest, "messages">, asked: Echo
     prompt_cache_key: options.promptCacheKey ?? null,
     reasoning: { effort: options.reasoningEffort ?? null, summary: asked.summary ?? null },
     safety_identifier: options.safetyIdentifier ?? null,
-    service_tier: options.serviceTier ?? "default",
+    // What it is served at is known once it was answered.
+    service_tier: standardTier,
     temperature: options.temperature ?? 1,
     text: {
       format: echoedFormat(options.responseFormat ?? { type: "text" }),

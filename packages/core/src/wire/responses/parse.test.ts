@@ -56,9 +56,15 @@ const accepted: readonly Accepted[] = [
   option("metadata", { a: "b" }, "metadata"),
   option("prompt_cache_key", "k", "promptCacheKey"),
   option("safety_identifier", "s", "safetyIdentifier"),
-  option("service_tier", "flex", "serviceTier"),
+  // The echo has the tier it is served at, once that is known.
+  ...["default", "flex", "scale", "priority", "fast", "ultrafast"].map(
+    (serviceTier): Accepted => [
+      "service_tier",
+      serviceTier,
+      { options: { serviceTier }, echo: { service_tier: "default" } },
+    ],
+  ),
   ["service_tier", "auto", { echo: { service_tier: "default" } }],
-  ["service_tier", "default", { echo: { service_tier: "default" } }],
   [
     "tools",
     [{ ...tool, strict: null, description: null, parameters: schema, defer_loading: false }],

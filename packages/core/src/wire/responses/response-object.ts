@@ -29,6 +29,8 @@ export type ResponseState =
       readonly output: readonly StoredItem[];
       readonly usage: Usage;
       readonly finishReason: FinishReason;
+      /** Undefined when the provider did not say. */
+      readonly serviceTier: string | undefined;
       readonly completedAt: number;
     }
   | {
@@ -46,7 +48,9 @@ export function responseBody(
   completedAt: number,
 ): string {
   const output = outputItems(completion, head.id);
-  const state = { status: "answered", output, usage, finishReason, completedAt } as const;
+  const { serviceTier } = completion.usage;
+  const answered = { output, usage, finishReason, serviceTier, completedAt };
+  const state = { status: "answered", ...answered } as const;
   return JSON.stringify(responseObject(head, state));
 }
 
@@ -74,7 +78,7 @@ export function responseObject(head: ResponseHead, state: ResponseState): object
     prompt_cache_key: echo.prompt_cache_key,
     reasoning: echo.reasoning,
     safety_identifier: echo.safety_identifier,
-    service_tier: echo.service_tier,
+    service_tier: answered?.serviceTier ?? echo.service_tier,
     store: head.store,
     temperature: echo.temperature,
     text: echo.text,

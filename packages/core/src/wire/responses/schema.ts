@@ -1,5 +1,12 @@
 import type { FunctionTool, ResponseFormat, ToolChoice } from "../../domain/completion-request.ts";
-import { labelFields, samplingFields, sessionFields, verbosity } from "../common-fields.ts";
+import {
+  chatTiers,
+  labelFields,
+  samplingFields,
+  serviceTier,
+  sessionFields,
+  verbosity,
+} from "../common-fields.ts";
 import {
   anyObject,
   carried,
@@ -109,6 +116,7 @@ export const responseRequest = object({
   truncation: optional(oneOf("auto", "disabled")),
 
   ...labelFields,
+  service_tier: named("serviceTier", optional(serviceTier(...chatTiers, "ultrafast"))),
   include: ignored(include),
   client_metadata: ignored(anyObject),
 

@@ -1,0 +1,44 @@
+/** The tier that requests get which ask for none in particular, under the one name the gateway uses for it. */
+export const standardTier = "default";
+
+/** What requests and providers call the standard tier. */
+const standardNames: ReadonlySet<string> = new Set(["auto", "default", "standard", "on_demand"]);
+
+const tierName = /^[a-z0-9][a-z0-9_.-]{0,31}$/;
+
+/** A tier as prices, holds, policies and records name it: one name for the standard tier, and lower case. */
+export function tierOf(name: string | undefined): string {
+  const lower = name?.toLowerCase() ?? standardTier;
+  return standardNames.has(lower) ? standardTier : lower;
+}
+
+/** Whether this can be the name of a tier; what a provider serves is checked before it is recorded. */
+export function isTierName(name: unknown): name is string {
+  return typeof name === "string" && tierName.test(name.toLowerCase());
+}
+
+/** Whether a tier can have prices of its own: those of the standard tier are the model's. */
+export function isOwnTier(name: string): boolean {
+  return tierName.test(name) && tierOf(name) !== standardTier;
+}
+
+/**
+ * The tiers a call may be served at: the one it asks for first, then the others. What is asked for may be served at the
+ * standard tier instead; `auto` are the tiers that a call gets which leaves it open, besides the standard one.
+ */
+export function tiersFor(asked: string | undefined, auto: readonly string[]): readonly string[] {
+  const tier = tierOf(asked);
+  if (tier !== standardTier) return [tier, standardTier];
+  const isOpen = asked === undefined || asked === "auto";
+  return [...new Set([standardTier, ...(isOpen ? auto.map(tierOf) : [])])];
+}
+
+/** The tier to send where a policy sets one: nothing where leaving it open gets the standard tier, and no other. */
+export function tierToSend(
+  asked: string | undefined,
+  { set, auto }: { readonly set: string | undefined; readonly auto: readonly string[] },
+): string | undefined {
+  if (set === undefined) return asked;
+  const tier = tierOf(set);
+  return tier === standardTier && auto.length === 0 ? undefined : tier;
+}
