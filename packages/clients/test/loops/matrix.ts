@@ -5,13 +5,19 @@ import { aiSdk } from "@tollgate/provider-ai-sdk";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import { memoryStore } from "@tollgate/store-memory";
 import { startAnthropic } from "../upstreams/anthropic-upstream.ts";
-import { startDeepseek, startGemini, startKimi } from "../upstreams/chat-upstreams.ts";
-import { turns } from "../upstreams/script.ts";
+import {
+  startDeepseek,
+  startGemini,
+  startKimi,
+  startStateless,
+} from "../upstreams/chat-upstreams.ts";
+import { requestsOfConversation, turns } from "../upstreams/script.ts";
 import type { LoopUpstream } from "../upstreams/upstream-server.ts";
 import { anthropicLoop, clients } from "./clients.ts";
 import { fetchWithoutState } from "./loop.ts";
 
 const starts = {
+  stateless: startStateless,
   deepseek: startDeepseek,
   kimi: startKimi,
   gemini: startGemini,
@@ -21,9 +27,16 @@ const starts = {
 /** The name of a scripted upstream. */
 export type UpstreamName = keyof typeof starts;
 
-export const upstreamNames: readonly UpstreamName[] = ["deepseek", "kimi", "gemini", "anthropic"];
+export const upstreamNames: readonly UpstreamName[] = [
+  "stateless",
+  "deepseek",
+  "kimi",
+  "gemini",
+  "anthropic",
+];
 
 const models: Readonly<Record<UpstreamName, string>> = {
+  stateless: "openai/gpt-4.1",
   deepseek: "deepseek/deepseek-v4-pro",
   kimi: "moonshotai/kimi-k2-thinking",
   gemini: "google/gemini-3-pro-preview",
@@ -54,6 +67,7 @@ const answers = turns.map(({ answer }) => answer).join("\n");
 
 export async function startMatrix(): Promise<Matrix> {
   const upstreams = {
+    stateless: await starts.stateless(),
     deepseek: await starts.deepseek(),
     kimi: await starts.kimi(),
     gemini: await starts.gemini(),
@@ -123,6 +137,7 @@ function providersOf(upstreams: Readonly<Record<UpstreamName, LoopUpstream>>) {
       models: { [models[name]]: { input: "1", output: "2", maxOutputTokens: 1_000 } },
     });
   return {
+    stateless: chat("stateless"),
     deepseek: chat("deepseek"),
     kimi: chat("kimi"),
     gemini: chat("gemini"),
@@ -179,11 +194,8 @@ async function stateProblem(
           return `the transcript lacks the state of ${call.id}`;
       }
     }
-    const calls = messages.flatMap((message) =>
-      message.role === "assistant" ? (message.tool_calls ?? []) : [],
-    );
-    if (!calls.some((call) => upstream.stateOf(call.id) !== undefined))
-      return "the transcript has no call that carries state";
+    const recorded = messages.filter(({ role }) => role === "assistant").length;
+    if (recorded !== requestsOfConversation) return `the transcript has ${recorded} answers`;
   }
   return null;
 }

@@ -1,15 +1,17 @@
 /**
  * `npm run clients:matrix`: every client library's three-turn tool loop in front of every scripted upstream, streamed and
  * plain, with the client's copy of the provider's state and without it. First directly, for comparison: there the libraries
- * that drop the state are refused. Then through the gateway, where every conversation must pass. `--only <text>` keeps the
- * clients whose name contains it. Ends with 1 when a conversation through the gateway fails.
+ * that drop the state are refused. Then through the gateway, where every conversation must pass. `--client` and
+ * `--upstream` keep those whose name contains a text. Ends with 1 when a conversation through the gateway fails.
  */
 import { parseArgs } from "node:util";
 import { chatClients, clients } from "./clients.ts";
 import { type Cell, startMatrix, type UpstreamName, upstreamNames } from "./matrix.ts";
 
-const { values } = parseArgs({ options: { only: { type: "string", default: "" } } });
-const names = Object.keys(clients).filter((name) => name.includes(values.only));
+const text = { type: "string", default: "" } as const;
+const { values } = parseArgs({ options: { client: text, upstream: text } });
+const names = Object.keys(clients).filter((name) => name.includes(values.client));
+const upstreams = upstreamNames.filter((name) => name.includes(values.upstream));
 const ways = [true, false].flatMap((keepsState) =>
   [false, true].map((stream) => ({ keepsState, stream })),
 );
@@ -40,7 +42,7 @@ async function printTable(
   const row = (cells: readonly string[]) => write(cells.map((cell) => cell.padEnd(17)).join(""));
   row(["", "".padEnd(35), ...ways.map(wayOf)]);
   const failures: string[] = [];
-  for (const upstream of upstreamNames)
+  for (const upstream of upstreams)
     for (const client of names.filter((name) => applies(upstream, name))) {
       const results: string[] = [];
       for (const way of ways) {

@@ -37,6 +37,8 @@ interface AnsweredMessage {
   readonly content?: string;
   readonly reasoning_content?: string;
   readonly tool_calls?: readonly AnsweredCall[];
+  readonly refusal?: null;
+  readonly annotations?: readonly [];
 }
 
 interface AnsweredCall {
@@ -98,6 +100,16 @@ const signatures: Dialect = {
       },
     ]),
 };
+
+const stateless: Dialect = {
+  issue: (answer) => ({ ...answer, refusal: null, annotations: [] }),
+  stateOf: () => undefined,
+  wantsAll: false,
+  refuse: () => refuseHistory("was refused for its state"),
+};
+
+/** A model that keeps no state, in the shape that OpenAI gives its answers: only the history itself is compared. */
+export const startStateless = () => startChat(stateless);
 
 /** DeepSeek in thinking mode: every message with tool calls must carry the `reasoning_content` it was issued with. */
 export const startDeepseek = () => startChat(thinking(true));
