@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clients } from "./loops/clients.ts";
 import { type Cell, type Matrix, startMatrix } from "./loops/matrix.ts";
 
 let running: Matrix | undefined;
@@ -28,5 +29,14 @@ describe.each(givesBack)("$upstream, asked directly by $client, stream: $stream"
     expect(await matrix().direct({ ...cell, keepsState: false })).toMatch(
       /^the upstream refused: messages.1.*(reasoning_content|thought_signature|Expected `thinking`)/,
     );
+  });
+});
+
+describe.each(Object.keys(clients))("%s, through the gateway", (client) => {
+  it.each([
+    { stream: false, keepsState: true },
+    { stream: true, keepsState: false },
+  ])("holds one Session of three Turns, stream: $stream", async (way) => {
+    expect(await matrix().governed({ client, upstream: "stateless", ...way })).toBeNull();
   });
 });
