@@ -110,7 +110,9 @@ const rows: readonly Row[] = [
     field: "reasoning",
     accepts: [
       [{ effort: "high" }, { reasoningEffort: "high" }],
-      [{ effort: null, exclude: null }, {}],
+      [{ effort: "high", enabled: true }, { reasoningEffort: "high" }],
+      [{ effort: "high", enabled: false }, { reasoningEffort: "none" }],
+      [{ effort: null, exclude: null, enabled: null }, {}],
       [{}, {}],
     ],
     rejects: [
@@ -118,7 +120,8 @@ const rows: readonly Row[] = [
       [{ effort: 3 }, "invalid_type", "reasoning.effort"],
       [{ effort: "high", exclude: false }, "unsupported_parameter", "reasoning.exclude"],
       [{ max_tokens: 2_000 }, "unsupported_parameter", "reasoning.max_tokens"],
-      [{ enabled: true }, "unsupported_parameter", "reasoning.enabled"],
+      [{ enabled: true }, "unsupported_value", "reasoning.enabled"],
+      [{ enabled: "yes" }, "invalid_type", "reasoning.enabled"],
       [{ depth: 1 }, "unknown_parameter", "reasoning.depth"],
     ],
   },

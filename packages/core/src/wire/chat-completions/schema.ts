@@ -82,14 +82,23 @@ const textOnly: Read<readonly string[]> = (value, path, limits) =>
     return "text";
   })(value, path, limits);
 
-/** The name that another dialect of this API has for `reasoning_effort`; what else it offers there is not offered here. */
-const reasoning = object({
+/** Another dialect's name for `reasoning_effort`, with a switch next to it; what else it offers there is not offered here. */
+const reasoningFields = object({
   effort: optional(identifier),
+  enabled: optional(flag),
   max_tokens: unsupported(),
   exclude: unsupported(),
-  enabled: unsupported(),
   summary: unsupported(),
 });
+
+/** The effort that it asks for. Off is the effort `none`; on says nothing without an effort. */
+const reasoning: Read<{ readonly effort?: string }> = (value, path, limits) => {
+  const { effort, enabled } = reasoningFields(value, path, limits);
+  if (enabled === false) return { effort: "none" };
+  if (enabled === true && effort === undefined)
+    throw unsupportedValue("needs an effort next to it", `${path}.enabled`);
+  return effort === undefined ? {} : { effort };
+};
 
 /** The body of `POST /v1/chat/completions` (section 2.1), by its fields. */
 export const chatCompletion = object({
