@@ -71,7 +71,7 @@ export function summaryTests(test: ContractTest): void {
 
   test("what is not known, estimated or still under way is counted apart", async (subject) => {
     const { store, intents } = subject;
-    await settled(subject, { costNanoUsd: null, usageBasis: "estimated" });
+    await settled(subject, { costNanoUsd: null, usageBasis: "estimated", costBasis: "estimated" });
     const usage = { ...one, promptTokens: 9, totalTokens: 12, cachedTokens: 5, reasoningTokens: 2 };
     await settled(subject, { usage, durationMs: 1_000 });
     await opened(store.openStep(intents.step([user("open")])));
