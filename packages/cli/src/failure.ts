@@ -27,7 +27,8 @@ export function describeFailure(thrown: unknown): {
 /** One line, whatever was thrown, with what caused it; several problems of one configuration are joined. */
 export function messageOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
-  const line = text.trim().replace(/\s*\n\s*/g, " · ");
+  const lines = text.split("\n").map((line) => line.trim());
+  const line = lines.filter((some) => some !== "").join(" · ");
   const isCaused = thrown instanceof GatewayError && thrown.cause !== undefined;
   return isCaused ? `${line} (${messageOf(thrown.cause)})` : line;
 }

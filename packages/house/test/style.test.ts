@@ -8,6 +8,7 @@ import {
   testSources,
 } from "../src/repository.ts";
 import { skippedTests } from "../src/skipped-tests.ts";
+import { slowExpressions } from "../src/slow-expressions.ts";
 import { parseSource, type Rule } from "../src/source-file.ts";
 import { unsafeTypes } from "../src/unsafe-types.ts";
 
@@ -96,6 +97,31 @@ describe("no test is skipped", () => {
     "and not by %s",
     (text) => {
       expect(problemsOf(skippedTests, text)).toHaveLength(1);
+    },
+  );
+});
+
+describe("regular expressions take linear time", () => {
+  it("in every file that is shipped", () => {
+    expect(shipped.flatMap(slowExpressions)).toEqual([]);
+  });
+
+  it.each([
+    "/0+$/",
+    "/\\s+$/",
+    "/(a+)+b/",
+    "/^\\d+\\d+x/",
+    "/a.*b/",
+    'new RegExp(text, "u")',
+    'RegExp("a")',
+  ])("and not like %s", (text) => {
+    expect(problemsOf(slowExpressions, `const found = ${text};`)).toHaveLength(1);
+  });
+
+  it.each(["/^0+/", "/^[a-z]{1,64}$/", "/[^/]$/", "/^(?:a|b)*$/", "/\\bx\\b/i"])(
+    "such as %s",
+    (text) => {
+      expect(problemsOf(slowExpressions, `const found = ${text};`)).toEqual([]);
     },
   );
 });

@@ -15,7 +15,13 @@ export function parseBaseUrl(
 ): { readonly origin: string; readonly host: string; readonly path: string } | null {
   if (typeof text !== "string" || !url.test(text) || !URL.canParse(text)) return null;
   const { origin, host, pathname } = new URL(text);
-  return { origin, host, path: pathname.replace(/\/+$/, "") };
+  return { origin, host, path: withoutLastSlashes(pathname) };
+}
+
+function withoutLastSlashes(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === "/") end--;
+  return path.slice(0, end);
 }
 
 /** Whether a credential can stand in a header. */

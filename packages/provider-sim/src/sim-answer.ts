@@ -113,5 +113,5 @@ function cutAt(text: string, stop: string): string {
 
 /** The words of a text, each with the space before it; joined they are the text. */
 function words(text: string): readonly string[] {
-  return text.match(/\s*\S+|\s+$/gu) ?? [];
+  return text.match(/\s+\S*|\S+/gu) ?? [];
 }

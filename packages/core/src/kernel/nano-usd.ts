@@ -11,7 +11,7 @@ export function parseUsd(amount: number | string): number | null {
   const text = typeof amount === "number" ? plain(amount) : amount;
   const match = decimal.exec(text);
   if (!match) return null;
-  const fraction = (match[2] ?? "").replace(/0+$/, "");
+  const fraction = (match[2] ?? "").replace(/0{1,20}$/, "");
   if (fraction.length > 9) return null;
   const nano = BigInt(match[1] ?? "0") * 1_000_000_000n + BigInt(fraction.padEnd(9, "0"));
   return nano <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(nano) : null;
@@ -21,7 +21,7 @@ export function parseUsd(amount: number | string): number | null {
 function plain(value: number): string {
   const text = String(value);
   if (!text.includes("e-")) return text;
-  const written = value.toFixed(20).replace(/0+$/, "");
+  const written = value.toFixed(20).replace(/0{1,20}$/, "");
   return Number(written) === value ? written : text;
 }
 

@@ -17,10 +17,13 @@ export function requireSchemaName(schema: string): string {
  * session, and behind a transaction pooler that is somebody else's.
  */
 export function createQualify(schema: string): (text: string) => string {
-  const tables = [...postgresSchema().values()]
-    .flat()
-    .flatMap((statement) => /^CREATE TABLE (\w+)/.exec(statement)?.[1] ?? []);
-  const named = [...tables, restOfSteps].join("|");
-  const places = new RegExp(`\\b(FROM|JOIN|INTO|UPDATE)(\\s+)(${named})\\b`, "g");
-  return (text) => text.replace(places, `$1$2${schema}.$3`);
+  const statements = [...postgresSchema().values()].flat();
+  const tables = statements.flatMap(
+    (statement) => /^CREATE TABLE (\w+)/.exec(statement)?.[1] ?? [],
+  );
+  const named = new Set([...tables, restOfSteps]);
+  return (text) =>
+    text.replace(/\b(FROM|JOIN|INTO|UPDATE)(\s+)(\w+)/g, (whole, before, space, name) =>
+      named.has(name) ? `${before}${space}${schema}.${name}` : whole,
+    );
 }

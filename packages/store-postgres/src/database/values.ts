@@ -1,10 +1,7 @@
 import type { SqlValue } from "@tollgate/store-sql";
 
 /** PostgreSQL's text cannot hold U+0000, so it and the character that stands in for it are written as two. */
-const escaped: Readonly<Record<string, string>> = { "\u0000": "\u001a0", "\u001a": "\u001a1" };
-const plain: Readonly<Record<string, string>> = { "\u001a0": "\u0000", "\u001a1": "\u001a" };
-const special = new RegExp(Object.keys(escaped).join("|"), "g");
-const stoodIn = new RegExp(Object.keys(plain).join("|"), "g");
+const [nul, standIn, escapedNul, escapedStandIn] = ["\u0000", "\u001a", "\u001a0", "\u001a1"];
 
 /** Type ids of PostgreSQL. */
 const bytea = 17;
@@ -12,7 +9,9 @@ const texts: ReadonlySet<number> = new Set([25, 1043]);
 
 /** A parameter as it is sent. */
 export function toParameter(value: SqlValue): unknown {
-  if (typeof value === "string") return value.replace(special, (one) => escaped[one] ?? one);
+  if (typeof value === "string") {
+    return value.replaceAll(standIn, escapedStandIn).replaceAll(nul, escapedNul);
+  }
   // A view is sent as the bytes it shows.
   return value instanceof Uint8Array
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
@@ -28,7 +27,7 @@ export const columnTypes = {
 };
 
 function textOf(value: string): string {
-  return value.replace(stoodIn, (one) => plain[one] ?? one);
+  return value.replaceAll(escapedNul, nul).replaceAll(escapedStandIn, standIn);
 }
 
 function bytesOf(value: string): Buffer {
