@@ -42,7 +42,11 @@ export interface GatewayOptions<Gateway extends string = string> {
    * The latter two are kept for as long as the database stands unless they are given.
    */
   readonly retention?: Partial<Record<keyof Retention, Duration>>;
-  /** Whether an answer is read to its end after its client left, within `deadlines.drain` and 32 at once. Default `abort`. */
+  /**
+   * What becomes of an answer whose client left. Without it, plain answers are read on to their end, streams of models
+   * known to reason for `deadlines.drain`, and all other streams are aborted: only where what was seen does not tell the
+   * cost is more of it read. `abort` reads nothing on, `drain` everything. At most `limits.readOn` at once.
+   */
   readonly onDisconnect?: "abort" | "drain";
   /** Starts the names of the two headers of section 5.3. Default `X-Service-`. */
   readonly headerPrefix?: string;

@@ -37,7 +37,6 @@ import {
 } from "./routing/configured-prices.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
-const mostDrains = 32;
 const headerPrefix = /^[A-Za-z0-9-]{1,64}$/;
 
 /**
@@ -85,6 +84,7 @@ export function readOptions(options: GatewayOptions): Line {
   ].flat();
   refuse(problems);
 
+  const limits = { ...defaultLimits, ...options.limits };
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createRandomIds();
   const prefix = options.headerPrefix ?? "X-Service-";
@@ -115,12 +115,12 @@ export function readOptions(options: GatewayOptions): Line {
       dataSensitivity: `${prefix}Data-Sensitivity`,
       policyDecisionId: `${prefix}Policy-Decision-Id`,
     },
-    limits: { ...defaultLimits, ...options.limits },
+    limits,
     deadlines: deadlines.deadlines,
     retention: retention.retention,
     retry: { ...defaultRetryRules, ...options.retries },
-    onDisconnect: options.onDisconnect ?? "abort",
-    drains: createSlots(mostDrains),
+    onDisconnect: options.onDisconnect ?? null,
+    drains: createSlots({ most: limits.readOn, mostPerOwner: limits.readOnPerKey }),
     openSteps: createOpenSteps(ids.uuid()),
     clock,
     ids,

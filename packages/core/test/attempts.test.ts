@@ -83,11 +83,12 @@ describe("an attempt that failed before the first data event", () => {
   it("is made again with an unknown outcome only where duplicates are allowed, and is charged", async () => {
     const test = await createTestGateway({ retries: { allowDuplicates: true } });
     test.provider.fail(fault({ delivery: "unknown" }));
-    expect((await test.clock.until(test.gateway.fetch(test.chat()))).status).toBe(200);
+    const asked = test.gateway.fetch(test.chat({ max_tokens: 7 }));
+    expect((await test.clock.until(asked)).status).toBe(200);
     expect(await stepOf(test)).toMatchObject({
-      totalTokens: 25,
+      totalTokens: 32,
       attempts: [
-        { usageBasis: "estimated", totalTokens: 10 },
+        { usageBasis: "estimated", totalTokens: 17 },
         { usageBasis: "reported", totalTokens: 15 },
       ],
     });
@@ -299,12 +300,25 @@ describe("a provider's failure, as the caller sees it (section 7)", () => {
 });
 
 describe("deadlines", () => {
-  it("end a call whose first event does not come: 504, and it is not made again", async () => {
+  it("end a stream whose first event does not come within 2 minutes, and it is not made again", async () => {
+    const test = await createTestGateway();
+    const hold = test.provider.hold();
+    const answering = streamed(test.gateway.fetch(test.chat({ stream: true })));
+    await hold.reached();
+    await test.clock.advance("119s");
+    expect(test.provider.calls[0]?.signal.aborted).toBe(false);
+    await test.clock.advance("2s");
+    expect((await answering).map(({ type }) => type).slice(-2)).toEqual(["error", "done"]);
+    expect(test.provider.calls).toHaveLength(1);
+    expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "silent" });
+  });
+
+  it("end a plain answer that does not come within 10 minutes: 504, and it is not made again", async () => {
     const test = await createTestGateway();
     const hold = test.provider.hold();
     const answering = test.gateway.fetch(test.chat());
     await hold.reached();
-    await test.clock.advance("119s");
+    await test.clock.advance("599s");
     expect(test.provider.calls[0]?.signal.aborted).toBe(false);
     await test.clock.advance("2s");
     const answer = await answering;

@@ -95,7 +95,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
         provider.fail(down);
         return failureOf(gateway.fetch(chat(capped)));
       },
-      [1, 10, 10_000],
+      [1, 20, 30_000],
     ],
     [
       "failed in mid-stream",
@@ -111,7 +111,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
         provider.hold();
         return clock.until(failureOf(gateway.fetch(chat(capped))));
       },
-      [1, 10, 10_000],
+      [1, 20, 30_000],
     ],
     [
       "client gone in mid-stream",
@@ -129,13 +129,28 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
       async ({ gateway, provider, chat }, log) => {
         const hold = provider.hold();
         const client = new AbortController();
-        const answer = gateway.fetch(new Request(chat(capped), { signal: client.signal }));
+        const stream = chat({ ...capped, stream: true });
+        const answer = gateway.fetch(new Request(stream, { signal: client.signal }));
         await hold.reached();
         client.abort();
         await expect(answer).rejects.toThrow("abort");
         await log.seeing("step.settled");
       },
-      [1, 10, 10_000],
+      [1, 20, 30_000],
+    ],
+    [
+      "client gone from a plain answer",
+      async ({ gateway, provider, chat }, log) => {
+        const hold = provider.hold();
+        const client = new AbortController();
+        const answer = gateway.fetch(new Request(chat(capped), { signal: client.signal }));
+        await hold.reached();
+        client.abort();
+        await expect(answer).rejects.toThrow("abort");
+        hold.release();
+        await log.seeing("step.settled");
+      },
+      [1, 15, 20_000],
     ],
   ];
 

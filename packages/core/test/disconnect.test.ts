@@ -1,6 +1,6 @@
 import { ProviderError } from "@tollgate/core/provider";
 import { memoryStore } from "@tollgate/store-memory";
-import { createTestGateway, type TestGatewayOptions } from "@tollgate/testing";
+import { createTestGateway, type ScriptedAnswer, type TestGatewayOptions } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
 import { written } from "./written.ts";
@@ -8,10 +8,13 @@ import { written } from "./written.ts";
 const answer = { text: ["123456", "789"] };
 
 /** A gateway whose provider waits after a first piece of text, or before anything. */
-async function held(afterEvents: number, options: TestGatewayOptions = {}) {
+async function held(
+  afterEvents: number,
+  { reply = answer, ...options }: TestGatewayOptions & { readonly reply?: ScriptedAnswer } = {},
+) {
   const log = eventLog();
   const test = await createTestGateway({ observers: log.observers, ...options });
-  test.provider.reply(answer, { times: Number.POSITIVE_INFINITY });
+  test.provider.reply(reply, { times: Number.POSITIVE_INFINITY });
   const hold = test.provider.hold({ afterEvents });
   const client = new AbortController();
   const ask = (stream: boolean) =>
@@ -50,19 +53,72 @@ describe("a client that leaves", () => {
     },
   );
 
-  it("before the first byte is told nothing, and its Step is cancelled", async () => {
-    for (const stream of [true, false]) {
-      const { provider, hold, log, client, ask, steps } = await held(0);
-      const asked = ask(stream);
-      await hold.reached();
-      client.abort(new Error("gone"));
-      await expect(asked).rejects.toThrow("gone");
-      await log.seeing("step.settled");
-      expect(provider.calls[0]?.signal.aborted).toBe(true);
-      expect(await steps()).toMatchObject([
-        { outcome: "cancelled", promptTokens: 10, completionTokens: 0, costNanoUsd: 10_000 },
-      ]);
-    }
+  it("before the first byte of a stream ends the provider's call, and pays for what was held", async () => {
+    const { provider, hold, log, client, ask, steps } = await held(0);
+    const asked = ask(true);
+    await hold.reached();
+    client.abort(new Error("gone"));
+    await expect(asked).rejects.toThrow("gone");
+    await log.seeing("step.settled");
+    expect(provider.calls[0]?.signal.aborted).toBe(true);
+    expect(await steps()).toMatchObject([
+      {
+        outcome: "cancelled",
+        usageBasis: "estimated",
+        promptTokens: 10,
+        completionTokens: 4_096,
+        costNanoUsd: 8_202_000,
+      },
+    ]);
+  });
+
+  it("has its request rejected at once, though its plain answer is read on", async () => {
+    const { provider, hold, log, client, clock, ask, steps } = await held(0);
+    const asked = ask(false);
+    await hold.reached();
+    client.abort(new Error("gone"));
+    await expect(asked).rejects.toThrow("gone");
+    await clock.advance("9m");
+    expect(provider.calls[0]?.signal.aborted).toBe(false);
+    hold.release();
+    await log.seeing("step.settled");
+    expect(await steps()).toMatchObject([
+      {
+        outcome: "cancelled",
+        reason: "client_closed",
+        finishReason: "stop",
+        usageBasis: "reported",
+        totalTokens: 15,
+      },
+    ]);
+  });
+
+  it("has its plain answer read on for as long as plain answers may take, and then pays for what was held", async () => {
+    const { hold, log, client, clock, ask, steps } = await held(0);
+    const asked = ask(false);
+    await hold.reached();
+    client.abort(new Error("gone"));
+    await expect(asked).rejects.toThrow("gone");
+    await clock.advance("10m");
+    await log.seeing("step.settled");
+    expect(await steps()).toMatchObject([
+      { outcome: "cancelled", usageBasis: "estimated", completionTokens: 4_096 },
+    ]);
+  });
+
+  it("has no attempt made again for it", async () => {
+    const { provider, hold, log, client, ask, steps } = await held(0);
+    const asked = ask(false);
+    await hold.reached();
+    provider.fail(
+      new ProviderError("Busy.", { reason: "busy", delivery: "answered", status: 503 }),
+    );
+    client.abort(new Error("gone"));
+    await expect(asked).rejects.toThrow("gone");
+    hold.release();
+    await log.seeing("step.settled");
+    expect(provider.calls).toHaveLength(1);
+    expect(await steps()).toMatchObject([{ outcome: "cancelled", attempts: [{}] }]);
   });
 
   it("before its request was read leaves nothing", async () => {
@@ -134,25 +190,129 @@ describe("a client that leaves", () => {
   });
 });
 
+const seen = { text: ["123456", "789"] };
+const shownReasoning = { reasoning: "hmm", text: ["123456", "789"] };
+const reasoner = { "tollgate/scripted": { input: "1", output: "2", reasons: true } };
+
+describe("a stream of a model known to reason", () => {
+  it.each([
+    ["by its configuration", { models: reasoner }, seen],
+    ["by what was seen of it", {}, shownReasoning],
+  ] as const)(
+    "%s is read on, and its usage is what the provider reports",
+    async (_, options, reply) => {
+      const { provider, hold, log, key, gateway, store, ask, steps } = await held(3, {
+        ...options,
+        reply,
+      });
+      await (await ask(true)).body?.cancel();
+      await hold.reached();
+      expect(provider.calls[0]?.signal.aborted).toBe(false);
+      hold.release();
+      await log.seeing("step.settled");
+      const [step] = await steps();
+      expect(step).toMatchObject({
+        outcome: "cancelled",
+        reason: "client_closed",
+        usageBasis: "reported",
+        totalTokens: 15,
+      });
+      const place = { organizationId: key.organizationId, id: step?.sessionId ?? "" };
+      expect(await gateway.sessions.get(place)).toMatchObject({ length: 1 });
+      const contents = await store.steps.contents(null, step?.id ?? "");
+      expect(Buffer.from(contents?.reply ?? []).toString()).toContain("123456789");
+    },
+  );
+
+  it("is read on for 30 seconds, and then pays for what was held", async () => {
+    const { provider, clock, log, ask, steps } = await held(3, { models: reasoner });
+    await (await ask(true)).body?.cancel();
+    await clock.advance("29s");
+    expect(provider.calls[0]?.signal.aborted).toBe(false);
+    await clock.advance("1s");
+    await log.seeing("step.settled");
+    expect(await steps()).toMatchObject([
+      { outcome: "cancelled", usageBasis: "estimated", completionTokens: 4_096 },
+    ]);
+  });
+
+  it("pays for what was held where it is cut, fails, or ends without its usage", async () => {
+    const down = new ProviderError("Gone.", { reason: "reset", delivery: "unknown" });
+    for (const reply of [
+      { ...seen, finishReason: null },
+      { ...seen, failure: { error: down, afterEvents: 2 } },
+      { ...seen, usage: null },
+    ]) {
+      const { hold, ask, steps } = await held(0, { models: reasoner, reply });
+      hold.release();
+      await (await ask(true)).text();
+      expect(await steps()).toMatchObject([
+        { usageBasis: "estimated", promptTokens: 10, completionTokens: 4_096 },
+      ]);
+    }
+  });
+});
+
+describe("an answer that ends without its provider's usage", () => {
+  const early = { finishReason: null, usage: null } as const;
+
+  it.each([
+    ["text", { ...early, text: "123456" }, 2],
+    ["a refusal", { ...early, refusal: "123456" }, 2],
+    ["a tool call", { ...early, toolCalls: [{ name: "abc", arguments: "{}" }] }, 2],
+    ["nothing", early, 4_096],
+    ["reasoning alone", { ...early, reasoning: "123456" }, 4_096],
+    ["more than was held", { ...early, reasoning: "x".repeat(30_000) }, 10_000],
+    ["text, and a finish", { text: "123456", usage: null }, 2],
+    ["nothing, and a finish", { usage: null }, 4_096],
+    [
+      "text, and that the model had reasoned",
+      { text: "123456", usage: { reasoningTokens: 3, completionTokens: 9 }, finishReason: null },
+      4_096,
+    ],
+    [
+      "text, and usage so far",
+      { text: "123456", usage: { promptTokens: 4, completionTokens: 1 }, finishReason: null },
+      2,
+    ],
+  ] as const)("and of which %s was seen pays by that", async (_, reply, completionTokens) => {
+    const { hold, ask, steps } = await held(0, { reply });
+    hold.release();
+    await (await ask(true)).text();
+    expect(await steps()).toMatchObject([{ usageBasis: "estimated", completionTokens }]);
+  });
+});
+
+describe("onDisconnect: abort", () => {
+  it("reads nothing on, and pays for what was held", async () => {
+    const options = { onDisconnect: "abort", models: reasoner } as const;
+    for (const stream of [true, false]) {
+      const { provider, hold, log, client, ask, steps } = await held(0, options);
+      const asked = ask(stream);
+      await hold.reached();
+      client.abort(new Error("gone"));
+      await expect(asked).rejects.toThrow("gone");
+      await log.seeing("step.settled");
+      expect(provider.calls[0]?.signal.aborted).toBe(true);
+      expect(await steps()).toMatchObject([{ outcome: "cancelled", completionTokens: 4_096 }]);
+    }
+  });
+});
+
 describe("onDisconnect: drain", () => {
   const drain = { onDisconnect: "drain" } as const;
 
-  it("reads the answer to its end, and records it whole", async () => {
-    const { gateway, hold, log, key, ask, steps } = await held(2, drain);
-    const stream = await ask(true);
-    await stream.body?.cancel();
+  it("reads every stream on, and a retry continues its Session in the same Turn", async () => {
+    const { gateway, hold, log, chat, ask, steps } = await held(2, drain);
+    await (await ask(true)).body?.cancel();
     hold.release();
     await log.seeing("step.settled");
-    const [step] = await steps();
-    expect(step).toMatchObject({
-      outcome: "completed",
-      reason: "client_closed",
-      usageBasis: "reported",
-      totalTokens: 15,
-    });
-    const { organizationId } = key;
-    const id = step?.sessionId ?? "";
-    expect(await gateway.sessions.get({ organizationId, id })).toMatchObject({ length: 2 });
+    expect(await steps()).toMatchObject([
+      { outcome: "cancelled", usageBasis: "reported", totalTokens: 15 },
+    ]);
+    await gateway.fetch(chat());
+    const [second, first] = await steps();
+    expect([second?.sessionId, second?.turnId]).toEqual([first?.sessionId, first?.turnId]);
   });
 
   it("is bounded in time", async () => {
@@ -165,16 +325,25 @@ describe("onDisconnect: drain", () => {
     expect(await steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
   });
 
-  it("is bounded in number: 32 at once", async () => {
-    const { provider, hold, log, ask, steps } = await held(2, drain);
-    for (let count = 0; count < 33; count++) await (await ask(true)).body?.cancel();
-    await log.seeing("step.settled");
-    expect(provider.calls.filter(({ signal }) => signal.aborted)).toHaveLength(1);
+  it("is bounded in number: 8 of a key, and 64 in all", async () => {
+    const { gateway, provider, hold, log, createKey, ask, chat } = await held(2, drain);
+    const leave = async (request: Request) => (await gateway.fetch(request)).body?.cancel();
+    const aborted = () => provider.calls.filter(({ signal }) => signal.aborted).length;
+    for (let count = 0; count < 9; count++) await leave(chat({ stream: true }));
+    expect(aborted()).toBe(1);
+    for (let user = 2; user <= 8; user++) {
+      const other = await createKey({ userId: `user-${user}` });
+      for (let count = 0; count < 8; count++) await leave(other.chat({ stream: true }));
+    }
+    expect(aborted()).toBe(1);
+    const late = await createKey({ userId: "user-9" });
+    await leave(late.chat({ stream: true }));
+    expect(aborted()).toBe(2);
     hold.release();
-    await log.seeing("step.settled", 33);
-    const outcomes = (await steps()).map(({ outcome }) => outcome);
-    expect(outcomes.filter((outcome) => outcome === "completed")).toHaveLength(32);
+    await log.seeing("step.settled", 66);
     await (await ask(true)).text();
-    await log.seeing("step.settled", 34);
+    await log.seeing("step.settled", 67);
+    await leave(chat({ stream: true }));
+    expect(aborted()).toBe(2);
   });
 });

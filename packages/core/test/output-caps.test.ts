@@ -155,3 +155,24 @@ describe.each(stores)("a call that names no cap, on %s", (_, open) => {
     ]);
   });
 });
+
+describe("an attempt that is made again", () => {
+  it("is held once more where the first may have cost something, and not made where it does not fit", async () => {
+    for (const [limit, calls] of [
+      [39, 1],
+      [40, 2],
+    ] as const) {
+      const { gateway, provider, clock, ask } = await asked({
+        budgets: [tokens(limit)],
+        retries: { most: 1, allowDuplicates: true },
+      });
+      provider.fail(new ProviderError("Gone.", { reason: "reset", delivery: "unknown" }), {
+        times: 2,
+      });
+      await clock.until(ask({ max_tokens: 10 }));
+      expect(provider.calls).toHaveLength(calls);
+      const { data } = await gateway.budgets.status({ id: "tokens" });
+      expect(data).toMatchObject([{ settled: 20 * calls, held: 0 }]);
+    }
+  });
+});

@@ -7,6 +7,7 @@ import {
   done,
   finish,
   lastChunk,
+  plainAnswer,
   streamHead,
   text,
   usage,
@@ -21,22 +22,43 @@ const leavings: readonly (readonly [string, (client: RawClient) => void])[] = [
 
 it.each(leavings)("F20 a client that leaves %s before the first byte", async (_, leave) => {
   const of = await product(() => {});
-  for (const stream of [true, false]) {
-    const before = of.upstream.requests.length;
-    const client = await of.post({ stream });
-    await asked(of, before + 1);
-    leave(client);
-    await of.settled(before + 1);
-    await of.upstream.requests.at(-1)?.closed;
-    client.close();
-  }
-  for (const step of await of.steps())
-    expect(step).toMatchObject({ outcome: "cancelled", reason: "client_closed" });
+  const client = await of.post({ stream: true });
+  await asked(of);
+  leave(client);
+  await of.settled(1);
+  await of.upstream.requests[0]?.closed;
+  client.close();
+  expect(await of.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
+  // Nothing of its answer was seen: it is charged what it held.
+  const [attempt] = (await of.steps())[0]?.attempts ?? [];
   expect(await endings(of)).toMatchObject([
-    { usageBasis: "estimated", usage: { completionTokens: 0 } },
+    { usageBasis: "estimated", usage: { completionTokens: attempt?.estimatedOutputTokens } },
   ]);
   await expectWhole(of);
 });
+
+it.each(leavings)(
+  "F20 a client that leaves %s has its plain answer read on, and pays what it cost",
+  async (_, leave) => {
+    const go = Promise.withResolvers<void>();
+    const of = await product(async ({ send }) => {
+      await go.promise;
+      await send(plainAnswer("Hello"));
+    });
+    const client = await of.post({ stream: false });
+    await asked(of);
+    leave(client);
+    await noticed();
+    go.resolve();
+    await of.settled(1);
+    client.close();
+    expect(await of.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
+    expect(await endings(of)).toMatchObject([
+      { usageBasis: "reported", usage: { promptTokens: 10, completionTokens: 5 } },
+    ]);
+    await expectWhole(of);
+  },
+);
 
 it("F20 a client that leaves before the first byte is read for where answers are drained", async () => {
   const go = Promise.withResolvers<void>();
@@ -53,7 +75,7 @@ it("F20 a client that leaves before the first byte is read for where answers are
   await noticed();
   go.resolve();
   await of.settled(1);
-  expect(await of.steps()).toMatchObject([{ outcome: "completed", reason: "client_closed" }]);
+  expect(await of.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
   expect(await endings(of)).toMatchObject([
     { usageBasis: "reported", usage: { promptTokens: 7, completionTokens: 9 } },
   ]);
@@ -108,7 +130,7 @@ it("F21 a client that leaves in mid stream is read for to the end, or to the bou
     expect(await endings(of)).toMatchObject([
       ends
         ? {
-            outcome: "completed",
+            outcome: "cancelled",
             reason: "client_closed",
             usageBasis: "reported",
             usage: { completionTokens: 9 },

@@ -211,8 +211,8 @@ export interface LeaseRenewal {
   /** Counts as it is on the gateway's clock; on the store's, the lease holds for `until - at` from when it is written. */
   readonly until: number;
   readonly clock: LeaseClock;
-  /** Every Step the process still means to settle, with the output tokens it has seen of it. */
-  readonly steps: readonly { readonly stepId: string; readonly outputTokens: number }[];
+  /** Every Step the process still means to settle, with the output tokens to charge if it is lost; null for all it held. */
+  readonly steps: readonly { readonly stepId: string; readonly outputTokens: number | null }[];
 }
 
 /** What settling a Step on behalf of a dead process needs. */
@@ -220,6 +220,6 @@ export interface LapsedStep {
   readonly step: Step;
   /** The organization's salt. */
   readonly salt: Uint8Array;
-  /** Output tokens its process last recorded; null when it never did. */
+  /** Output tokens its process last recorded; null when it never did, or recorded null. */
   readonly outputTokens: number | null;
 }

@@ -25,6 +25,9 @@ export interface Limits {
   /** One event of an upstream's stream, and all it answers. */
   readonly upstreamEventBytes: number;
   readonly upstreamBytes: number;
+  /** Answers that are read on after their clients left: in all, and of one API key. */
+  readonly readOn: number;
+  readonly readOnPerKey: number;
 }
 
 export const defaultLimits: Limits = {
@@ -43,21 +46,25 @@ export const defaultLimits: Limits = {
   answerParts: 1_024,
   upstreamEventBytes: 1_048_576,
   upstreamBytes: 67_108_864,
+  readOn: 64,
+  readOnPerKey: 8,
 };
 
 /** Bounds on waiting. Milliseconds. */
 export interface Deadlines {
   /** The whole answer, retries and fallbacks included. */
   readonly total: number;
-  /** From sending a request upstream to the first event of its answer. */
+  /** From sending a request for a stream to the first event of its answer. */
   readonly firstByte: number;
-  /** Between two events of an answer. */
+  /** From sending a request for a plain answer to all of it. */
+  readonly plainAnswer: number;
+  /** Between two events of a stream. */
   readonly idle: number;
   /** How long a stream's headers wait for the first event. */
   readonly headers: number;
   /** Between two comments that keep a silent stream open. */
   readonly heartbeat: number;
-  /** How long an answer is read on after its client left, with `onDisconnect: "drain"`. */
+  /** How long a stream is read on after its client left, and how long closing waits for Steps that run. */
   readonly drain: number;
   /** How long closing the gateway may take in all, unless `close` is given another bound. */
   readonly close: number;
@@ -66,6 +73,7 @@ export interface Deadlines {
 export const defaultDeadlines: Deadlines = {
   total: 900_000,
   firstByte: 120_000,
+  plainAnswer: 600_000,
   idle: 60_000,
   headers: 15_000,
   heartbeat: 15_000,

@@ -1,4 +1,5 @@
 import type { Answer } from "../http/answer.ts";
+import { unlessAborted } from "../http/read-bytes.ts";
 import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { decisionHeaders } from "../pipeline/with-decision.ts";
@@ -13,7 +14,7 @@ export async function presentBody(
   return {
     status: 200,
     headers: { ...jsonHeaders, ...decisionHeaders(line.headerNames, answer) },
-    body: bodyOf(await settled(answer)),
+    body: bodyOf(await unlessAborted(answer.signal, settled(answer))),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { AttemptSettlement } from "../contracts/step-verbs.ts";
 import type { UsageReport } from "../domain/completion-event.ts";
-import { costBounds, type Price, priceUsage } from "../domain/price.ts";
+import { costBounds, dearestCost, type Price, priceUsage, tierPrice } from "../domain/price.ts";
 import { isTierName, tierOf } from "../domain/service-tier.ts";
 import type { AttemptEnd, AttemptStart } from "../domain/step.ts";
 import {
@@ -21,7 +21,7 @@ export interface Observed {
   readonly usage: UsageReport;
   /** By what factor a cost the provider reports may leave the price table; null where it is not trusted. */
   readonly reportedCostFactor: number | null;
-  readonly outputTokens: number;
+  readonly output: SeenOutput;
   readonly toolCalls: number;
   readonly durationMs: number;
   readonly timeToFirstTokenMs: number | null;
@@ -29,19 +29,43 @@ export interface Observed {
   readonly nothingUsed: boolean;
 }
 
+/** What was seen of what a model wrote. */
+export interface SeenOutput {
+  /** Tokens that its text can have, reasoning and tool calls included. */
+  readonly tokens: number;
+  /** Whether there was text, a refusal or a tool call among it. */
+  readonly isVisible: boolean;
+  /** Whether the model showed, or said, that it had reasoned. */
+  readonly hasReasoned: boolean;
+  /** Whether the model said why it stopped: until then, usage is what it was so far. */
+  readonly isFinished: boolean;
+}
+
 /**
- * The one usage record of an attempt. Nothing used: no tokens, cost 0. Otherwise what the provider reported, completed
- * by estimates where it did not, at the price at admission of the tier that served it.
+ * The output that what was seen tells; null where only what was held is surely enough: a model that reasons writes more
+ * than it shows, and one of which nothing was seen may have written anything.
+ */
+export function outputToldBy(
+  { reasons }: Pick<AttemptStart, "reasons">,
+  { tokens, isVisible, hasReasoned }: SeenOutput,
+): number | null {
+  return isVisible && !reasons && !hasReasoned ? tokens : null;
+}
+
+/**
+ * The one usage record of an attempt, however it ended. Nothing used: no tokens, cost 0. Otherwise what the provider
+ * reported; where it did not, the estimated input, and the output that was seen or else held; at the price at admission of
+ * the tier that served it.
  */
 export function meterAttempt(
   start: AttemptStart,
   ended: Pick<AttemptEnd, "outcome" | "reason">,
   observed: Observed,
 ): AttemptSettlement {
-  const reported = believable(observed.usage);
+  const reported = believable(observed.usage, observed.output);
   const { usage, basis } = observed.nothingUsed
     ? { usage: noUsage, basis: "reported" as const }
-    : usageOf(start, reported, observed.outputTokens);
+    : usageOf(start, reported, observed.output);
   const cost: Cost = observed.nothingUsed
     ? { costNanoUsd: 0, costBasis: basis, priceSource: start.price?.source ?? "unknown" }
     : costOfAttempt(start, { usage, basis }, { reported, trust: observed.reportedCostFactor });
@@ -72,8 +96,11 @@ const mostTokens = 1_000_000_000;
 /** No call costs more: a larger figure is a fault of its provider. 10,000 US dollars. */
 const mostCost = 10_000 * NANO_PER_USD;
 
-/** What a provider reports, without figures that count nothing: those are as good as not reported. */
-function believable(report: UsageReport): UsageReport {
+/**
+ * What a provider reports, without figures that count nothing: those are as good as not reported. A cost counts once the
+ * answer is finished.
+ */
+function believable(report: UsageReport, { isFinished }: SeenOutput): UsageReport {
   const { promptTokens, completionTokens, costNanoUsd, serviceTier } = report;
   const counted = {
     ...(isCount(promptTokens) ? { promptTokens } : {}),
@@ -83,7 +110,7 @@ function believable(report: UsageReport): UsageReport {
   return {
     ...counted,
     ...fittingDetails(details, counted),
-    ...(isCount(costNanoUsd, mostCost) ? { costNanoUsd } : {}),
+    ...(isFinished && isCount(costNanoUsd, mostCost) ? { costNanoUsd } : {}),
     ...(isTierName(serviceTier) ? { serviceTier } : {}),
   };
 }
@@ -95,11 +122,16 @@ function isCount(figure: number | undefined, most: number = mostTokens): figure 
 function usageOf(
   start: AttemptStart,
   reported: UsageReport,
-  outputTokens: number,
+  output: SeenOutput,
 ): { usage: Usage; basis: UsageBasis } {
   const promptTokens = reported.promptTokens ?? start.estimatedInputTokens;
-  const completionTokens = reported.completionTokens ?? outputTokens;
-  const whole = reported.promptTokens !== undefined && reported.completionTokens !== undefined;
+  const completionTokens = output.isFinished
+    ? (reported.completionTokens ?? unreportedOutput(start, output))
+    : Math.max(reported.completionTokens ?? 0, unreportedOutput(start, output));
+  const whole =
+    output.isFinished &&
+    reported.promptTokens !== undefined &&
+    reported.completionTokens !== undefined;
   return {
     usage: {
       promptTokens,
@@ -128,11 +160,12 @@ function costOfAttempt(
   if (price === null) return { costNanoUsd: null, costBasis: basis, priceSource: "unknown" };
   const served = reported.serviceTier === undefined ? null : tierOf(reported.serviceTier);
   const priced = priceUsage(usage, price, { served, tiers: serviceTiers });
-  return {
-    costNanoUsd: priced.costNanoUsd,
-    costBasis: basis === "estimated" ? basis : priced.basis,
-    priceSource: price.source,
-  };
+  if (basis === "reported")
+    return { costNanoUsd: priced.costNanoUsd, costBasis: priced.basis, priceSource: price.source };
+  // Nobody knows what kinds of token they were: they are priced as they were held.
+  const tiers = served !== null && tierPrice(price, served) !== null ? [served] : serviceTiers;
+  const costNanoUsd = dearestCost(usage, price, tiers) ?? priced.costNanoUsd;
+  return { costNanoUsd, costBasis: basis, priceSource: price.source };
 }
 
 function isWithin(
@@ -146,6 +179,10 @@ function isWithin(
   if (price === null) return true;
   const { least, most } = costBounds(usage, price);
   return told >= least / factor && told <= most * factor;
+}
+
+function unreportedOutput(start: AttemptStart, output: SeenOutput): number {
+  return outputToldBy(start, output) ?? Math.max(start.estimatedOutputTokens, output.tokens);
 }
 
 /** The usage record of an attempt whose process died: its estimated input and the output last recorded, else all it held. */
@@ -163,7 +200,12 @@ export function meterInterrupted(
     providerModel: null,
     usage: {},
     reportedCostFactor: null,
-    outputTokens: outputTokens ?? start.estimatedOutputTokens,
+    output: {
+      tokens: outputTokens ?? 0,
+      isVisible: outputTokens !== null,
+      hasReasoned: false,
+      isFinished: false,
+    },
     toolCalls: 0,
     durationMs,
     timeToFirstTokenMs: null,

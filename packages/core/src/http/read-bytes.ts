@@ -57,8 +57,8 @@ async function readCounted(request: Request, most: number): Promise<Buffer> {
   }
 }
 
-/** The promise's value, or a rejection as soon as the signal aborts: an upload may stall after its client left. */
-function unlessAborted<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
+/** The promise's value, or a rejection as soon as the signal aborts: who has left waits for nothing. */
+export function unlessAborted<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
     if (signal.aborted) onAbort();

@@ -1,16 +1,30 @@
-/** A bounded number of things at once. */
+/** A bounded number of things at once, and of each owner's. */
 export interface Slots {
-  /** Takes a slot; false when all are taken. */
-  take(): boolean;
-  release(): void;
+  /** Takes a slot; false when all are taken, or all that the owner may have. */
+  take(owner: string): boolean;
+  release(owner: string): void;
 }
 
-export function createSlots(most: number): Slots {
-  let taken = 0;
+export function createSlots(bounds: {
+  readonly most: number;
+  readonly mostPerOwner: number;
+}): Slots {
+  const taken = new Map<string, number>();
+  let all = 0;
   return {
-    take: () => taken < most && ++taken > 0,
-    release: () => {
-      taken--;
+    take(owner) {
+      const own = taken.get(owner) ?? 0;
+      if (all >= bounds.most || own >= bounds.mostPerOwner) return false;
+      all++;
+      taken.set(owner, own + 1);
+      return true;
+    },
+    release(owner) {
+      const own = taken.get(owner) ?? 0;
+      if (own === 0) return;
+      all--;
+      if (own === 1) taken.delete(owner);
+      else taken.set(owner, own - 1);
     },
   };
 }

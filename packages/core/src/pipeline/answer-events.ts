@@ -23,9 +23,13 @@ export async function* answerEvents(line: Line, run: Run, finish: () => void): E
         } finally {
           attempt.stop();
         }
-        return await settleCompleted(line, run, finishReasonOf(run));
+        const finishReason = finishReasonOf(run);
+        if (run.isAbandoned)
+          throw new ClientClosed("the client left before its answer was complete");
+        return await settleCompleted(line, run, finishReason);
       } catch (thrown) {
         if (run.isEnding) throw thrown;
+        run.attempt.hasEnded = true;
         run.attempt = await nextAttempt(line, run, failureOf(run, thrown));
       }
     }

@@ -1,10 +1,10 @@
 import { ProviderError } from "../contracts/provider.ts";
-import { tokensOfBytes } from "../domain/estimate.ts";
+import { outputToldBy } from "../evidence/meter.ts";
 import { answerEvents } from "./answer-events.ts";
 import type { GovernedAnswer, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import type { OpenedStep } from "./open-step.ts";
-import { ClientClosed, createRun, type Run, stopRun } from "./run.ts";
+import { ClientClosed, createRun, type Run, seenOf, stopRun } from "./run.ts";
 import { sharedEvents } from "./shared-events.ts";
 
 /** The answer of an opened Step: nothing is asked of the provider until its events are. */
@@ -23,27 +23,42 @@ export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): Go
   };
   const events = sharedEvents(answerEvents(line, run, finish));
   line.openSteps.add(opened.answer.stepId, {
-    outputTokens: () => tokensOfBytes(run.attempt.fold.outputBytes()),
+    outputTokens: () => outputToldBy(run.attempt.candidate.attempt, seenOf(run.attempt)),
     stop: () => stop(gatewayClosed()),
   });
   if (call.signal.aborted) abandon();
   else call.signal.addEventListener("abort", abandon, { once: true });
-  return { ...opened.answer, events, abandon };
+  return { ...opened.answer, events, signal: call.signal, abandon };
 }
 
-/** The client left: the provider's call ends, or is read on to its end within a bound of time and of number. */
+/** The client left: the provider's call ends, or is read on to its end within bounds of time and of number. */
 function leave(line: Line, run: Run, events: GovernedAnswer["events"]): void {
   if (run.isAbandoned) return;
   run.isAbandoned = true;
   const closed = new ClientClosed("the client closed its connection");
-  const isDraining = line.onDisconnect === "drain" && line.drains.take();
-  if (!isDraining) stopRun(run, closed);
-  const cancel = line.clock.after(line.deadlines.drain, () => stopRun(run, closed));
+  const key = JSON.stringify([run.opened.owner.organizationId, run.opened.owner.keyId]);
+  const isReadOn = mayReadOn(line, run) && line.drains.take(key);
+  if (!isReadOn) stopRun(run, closed);
+  // A plain answer has its own deadline.
+  const cancel = run.call.stream
+    ? line.clock.after(line.deadlines.drain, () => stopRun(run, closed))
+    : () => {};
   // Nobody else may be asking for events any more, and the Step is settled only by its events' end.
   void readOn(events).finally(() => {
     cancel();
-    if (isDraining) line.drains.release();
+    if (isReadOn) line.drains.release(key);
   });
+}
+
+/** Only its end says what such an answer costs: a plain one shows nothing before, and reasoning is never all shown. */
+function mayReadOn({ onDisconnect }: Line, { call, attempt }: Run): boolean {
+  if (onDisconnect === "abort" || attempt.host === null || attempt.hasEnded) return false;
+  return (
+    onDisconnect === "drain" ||
+    !call.stream ||
+    attempt.candidate.attempt.reasons ||
+    seenOf(attempt).hasReasoned
+  );
 }
 
 async function readOn(events: GovernedAnswer["events"]): Promise<void> {

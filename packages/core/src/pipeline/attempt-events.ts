@@ -28,7 +28,12 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
   const reading = untilAborted(callProvider(line, run), attempt.controller.signal);
   const intake = createAnswerIntake(line.limits);
   let handled = 0;
-  const watchdog = createWatchdog(clock, deadlines, () => attempt.controller.abort(silent()));
+  const { stream } = run.call;
+  // A plain answer comes all at once, and whatever its provider sends before says nothing.
+  const bounds = stream
+    ? deadlines
+    : { firstByte: deadlines.plainAnswer, idle: deadlines.plainAnswer };
+  const watchdog = createWatchdog(clock, bounds, () => attempt.controller.abort(silent()));
   return {
     async next() {
       watchdog.resume();
@@ -48,7 +53,7 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
           watchdog.pause();
           return visible;
         }
-        if (events.some((event) => event.type !== "request-sent")) watchdog.heard();
+        if (stream && events.some((event) => event.type !== "request-sent")) watchdog.heard();
       }
     },
     stop() {

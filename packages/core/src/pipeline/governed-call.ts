@@ -71,6 +71,8 @@ export type AnswerEvents = Pick<AsyncIterator<readonly CompletionEvent[], Settle
 /** What a Step's answer carries beside its head: its events. */
 export interface GovernedAnswer extends AnswerHead {
   readonly events: AnswerEvents;
+  /** Aborts when the client leaves; what is read on then is for nobody. */
+  readonly signal: AbortSignal;
   /** The client left: ends the provider's call, or reads it to its end, as configured. */
   readonly abandon: () => void;
 }

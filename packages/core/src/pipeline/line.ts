@@ -35,7 +35,8 @@ export interface Line {
   readonly deadlines: Deadlines;
   readonly retention: Retention;
   readonly retry: RetryRules;
-  readonly onDisconnect: "abort" | "drain";
+  /** Null reads on where only its end says what an answer costs. */
+  readonly onDisconnect: "abort" | "drain" | null;
   /** Answers read on after their client left. */
   readonly drains: Slots;
   readonly openSteps: OpenSteps;

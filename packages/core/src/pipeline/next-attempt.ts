@@ -23,7 +23,7 @@ import { surely } from "./surely.ts";
 
 /**
  * The attempt to make after one failed: the same model again, then the policy's fallbacks, each decided and held anew.
- * @throws the failure itself when there is nothing left to try, or the client has seen a part of the answer.
+ * @throws the failure itself when there is nothing left to try, the client left, or it has seen a part of the answer.
  */
 export async function nextAttempt(
   line: Line,
@@ -33,6 +33,7 @@ export async function nextAttempt(
   if (
     !(failure instanceof ProviderError) ||
     run.stopReason !== null ||
+    run.isAbandoned ||
     run.attempt.firstTokenAt !== null
   )
     throw failure;

@@ -45,7 +45,7 @@ export async function openStep(
   let current = opening;
   for (let round = 0; round < mostRounds; round++) {
     const intent = intentOf(line, call, current);
-    line.openSteps.add(intent.stepId, { outputTokens: () => 0, stop: () => {} });
+    line.openSteps.add(intent.stepId, { outputTokens: () => null, stop: () => {} });
     const result = await durable(line.store.openStep(intent)).catch((error: unknown) => {
       line.openSteps.remove(intent.stepId);
       throw error;

@@ -16,14 +16,14 @@ export interface OpenSteps {
 
 /** A Step as its process sees it while it is open. */
 export interface OpenStep {
-  /** Tokens the model has written so far. */
-  readonly outputTokens: () => number;
+  /** The output that what was seen so far tells; null while that says nothing of what it costs. */
+  readonly outputTokens: () => number | null;
   readonly stop: () => void;
 }
 
 export interface StepProgress {
   readonly stepId: string;
-  readonly outputTokens: number;
+  readonly outputTokens: number | null;
 }
 
 export function createOpenSteps(processId: string): OpenSteps {

@@ -2,6 +2,8 @@ import { ProviderError } from "../contracts/provider.ts";
 import type { Hold } from "../domain/budget.ts";
 import { type CompletionFold, createFold } from "../domain/completion.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
+import { tokensOfBytes } from "../domain/estimate.ts";
+import type { SeenOutput } from "../evidence/meter.ts";
 import type { Candidate } from "./candidate.ts";
 import type { PreparedCall } from "./governed-call.ts";
 import type { OpenedStep } from "./open-step.ts";
@@ -17,6 +19,12 @@ export interface RunningAttempt {
   providerRequestId: string | null;
   providerModel: string | null;
   toolCalls: number;
+  /** Whether the client can have seen text, a refusal or a tool call of it. */
+  isVisible: boolean;
+  /** Whether reasoning was seen of it, or state that stands for reasoning. */
+  hasReasoned: boolean;
+  /** True from when it failed: another may follow it. */
+  hasEnded: boolean;
   /** Monotonic; null until the model said something. */
   firstTokenAt: number | null;
 }
@@ -74,6 +82,9 @@ export function startAttempt(candidate: Candidate, startedAt: number): RunningAt
     providerRequestId: null,
     providerModel: null,
     toolCalls: 0,
+    isVisible: false,
+    hasReasoned: false,
+    hasEnded: false,
     firstTokenAt: null,
   };
 }
@@ -108,9 +119,21 @@ export function observe(attempt: RunningAttempt, event: CompletionEvent, now: nu
     case "tool-call-started":
       attempt.toolCalls++;
   }
+  if (event.type === "reasoning-delta" || event.type === "state") attempt.hasReasoned = true;
+  else if (event.type !== "logprobs") attempt.isVisible = true;
   attempt.fold.add(event);
   attempt.firstTokenAt ??= now;
   return true;
+}
+
+/** What was seen of what the model has written so far. */
+export function seenOf({ fold, isVisible, hasReasoned }: RunningAttempt): SeenOutput {
+  return {
+    tokens: tokensOfBytes(fold.outputBytes()),
+    isVisible: isVisible && fold.outputBytes() > 0,
+    hasReasoned: hasReasoned || (fold.usage().reasoningTokens ?? 0) > 0,
+    isFinished: fold.finishReason() !== null,
+  };
 }
 
 /** Whatever ended an attempt, as the reason it counts for. */
@@ -118,7 +141,7 @@ export function failureOf(run: Run, thrown: unknown): ClientClosed | ProviderErr
   if (run.stopReason !== null) return run.stopReason;
   const reason: unknown = run.attempt.controller.signal.reason;
   if (reason instanceof ProviderError) return reason;
-  if (thrown instanceof ProviderError) return thrown;
+  if (thrown instanceof ProviderError || thrown instanceof ClientClosed) return thrown;
   return new ProviderError("The provider failed.", {
     reason: "provider_fault",
     delivery: run.attempt.host === null ? "not-sent" : "unknown",

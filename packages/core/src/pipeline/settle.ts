@@ -2,7 +2,6 @@ import { type Provider, ProviderError } from "../contracts/provider.ts";
 import type { AttemptSettlement, StepReply, StepSettlement } from "../contracts/step-verbs.ts";
 import { replyMessage } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
-import { tokensOfBytes } from "../domain/estimate.ts";
 import { commitContent } from "../domain/leaf-template.ts";
 import type { Message } from "../domain/message.ts";
 import type { StepOutcome } from "../domain/step.ts";
@@ -12,7 +11,7 @@ import { replyChain } from "../sessions/transcript-chain.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { SettledAnswer } from "./governed-call.ts";
 import type { Line } from "./line.ts";
-import type { ClientClosed, Run } from "./run.ts";
+import { type ClientClosed, type Run, seenOf } from "./run.ts";
 import { surely } from "./surely.ts";
 import { warnOfBudgets } from "./warn-of-budgets.ts";
 
@@ -25,9 +24,8 @@ export async function settleCompleted(
   run: Run,
   finishReason: FinishReason,
 ): Promise<SettledAnswer> {
-  const reason = run.isAbandoned ? "client_closed" : null;
   const completion = run.attempt.fold.completion();
-  const attempt = meterRunning(line, run, { outcome: "completed", reason });
+  const attempt = meterRunning(line, run, { outcome: "completed", reason: null });
   const settledAt = line.clock.now();
   const settled: SettledAnswer = { completion, finishReason, usage: attempt.usage, settledAt };
   const { reply, response } = run.call.conclude(run.opened.answer, settled);
@@ -46,21 +44,24 @@ export async function settleCompleted(
   return settled;
 }
 
-/** Settles a Step that did not complete. Where that fails, it is left to recovery and the observers are told. */
+/**
+ * Settles a Step that did not complete, or whose client left: then its answer and its usage stay on the Step, and nothing
+ * joins the Session. Where that fails, it is left to recovery and the observers are told.
+ */
 export async function settleEnded(
   line: Line,
   run: Run,
   failure: ClientClosed | ProviderError,
 ): Promise<void> {
   const ended =
-    failure instanceof ProviderError
+    failure instanceof ProviderError && !run.isAbandoned
       ? { outcome: "failed" as const, reason: failure.reason }
       : { outcome: "cancelled" as const, reason: "client_closed" };
   try {
     const attempt = meterRunning(line, run, ended, failure);
     await settle(line, run, {
       attempt,
-      finishReason: null,
+      finishReason: run.isAbandoned ? run.attempt.fold.finishReason() : null,
       reply: partialReply(line, run),
       response: null,
     });
@@ -100,7 +101,7 @@ export function meterRunning(
     providerModel,
     usage: fold.usage(),
     reportedCostFactor: factorOf(attempt.candidate.decided.route.provider),
-    outputTokens: tokensOfBytes(fold.outputBytes()),
+    output: seenOf(attempt),
     toolCalls,
     durationMs: line.clock.monotonic() - startedAt,
     timeToFirstTokenMs: firstTokenAt === null ? null : firstTokenAt - startedAt,
