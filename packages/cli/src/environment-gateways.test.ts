@@ -35,8 +35,7 @@ describe("gateways from the environment", () => {
       OPENAI_API_KEY: "a",
       OPENROUTER_API_KEY: "b",
     });
-    expect(openai?.modelName?.("openai/gpt-5-mini")).toBe("gpt-5-mini");
-    expect(openai?.modelName?.("other/model")).toBe("other/model");
-    expect(openrouter?.modelName).toBeUndefined();
+    expect(openai?.vendor).toBe("openai");
+    expect(openrouter).not.toHaveProperty("vendor");
   });
 });

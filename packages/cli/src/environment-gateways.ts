@@ -5,8 +5,8 @@ interface KnownUpstream
   extends Pick<OpenaiCompatibleOptions, "baseURL" | "maxTokensField" | "developerRole"> {
   readonly gateway: string;
   readonly variable: string;
-  /** Whether the upstream's own model names begin with their vendor's, always. */
-  readonly vendorNames?: true;
+  /** Whether the upstream sells models of many vendors, and every name begins with its vendor. */
+  readonly manyVendors?: true;
 }
 
 const older = { maxTokensField: "max_tokens", developerRole: "system" } as const;
@@ -17,7 +17,7 @@ const knownUpstreams: readonly KnownUpstream[] = [
     gateway: "openrouter",
     variable: "OPENROUTER_API_KEY",
     baseURL: "https://openrouter.ai/api/v1",
-    vendorNames: true,
+    manyVendors: true,
   },
   { gateway: "groq", variable: "GROQ_API_KEY", baseURL: "https://api.groq.com/openai/v1" },
   {
@@ -37,7 +37,7 @@ const knownUpstreams: readonly KnownUpstream[] = [
     gateway: "together",
     variable: "TOGETHER_API_KEY",
     baseURL: "https://api.together.xyz/v1",
-    vendorNames: true,
+    manyVendors: true,
     ...older,
   },
   {
@@ -60,16 +60,12 @@ export function environmentGateways(
   environment: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, OpenaiCompatibleOptions>> {
   return Object.fromEntries(
-    knownUpstreams.flatMap(({ gateway, variable, vendorNames, ...options }) => {
+    knownUpstreams.flatMap(({ gateway, variable, manyVendors, ...options }) => {
       const apiKey = environment[variable];
       if (!apiKey) return [];
-      const modelName = vendorNames ? undefined : withoutVendor(gateway);
-      return [[gateway, { ...options, apiKey, ...(modelName && { modelName }) }]];
+      // `openai/gpt-5` is `gpt-5` where OpenAI itself is asked.
+      const vendor = manyVendors ? {} : { vendor: gateway };
+      return [[gateway, { ...options, apiKey, ...vendor }]];
     }),
   );
-}
-
-/** `openai/gpt-5` is `gpt-5` where OpenAI itself is asked; another vendor's name stays. */
-function withoutVendor(gateway: string): (model: string) => string {
-  return (model) => (model.startsWith(`${gateway}/`) ? model.slice(gateway.length + 1) : model);
 }

@@ -4,10 +4,11 @@ import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
 import { defaultLimits } from "./domain/limits.ts";
-import { listed } from "./domain/pattern.ts";
+import { listed, lowerAscii } from "./domain/pattern.ts";
 import type { GatewayOptions } from "./options.ts";
 import { billingProblems } from "./routing/read-price.ts";
-import { findRoute } from "./routing/route.ts";
+import { createRouter } from "./routing/route.ts";
+import { namingProblems } from "./routing/upstream-names.ts";
 
 /** What is wrong with options, one sentence each. */
 export function providerProblems(providers: ReadonlyMap<string, Provider>): readonly string[] {
@@ -16,10 +17,13 @@ export function providerProblems(providers: ReadonlyMap<string, Provider>): read
     ...(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(gateway)
       ? []
       : [`Gateway ${gateway}: a name is 1 to 64 letters, digits, dots, hyphens and underscores.`]),
+    ...sameInAnyCase([...providers.keys()], gateway),
     ...(provider?.contract === 1
-      ? [...provider.problems, ...billingProblems(provider.billing)].map(
-          (problem) => `Gateway ${gateway}: ${problem}`,
-        )
+      ? [
+          ...provider.problems,
+          ...namingProblems(provider),
+          ...billingProblems(provider.billing),
+        ].map((problem) => `Gateway ${gateway}: ${problem}`)
       : [`Gateway ${gateway}: it is not a provider of contract 1.`]),
   ]);
 }
@@ -52,9 +56,10 @@ export function policyProblems(
   const gateways = policy.gateways
     .filter((gateway) => !providers.has(gateway))
     .map((gateway) => `The policy names the gateway ${gateway}, which is not among the providers.`);
+  const router = createRouter(providers);
   const fallbacks = policy.fallbacks
-    .filter((model) => findRoute(model, providers) === null)
-    .map((model) => `The policy falls back to ${model}, whose gateway is not among the providers.`);
+    .filter((model) => router.find(model) === null)
+    .map((model) => `The policy falls back to ${model}, which no gateway has.`);
   return [...gateways, ...fallbacks];
 }
 
@@ -121,6 +126,14 @@ export function budgetProblems(
       ),
   );
   return [...twice, ...unknown];
+}
+
+/** Patterns ignore case, so a rule for one of the two would be a rule for both. */
+function sameInAnyCase(gateways: readonly string[], gateway: string): readonly string[] {
+  const earlier = gateways.slice(0, gateways.indexOf(gateway));
+  return earlier
+    .filter((other) => lowerAscii(other) === lowerAscii(gateway))
+    .map((other) => `Gateways ${other} and ${gateway} differ by case only.`);
 }
 
 export function duplicates(names: readonly string[]): readonly string[] {

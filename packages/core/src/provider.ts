@@ -9,7 +9,9 @@ export type {
   ConfiguredPrice,
   ConfiguredRates,
   Delivery,
+  ListedModel,
   ModelConfiguration,
+  ModelOptions,
   Provider,
   ProviderCall,
   UsdAmount,
@@ -29,4 +31,4 @@ export { parseUsd } from "./kernel/nano-usd.ts";
 export { orAborted } from "./kernel/or-aborted.ts";
 export type { Json } from "./kernel/stable-json.ts";
 export { isShallow } from "./kernel/well-formed-json.ts";
-export { modelProblems } from "./routing/model-problems.ts";
+export { modelProblems, modelsOf } from "./routing/model-options.ts";

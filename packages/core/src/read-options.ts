@@ -35,6 +35,7 @@ import {
   providerTable,
   tableBook,
 } from "./routing/configured-prices.ts";
+import { createRouter } from "./routing/route.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
 const headerPrefix = /^[A-Za-z0-9-]{1,64}$/;
@@ -98,6 +99,7 @@ export function readOptions(options: GatewayOptions): Line {
   return {
     store: options.store,
     providers,
+    router: createRouter(providers),
     policy: options.policy ?? permitAll,
     budgets: createBudgetBook(
       budgets.flatMap((read) => read.budget ?? []),

@@ -66,6 +66,7 @@ describe("the policy", () => {
         gateway: "test",
         vendor: "tollgate",
         model: "scripted",
+        listed: true,
         connection: "platform",
         store: true,
         tools: true,

@@ -108,6 +108,7 @@ export function decisionOf(id: string, owner: Owner, at: number): PolicyDecision
       gateway: "sim",
       vendor: "vendor",
       model: "model-1",
+      listed: true,
       connection: "platform",
       tools: false,
       images: false,

@@ -1,5 +1,6 @@
 import {
   type CompletionEvent,
+  modelsOf,
   type Provider,
   type ProviderCall,
   systemClock,
@@ -38,7 +39,7 @@ export function aiSdk(
   options: AiSdkOptions = {},
 ): Provider {
   const problems = problemsOf(source, options);
-  const { clock = systemClock, modelName = withoutVendor } = options;
+  const { clock = systemClock } = options;
   const calls = createOpenCalls();
   const agent = openAgent();
   let closing: Promise<void> | undefined;
@@ -54,7 +55,7 @@ export function aiSdk(
       const { request, stream } = call;
       const settings = settingsOf(request, options.providerOptions?.(request) ?? {});
       const question = { messages: request.messages, settings, stream, signal: running.signal };
-      const target = { name: modelName(call.model), question, clock };
+      const target = { name: call.upstreamName, question, clock };
       const batches = connects(source)
         ? askGoverned(source, { ...target, options, call, agent })
         : askDirectly(source, target);
@@ -74,7 +75,7 @@ export function aiSdk(
   return {
     contract: 1,
     connection: options.connection ?? "platform",
-    models: options.models ?? {},
+    ...modelsOf(options),
     problems,
     complete,
     close() {
@@ -87,10 +88,6 @@ export function aiSdk(
 
 function connects(source: Source): source is Connect {
   return !isProvider(source) && !isModel(source);
-}
-
-function withoutVendor(model: string): string {
-  return model.slice(model.indexOf("/") + 1);
 }
 
 function openAgent(): Agent {

@@ -3,7 +3,7 @@ import type {
   Clock,
   CompletionRequest,
   ConnectionOwnership,
-  ModelConfiguration,
+  ModelOptions,
 } from "@tollgate/core/provider";
 
 /** A language model of the AI SDK, of either of the two versions its providers implement. */
@@ -26,9 +26,7 @@ export interface Connection {
 export type Connect = (connection: Connection) => AiSdkProvider | AiSdkModel;
 
 /** How an AI SDK language model is reached. */
-export interface AiSdkOptions {
-  /** Models by `<vendor>/<model>`, with their prices in US dollars per million tokens. Default: none listed. */
-  readonly models?: Readonly<Record<string, ModelConfiguration>>;
+export interface AiSdkOptions extends ModelOptions {
   /**
    * Whose account is used. Default `platform`; `customer` gives each organization's own credential to the function form,
    * the only one that can have it.
@@ -39,8 +37,6 @@ export interface AiSdkOptions {
    * before every call. Default the empty string, for a function that knows its own.
    */
   readonly apiKey?: string | (() => string | Promise<string>);
-  /** What the AI SDK calls `<vendor>/<model>`. Default: what follows the vendor. */
-  readonly modelName?: (model: string) => string;
   /** Hosts the function form may send to, such as `api.anthropic.com`. Default: the one the AI SDK's provider is set to. */
   readonly hosts?: readonly string[];
   /** Settings of the AI SDK's own for a request, by provider: `{ anthropic: { … } }`. Default: none. */

@@ -50,6 +50,7 @@ export async function startUpstream(
 export function callOf(over: Partial<ProviderCall> = {}): ProviderCall {
   return {
     model: "vendor/model",
+    upstreamName: "model",
     request: { messages: [{ role: "user", content: "Hi" }] },
     stream: true,
     credential: null,

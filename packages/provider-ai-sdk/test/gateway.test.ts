@@ -24,6 +24,7 @@ async function overAnthropic(script: readonly (typeof error)[]) {
     providers: {
       anthropic: aiSdk(anthropic.connect(upstream.url), {
         apiKey: "sk-platform",
+        vendor: "anthropic",
         models: { "anthropic/claude-test": { input: 3, output: 15, cachedInput: "0.3" } },
       }),
     },

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import {
   type CompletionEvent,
+  modelsOf,
   type Provider,
   type ProviderCall,
   systemClock,
@@ -46,8 +47,7 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
       throw notSent("misconfigured", "The provider is not configured correctly.");
     call.signal.throwIfAborted();
     const credential = await credentialOf(options, call);
-    const model = options.modelName?.(call.model) ?? call.model;
-    const body = requestBody(model, call.request, call.stream, dialect);
+    const body = requestBody(call.upstreamName, call.request, call.stream, dialect);
     const bodySha256 = hash("sha256", body);
     yield [{ type: "request-sent", host: target.host, bodySha256 }];
     call.signal.throwIfAborted();
@@ -81,7 +81,7 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
   return {
     contract: 1,
     connection: options.connection ?? "platform",
-    models: options.models ?? {},
+    ...modelsOf(options),
     problems,
     complete,
     close() {

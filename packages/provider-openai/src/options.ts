@@ -1,8 +1,8 @@
-import type { Clock, ConnectionOwnership, ModelConfiguration } from "@tollgate/core/provider";
+import type { Clock, ConnectionOwnership, ModelOptions } from "@tollgate/core/provider";
 import type { RequestDialect } from "./request-body.ts";
 
 /** How an OpenAI-compatible upstream is reached. */
-export interface OpenaiCompatibleOptions {
+export interface OpenaiCompatibleOptions extends ModelOptions {
   /** Where `/chat/completions` is found, such as `https://api.example.com/v1`: http or https, no user, query or fragment. */
   readonly baseURL: string;
   /**
@@ -10,14 +10,10 @@ export interface OpenaiCompatibleOptions {
    * `undefined` is a problem, so that a missing variable of the environment is noticed. Not given on a customer connection.
    */
   readonly apiKey?: string | (() => string | Promise<string>) | null | undefined;
-  /** Models by `<vendor>/<model>`, with their prices. Default: none listed. */
-  readonly models?: Readonly<Record<string, ModelConfiguration>>;
   /** Whose account is used. Default `platform`; `customer` sends each organization's own credential. */
   readonly connection?: ConnectionOwnership;
   /** Headers sent with every call, besides the provider's own. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What the upstream calls `<vendor>/<model>`. Default: the same. */
-  readonly modelName?: (model: string) => string;
   /** The field that caps the answer. Default `max_completion_tokens`. */
   readonly maxTokensField?: RequestDialect["maxTokensField"];
   /** What a `developer` message is sent as. Default `developer`. */

@@ -41,6 +41,7 @@ export async function callProvider(
 export function callOf(over: Partial<ProviderCall> = {}): ProviderCall {
   return {
     model: "vendor/model",
+    upstreamName: "model",
     request: { messages: [{ role: "user", content: "Hi" }] },
     stream: true,
     credential: null,

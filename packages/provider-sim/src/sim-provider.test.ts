@@ -32,6 +32,7 @@ interface Asked {
 async function* batches(request: CompletionRequest, asked: Asked = {}) {
   yield* simProvider(asked.options).complete({
     model: asked.model ?? "tollgate/echo",
+    upstreamName: asked.model ?? "tollgate/echo",
     request,
     stream: asked.stream ?? true,
     credential: null,

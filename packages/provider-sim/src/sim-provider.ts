@@ -2,7 +2,8 @@ import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import {
   type CompletionEvent,
-  type ModelConfiguration,
+  type ListedModel,
+  modelsOf,
   type Provider,
   type ProviderCall,
   ProviderError,
@@ -15,7 +16,7 @@ export interface SimOptions {
   readonly pace?: number;
 }
 
-const models: Readonly<Record<string, ModelConfiguration>> = {
+const models: Readonly<Record<string, ListedModel>> = {
   "tollgate/echo": { input: "0.10", cachedInput: "0.01", output: "0.40", maxOutputTokens: 4_096 },
 };
 
@@ -30,7 +31,7 @@ export function simProvider(options: SimOptions = {}): Provider {
   return {
     contract: 1,
     connection: "platform",
-    models,
+    ...modelsOf({ models }),
     problems,
     complete: (call) => complete(call, pace),
     async close() {},
@@ -42,7 +43,7 @@ async function* complete(
   pace: number,
 ): AsyncGenerator<readonly CompletionEvent[]> {
   const { request, signal } = call;
-  const body = JSON.stringify({ model: call.model, stream: call.stream, ...request });
+  const body = JSON.stringify({ model: call.upstreamName, stream: call.stream, ...request });
   yield [{ type: "request-sent", host: "sim", bodySha256: hash("sha256", body) }];
   if (!(call.model in models)) throw unknownModel(call.model);
 

@@ -159,6 +159,7 @@ function decisionOf(id: string): PolicyDecision {
       gateway: "sim",
       vendor: "vendor",
       model: "echo",
+      listed: true,
       connection: "platform",
       tools: false,
       images: false,

@@ -9,7 +9,16 @@ async function ask(provider: ScriptedProvider, options: { stream?: boolean; mode
   const { stream = true, model = "a/b" } = options;
   const controller = new AbortController();
   const request = { messages: [{ role: "user" as const, content: "Hi" }] };
-  const call = { model, request, stream, credential: null, signal: controller.signal, limits };
+  const { signal } = controller;
+  const call = {
+    model,
+    upstreamName: model,
+    request,
+    stream,
+    credential: null,
+    signal,
+    limits,
+  };
   const batches: (readonly CompletionEvent[])[] = [];
   const ended = (async () => {
     for await (const batch of provider.complete(call)) batches.push(batch);

@@ -3,7 +3,7 @@ import { type Clock, type Duration, parseDuration, systemClock } from "@tollgate
 import type {
   Billing,
   CompletionEvent,
-  ModelConfiguration,
+  ListedModel,
   Provider,
   ProviderCall,
 } from "@tollgate/core/provider";
@@ -55,7 +55,11 @@ export interface ScriptedProviderOptions {
   /** Delays wait on it; default the machine's. */
   readonly clock?: Clock;
   /** Listed models with prices in US dollars per million tokens, by `<vendor>/<model>`. Default none. */
-  readonly models?: Readonly<Record<string, ModelConfiguration>>;
+  readonly models?: Readonly<Record<string, ListedModel>>;
+  /** Whether models that are not listed can be called too. Default true. */
+  readonly open?: boolean;
+  /** The vendor whose models lose their vendor in `upstreamName`. Default none. */
+  readonly vendor?: string;
   /** How its calls are billed. Default: by the price table alone. */
   readonly billing?: Billing;
 }
@@ -70,7 +74,7 @@ const unscripted: ScriptedAnswer = { text: "OK" };
 
 /** Makes a provider that answers by script, under the gateway name `test` and any other. */
 export function scriptedProvider(options: ScriptedProviderOptions = {}): ScriptedProvider {
-  const { clock = systemClock, models = {}, billing } = options;
+  const { clock = systemClock, models = {}, open = true, vendor = null, billing } = options;
   const calls: ScriptedCall[] = [];
   const script: Scripted[] = [];
   const holds: { readonly afterEvents: number; readonly barrier: Barrier }[] = [];
@@ -114,6 +118,8 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
     connection: "platform",
     models,
     ...(billing === undefined ? {} : { billing }),
+    open,
+    vendor,
     problems: [],
     complete: (call) => complete({ ...call, gateway }),
     async close() {},

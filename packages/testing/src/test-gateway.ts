@@ -5,7 +5,7 @@ import {
   type KeyCreation,
   type KeyRecord,
 } from "@tollgate/core";
-import type { Billing, ModelConfiguration } from "@tollgate/core/provider";
+import type { Billing, ListedModel } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { memoryStore } from "@tollgate/store-memory";
 import { type Chat, chatWith, testModel } from "./chat.ts";
@@ -21,7 +21,9 @@ export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, "clock"
    * Models every scripted gateway lists, with prices in US dollars per million tokens. Default `tollgate/scripted`, at
    * 1 for input and 2 for output: 1,000 and 2,000 nanodollars a token.
    */
-  readonly models?: Readonly<Record<string, ModelConfiguration>>;
+  readonly models?: Readonly<Record<string, ListedModel>>;
+  /** Whether every scripted gateway takes models it does not list. Default true. */
+  readonly open?: boolean;
   /** How every scripted gateway is billed. Default: by its price table alone. */
   readonly billing?: Billing;
   /** The test key. Default: label `test key` of user `user-1` in organization `organization-1`. */
@@ -65,6 +67,7 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
   const {
     gateways = [],
     models = defaultModels,
+    open = true,
     billing,
     key: firstKey = {},
     clock = manualClock(),
@@ -77,6 +80,7 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
   const provider = scriptedProvider({
     clock,
     models,
+    open,
     ...(billing === undefined ? {} : { billing }),
   });
   const { policy } = options;

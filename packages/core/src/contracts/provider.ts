@@ -54,13 +54,40 @@ export interface Billing {
   readonly autoTiers?: readonly string[];
 }
 
+/** A model that a provider lists. */
+export interface ListedModel extends ModelConfiguration {
+  /**
+   * What the upstream calls the model, such as the name of a deployment. Default: `<vendor>/<model>`, without its vendor
+   * where that is the provider's `vendor`.
+   */
+  readonly upstreamName?: string;
+}
+
+/** The options by which a provider says which models it has. */
+export interface ModelOptions {
+  /** Models by `<vendor>/<model>`, with their prices. Default: none listed. */
+  readonly models?: Readonly<Record<string, ListedModel>>;
+  /** Whether models that are not listed can be called too. Default: only if `models` lists none. */
+  readonly open?: boolean;
+  /**
+   * The vendor whose models the upstream names without their vendor: with `vendor: "openai"`, `openai/gpt-5` is `gpt-5`
+   * upstream, and `openai/a/b` is no model. Models of all other vendors keep their whole `<vendor>/<model>`. Default:
+   * every model does.
+   */
+  readonly vendor?: string;
+}
+
 /** One gateway: a way to reach models. */
 export interface Provider {
   readonly contract: 1;
   /** `platform`: with a credential of the configuration. `customer`: with each organization's own Gateway API key. */
   readonly connection: ConnectionOwnership;
-  /** The models it lists, by `<vendor>/<model>`. A model that is not listed is still routed. */
-  readonly models: Readonly<Record<string, ModelConfiguration>>;
+  /** The models it lists, by `<vendor>/<model>`. No two may have the same upstream name. */
+  readonly models: Readonly<Record<string, ListedModel>>;
+  /** Whether models it does not list can be called too. Where it is false they are 404, before any policy. */
+  readonly open: boolean;
+  /** The vendor whose models the upstream names without their vendor; null for none. See `ModelOptions`. */
+  readonly vendor: string | null;
   /** How its calls are billed. Absent: by the price table alone. */
   readonly billing?: Billing;
   /** What is wrong with its configuration, one sentence each, without secrets; `createGateway` refuses them. */
@@ -80,6 +107,11 @@ export interface Provider {
 export interface ProviderCall {
   /** `<vendor>/<model>`, as it follows the gateway in the request's model id. */
   readonly model: string;
+  /**
+   * What the upstream calls the model: the only name to send. The gateway derives it, and no two models of a gateway
+   * share one. A name made from `model` instead could reach a model that a policy forbids.
+   */
+  readonly upstreamName: string;
   readonly request: CompletionRequest;
   /** Whether to ask for a stream: exactly when the client did. */
   readonly stream: boolean;

@@ -13,6 +13,8 @@ export interface PolicyFacts {
   readonly gateway: string;
   readonly vendor: string;
   readonly model: string;
+  /** Whether the gateway's configuration lists the model. */
+  readonly listed: boolean;
   readonly connection: ConnectionOwnership;
   /** The request's `store`, as it was sent; absent when it was not. */
   readonly store?: boolean;

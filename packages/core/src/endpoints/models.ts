@@ -58,17 +58,17 @@ const noHeader = { name: "", value: null };
 
 /** A dry run: it is not recorded, and asks for nothing special at the key's default class. */
 function mayUse(line: Line, caller: Caller, id: string): boolean {
-  const model = parseModelId(id);
-  const provider = model && line.providers.get(model.gateway);
-  if (!model || !provider) return false;
+  const route = line.router.find(id);
+  if (!route) return false;
   const facts = {
     organization: caller.organizationId,
     user: caller.userId,
     key: caller.keyId,
     source: caller.source,
     dataClass: classify(noHeader, caller, { dataClasses: line.dataClasses, referred: null }),
-    ...model,
-    connection: provider.connection,
+    ...route.model,
+    listed: route.listed,
+    connection: route.connection,
     tools: false,
     images: false,
     structuredOutput: false,

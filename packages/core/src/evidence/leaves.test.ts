@@ -22,6 +22,7 @@ const decision: PolicyDecision = {
     gateway: "g",
     vendor: "v",
     model: "m",
+    listed: true,
     connection: "platform",
     tools: false,
     images: false,

@@ -28,9 +28,10 @@ async function* callWithCredential(
 
 function callOf(line: Line, run: Run, credential: string | null): ProviderCall {
   const { candidate, controller } = run.attempt;
-  const { model } = candidate.decided.route;
+  const { model, upstreamName } = candidate.decided.route;
   return {
     model: `${model.vendor}/${model.model}`,
+    upstreamName,
     request: candidate.request,
     stream: run.call.stream,
     credential,

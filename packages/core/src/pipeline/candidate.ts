@@ -255,6 +255,7 @@ function factsOf(
     source: caller.source,
     dataClass,
     ...route.model,
+    listed: route.listed,
     connection: route.connection,
     ...(request.store === undefined ? {} : { store: request.store }),
     tools: (request.tools?.length ?? 0) > 0,

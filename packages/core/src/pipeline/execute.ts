@@ -1,5 +1,5 @@
 import type { GatewayError } from "../errors/gateway-error.ts";
-import { connectionRequired, type Route, routeOf } from "../routing/route.ts";
+import { connectionRequired, type Route } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import { answerOf } from "./answer.ts";
@@ -18,7 +18,7 @@ import { withDecision } from "./with-decision.ts";
  */
 export async function execute(line: Line, call: GovernedCall): Promise<GovernedAnswer> {
   classifyCall(line, call, null);
-  const route = routeOf(call.model, line.providers);
+  const route = line.router.require(call.model);
   if (route.connection === "customer") await requireConnection(line, call, route);
   await requireOwned(line.store, call);
   const prepared: PreparedCall = { ...call, ...(await call.prepare()) };

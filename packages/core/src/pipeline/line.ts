@@ -15,12 +15,14 @@ import type { Retention } from "../domain/retention.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { IdSource } from "../kernel/ids.ts";
 import type { Slots } from "../limits/slots.ts";
+import type { Router } from "../routing/route.ts";
 import type { OpenSteps } from "./open-steps.ts";
 
 /** Everything the governed path stands on; one per gateway. */
 export interface Line {
   readonly store: Store;
   readonly providers: ReadonlyMap<string, Provider>;
+  readonly router: Router;
   readonly policy: Policy;
   readonly budgets: BudgetBook;
   readonly vault: Vault;

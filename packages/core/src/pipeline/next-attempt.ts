@@ -5,7 +5,6 @@ import type { Hold } from "../domain/budget.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
 import { sleep } from "../kernel/clock.ts";
-import { findRoute } from "../routing/route.ts";
 import { type Candidate, decideOn, fitted, planAttempt, refusalOf } from "./candidate.ts";
 import { durable, evidenceUnavailable } from "./durable.ts";
 import { isConnected } from "./is-connected.ts";
@@ -90,7 +89,7 @@ async function fallback(line: Line, run: Run, failure: ProviderError): Promise<C
 
 /** A fallback that is denied, cannot be priced, or lacks the organization's own key is recorded and skipped; one that leads nowhere is only skipped. */
 async function permittedFallback(line: Line, run: Run, model: string): Promise<Candidate | null> {
-  const route = findRoute(model, line.providers);
+  const route = line.router.find(model);
   if (route === null) return null;
   const { dataClass, decision: first } = run.opened.candidate.decided;
   const decided = decideOn(line, run.call, { route, dataClass, first });

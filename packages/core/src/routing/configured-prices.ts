@@ -2,6 +2,7 @@ import type { PriceBook } from "../contracts/price-book.ts";
 import type { ModelConfiguration, Provider } from "../contracts/provider.ts";
 import { type ModelFacts, noFacts } from "../domain/model-facts.ts";
 import { formatModelId, type ModelId, parseModelId } from "../domain/model-id.ts";
+import { lowerAscii } from "../domain/pattern.ts";
 import { modelFaults, readPrice } from "./read-price.ts";
 
 /** Prices under full model ids, in US dollars per million tokens. */
@@ -35,16 +36,19 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
   };
 }
 
-/** A table of prices as a book; a model without both prices has none. */
+/**
+ * A table of prices as a book; a model without both prices has none. ASCII case is ignored: an upstream that ignores it
+ * bills every spelling of an id alike.
+ */
 export function tableBook(table: PriceTable): PriceBook {
-  const prices = new Map(Object.entries(table).map(([id, written]) => [id, readPrice(written)]));
+  const entries = Object.entries(table).map(([id, written]) => [lowerAscii(id), written] as const);
+  const written = new Map(entries);
+  const prices = new Map(entries.map(([id, model]) => [id, readPrice(model)]));
   return {
-    priceOf: (model) => prices.get(formatModelId(model)) ?? null,
+    priceOf: (model) => prices.get(lowerAscii(formatModelId(model))) ?? null,
     factsOf(model) {
-      const id = formatModelId(model);
-      const { maxOutputTokens = null, reasons = null } = Object.hasOwn(table, id)
-        ? (table[id] ?? {})
-        : {};
+      const id = lowerAscii(formatModelId(model));
+      const { maxOutputTokens = null, reasons = null } = written.get(id) ?? {};
       return { maxOutputTokens, reasons };
     },
   };
@@ -64,7 +68,11 @@ export function providerTable(providers: ReadonlyMap<string, Provider>): PriceTa
 
 /** What is wrong with a table, one sentence each. */
 export function priceProblems(table: PriceTable): readonly string[] {
+  const spellings = new Map(Object.keys(table).map((id) => [lowerAscii(id), id]));
   return Object.entries(table).flatMap(([id, written]) => {
+    const other = spellings.get(lowerAscii(id));
+    if (other !== undefined && other !== id)
+      return [`Models ${id} and ${other} differ by case only.`];
     if (parseModelId(id) === null) return [`Model ${id} is not <gateway>/<vendor>/<model>.`];
     return modelFaults(written).map((fault) => `Model ${id}: ${fault}.`);
   });

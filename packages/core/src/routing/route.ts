@@ -2,35 +2,62 @@ import type { Provider } from "../contracts/provider.ts";
 import { type ModelId, parseModelId } from "../domain/model-id.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { createUpstreamNames, type UpstreamName, type UpstreamNames } from "./upstream-names.ts";
 
 /** Where a model id leads. */
-export interface Route {
+export interface Route extends UpstreamName {
   readonly model: ModelId;
   readonly provider: Provider;
   readonly connection: ConnectionOwnership;
 }
 
-/**
- * The route of a model id `<gateway>/<vendor>/<model>`; a model its gateway does not list is still routed.
- * @throws GatewayError `model_not_found` when it has not three parts or names no gateway.
- */
-export function routeOf(model: string, providers: ReadonlyMap<string, Provider>): Route {
-  const route = findRoute(model, providers);
-  if (route) return route;
-  throw new GatewayError(
-    "model_not_found",
-    parseModelId(model)
-      ? "The model's gateway does not exist."
-      : "A model is named <gateway>/<vendor>/<model>, in at most 255 characters.",
-    { param: "model" },
-  );
+/** Finds where model ids lead: those of requests, of a policy's fallbacks and of `/v1/models` alike. */
+export interface Router {
+  /** Null for an id that is ill-formed, names no gateway, or names a model its gateway does not have. */
+  find(model: string): Route | null;
+  /** @throws GatewayError `model_not_found` */
+  require(model: string): Route;
+  /** The id of the model that a gateway's upstream knows by a name; null where none reaches it. */
+  idOf(gateway: string, upstreamName: string): string | null;
 }
 
-/** The route of a model id, or null where it leads nowhere. */
-export function findRoute(model: string, providers: ReadonlyMap<string, Provider>): Route | null {
-  const id = parseModelId(model);
-  const provider = id && providers.get(id.gateway);
-  return id && provider ? { model: id, provider, connection: provider.connection } : null;
+export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
+  const names = new Map<string, UpstreamNames>();
+  const namesOf = (gateway: string, provider: Provider): UpstreamNames => {
+    const known = names.get(gateway) ?? createUpstreamNames(provider);
+    names.set(gateway, known);
+    return known;
+  };
+
+  const find: Router["find"] = (text) => {
+    const model = parseModelId(text);
+    const provider = model && providers.get(model.gateway);
+    if (!model || !provider) return null;
+    const name = namesOf(model.gateway, provider).find(`${model.vendor}/${model.model}`);
+    return name && { model, provider, connection: provider.connection, ...name };
+  };
+  return {
+    find,
+    require(text) {
+      const route = find(text);
+      if (route) return route;
+      throw new GatewayError("model_not_found", whyNot(text, providers), { param: "model" });
+    },
+    idOf(gateway, upstreamName) {
+      const provider = providers.get(gateway);
+      const model = provider && namesOf(gateway, provider).modelNamed(upstreamName);
+      return model ? `${gateway}/${model}` : null;
+    },
+  };
+}
+
+function whyNot(text: string, providers: ReadonlyMap<string, Provider>): string {
+  const model = parseModelId(text);
+  if (model === null)
+    return "A model is named <gateway>/<vendor>/<model>, in at most 255 characters without white space.";
+  return providers.has(model.gateway)
+    ? "The gateway has no model of this name. GET /v1/models lists the models it has."
+    : "The model's gateway does not exist.";
 }
 
 export function connectionRequired(): GatewayError {

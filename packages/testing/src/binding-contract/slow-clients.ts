@@ -30,6 +30,8 @@ function floodProvider() {
     contract: 1,
     connection: "platform",
     models: {},
+    open: true,
+    vendor: null,
     problems: [],
     complete,
     async close() {},

@@ -28,6 +28,7 @@ export async function connected(
 export function callOf(over: Partial<ProviderCall> = {}): ProviderCall {
   return {
     model: "vendor/model",
+    upstreamName: "model",
     request: { messages: [{ role: "user", content: "Say it." }] },
     stream: true,
     credential: null,

@@ -35,6 +35,7 @@ export function decisionFor(owner: Owner, source: Source): PolicyDecision {
       gateway: "sim",
       vendor: "vendor",
       model: "echo",
+      listed: true,
       connection: "platform",
       store: true,
       tools: true,

@@ -20,6 +20,7 @@ export function matchesRule(
     selects(match.source, facts.source) &&
     (match.from === undefined || rank >= dataClasses.indexOf(match.from)) &&
     (match.upTo === undefined || rank <= dataClasses.indexOf(match.upTo)) &&
+    same(match.listed, facts.listed) &&
     same(match.tools, facts.tools) &&
     same(match.images, facts.images) &&
     same(match.structuredOutput, facts.structuredOutput) &&

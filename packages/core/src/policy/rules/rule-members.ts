@@ -6,6 +6,7 @@ const ofMatch: Readonly<Record<keyof RuleMatch, true>> = {
   key: true,
   gateway: true,
   model: true,
+  listed: true,
   connection: true,
   source: true,
   from: true,

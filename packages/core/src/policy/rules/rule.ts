@@ -7,8 +7,10 @@ export interface RuleMatch<Gateway extends string = string> {
   readonly user?: OneOrMany;
   readonly key?: OneOrMany;
   readonly gateway?: OneOrMany<Gateway>;
-  /** Model patterns such as `openai/openai/gpt-*`; `*` matches inside its part. */
+  /** Model patterns such as `openai/openai/gpt-*`; `*` matches inside its part. ASCII case is ignored. */
   readonly model?: OneOrMany;
+  /** Whether the gateway's configuration lists the model. */
+  readonly listed?: boolean;
   readonly connection?: OneOrMany<ConnectionOwnership>;
   readonly source?: OneOrMany;
   /** Data classes from this one up, and up to this one; both inclusive. */
