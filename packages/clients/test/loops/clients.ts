@@ -9,6 +9,7 @@ import {
   runToolsLoop,
   statelessResponsesLoop,
 } from "./openai-loops.ts";
+import { openrouterLoop } from "./openrouter-loop.ts";
 
 /** Every client of the matrix by its name. */
 export const clients: Readonly<Record<string, Converse>> = {
@@ -19,10 +20,14 @@ export const clients: Readonly<Record<string, Converse>> = {
   ...aiSdkLoops,
   ...agentsLoops,
   ...langchainLoops,
+  "@openrouter/sdk chat": openrouterLoop,
 };
 
 /** The clients that speak Chat Completions, which the scripted upstreams speak, too. */
 export const chatClients = Object.keys(clients).filter((name) => !name.includes("Responses"));
+
+/** The clients that read no stream: their schema of one takes no `usage: null`, which every chunk but the last has. */
+export const plainOnly: readonly string[] = ["@openrouter/sdk chat"];
 
 /** The AI SDK's own way to Anthropic. */
 export const anthropicLoop: Converse = aiSdk7Loop(({ baseURL, apiKey, model, fetch }) =>

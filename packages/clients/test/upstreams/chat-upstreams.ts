@@ -132,7 +132,12 @@ async function startChat(dialect: Dialect): Promise<LoopUpstream> {
     const answered = dialect.issue(nextAnswer(messages, number), number);
     for (const call of answered.tool_calls ?? [])
       issued.set(call.id, dialect.stateOf(answered, call));
-    const head = { id: `chatcmpl-${number}`, created: 1_780_000_000, model };
+    const head = {
+      id: `chatcmpl-${number}`,
+      created: 1_780_000_000,
+      model,
+      system_fingerprint: "fp_1",
+    };
     if (!stream) return { json: completion(head, answered) };
     return { events: streamed(head, answered, stream_options?.include_usage === true) };
   }

@@ -1,0 +1,71 @@
+import { type Converse, runTool, tools } from "./loop.ts";
+
+interface Message {
+  readonly role: string;
+  readonly content?: unknown;
+  readonly toolCallId?: string;
+  readonly toolCalls?: readonly {
+    readonly id: string;
+    readonly function: { readonly name: string; readonly arguments: string };
+  }[];
+}
+
+interface ChatCall {
+  readonly model: string;
+  readonly messages: readonly Message[];
+  readonly tools: readonly object[];
+  readonly stream: false;
+}
+
+/** What the loop uses of the SDK: its own types change the global type of streams, for every package of the workspace. */
+interface OpenrouterSdk {
+  readonly HTTPClient: new (options: { readonly fetcher: typeof fetch }) => object;
+  readonly OpenRouter: new (options: {
+    readonly serverURL: string;
+    readonly apiKey: string;
+    readonly httpClient: object;
+  }) => {
+    readonly chat: {
+      send(call: { readonly chatRequest: ChatCall }): Promise<{
+        readonly choices: readonly { readonly message: Message }[];
+      }>;
+    };
+  };
+}
+
+const specifier: string = "@openrouter/sdk";
+
+const offered = tools.map(({ name, description, parameters }) => ({
+  type: "function" as const,
+  function: { name, description, parameters },
+}));
+
+/** OpenRouter's SDK in the loop its users write: each message is appended as it came. It reads no stream of ours. */
+export const openrouterLoop: Converse = async (target, prompts) => {
+  const { baseURL, apiKey, model, fetch } = target;
+  const { HTTPClient, OpenRouter }: OpenrouterSdk = await import(specifier);
+  const httpClient = new HTTPClient({ fetcher: fetch });
+  const { chat } = new OpenRouter({ serverURL: baseURL, apiKey, httpClient });
+  const messages: Message[] = [];
+  const answers: string[] = [];
+  for (const content of prompts) {
+    messages.push({ role: "user", content });
+    for (;;) {
+      const chatRequest = { model, messages, tools: offered, stream: false } as const;
+      const { choices } = await chat.send({ chatRequest });
+      const message = choices[0]?.message;
+      if (message === undefined) throw new Error("The answer has no message.");
+      messages.push(message);
+      for (const { id, function: called } of message.toolCalls ?? [])
+        messages.push({
+          role: "tool",
+          toolCallId: id,
+          content: runTool(called.name, called.arguments),
+        });
+      if (message.toolCalls?.length) continue;
+      answers.push(String(message.content));
+      break;
+    }
+  }
+  return answers;
+};
