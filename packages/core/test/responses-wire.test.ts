@@ -34,6 +34,7 @@ const headFor = (body: object): ResponseHead => ({
   sessionId: "0190a000-0000-7000-8000-000000000002",
   turnId: "0190a000-0000-7000-8000-000000000003",
   previousResponseId: null,
+  namespaces: new Map(),
   store: true,
   echo: parseResponse(body, defaultLimits).echo,
 });

@@ -19,6 +19,7 @@ const completion = z.strictObject({
   object: z.literal("chat.completion"),
   created: z.number(),
   model: z.string(),
+  system_fingerprint: z.string().nullable(),
   choices: z.tuple([
     z.strictObject({
       index: z.literal(0),
@@ -50,6 +51,7 @@ const chunk = z.strictObject({
   object: z.literal("chat.completion.chunk"),
   created: z.number(),
   model: z.string(),
+  system_fingerprint: z.string().nullable(),
   choices: z
     .array(
       z.strictObject({

@@ -3,6 +3,7 @@ import { errorEvent, errorIn } from "./error-answer.ts";
 import { invalidAnswer, invalidEvent } from "./failures.ts";
 import { isList, isObject, type JsonObject, membersOf, textOf } from "./json.ts";
 import { addMessageState } from "./provider-state.ts";
+import { createShown } from "./shown.ts";
 import { createToolCalls } from "./tool-calls.ts";
 import { usageReport } from "./usage-report.ts";
 
@@ -41,6 +42,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 
 export function createAnswer({ seed, secret }: AnswerOptions): Answer {
   const toolCalls = createToolCalls(seed);
+  const addShown = createShown();
   let started = false;
   let written = false;
   let reason: FinishReason | null = null;
@@ -54,6 +56,7 @@ export function createAnswer({ seed, secret }: AnswerOptions): Answer {
     addText("text-delta", contentOf(content), into);
     if (isObject(logprobs)) into.push({ type: "logprobs", logprobs });
     addText("refusal-delta", textOf(refusal), into);
+    addShown(members, into);
     if (tool_calls) toolCalls.add(tool_calls, into);
     if (isObject(function_call)) toolCalls.add([{ index: 0, function: function_call }], into);
     if (into.length > before) written = true;
@@ -84,15 +87,19 @@ export function createAnswer({ seed, secret }: AnswerOptions): Answer {
   };
 }
 
-function answerStarted({ id, model }: JsonObject): CompletionEvent {
+function answerStarted({ id, model, system_fingerprint }: JsonObject): CompletionEvent {
   return {
     type: "answer-started",
     ...label("providerRequestId", id),
     ...label("providerModel", model),
+    ...label("systemFingerprint", system_fingerprint),
   };
 }
 
-function label(name: "providerRequestId" | "providerModel", value: Json | undefined): object {
+function label(
+  name: "providerRequestId" | "providerModel" | "systemFingerprint",
+  value: Json | undefined,
+): object {
   return typeof value === "string" && value !== "" && value.length <= 255 ? { [name]: value } : {};
 }
 

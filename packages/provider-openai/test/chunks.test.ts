@@ -28,6 +28,29 @@ const wrote = (index: number, written: string): object => ({
 const made = (number: number): object =>
   expect.objectContaining({ index: number, id: expect.stringMatching(/^call_[0-9a-f]{24}$/) });
 
+describe("what an answer shows next to its text", () => {
+  it("is passed on as it is, up to 256 sources and 256 images", () => {
+    const cited = { type: "url_citation", url_citation: { url: "https://x.test" } };
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
+    const many = { annotations: Array.from({ length: 300 }, () => cited), images: "none" };
+    const chunks = [{ annotations: [cited, 5] }, { images: [image] }, many, many];
+    const shown = read(...chunks.map((delta) => ({ choices: [{ delta }] })), stop).slice(0, -1);
+    expect(shown).toEqual([
+      { type: "shown", name: "annotations", entries: [cited] },
+      { type: "shown", name: "images", entries: [image] },
+      { type: "shown", name: "annotations", entries: Array.from({ length: 255 }, () => cited) },
+    ]);
+  });
+
+  it("comes with the configuration it was made by, if that is a short text", () => {
+    const started = (system_fingerprint: unknown) =>
+      readBytes([Buffer.from(`data: ${JSON.stringify({ system_fingerprint, ...stop })}\n\n`)])[0];
+    expect(started("fp_1")).toEqual({ type: "answer-started", systemFingerprint: "fp_1" });
+    for (const value of [null, "", 5, "x".repeat(256)])
+      expect(started(value)).toEqual({ type: "answer-started" });
+  });
+});
+
 describe("tool calls of a stream", () => {
   it("keys fragments by index, out of order too (F11)", () => {
     expect(

@@ -18,6 +18,9 @@ export interface UsageReport extends UsageDetails {
   readonly serviceTier?: string;
 }
 
+/** What a provider shows next to the text of its answer; no part of the conversation. */
+export type ShownField = "annotations" | "images";
+
 /** What providers call the text of a message's reasoning. */
 export type ReasoningField = "reasoning_content" | "reasoning";
 
@@ -33,6 +36,8 @@ export type CompletionEvent =
       readonly type: "answer-started";
       readonly providerRequestId?: string;
       readonly providerModel?: string;
+      /** The configuration it says it answered with. */
+      readonly systemFingerprint?: string;
     }
   | { readonly type: "text-delta"; readonly text: string }
   /** `field` is the name the provider wants the reasoning back under; absent where it does not want the text back. */
@@ -51,6 +56,8 @@ export type CompletionEvent =
    * names it uses. Lists and objects may come in pieces.
    */
   | { readonly type: "state"; readonly index?: number; readonly fields: StateFields }
+  /** What the provider shows next to the text: sources that it cites, or images that it made. */
+  | { readonly type: "shown"; readonly name: ShownField; readonly entries: readonly Json[] }
   /** Log probabilities as the provider gave them, for the text around them. */
   | { readonly type: "logprobs"; readonly logprobs: Json }
   /** Usage so far; the last value of each field wins. */

@@ -3,6 +3,7 @@ import type {
   CompletionEvent,
   FinishReason,
   ReasoningField,
+  ShownField,
   UsageReport,
 } from "./completion-event.ts";
 import type { AssistantMessage, ToolCall } from "./message.ts";
@@ -19,6 +20,8 @@ export interface Completion {
   readonly parts: readonly CompletionPart[];
   /** State that belongs to the message as a whole, without the text of its reasoning; absent where there is none. */
   readonly fields?: StateFields;
+  /** What is shown next to the text; absent where there is nothing. */
+  readonly shown?: Partial<Readonly<Record<ShownField, readonly Json[]>>>;
   /** One entry per `logprobs` event. */
   readonly logprobs: readonly Json[];
   /** Null for an answer that did not finish. */
@@ -55,12 +58,16 @@ type OpenPart =
 
 type OpenCall = Extract<OpenPart, { type: "tool-call" }>;
 
+/** The most sources, and the most images, that one answer shows. */
+const mostShown = 256;
+
 /** What is said without a pause is one part: another kind of text, or a tool call, begins the next. */
 export function createFold(): CompletionFold {
   const parts: OpenPart[] = [];
   /** The first call of each index, which is the one that its deltas belong to. */
   const calls = new Map<number, OpenCall>();
   const logprobs: Json[] = [];
+  const shown: Partial<Record<ShownField, Json[]>> = {};
   let finishReason: FinishReason | null = null;
   let usage: UsageReport = {};
   const state = createStateFold();
@@ -111,6 +118,9 @@ export function createFold(): CompletionFold {
           if (event.index === undefined) state.add(event.fields);
           else calls.get(event.index)?.state.add(event.fields);
           return;
+        case "shown":
+          shown[event.name] = [...(shown[event.name] ?? []), ...event.entries].slice(0, mostShown);
+          return;
         case "logprobs":
           logprobs.push(event.logprobs);
           return;
@@ -126,6 +136,7 @@ export function createFold(): CompletionFold {
       return {
         parts: parts.map(closed),
         ...(fields === null ? {} : { fields }),
+        ...(Object.keys(shown).length === 0 ? {} : { shown }),
         logprobs,
         finishReason,
         usage,

@@ -3,7 +3,7 @@ import { replyMessage } from "../domain/completion.ts";
 import type { Answer } from "../http/answer.ts";
 import { readJson } from "../http/read-json.ts";
 import { execute } from "../pipeline/execute.ts";
-import type { AnswerHead } from "../pipeline/governed-call.ts";
+import type { GovernedAnswer } from "../pipeline/governed-call.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
 import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
@@ -47,13 +47,14 @@ export function chatCompletions(context: EndpointContext, request: Request): Pro
 }
 
 function headOf(
-  { stepId, openedAt, sessionId, turnId }: AnswerHead,
+  { stepId, openedAt, sessionId, turnId, systemFingerprint }: GovernedAnswer,
   model: string,
 ): ChatCompletionHead {
   return {
     id: `chatcmpl-${stepId}`,
     created: Math.floor(openedAt / 1_000),
     model,
+    systemFingerprint,
     sessionId,
     turnId,
   };

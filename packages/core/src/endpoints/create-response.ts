@@ -119,6 +119,7 @@ function headOf(answer: AnswerHead, call: ResponseCall): ResponseHead {
     previousResponseId: call.previousResponseId,
     store: call.store,
     echo: call.echo,
+    namespaces: call.namespaces,
   };
 }
 

@@ -28,7 +28,8 @@ export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): Go
   });
   if (call.signal.aborted) abandon();
   else call.signal.addEventListener("abort", abandon, { once: true });
-  return { ...opened.answer, events, signal: call.signal, abandon };
+  const systemFingerprint = (): string | null => run.attempt.systemFingerprint;
+  return { ...opened.answer, events, systemFingerprint, signal: call.signal, abandon };
 }
 
 /** The client left: the provider's call ends, or is read on to its end within bounds of time and of number. */

@@ -73,6 +73,8 @@ export interface GovernedAnswer extends AnswerHead {
   readonly events: AnswerEvents;
   /** Aborts when the client leaves; what is read on then is for nobody. */
   readonly signal: AbortSignal;
+  /** The configuration that the provider says it answers with; null before it began, and where it says none. */
+  readonly systemFingerprint: () => string | null;
   /** The client left: ends the provider's call, or reads it to its end, as configured. */
   readonly abandon: () => void;
 }

@@ -18,6 +18,7 @@ export interface RunningAttempt {
   bodySha256: string | null;
   providerRequestId: string | null;
   providerModel: string | null;
+  systemFingerprint: string | null;
   toolCalls: number;
   /** Whether the client can have seen text, a refusal or a tool call of it. */
   isVisible: boolean;
@@ -81,6 +82,7 @@ export function startAttempt(candidate: Candidate, startedAt: number): RunningAt
     bodySha256: null,
     providerRequestId: null,
     providerModel: null,
+    systemFingerprint: null,
     toolCalls: 0,
     isVisible: false,
     hasReasoned: false,
@@ -111,6 +113,7 @@ export function observe(attempt: RunningAttempt, event: CompletionEvent, now: nu
     case "answer-started":
       attempt.providerRequestId = event.providerRequestId ?? null;
       attempt.providerModel = event.providerModel ?? null;
+      attempt.systemFingerprint = event.systemFingerprint ?? null;
       return false;
     case "usage":
     case "finish":

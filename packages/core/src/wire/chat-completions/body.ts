@@ -17,6 +17,7 @@ export function chatCompletionBody(
     object: "chat.completion",
     created: head.created,
     model: head.model,
+    system_fingerprint: head.systemFingerprint(),
     choices: [
       {
         index: 0,
@@ -38,6 +39,7 @@ function messageObject(completion: Completion): object {
   );
   return {
     ...completion.fields,
+    ...completion.shown,
     role: "assistant",
     content: spoken(completion, "text"),
     refusal: spoken(completion, "refusal"),

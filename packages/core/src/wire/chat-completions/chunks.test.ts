@@ -11,6 +11,7 @@ const head = {
   id: "chatcmpl-1",
   created: 1_790_000_000,
   model: "sim/acme/echo",
+  systemFingerprint: () => "fp_1",
   sessionId: "0190a000-0000-7000-8000-000000000001",
   turnId: "0190a000-0000-7000-8000-000000000002",
 };
@@ -23,6 +24,7 @@ interface ChunkLine {
     readonly finish_reason: string | null;
   }[];
   readonly usage: unknown;
+  readonly system_fingerprint?: unknown;
   readonly error?: unknown;
 }
 
@@ -45,7 +47,7 @@ function chunksOf(stream: string): readonly ChunkLine[] {
 describe("createChunkWriter", () => {
   it("writes the bytes of section 2.3 and 6.1", () => {
     const writer = createChunkWriter({ ...head, includeUsage: true });
-    const before = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"sim/acme/echo","choices":[`;
+    const before = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"sim/acme/echo","system_fingerprint":"fp_1","choices":[`;
     const after = `,"session_id":"${head.sessionId}","turn_id":"${head.turnId}"}\n\n`;
     const choice = (delta: string, finish = "null") =>
       `${before}{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finish}}],"usage":null${after}`;
@@ -128,6 +130,45 @@ describe("createChunkWriter", () => {
       {},
     ]);
     expect(chunks.map((chunk) => chunk.usage)).toEqual([null, null]);
+  });
+
+  it("shows sources and images next to the text, in a stream as in a body", () => {
+    const [first, second] = [{ type: "url_citation" }, { type: "url_citation", title: "t" }];
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
+    const events: readonly CompletionEvent[] = [
+      { type: "shown", name: "annotations", entries: [first] },
+      { type: "shown", name: "annotations", entries: [second] },
+      { type: "shown", name: "images", entries: [image] },
+      { type: "finish", reason: "stop" },
+    ];
+    const writer = createChunkWriter({ ...head, includeUsage: false });
+    const chunks = chunksOf(writer.write(events) + writer.finish("stop", usage));
+    const deltas = chunks.map((chunk) => chunk.choices[0]?.delta);
+    expect(deltas.slice(1, -1)).toEqual([
+      { annotations: [first] },
+      { annotations: [second] },
+      { images: [image] },
+    ]);
+    const fold = createFold();
+    for (const event of events) fold.add(event);
+    expect(JSON.parse(chatCompletionBody(head, fold.completion(), usage))).toMatchObject({
+      system_fingerprint: "fp_1",
+      choices: [{ message: { annotations: [first, second], images: [image] } }],
+    });
+  });
+
+  it("asks for the configuration when it writes the first chunk", () => {
+    let fingerprint: string | null = null;
+    const writer = createChunkWriter({
+      ...head,
+      includeUsage: false,
+      systemFingerprint: () => fingerprint,
+    });
+    fingerprint = "fp_2";
+    const chunks = chunksOf(
+      writer.write([{ type: "text-delta", text: "a" }]) + writer.finish("stop", usage),
+    );
+    expect(new Set(chunks.map((chunk) => chunk.system_fingerprint))).toEqual(new Set(["fp_2"]));
   });
 
   it("ends a failed stream with the error and no finish reason", () => {

@@ -21,20 +21,26 @@ const roleDelta = '{"role":"assistant","content":"","refusal":null}';
 export function createChunkWriter(
   head: ChatCompletionHead & { readonly includeUsage: boolean },
 ): ChunkWriter {
-  const frame = frameOf(head);
+  let begun: Frame | null = null;
   let hasRole = false;
+
+  /** What every chunk says is known when the first one is written. */
+  const frame = (): Frame => {
+    begun ??= frameOf(head);
+    return begun;
+  };
 
   const withRole = (chunks: string): string => {
     if (hasRole || chunks === "") return chunks;
     hasRole = true;
-    return frame.delta(roleDelta) + chunks;
+    return frame().delta(roleDelta) + chunks;
   };
 
   const chunkOf = (event: CompletionEvent): string => {
     if (event.type === "logprobs")
-      return frame.choice("{}", JSON.stringify(event.logprobs), "null");
+      return frame().choice("{}", JSON.stringify(event.logprobs), "null");
     const delta = deltaOf(event);
-    return delta === "" ? "" : frame.delta(delta);
+    return delta === "" ? "" : frame().delta(delta);
   };
 
   return {
@@ -46,7 +52,7 @@ export function createChunkWriter(
         if (event === undefined) continue;
         // Clients take what comes with a call from its first delta only.
         if (event.type === "tool-call-started" && isStateOf(next, event.index)) {
-          chunks += frame.delta(callDelta(event, next.fields));
+          chunks += frame().delta(callDelta(event, next.fields));
           at++;
         } else chunks += chunkOf(event);
       }
@@ -55,8 +61,8 @@ export function createChunkWriter(
     finish(reason, usage, serviceTier) {
       const tier =
         serviceTier === undefined ? "" : `"service_tier":${JSON.stringify(serviceTier)},`;
-      const last = withRole(frame.choice("{}", "null", `"${reason}"`, tier));
-      return last + (head.includeUsage ? frame.totals(usage, tier) : "") + done;
+      const last = withRole(frame().choice("{}", "null", `"${reason}"`, tier));
+      return last + (head.includeUsage ? frame().totals(usage, tier) : "") + done;
     },
     fail: (error) => `data: ${errorBody(error)}\n\n${done}`,
   };
@@ -72,8 +78,9 @@ interface Frame {
 
 function frameOf(head: ChatCompletionHead): Frame {
   const { id, created, model, sessionId, turnId } = head;
+  const system_fingerprint = head.systemFingerprint();
   const object = "chat.completion.chunk";
-  const common = JSON.stringify({ id, object, created, model }).slice(0, -1);
+  const common = JSON.stringify({ id, object, created, model, system_fingerprint }).slice(0, -1);
   const ids = JSON.stringify({ session_id: sessionId, turn_id: turnId }).slice(1);
   const before = `data: ${common},"choices":[{"index":0,"delta":`;
   const after = (members: string): string => `}],"usage":null,${members}${ids}\n\n`;
@@ -102,6 +109,8 @@ function deltaOf(event: CompletionEvent): string {
       const { index, fields } = event;
       return JSON.stringify(index === undefined ? fields : { tool_calls: [{ ...fields, index }] });
     }
+    case "shown":
+      return JSON.stringify({ [event.name]: event.entries });
     case "tool-call-delta":
       if (event.arguments === "") return "";
       return `{"tool_calls":[{"index":${event.index},"function":{"arguments":${JSON.stringify(event.arguments)}}}]}`;

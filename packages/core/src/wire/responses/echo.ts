@@ -6,8 +6,18 @@ import type {
 } from "../../domain/completion-request.ts";
 import { standardTier } from "../../domain/service-tier.ts";
 import type { Json } from "../../kernel/stable-json.ts";
+import type { NamespaceTool } from "./namespaces.ts";
 
-interface EchoedTool {
+type EchoedTool =
+  | EchoedFunction
+  | {
+      readonly type: "namespace";
+      readonly name: string;
+      readonly description: string;
+      readonly tools: readonly EchoedFunction[];
+    };
+
+interface EchoedFunction {
   readonly type: "function";
   readonly name: string;
   readonly description: string | null;
@@ -51,6 +61,7 @@ export interface ResponseEcho {
 /** What the echo shows that is not asked of the model, or asked of it in another way. */
 export interface Echoed {
   readonly instructions: string | null;
+  readonly tools: readonly (FunctionTool | NamespaceTool)[];
   readonly parallelToolCalls: boolean | undefined;
   readonly toolChoice: ToolChoice | undefined;
   readonly summary: string | undefined;
@@ -73,7 +84,7 @@ export function echoOf(options: Omit<CompletionRequest, "messages">, asked: Echo
       verbosity: options.verbosity ?? "medium",
     },
     tool_choice: echoedChoice(asked.toolChoice ?? "auto"),
-    tools: (options.tools ?? []).map(echoedTool),
+    tools: asked.tools.map(echoedTool),
     top_p: options.topP ?? 1,
     presence_penalty: options.presencePenalty ?? 0,
     frequency_penalty: options.frequencyPenalty ?? 0,
@@ -93,7 +104,13 @@ function echoedChoice(choice: ToolChoice): ResponseEcho["tool_choice"] {
   return typeof choice === "string" ? choice : { type: "function", name: choice.name };
 }
 
-function echoedTool(tool: FunctionTool): EchoedTool {
+function echoedTool(tool: FunctionTool | NamespaceTool): EchoedTool {
+  if (!("tools" in tool)) return echoedFunction(tool);
+  const { type, name, description = "", tools } = tool;
+  return { type, name, description, tools: tools.map(echoedFunction) };
+}
+
+function echoedFunction(tool: FunctionTool): EchoedFunction {
   const { name, description = null, parameters = null, strict = null } = tool;
   return { type: "function", name, description, parameters, strict };
 }

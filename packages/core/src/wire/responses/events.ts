@@ -27,7 +27,10 @@ export interface ResponseEventWriter {
 
 export function createEventWriter(head: ResponseHead): ResponseEventWriter {
   const writeEvent = createSequence();
-  const output = createOutputWriter(head.id, writeEvent);
+  const output = createOutputWriter(
+    { responseId: head.id, namespaces: head.namespaces },
+    writeEvent,
+  );
   let isStarted = false;
 
   function start(): string {

@@ -72,6 +72,8 @@ const accepted: readonly (readonly [name: string, item: unknown, read: object])[
     message("user", [{ ...image, image_url: "https://example.com/a.png", detail: "high" }]),
   ],
   ["a call", { ...call, id: "fc_1", status: "completed" }, call],
+  ["a call from a group", { ...call, namespace: "crm" }, { ...call, namespace: "crm" }],
+  ["its output", { ...output, namespace: "crm" }, output],
   ["a parsed call", { ...call, parsed_arguments: {} }, call],
   ["an output", { ...output, id: null, status: null, name: "look" }, output],
   [
@@ -187,7 +189,7 @@ const rejected: readonly (readonly [item: unknown, code: string, param: string])
     "invalid_value",
     "input[1]",
   ],
-  [{ ...call, namespace: "a" }, "unsupported_parameter", "input[1].namespace"],
+  [{ ...call, namespace: 5 }, "invalid_type", "input[1].namespace"],
   [{ ...output, call_id: null }, "missing_required_parameter", "input[1].call_id"],
   [{ ...output, output: undefined }, "missing_required_parameter", "input[1].output"],
   [{ ...output, output: [asked] }, "invalid_type", "input[1].output"],

@@ -130,7 +130,7 @@ const functionCall: Read<FunctionCallItem> = object({
   parsed_arguments: ignored(),
   extra_content: optional(callStateReaders.extra_content),
   provider_specific_fields: optional(callStateReaders.provider_specific_fields),
-  namespace: unsupported(),
+  namespace: optional(identifier),
   caller: unsupported(),
   ...contentNotOffered,
 });
@@ -142,7 +142,7 @@ const functionCallOutput: Read<FunctionCallOutputItem> = object({
   id: ignored(text),
   status: ignored(text),
   name: ignored(text),
-  namespace: unsupported(),
+  namespace: ignored(identifier),
   caller: unsupported(),
   ...contentNotOffered,
 });

@@ -1,6 +1,6 @@
 import type { CompletionPart } from "../../domain/completion.ts";
 import type { ItemStatus, StoredItem } from "./items.ts";
-import { outputItem } from "./output-items.ts";
+import { type OutputPlace, outputItem } from "./output-items.ts";
 
 /** Writes one event: its type, and its further members as JSON text without the braces. */
 export type WriteEvent = (type: string, members: string) => string;
@@ -64,7 +64,7 @@ const itemEvents: Readonly<Record<CompletionPart["type"], ItemEvents>> = {
 /** `begun` is the part as it begins: without text or arguments. */
 export function createItemWriter(
   begun: CompletionPart,
-  place: { readonly responseId: string; readonly index: number },
+  place: OutputPlace,
   write: WriteEvent,
 ): ItemWriter {
   const events = itemEvents[begun.type];
@@ -73,8 +73,7 @@ export function createItemWriter(
   const first = itemOf("", "in_progress");
   const index = `"output_index":${place.index}`;
   const where = `"item_id":"${first.id}",${index}${events.place}`;
-  const named =
-    begun.type === "tool-call" ? `,"name":${JSON.stringify(begun.call.function.name)}` : "";
+  const named = first.type === "function_call" ? `,"name":${JSON.stringify(first.name)}` : "";
   let text = "";
   let last: StoredItem | null = null;
 

@@ -48,6 +48,8 @@ export interface MessageItem extends Breakpoints {
 export interface FunctionCallItem {
   readonly type: "function_call";
   readonly call_id: string;
+  /** The group of functions that `name` is from; absent for a function of its own. */
+  readonly namespace?: string;
   readonly name: string;
   readonly arguments: string;
   readonly extra_content?: Json;

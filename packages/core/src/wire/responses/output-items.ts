@@ -2,14 +2,20 @@ import type { Completion, CompletionPart } from "../../domain/completion.ts";
 import type { FinishReason } from "../../domain/completion-event.ts";
 import { type ItemPlace, itemId } from "./item-ids.ts";
 import { type ItemStatus, outputText, type StoredItem } from "./items.ts";
+import type { Namespaces } from "./namespaces.ts";
 
 /** A whole answer as output items, one for each of its parts. */
-export function outputItems(completion: Completion, responseId: string): readonly StoredItem[] {
+export function outputItems(
+  completion: Completion,
+  responseId: string,
+  namespaces: Namespaces = new Map(),
+): readonly StoredItem[] {
   const { parts, finishReason } = completion;
   const last = parts.length - 1;
   return parts.map((part, index) =>
     outputItem(part, {
       responseId,
+      namespaces,
       index,
       status: index === last ? lastStatus(finishReason) : "completed",
     }),
@@ -21,12 +27,20 @@ export function lastStatus(finishReason: FinishReason | null): ItemStatus {
   return finishReason === "stop" || finishReason === "tool_calls" ? "completed" : "incomplete";
 }
 
+/** Where an item is, and how its client calls functions. */
+export interface OutputPlace {
+  readonly responseId: string;
+  readonly namespaces: Namespaces;
+  /** Counts from 0 in the response's output. */
+  readonly index: number;
+}
+
 /** One part of an answer as the item it is. */
 export function outputItem(
   part: CompletionPart,
-  where: { readonly responseId: string; readonly index: number; readonly status: ItemStatus },
+  where: OutputPlace & { readonly status: ItemStatus },
 ): StoredItem {
-  const { responseId, index, status } = where;
+  const { responseId, namespaces, index, status } = where;
   const place: ItemPlace = `o${index}`;
   switch (part.type) {
     case "text": {
@@ -50,8 +64,17 @@ export function outputItem(
     case "tool-call": {
       const id = itemId("fc", responseId, place);
       const { id: callId, function: called } = part.call;
-      const { name, arguments: written } = called;
-      return { id, type: "function_call", status, call_id: callId, name, arguments: written };
+      const { arguments: written } = called;
+      const { name, namespace } = namespaces.get(called.name) ?? { name: called.name };
+      return {
+        id,
+        type: "function_call",
+        status,
+        call_id: callId,
+        ...(namespace === undefined ? {} : { namespace }),
+        name,
+        arguments: written,
+      };
     }
   }
 }

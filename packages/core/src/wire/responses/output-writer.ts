@@ -2,6 +2,7 @@ import type { CompletionPart } from "../../domain/completion.ts";
 import type { CompletionEvent } from "../../domain/completion-event.ts";
 import { createItemWriter, type ItemWriter, type WriteEvent } from "./item-writer.ts";
 import type { ItemStatus, StoredItem } from "./items.ts";
+import type { OutputPlace } from "./output-items.ts";
 
 /** Writes what the model says as output items, one for each part that the fold of the same events has. */
 export interface OutputWriter {
@@ -13,14 +14,17 @@ export interface OutputWriter {
   items(): readonly StoredItem[];
 }
 
-export function createOutputWriter(responseId: string, writeEvent: WriteEvent): OutputWriter {
+export function createOutputWriter(
+  place: Pick<OutputPlace, "responseId" | "namespaces">,
+  writeEvent: WriteEvent,
+): OutputWriter {
   const writers: ItemWriter[] = [];
   const calls = new Map<number, ItemWriter>();
   /** The item that text goes on in; calls are open beside it, since they may overlap. */
   let speaking: ItemWriter | null = null;
 
   function open(begun: CompletionPart): ItemWriter {
-    const writer = createItemWriter(begun, { responseId, index: writers.length }, writeEvent);
+    const writer = createItemWriter(begun, { ...place, index: writers.length }, writeEvent);
     writers.push(writer);
     return writer;
   }

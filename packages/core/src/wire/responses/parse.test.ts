@@ -135,6 +135,7 @@ describe("a field of section 2.5", () => {
       input: [{ type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] }],
       options: { store: true },
       droppedFields: {},
+      namespaces: new Map(),
       echo: {
         instructions: null,
         max_output_tokens: null,
@@ -184,7 +185,6 @@ const hostedTools = [
   "shell",
   "apply_patch",
   "custom",
-  "namespace",
   "tool_search",
   "programmatic_tool_calling",
 ];

@@ -1,4 +1,8 @@
-import type { CompletionRequest, ResponseFormat } from "../../domain/completion-request.ts";
+import type {
+  CompletionRequest,
+  FunctionTool,
+  ResponseFormat,
+} from "../../domain/completion-request.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { DroppedFields } from "../../domain/step.ts";
 import { beginReading } from "../dropped-fields.ts";
@@ -6,6 +10,7 @@ import { wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
 import { echoOf, type ResponseEcho } from "./echo.ts";
 import type { InputItem } from "./items.ts";
+import { flattened, type Namespaces } from "./namespaces.ts";
 import { responseRequest } from "./schema.ts";
 
 /** A call of the Responses endpoint: what is asked of the model, what it continues, and what the answer repeats. */
@@ -19,6 +24,8 @@ export interface ResponseCall {
   readonly instructions: string | null;
   readonly input: readonly InputItem[];
   readonly options: Omit<CompletionRequest, "messages">;
+  /** The functions that the client groups, by the names that the model knows them by. */
+  readonly namespaces: Namespaces;
   readonly echo: ResponseEcho;
   /** What its tools hold that is left out. */
   readonly droppedFields: DroppedFields;
@@ -34,7 +41,8 @@ export function parseResponse(body: unknown, limits: Limits): ResponseCall {
   const given = responseRequest(body, "", reading);
   const { instructions = null, previousResponseId = null, store = true } = given;
   requireContent(given.input, previousResponseId);
-  const options = optionsOf(given, store);
+  const { tools, namespaces } = flattened(given.tools ?? [], limits);
+  const options = optionsOf(given, tools, store);
   return {
     model: given.model,
     stream: given.stream ?? false,
@@ -45,8 +53,10 @@ export function parseResponse(body: unknown, limits: Limits): ResponseCall {
     instructions,
     input: given.input,
     options,
+    namespaces,
     echo: echoOf(options, {
       instructions,
+      tools: given.tools ?? [],
       parallelToolCalls: given.parallelToolCalls,
       toolChoice: given.toolChoice,
       summary: given.reasoning?.summary ?? given.reasoning?.generateSummary,
@@ -59,7 +69,11 @@ export function parseResponse(body: unknown, limits: Limits): ResponseCall {
 type Given = ReturnType<typeof responseRequest>;
 
 /** What is asked of the model beside the conversation. */
-function optionsOf(given: Given, store: boolean): Omit<CompletionRequest, "messages"> {
+function optionsOf(
+  given: Given,
+  tools: readonly FunctionTool[],
+  store: boolean,
+): Omit<CompletionRequest, "messages"> {
   const {
     model,
     input,
@@ -68,7 +82,7 @@ function optionsOf(given: Given, store: boolean): Omit<CompletionRequest, "messa
     stream,
     sessionId,
     turnId,
-    tools = [],
+    tools: _tools,
     toolChoice,
     parallelToolCalls,
     text,

@@ -11,6 +11,7 @@ const head: ResponseHead = {
   sessionId: "0190a000-0000-7000-8000-000000000001",
   turnId: "0190a000-0000-7000-8000-000000000002",
   previousResponseId: null,
+  namespaces: new Map(),
   store: true,
   echo: parseResponse({ model: "sim/acme/echo", input: "Hello" }, defaultLimits).echo,
 };

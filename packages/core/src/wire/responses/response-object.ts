@@ -4,6 +4,7 @@ import type { Usage } from "../../domain/usage.ts";
 import type { GatewayError } from "../../errors/gateway-error.ts";
 import type { ResponseEcho } from "./echo.ts";
 import type { StoredItem } from "./items.ts";
+import type { Namespaces } from "./namespaces.ts";
 import { outputItems } from "./output-items.ts";
 import { responseError } from "./response-error.ts";
 import { usageObject } from "./usage-object.ts";
@@ -19,6 +20,7 @@ export interface ResponseHead {
   readonly previousResponseId: string | null;
   readonly store: boolean;
   readonly echo: ResponseEcho;
+  readonly namespaces: Namespaces;
 }
 
 /** How far a response has come; times are milliseconds since the epoch. */
@@ -47,7 +49,7 @@ export function responseBody(
   finishReason: FinishReason,
   completedAt: number,
 ): string {
-  const output = outputItems(completion, head.id);
+  const output = outputItems(completion, head.id, head.namespaces);
   const { serviceTier } = completion.usage;
   const answered = { output, usage, finishReason, serviceTier, completedAt };
   const state = { status: "answered", ...answered } as const;

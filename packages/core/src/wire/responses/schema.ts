@@ -24,6 +24,7 @@ import { mapped, type Read, unsupportedValue } from "../read.ts";
 import { content, flag, identifier, integer, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
 import { input } from "./item-schema.ts";
+import type { NamespaceTool } from "./namespaces.ts";
 
 const functionTool: Read<FunctionTool> = mapped(
   object(
@@ -36,6 +37,22 @@ const functionTool: Read<FunctionTool> = mapped(
     "dropped",
   ),
   ({ type, ...tool }) => tool,
+);
+
+/** Functions that a client groups; none of them is a custom tool. */
+const namespaceTool: Read<NamespaceTool> = object(
+  {
+    type: required(oneOf("namespace")),
+    name: required(identifier),
+    description: optional(text),
+    tools: required(
+      listOf(variants("type", { function: functionTool }), {
+        least: 1,
+        most: (limits) => limits.tools,
+      }),
+    ),
+  },
+  "dropped",
 );
 
 const namedToolChoice: Read<ToolChoice> = mapped(
@@ -100,7 +117,9 @@ export const responseRequest = object({
   ...sessionFields,
 
   tools: optional(
-    listOf(variants("type", { function: functionTool }), { most: (limits) => limits.tools }),
+    listOf(variants("type", { function: functionTool, namespace: namespaceTool }), {
+      most: (limits) => limits.tools,
+    }),
   ),
   tool_choice: named(
     "toolChoice",

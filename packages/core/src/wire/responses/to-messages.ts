@@ -17,6 +17,7 @@ import type {
   MessageItem,
   ReasoningItem,
 } from "./items.ts";
+import { modelName } from "./namespaces.ts";
 
 /** Items as the conversation they stand for. Reasoning is state of the answer it comes before, and else left out. */
 export function toMessages(items: readonly InputItem[]): readonly Message[] {
@@ -125,11 +126,11 @@ function assistantMessage({ said, calls, reasoning, state }: AssistantDraft): As
 }
 
 function toolCall(item: FunctionCallItem): ToolCall {
-  const { call_id: id, name, arguments: written } = item;
+  const { call_id: id, arguments: written } = item;
   return {
     id,
     type: "function",
-    function: { name, arguments: written },
+    function: { name: modelName(item), arguments: written },
     ...withState(stateFields(item)),
   };
 }

@@ -1,0 +1,80 @@
+import type { FunctionTool } from "../../domain/completion-request.ts";
+import type { Limits } from "../../domain/limits.ts";
+import { sha256 } from "../../kernel/digest.ts";
+import { wrongValue } from "../read.ts";
+
+/** Functions under a shared name, as Responses clients group them. */
+export interface NamespaceTool {
+  readonly type: "namespace";
+  readonly name: string;
+  readonly description?: string;
+  readonly tools: readonly FunctionTool[];
+}
+
+/** What a client calls a function: by its name, and by its namespace where it has one. */
+export interface CalledFunction {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** The functions in namespaces, by the name that the model knows each by. */
+export type Namespaces = ReadonlyMap<string, CalledFunction>;
+
+/** The longest function name that every upstream takes. */
+const longestName = 64;
+
+/**
+ * The name the model knows a function by. It follows from the two names alone, so that a call means the same in every
+ * later request; where both are too long together, a digest stands for their end.
+ */
+export function modelName({ name, namespace }: CalledFunction): string {
+  if (namespace === undefined) return name;
+  const joined = `${namespace}__${name}`;
+  if (joined.length <= longestName) return joined;
+  const digest = sha256(JSON.stringify([namespace, name]))
+    .toString("hex")
+    .slice(0, 12);
+  return `${joined.slice(0, longestName - digest.length - 1)}_${digest}`;
+}
+
+/**
+ * Tools as the model is offered them: those of a namespace one by one, each with the namespace's description before its
+ * own.
+ * @throws GatewayError `invalid_value` for more tools than there may be, and where one has the name of another
+ */
+export function flattened(
+  tools: readonly (FunctionTool | NamespaceTool)[],
+  limits: Limits,
+): { readonly tools: readonly FunctionTool[]; readonly namespaces: Namespaces } {
+  const flat: FunctionTool[] = [];
+  const namespaces = new Map<string, CalledFunction>();
+  const plain = new Set(tools.flatMap((tool) => ("tools" in tool ? [] : tool.name)));
+  for (const [at, tool] of tools.entries()) {
+    if (!("tools" in tool)) {
+      flat.push(tool);
+      continue;
+    }
+    for (const [index, member] of tool.tools.entries()) {
+      const called = { name: member.name, namespace: tool.name };
+      const name = modelName(called);
+      if (plain.has(name) || namespaces.has(name))
+        throw wrongValue(
+          `is a function that the model could not tell from another: both are '${name}'`,
+          `tools[${at}].tools[${index}].name`,
+        );
+      namespaces.set(name, called);
+      flat.push({ ...member, name, ...descriptionOf(tool, member) });
+    }
+  }
+  if (flat.length > limits.tools)
+    throw wrongValue(`must have at most ${limits.tools} items, with those of namespaces`, "tools");
+  return { tools: flat, namespaces };
+}
+
+function descriptionOf(
+  { description: ofAll }: NamespaceTool,
+  { description: own }: FunctionTool,
+): { readonly description?: string } {
+  const description = [ofAll, own].filter((text) => text !== undefined && text !== "").join("\n\n");
+  return description === "" ? {} : { description };
+}
