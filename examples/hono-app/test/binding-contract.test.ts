@@ -13,6 +13,6 @@ describeBindingContract("gateway.fetch in Hono", {
       if (context.req.raw.signal.aborted) return context.body(null);
       throw error;
     });
-    return serve(app, { port: 0, limits: { writeStall, close: 1 } });
+    return serve(app, { port: 0, limits: { writeStall, closing: 1 } });
   },
 });

@@ -3,6 +3,6 @@ import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
 
 export default createGateway({
-  store: sqliteStore({ filename: "paced.db" }),
+  store: sqliteStore({ filename: process.env["DATABASE"] ?? "paced.db" }),
   providers: { sim: simProvider({ pace: Number(process.env["PACE"] ?? 0) }) },
 });

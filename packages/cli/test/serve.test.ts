@@ -1,5 +1,9 @@
+import { spawn } from "node:child_process";
 import { connect } from "node:net";
-import { describe, expect, it } from "vitest";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, vi } from "vitest";
 import {
   chat,
   pacedConfiguration,
@@ -52,6 +56,28 @@ describe("tollgate serve without a configuration", () => {
     expect(code).toBe(1);
     expect(errors).toBe(`error: port ${port} of 127.0.0.1 is in use: choose another with --port\n`);
     child.kill("SIGTERM");
+  });
+});
+
+describe("npm start", () => {
+  it("hands SIGTERM to the server, which shuts down", async () => {
+    const root = fileURLToPath(new URL("../../..", import.meta.url));
+    const environment = { ...process.env, DATABASE: join(temporaryFolder(), "paced.db") };
+    const words = ["start", "--silent", "--", "--port", "0", "--config", pacedConfiguration];
+    const npm = spawn("npm", words, {
+      cwd: root,
+      env: environment,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let url: string | undefined;
+    for await (const line of createInterface({ input: npm.stdout })) {
+      url = /http:\/\/\S+:\d+/.exec(line)?.[0];
+      if (url !== undefined) break;
+    }
+    npm.stdout.resume();
+    npm.kill("SIGTERM");
+    // A server that the signal did not reach would listen for ever.
+    await vi.waitFor(async () => expect(await accepts(url ?? "")).toBe(false), 10_000);
   });
 });
 

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { type Authenticate, createGateway, type HostCaller } from "@tollgate/core";
+import { type Authenticate, createGateway, GatewayError, type HostCaller } from "@tollgate/core";
 import { memoryStore } from "@tollgate/store-memory";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
@@ -32,6 +32,30 @@ describe("`authenticate` of the host", () => {
       [key.userId, "api"],
       ["ada", "api"],
     ]);
+  });
+
+  it("knows nobody where it returns undefined", async () => {
+    const { gateway, chat } = await createTestGateway({ authenticate: () => undefined });
+    const answer = await gateway.fetch(chat({}, { authorization: "" }));
+    expect(answer.status).toBe(401);
+    expect(await answer.json()).toMatchObject({ error: { code: "missing_api_key" } });
+    expect((await gateway.fetch(chat())).status).toBe(200);
+  });
+
+  it("answers 401 without a retry where it throws that a sign-in is no longer good", async () => {
+    const log = eventLog();
+    const { gateway, chat } = await createTestGateway({
+      observers: log.observers,
+      authenticate: async () => {
+        throw new GatewayError("unauthenticated", "Your session has expired. Sign in again.");
+      },
+    });
+    const answer = await gateway.fetch(chat());
+    expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([401, "false"]);
+    expect(await answer.json()).toMatchObject({
+      error: { code: "unauthenticated", message: "Your session has expired. Sign in again." },
+    });
+    expect(log.seen.map(({ type }) => type)).not.toContain("request.failed");
   });
 
   it("is asked once for each request, with the request as it came", async () => {
@@ -79,8 +103,6 @@ describe("`authenticate` of the host", () => {
     ],
     ["rejects", () => Promise.reject(new Error(canary))],
     ["throws what is no error", () => Promise.reject(canary)],
-    // @ts-expect-error only null says that nobody is known
-    ["returns nothing", () => undefined],
     // @ts-expect-error a caller is more than a name
     ["returns a name", () => canary],
     ["names no user", () => ({ ...ada, userId: "" })],

@@ -52,7 +52,11 @@ serveAsProcess(async (settings, reach) => {
   });
   const watch = createCostWatch();
   await gateway.ready();
-  const server = await serve(gateway, { port: 0, limits: { close: 2_000 }, close: gateway.close });
+  const server = await serve(gateway, {
+    port: 0,
+    limits: { closing: 2_000 },
+    close: gateway.close,
+  });
   return {
     url: server.url,
     commands: {

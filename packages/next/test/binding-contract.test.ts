@@ -18,5 +18,5 @@ function routeModule(gateway: Gateway, writeStall: number) {
 describeBindingContract("next", {
   provider: (baseURL) => openaiCompatible({ baseURL, apiKey: "sk-platform" }),
   serve: (gateway, { writeStall }) =>
-    serve(routeModule(gateway, writeStall), { port: 0, limits: { close: 1 } }),
+    serve(routeModule(gateway, writeStall), { port: 0, limits: { closing: 1 } }),
 });

@@ -26,7 +26,7 @@ export interface RunningServer {
   readonly url: string;
   /**
    * Stops listening, refuses further requests, lets open answers end, and cuts what still runs after `within`
-   * milliseconds (default `limits.close`, 25,000). Safe to call twice; a shorter bound makes it end sooner.
+   * milliseconds (default `limits.closing`, 25,000). Safe to call twice; a shorter bound makes it end sooner.
    */
   close(options?: { readonly within?: number }): Promise<void>;
 }
@@ -61,7 +61,7 @@ export async function serve(
   let closing: Promise<void> | undefined;
   return {
     url: urlOf(server, host),
-    close: ({ within = limits.close } = {}) => {
+    close: ({ within = limits.closing } = {}) => {
       const isShorter = bound.within(within);
       const served = isShorter ? options.close?.({ within }).catch(() => {}) : undefined;
       closing ??= shutDown(Promise.resolve(served));

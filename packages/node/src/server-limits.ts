@@ -14,7 +14,7 @@ export interface ServerLimits {
   /** How long a client may leave an answer unread. */
   readonly writeStall: number;
   /** How long `close` may take, unless it is given another bound; what still runs then is cut. */
-  readonly close: number;
+  readonly closing: number;
 }
 
 /** What applies where `limits` does not say otherwise. */
@@ -26,5 +26,5 @@ export const defaultServerLimits: ServerLimits = {
   keepAlive: 65_000,
   connections: 4_096,
   writeStall: 30_000,
-  close: 25_000,
+  closing: 25_000,
 };

@@ -4,5 +4,6 @@ import { serve } from "../src/index.ts";
 
 describeBindingContract("node", {
   provider: (baseURL) => openaiCompatible({ baseURL, apiKey: "sk-platform" }),
-  serve: (gateway, { writeStall }) => serve(gateway, { port: 0, limits: { writeStall, close: 1 } }),
+  serve: (gateway, { writeStall }) =>
+    serve(gateway, { port: 0, limits: { writeStall, closing: 1 } }),
 });

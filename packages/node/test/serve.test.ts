@@ -56,7 +56,7 @@ describe("shutting down", () => {
     const asked: unknown[] = [];
     server = await serve(stream.handler, {
       port: 0,
-      limits: { close: 5_000 },
+      limits: { closing: 5_000 },
       close: async (bound) => {
         asked.push(bound);
         stream.push("data: error\n\n");
@@ -74,7 +74,7 @@ describe("shutting down", () => {
 
   it("cuts what outlasts the bound", async () => {
     const stream = heldStream();
-    server = await serve(stream.handler, { port: 0, limits: { close: 20 } });
+    server = await serve(stream.handler, { port: 0, limits: { closing: 20 } });
     const client = await rawClient(server.url);
     client.write(post("{}"));
     stream.push("data: 1\n\n");

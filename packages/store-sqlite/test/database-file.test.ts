@@ -1,9 +1,17 @@
-import { closeSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Store } from "@tollgate/core/store";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { type SqliteClient, sqliteStore } from "../src/index.ts";
-import { insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+import { insertKey, leafOf, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 import { temporaryFile } from "./temporary-folder.ts";
 
 async function openStore(filename: string): Promise<Store> {
@@ -66,6 +74,35 @@ it("rejects after closing, and closes twice", async () => {
   await store.close();
   await expect(store.openStep(stepIntent("late"))).rejects.toThrow("the store is closed");
   await expect(store.steps.get("acme", "late")).rejects.toThrow("the store is closed");
+});
+
+it("lets only the owner read the files it creates, and keeps the mode of a file that exists", async () => {
+  const filename = temporaryFile();
+  const store = await openStore(filename);
+  await insertKey(store);
+  const modes = ["", "-wal", "-shm"].map((end) => statSync(filename + end).mode & 0o777);
+  expect(modes).toEqual([0o600, 0o600, 0o600]);
+
+  const existing = temporaryFile();
+  closeSync(openSync(existing, "w", 0o640));
+  await openStore(existing);
+  expect(statSync(existing).mode & 0o777).toBe(0o640);
+});
+
+it("leaves nothing of erased contents in the database, its log or its index", async () => {
+  const filename = temporaryFile();
+  const store = await openStore(filename);
+  await insertKey(store);
+  const canary = "canary-".repeat(40);
+  await store.openStep(stepIntent("first", [], canary));
+  await store.settleStep(stepSettlement("first"));
+  const holding = () =>
+    ["", "-wal", "-shm"].filter((end) => readFileSync(filename + end).includes(canary));
+  expect(holding()).not.toEqual([]);
+  const leaf = () => leafOf("transcripts.erased", "none");
+  const at = Date.now() + 1_000_000_000_000;
+  expect((await store.sessions.sweep({ at, keep: 0, limit: 100, leaf })).removed).toBe(1);
+  await vi.waitFor(() => expect(holding()).toEqual([]), { timeout: 5_000, interval: 100 });
 });
 
 it("finishes what is queued before it closes", async () => {

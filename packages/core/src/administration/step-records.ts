@@ -11,6 +11,7 @@ import type {
   Step,
   StepOutcome,
 } from "../domain/step.ts";
+import { totalCost } from "../domain/step-sums.ts";
 import { addUsage, noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
 import {
   type CorrectionRecord,
@@ -126,13 +127,6 @@ export function toStepRecord(step: Step): StepRecord {
 function basisOf(bases: readonly UsageBasis[]): UsageBasis | null {
   if (bases.length === 0) return null;
   return bases.includes("estimated") ? "estimated" : "reported";
-}
-
-function totalCost(costs: readonly (number | null)[]): number | null {
-  return costs.reduce<number | null>(
-    (sum, cost) => (sum === null || cost === null ? null : sum + cost),
-    0,
-  );
 }
 
 function toAttemptRecord(attempt: Attempt): AttemptRecord {

@@ -16,7 +16,11 @@ export interface HostCaller {
 
 /**
  * Says for whom a request is, by whatever the host application signs its users in with: a cookie, a token of its own.
- * Null where it knows nobody; the API key is looked at then. It is asked once for each request and waited for up to ten
+ * Null or undefined where it knows nobody; the API key is looked at then. It throws a GatewayError `unauthenticated` for a
+ * sign-in that is no longer good, such as an expired token: the caller gets 401 with its message, and no retry helps.
+ * Anything else it throws is 503 `authentication_unavailable`. It is asked once for each request and waited for up to ten
  * seconds. It must not read the body, which is the gateway's.
  */
-export type Authenticate = (request: Request) => HostCaller | null | Promise<HostCaller | null>;
+export type Authenticate = (
+  request: Request,
+) => HostCaller | null | undefined | Promise<HostCaller | null | undefined>;

@@ -32,6 +32,9 @@ export type GatewayEvent =
       readonly organizationId: string;
       readonly stepId: string;
       readonly outcome: StepOutcome;
+      /** Why it did not complete; null for most that did. */
+      readonly reason: string | null;
+      /** The sums over all attempts, as `steps.get` gives them; the cost is null when the price of one is not known. */
       readonly totalTokens: number;
       readonly costNanoUsd: number | null;
       readonly durationMs: number;

@@ -20,6 +20,7 @@ const inProcess = { status: 500, type: "server_error", inProcess: true } as cons
 export const errorShapes = {
   missing_api_key: invalid(401),
   invalid_api_key: invalid(401),
+  unauthenticated: invalid(401),
   missing_required_parameter: invalid(400),
   unknown_parameter: invalid(400),
   unsupported_parameter: invalid(400),

@@ -8,7 +8,7 @@ const longestAuthentication = 10_000;
 
 /**
  * Asks the host for whom a request is; null where it knows nobody.
- * @throws GatewayError `authentication_unavailable` when it throws, takes too long, or names what is no caller
+ * @throws GatewayError `unauthenticated` as the host threw it; `authentication_unavailable` when it throws, takes too long, or names what is no caller
  */
 export async function askHost(
   authenticate: Authenticate,
@@ -21,8 +21,9 @@ export async function askHost(
   );
   try {
     const caller = await Promise.race([authenticate(request), late.promise]);
-    return caller === null ? null : readCaller(caller, dataClasses);
+    return caller == null ? null : readCaller(caller, dataClasses);
   } catch (cause) {
+    if (cause instanceof GatewayError && cause.code === "unauthenticated") throw cause;
     throw new GatewayError(
       "authentication_unavailable",
       "The application that hosts the gateway could not say who is calling.",

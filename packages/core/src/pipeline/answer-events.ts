@@ -30,7 +30,9 @@ export async function* answerEvents(line: Line, run: Run, finish: () => void): E
       } catch (thrown) {
         if (run.isEnding) throw thrown;
         run.attempt.hasEnded = true;
-        run.attempt = await nextAttempt(line, run, failureOf(run, thrown));
+        const failure = failureOf(run, thrown);
+        tellFailedAttempt(line, run, failure);
+        run.attempt = await nextAttempt(line, run, failure);
       }
     }
   } catch (thrown) {
@@ -42,6 +44,19 @@ export async function* answerEvents(line: Line, run: Run, finish: () => void): E
     if (!run.isEnding)
       await settleEnded(line, run, new ClientClosed("the answer was not read to its end"));
   }
+}
+
+/** Whether another attempt follows or not, and however much of this one the client has seen. */
+function tellFailedAttempt(line: Line, run: Run, failure: ClientClosed | ProviderError): void {
+  if (!(failure instanceof ProviderError)) return;
+  line.notify({
+    type: "attempt.failed",
+    at: line.clock.now(),
+    organizationId: run.opened.owner.organizationId,
+    stepId: run.opened.answer.stepId,
+    attempt: run.attempt.candidate.attempt.number,
+    reason: failure.reason,
+  });
 }
 
 function finishReasonOf({ attempt }: Run): FinishReason {

@@ -36,14 +36,6 @@ export async function nextAttempt(
     run.attempt.firstTokenAt !== null
   )
     throw failure;
-  line.notify({
-    type: "attempt.failed",
-    at: line.clock.now(),
-    organizationId: run.opened.owner.organizationId,
-    stepId: run.opened.answer.stepId,
-    attempt: run.attempt.candidate.attempt.number,
-    reason: failure.reason,
-  });
   const candidate = (await sameAgain(line, run, failure)) ?? (await fallback(line, run, failure));
   if (candidate === null) throw failure;
   const attempt = startAttempt(candidate, line.clock.monotonic());
@@ -155,6 +147,7 @@ async function tryToOpen(
   const whole = { ...intent, leaf: attemptLeaf(line.ids.uuid(), intent) };
   const { result } = await durable(surely(line.clock, () => line.store.openAttempt(whole)));
   if (result.opened) {
+    run.ended.push(intent.ended);
     for (const hold of holds ?? []) run.countedRequests.add(counterOf(hold));
     return null;
   }

@@ -1,5 +1,6 @@
 import type { LapsedStep, StepSettlement } from "../contracts/step-verbs.ts";
 import type { Attempt } from "../domain/step.ts";
+import { sumsOf } from "../domain/step-sums.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterInterrupted } from "../evidence/meter.ts";
 import { leaseClockOf } from "./lease-clock.ts";
@@ -39,8 +40,8 @@ async function recover(line: Line, { step, outputTokens }: LapsedStep): Promise<
       organizationId: step.organizationId,
       stepId: step.id,
       outcome: "interrupted",
-      totalTokens: settlement.attempt.usage.totalTokens,
-      costNanoUsd: settlement.attempt.costNanoUsd,
+      reason: settlement.reason,
+      ...sumsOf([...step.attempts.flatMap(({ end }) => end ?? []), settlement.attempt]),
       durationMs: settlement.at - step.openedAt,
     });
   }

@@ -1,4 +1,5 @@
 import { ProviderError } from "../contracts/provider.ts";
+import type { AttemptSettlement } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import { type CompletionFold, createFold } from "../domain/completion.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
@@ -40,6 +41,8 @@ export interface Run {
   stopReason: ClientClosed | ProviderError | null;
   /** Nobody reads the answer any more. */
   isAbandoned: boolean;
+  /** The attempts before the running one, as they ended. */
+  readonly ended: AttemptSettlement[];
   /** Retries of the current model so far. */
   retries: number;
   /** Models still to try, in order. */
@@ -65,6 +68,7 @@ export function createRun(call: PreparedCall, opened: OpenedStep, startedAt: num
     attempt,
     stopReason: null,
     isAbandoned: false,
+    ended: [],
     retries: 0,
     fallbacks: [...(decided.decision.obligations?.fallbacks ?? [])],
     countedRequests: new Set(holds.map(counterOf)),

@@ -5,6 +5,7 @@ import type { FinishReason } from "../domain/completion-event.ts";
 import { commitContent } from "../domain/leaf-template.ts";
 import type { Message } from "../domain/message.ts";
 import type { StepOutcome } from "../domain/step.ts";
+import { sumsOf } from "../domain/step-sums.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterAttempt } from "../evidence/meter.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
@@ -150,8 +151,8 @@ async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
     organizationId: settlement.organizationId,
     stepId: settlement.stepId,
     outcome: settlement.outcome,
-    totalTokens: attempt.usage.totalTokens,
-    costNanoUsd: attempt.costNanoUsd,
+    reason: settlement.reason,
+    ...sumsOf([...run.ended, attempt]),
     durationMs: Math.round(line.clock.monotonic() - run.startedAt),
   });
   // Nobody waits for a warning.

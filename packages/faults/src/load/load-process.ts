@@ -49,7 +49,11 @@ serveAsProcess(async (settings) => {
     ],
   });
   await gateway.ready();
-  const server = await serve(gateway, { port: 0, limits: { close: 2_000 }, close: gateway.close });
+  const server = await serve(gateway, {
+    port: 0,
+    limits: { closing: 2_000 },
+    close: gateway.close,
+  });
   const load = createLoad(gateway);
   return {
     url: server.url,

@@ -2,6 +2,7 @@ import type { SqliteClient } from "./client.ts";
 import { type Connection, createConnection } from "./connection.ts";
 import { storeFailure } from "./failure.ts";
 import { createGroupCommit, type Operation } from "./group-commit.ts";
+import { createLogCleaner } from "./log-cleaner.ts";
 import { migrate, requireSchema } from "./migrate.ts";
 import { inTransaction } from "./transaction.ts";
 import { waitWhileBusy } from "./wait-while-busy.ts";
@@ -11,6 +12,8 @@ export interface Database {
   migrate(mode?: "auto" | "check"): Promise<void>;
   /** Resolves when the operation's transaction is on disk; operations queued together share one. */
   write<Result>(operation: Operation<Result>): Promise<Result>;
+  /** Writes what deletes content; soon after, the deleted bytes leave the write-ahead log too. */
+  erase<Result>(operation: Operation<Result>): Promise<Result>;
   read<Result>(query: (connection: Connection) => Result): Promise<Result>;
   close(): Promise<void>;
 }
@@ -41,6 +44,10 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
   };
   const group = createGroupCommit((work) => waitWhileBusy(() => inTransaction(ready(), work)));
 
+  const write = <Result>(operation: Operation<Result>): Promise<Result> =>
+    closed ? Promise.reject(storeFailure("the store is closed")) : group.write(operation);
+  const log = createLogCleaner(() => opened);
+
   return {
     async migrate(mode = "auto") {
       // Opening a file that is missing would create it.
@@ -48,12 +55,17 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
         throw storeFailure("there is no database yet");
       await waitWhileBusy(() => (mode === "check" ? requireSchema : migrate)(connect()));
     },
-    write: (operation) =>
-      closed ? Promise.reject(storeFailure("the store is closed")) : group.write(operation),
+    write,
+    async erase(operation) {
+      const result = await write(operation);
+      log.cleanSoon();
+      return result;
+    },
     read: (query) => waitWhileBusy(() => query(ready())),
     async close() {
       await group.drained();
       closed = true;
+      log.close();
       if (ownsClient) opened?.close();
       opened = null;
     },

@@ -19,8 +19,8 @@ export function createResponseRepository(database: Database): ResponseRepository
           ? null
           : { response: responseFromRow(last), messages: rows.flatMap(messagesOf) };
       }),
-    delete: (deletion) => database.write((transaction) => deleteOne(transaction, deletion)),
-    sweep: (query) => database.write((transaction) => sweep(transaction, query)),
+    delete: (deletion) => database.erase((transaction) => deleteOne(transaction, deletion)),
+    sweep: (query) => database.erase((transaction) => sweep(transaction, query)),
   };
 }
 

@@ -45,7 +45,7 @@ export function createSessionRepository(
       (await ownedBy(owner, opening.session, sessionId)) !== null,
     ofTurn: async (owner, turnId) =>
       (await ownedBy(owner, opening.sessionOfTurn, turnId))?.id ?? null,
-    sweep: (sweep) => database.write((transaction) => sweepTranscripts(transaction, sweep)),
+    sweep: (sweep) => database.erase((transaction) => sweepTranscripts(transaction, sweep)),
   };
 }
 

@@ -39,7 +39,7 @@ export function createStepRepository(database: Database, conditions: Conditions)
     },
     contents: (organizationId, id) =>
       database.read((connection) => contentsOf(connection, organizationId, id)),
-    sweep: (sweep) => database.write((transaction) => sweepSteps(transaction, sweep)),
+    sweep: (sweep) => database.erase((transaction) => sweepSteps(transaction, sweep)),
   };
 }
 
