@@ -14,6 +14,7 @@ export type {
   ModelOptions,
   Provider,
   ProviderCall,
+  StateNeeds,
   UsdAmount,
 } from "./contracts/provider.ts";
 export { ProviderError } from "./contracts/provider.ts";

@@ -104,6 +104,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   "usage-on-finish.sse": ["Four"],
   "no-usage.sse": ["Four"],
   "no-done.sse": ["Four"],
+  "signed-tool-call.sse": ['add {"a":1}'],
   "tool-without-index.sse": ['add {"a":1}', 'add {"a":2}'],
   "crlf.sse": ["Four 🌍"],
 };

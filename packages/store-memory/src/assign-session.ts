@@ -1,4 +1,4 @@
-import type { OpeningRefusal, StepIntent } from "@tollgate/core/store";
+import type { FoundSession, OpeningRefusal, SessionLookup } from "@tollgate/core/store";
 import { isOwnedBy } from "./is-owned-by.ts";
 import { chainValueBytes, recentSessionsOf, type SessionRow, type State } from "./state.ts";
 
@@ -14,10 +14,10 @@ const width = 2 * chainValueBytes;
 /** The assignment rules of section 3 of the specification. `chain` is the request's, in hex. */
 export function assignSession(
   state: State,
-  intent: StepIntent,
+  lookup: SessionLookup,
   chain: string,
 ): Assignment | Extract<OpeningRefusal, { code: "session_not_found" | "turn_not_found" }> {
-  const { owner, transcript } = intent;
+  const { owner, transcript } = lookup;
   const named = transcript.sessionId;
   const session = named === null ? null : state.sessions.get(owner.organizationId, named);
   if (named !== null && !(session && isOwnedBy(owner, session)))
@@ -29,7 +29,19 @@ export function assignSession(
 
   if (session) return continueNamed(session, chain);
   if (turn && isPrefix(turn.session, chain)) return { kind: "continue", session: turn.session };
-  return continueMatching(state, intent, chain);
+  return continueMatching(state, lookup, chain);
+}
+
+/** The Session that an assignment continues or branches from, and how much of it; null for a new one. */
+export function foundBy(assignment: Assignment): FoundSession | null {
+  switch (assignment.kind) {
+    case "continue":
+      return { sessionId: assignment.session.id, commonLength: assignment.session.length };
+    case "branch":
+      return { sessionId: assignment.origin.id, commonLength: assignment.commonLength };
+    case "create":
+      return null;
+  }
 }
 
 /** A named Session goes on, or the branch of it that the request follows, or a new branch begins. */
@@ -41,8 +53,8 @@ function continueNamed(session: SessionRow, chain: string): Assignment {
 }
 
 /** Omitted ids continue or create; they never branch. */
-function continueMatching(state: State, intent: StepIntent, chain: string): Assignment {
-  const { owner, source, transcript } = intent;
+function continueMatching(state: State, lookup: SessionLookup, chain: string): Assignment {
+  const { owner, source, transcript } = lookup;
   const candidates = [...recentSessionsOf(state, owner, source)];
   const considered =
     transcript.alsoConsider === null

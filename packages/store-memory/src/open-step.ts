@@ -9,7 +9,7 @@ import {
   type StepIntent,
   type StepOpening,
 } from "@tollgate/core/store";
-import { type Assignment, assignSession } from "./assign-session.ts";
+import { type Assignment, assignSession, foundBy } from "./assign-session.ts";
 import {
   chainValueBytes,
   type SessionRow,
@@ -32,6 +32,10 @@ export function openStep(state: State, intent: StepIntent): StepOpening {
   const chain = Buffer.from(transcript.chain).toString("hex");
   const assignment = assignSession(state, intent, chain);
   if ("code" in assignment) return refuse(assignment);
+  const { expectedSessionId } = transcript;
+  const found = foundBy(assignment);
+  if (expectedSessionId !== undefined && expectedSessionId !== (found?.sessionId ?? null))
+    return refuse({ code: "session_changed" });
 
   if (intent.budgetsVersion !== state.budgetsVersion) return refuse({ code: "budgets_changed" });
   const draft = state.counters.draft();
@@ -63,7 +67,7 @@ function liveKey(state: State, { owner, at }: StepIntent): ApiKey | null {
 
 function write(state: State, intent: StepIntent, assignment: Assignment, chain: string): StepRow {
   const { owner, transcript } = intent;
-  const common = lengthInCommon(assignment);
+  const common = foundBy(assignment)?.commonLength ?? 0;
   const session =
     assignment.kind === "continue" ? assignment.session : createSession(state, intent, assignment);
   const beginsTurn = assignment.kind !== "continue" || transcript.lastUserMessage > common;
@@ -94,11 +98,6 @@ function write(state: State, intent: StepIntent, assignment: Assignment, chain: 
   return row;
 }
 
-function lengthInCommon(assignment: Assignment): number {
-  if (assignment.kind === "continue") return assignment.session.length;
-  return assignment.kind === "branch" ? assignment.commonLength : 0;
-}
-
 function createSession(state: State, intent: StepIntent, assignment: Assignment): SessionRow {
   const { owner, transcript, at } = intent;
   const origin = assignment.kind === "branch" ? assignment.origin : null;
@@ -108,7 +107,7 @@ function createSession(state: State, intent: StepIntent, assignment: Assignment)
     source: intent.source,
     createdAt: at,
     branchedFrom: origin,
-    commonLength: lengthInCommon(assignment),
+    commonLength: foundBy(assignment)?.commonLength ?? 0,
     branches: [],
     parts: [],
     steps: new Set(),

@@ -9,6 +9,7 @@ import {
   type StorePaging,
   type TranscriptPart,
 } from "@tollgate/core/store";
+import { assignSession, foundBy } from "./assign-session.ts";
 import { isOwnedBy } from "./is-owned-by.ts";
 import type { SessionRow, State } from "./state.ts";
 import { sweepTranscripts } from "./sweep-transcripts.ts";
@@ -20,9 +21,14 @@ export function createSessionRepository(state: State): SessionRepository {
       return row && sessionOf(row);
     },
     list: async (query, paging) => page(state, query, paging),
-    async transcript(organizationId, id) {
+    async transcript(organizationId, id, from = 0) {
       const row = state.sessions.get(organizationId, id);
-      return row && transcriptOf(row);
+      return row && transcriptOf(row, from);
+    },
+    async find(lookup) {
+      const chain = Buffer.from(lookup.transcript.chain).toString("hex");
+      const assignment = assignSession(state, lookup, chain);
+      return "code" in assignment ? null : foundBy(assignment);
     },
     async isOwned(owner, sessionId) {
       const row = state.sessions.get(owner.organizationId, sessionId);
@@ -88,11 +94,12 @@ function isAsked(row: SessionRow, { userId, keyId, source }: SessionQuery): bool
 }
 
 /** A branch begins with what it shares with its origin, so the lineage is read from the branch back. */
-function transcriptOf(session: SessionRow): readonly TranscriptPart[] {
+function transcriptOf(session: SessionRow, from: number): readonly TranscriptPart[] {
   const stretches: TranscriptPart[][] = [];
   let end = session.length;
   for (let row: SessionRow | null = session; row && end > 0; row = row.branchedFrom) {
-    stretches.unshift(row.parts.filter((part) => part.from < end).map((part) => cut(part, end)));
+    const parts = row.parts.filter((part) => part.from < end && part.from + part.count > from);
+    stretches.unshift(parts.map((part) => cut(part, end)));
     end = Math.min(end, row.commonLength);
   }
   return stretches.flat();

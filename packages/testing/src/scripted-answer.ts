@@ -1,10 +1,20 @@
 import type { Duration } from "@tollgate/core";
-import type { CompletionEvent, FinishReason, UsageReport } from "@tollgate/core/provider";
+import type {
+  CompletionEvent,
+  FinishReason,
+  ReasoningField,
+  StateFields,
+  UsageReport,
+} from "@tollgate/core/provider";
 
 /** What a scripted provider answers. Pieces of a list arrive one by one. */
 export interface ScriptedAnswer {
   readonly text?: string | readonly string[];
   readonly reasoning?: string | readonly string[];
+  /** The name under which the reasoning has to come back. Default: its text is not wanted back. */
+  readonly reasoningField?: ReasoningField;
+  /** What has to come back with the message, such as signed thinking. */
+  readonly state?: StateFields;
   readonly refusal?: string | readonly string[];
   readonly toolCalls?: readonly ScriptedToolCall[];
   /** Default 10 prompt and 5 completion tokens; null for a provider that reports nothing. */
@@ -25,17 +35,25 @@ export interface ScriptedToolCall {
   readonly arguments: string | readonly string[];
   /** Default `call_1`, `call_2`, …; 1 is the answer's first. */
   readonly id?: string;
+  /** What has to come back with the call, such as a signature. */
+  readonly state?: StateFields;
 }
 
 const defaultUsage: UsageReport = { promptTokens: 10, completionTokens: 5 };
 
 /** The events of an answer, `request-sent` aside. */
 export function eventsOf(answer: ScriptedAnswer): readonly CompletionEvent[] {
-  const { reasoning, refusal, toolCalls = [], usage = defaultUsage } = answer;
+  const { reasoning, reasoningField: field, state, refusal, toolCalls = [] } = answer;
+  const { usage = defaultUsage } = answer;
   const { finishReason = toolCalls.length > 0 ? "tool_calls" : "stop" } = answer;
   return [
     { type: "answer-started", providerRequestId: "scripted" },
-    ...pieces(reasoning).map((text) => ({ type: "reasoning-delta" as const, text })),
+    ...pieces(reasoning).map((text) => ({
+      type: "reasoning-delta" as const,
+      text,
+      ...(field && { field }),
+    })),
+    ...(state ? [{ type: "state" as const, fields: state }] : []),
     ...pieces(answer.text).map((text) => ({ type: "text-delta" as const, text })),
     ...pieces(refusal).map((text) => ({ type: "refusal-delta" as const, text })),
     ...toolCalls.flatMap(callEvents),
@@ -48,6 +66,7 @@ function callEvents(call: ScriptedToolCall, index: number): readonly CompletionE
   const { name, id = `call_${index + 1}` } = call;
   return [
     { type: "tool-call-started", index, id, name },
+    ...(call.state ? [{ type: "state" as const, index, fields: call.state }] : []),
     ...pieces(call.arguments).map((part) => ({
       type: "tool-call-delta" as const,
       index,

@@ -6,6 +6,7 @@ import type {
   ListedModel,
   Provider,
   ProviderCall,
+  StateNeeds,
 } from "@tollgate/core/provider";
 import { type Barrier, createBarrier, type Hold, untilAborted } from "./hold.ts";
 import { eventsOf, type ScriptedAnswer } from "./scripted-answer.ts";
@@ -62,6 +63,8 @@ export interface ScriptedProviderOptions {
   readonly vendor?: string;
   /** How its calls are billed. Default: by the price table alone. */
   readonly billing?: Billing;
+  /** What of provider state its models take back. Default as for every provider. */
+  readonly stateNeeds?: (model: string) => StateNeeds;
 }
 
 interface Scripted {
@@ -74,7 +77,8 @@ const unscripted: ScriptedAnswer = { text: "OK" };
 
 /** Makes a provider that answers by script, under the gateway name `test` and any other. */
 export function scriptedProvider(options: ScriptedProviderOptions = {}): ScriptedProvider {
-  const { clock = systemClock, models = {}, open = true, vendor = null, billing } = options;
+  const { clock = systemClock, models = {}, open = true, vendor = null } = options;
+  const { billing, stateNeeds } = options;
   const calls: ScriptedCall[] = [];
   const script: Scripted[] = [];
   const holds: { readonly afterEvents: number; readonly barrier: Barrier }[] = [];
@@ -121,6 +125,7 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
     open,
     vendor,
     problems: [],
+    ...(stateNeeds && { stateNeeds }),
     complete: (call) => complete({ ...call, gateway }),
     async close() {},
   });

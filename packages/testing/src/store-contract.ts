@@ -6,6 +6,7 @@ import { changeTests } from "./store-contract/changes.ts";
 import { connectionTests } from "./store-contract/connections.ts";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
 import { correctionTests } from "./store-contract/corrections.ts";
+import { foundSessionTests } from "./store-contract/found-sessions.ts";
 import { keyChangeTests } from "./store-contract/key-changes.ts";
 import { keyTests } from "./store-contract/keys.ts";
 import { keyWithoutSecretTests } from "./store-contract/keys-without-secret.ts";
@@ -45,6 +46,7 @@ export function describeStoreContract(
     describe("Steps", () => stepTests(test));
     describe("Sessions by omitted ids", () => sessionTests(test));
     describe("Sessions and Turns by named ids", () => namedSessionTests(test));
+    describe("Sessions found before", () => foundSessionTests(test));
     describe("Sessions against the reference", () => sessionPropertyTests(test));
     describe("Transcripts", () => transcriptTests(test));
     describe("Contents of Steps", () => stepContentTests(test));

@@ -77,6 +77,22 @@ export interface ModelOptions {
   readonly vendor?: string;
 }
 
+/** What a model takes back of what came with its answers, and of what clients add for it. */
+export interface StateNeeds {
+  /**
+   * How far back recorded state is restored where a client's history lacks it: the messages after the last one of the
+   * user, the whole history, or nothing.
+   */
+  readonly restore: "turn" | "history" | "none";
+  /**
+   * Whether reasoning goes back as plain text: `own` where it is known that this gateway and vendor wrote it, `always`
+   * wherever a client brings some, `never` at all.
+   */
+  readonly reasoningText: "own" | "always" | "never";
+  /** Whether a client's cache breakpoints are sent on. */
+  readonly cacheBreakpoints: boolean;
+}
+
 /** One gateway: a way to reach models. */
 export interface Provider {
   readonly contract: 1;
@@ -92,6 +108,10 @@ export interface Provider {
   readonly billing?: Billing;
   /** What is wrong with its configuration, one sentence each, without secrets; `createGateway` refuses them. */
   readonly problems: readonly string[];
+  /**
+   * What the model `<vendor>/<model>` takes back. Default for every model: `turn`, `own` and no cache breakpoints.
+   */
+  readonly stateNeeds?: (model: string) => StateNeeds;
   /**
    * Asks a model. Each item holds the events of one upstream read, in order. `request-sent` comes alone before anything
    * leaves, `finish` before the end; ending without a `finish` means the answer was cut. Stops, and closes its

@@ -8,6 +8,7 @@ import type { Step } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 import type { StepSweep, Swept, TranscriptSweep } from "./retention.ts";
 import type { StepQuery, Tenant } from "./step-query.ts";
+import type { FoundSession, SessionLookup } from "./step-verbs.ts";
 import type { SummaryPage, SummaryQuery } from "./usage-summary.ts";
 
 /** A page of records, and where the next begins; null at the end. */
@@ -57,8 +58,20 @@ export interface SessionRepository {
   get(organizationId: Tenant, id: string): Promise<Session | null>;
   /** Most recently updated first. */
   list(query: SessionQuery, paging: StorePaging): Promise<StorePage<Session>>;
-  /** The whole history in order, a branch's common part included; null when there is no such Session. */
-  transcript(organizationId: Tenant, id: string): Promise<readonly TranscriptPart[] | null>;
+  /**
+   * The history in order, a branch's common part included; null when there is no such Session. `from` leaves out the
+   * parts that end before this position; default 0, for the whole history.
+   */
+  transcript(
+    organizationId: Tenant,
+    id: string,
+    from?: number,
+  ): Promise<readonly TranscriptPart[] | null>;
+  /**
+   * The Session that `openStep` would continue, or branch from, by the same rules; null where it would create one, or
+   * would refuse a named one. It locks nothing: `expectedSessionId` makes `openStep` check that it is the same still.
+   */
+  find(lookup: SessionLookup): Promise<FoundSession | null>;
   /** Whether the Session is this organization's, user's and key's. */
   isOwned(owner: Owner, sessionId: string): Promise<boolean>;
   /** The Session of a Turn that is this organization's, user's and key's; null otherwise. */

@@ -69,6 +69,23 @@ export interface TranscriptIntent {
   readonly keep: "full" | "digest";
   /** Salt of the commitment to the new content. */
   readonly contentSalt: Uint8Array;
+  /**
+   * What `sessions.find` said before: the Session that the Step continues or branches from, null for none. The Step is
+   * refused where that is another one now. Absent where nobody asked.
+   */
+  readonly expectedSessionId?: string | null;
+}
+
+/** What the Session rules of section 3 look at to say where a request belongs. */
+export interface SessionLookup extends Pick<StepIntent, "owner" | "source"> {
+  readonly transcript: Pick<TranscriptIntent, "sessionId" | "turnId" | "alsoConsider" | "chain">;
+}
+
+/** A Session that a request continues or branches from. */
+export interface FoundSession {
+  readonly sessionId: string;
+  /** How many of its messages the request begins with. */
+  readonly commonLength: number;
 }
 
 /** What `openStep` did: the Step stands on this Session and Turn, or nothing was written and this is why. */
@@ -88,6 +105,8 @@ export type OpeningRefusal =
   | { readonly code: "invalid_api_key" }
   /** The key works, and was changed since it was read. */
   | { readonly code: "key_changed" }
+  /** The Session that the Step continues or branches from is not `expectedSessionId` any more: find it again. */
+  | { readonly code: "session_changed" }
   /** The named Session or Turn is not the owner's. */
   | { readonly code: "session_not_found" | "turn_not_found" }
   /** The first hold that does not fit. */

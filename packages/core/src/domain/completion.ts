@@ -6,8 +6,14 @@ import type {
   ShownField,
   UsageReport,
 } from "./completion-event.ts";
-import type { AssistantMessage, ToolCall } from "./message.ts";
-import { createStateFold, type StateFields, type StateFold } from "./provider-state.ts";
+import type { AssistantMessage, Message, ToolCall } from "./message.ts";
+import {
+  createStateFold,
+  maxStateBytes,
+  type StateFields,
+  type StateFold,
+  stateBytes,
+} from "./provider-state.ts";
 
 /** A stretch of an answer: what the model said in one go, or one call it made, in the order they began. */
 export type CompletionPart =
@@ -195,4 +201,49 @@ export function replyMessage(completion: Completion): AssistantMessage {
     ...(refusal === null ? {} : { refusal }),
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };
+}
+
+/**
+ * A reply as it is kept: with the state of its answer, which belongs to the message that calls tools, else to the last
+ * one, and to the calls in their order. State that takes more than 256 KiB is not kept.
+ */
+export function withState(
+  reply: readonly Message[],
+  completion: Completion,
+  from: string,
+): readonly Message[] {
+  const message = messageFields(completion);
+  const calls = completion.parts.flatMap((part) =>
+    part.type === "tool-call" ? [part.fields ?? {}] : [],
+  );
+  const bytes = [message, ...calls].reduce(
+    (sum, fields) => sum + (isEmpty(fields) ? 0 : stateBytes(fields)),
+    0,
+  );
+  if (bytes === 0 || bytes > maxStateBytes) return reply;
+  const calling = reply.findLastIndex((said) => said.role === "assistant" && said.tool_calls);
+  const place = calling < 0 ? reply.findLastIndex(({ role }) => role === "assistant") : calling;
+  let called = 0;
+  return reply.map((said, at) => {
+    if (said.role !== "assistant") return said;
+    const toolCalls = said.tool_calls?.map((call) => carrying(call, from, calls[called++]));
+    return {
+      ...carrying(said, from, at === place ? message : undefined),
+      ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }),
+    };
+  });
+}
+
+function carrying<Carrier extends object>(
+  carrier: Carrier,
+  from: string,
+  fields: StateFields | undefined,
+): Carrier {
+  return fields === undefined || isEmpty(fields)
+    ? carrier
+    : { ...carrier, state: { from, fields } };
+}
+
+function isEmpty(fields: StateFields): boolean {
+  return Object.keys(fields).length === 0;
 }

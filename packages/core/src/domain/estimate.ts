@@ -1,5 +1,6 @@
 import type { CompletionRequest } from "./completion-request.ts";
-import type { Message } from "./message.ts";
+import type { Message, ProviderState } from "./message.ts";
+import { stateBytes } from "./provider-state.ts";
 
 const bytesPerToken = 3;
 const tokensPerMessage = 8;
@@ -9,7 +10,7 @@ export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / bytesPerToken);
 }
 
-/** Upper estimate of a request's prompt tokens: its text, its tools and schemas, 8 per message and a fixed cost per image. */
+/** Upper estimate of a request's prompt tokens: its text, provider state, tools and schemas, 8 per message and a fixed cost per image. */
 export function estimateInput(request: CompletionRequest, imageTokens: number): number {
   let bytes = 0;
   let images = 0;
@@ -35,12 +36,13 @@ function imageCount(message: Message): number {
 }
 
 function textBytes(message: Message): number {
-  let bytes = contentBytes(message.content);
+  let bytes = contentBytes(message.content) + bytesOf(message.state);
   if ("name" in message && message.name !== undefined) bytes += Buffer.byteLength(message.name);
   if (message.role === "assistant") {
     if (message.refusal) bytes += Buffer.byteLength(message.refusal);
     for (const call of message.tool_calls ?? []) {
       bytes += Buffer.byteLength(call.function.name) + Buffer.byteLength(call.function.arguments);
+      bytes += bytesOf(call.state);
     }
   }
   return bytes;
@@ -53,6 +55,11 @@ function contentBytes(content: Message["content"]): number {
   for (const part of content) {
     if (part.type === "text") bytes += Buffer.byteLength(part.text);
     else if (part.type === "refusal") bytes += Buffer.byteLength(part.refusal);
+    bytes += bytesOf(part.state);
   }
   return bytes;
+}
+
+function bytesOf(state: ProviderState | undefined): number {
+  return state === undefined ? 0 : stateBytes(state.fields);
 }

@@ -22,6 +22,7 @@ export interface TextPart {
 export interface RefusalPart {
   readonly type: "refusal";
   readonly refusal: string;
+  readonly state?: ProviderState;
 }
 
 /** An image by URL or data URL; the gateway never fetches it. */

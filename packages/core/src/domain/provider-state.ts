@@ -7,6 +7,22 @@ export type StateFields = ProviderState["fields"];
 /** The most bytes, as JSON, of the state that is kept with one message and its tool calls. */
 export const maxStateBytes = 262_144;
 
+/** Where state of a model comes from, and the only place it goes back to: `<gateway>/<vendor>`. */
+export function stateOrigin({
+  gateway,
+  vendor,
+}: {
+  readonly gateway: string;
+  readonly vendor: string;
+}): string {
+  return `${gateway}/${vendor}`;
+}
+
+/** UTF-8 bytes of fields as JSON. */
+export function stateBytes(fields: StateFields): number {
+  return Buffer.byteLength(JSON.stringify(fields));
+}
+
 /** Fields that clients add themselves: they belong to no answer, and go to every provider that has them. */
 export const breakpointFields: ReadonlySet<string> = new Set([
   "cache_control",

@@ -30,8 +30,9 @@ export function chatCompletions(context: EndpointContext, request: Request): Pro
         instructions: null,
         referredClass: null,
         alsoConsider: null,
-        conclude: (_answer, { completion }) => ({
-          reply: [replyMessage(completion)],
+        storedMessages: 0,
+        conclude: (_answer, { completion }, withState) => ({
+          reply: withState([replyMessage(completion)]),
           response: null,
         }),
       }),

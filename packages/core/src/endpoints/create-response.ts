@@ -65,9 +65,10 @@ function prepared(line: Line, exchange: Exchange): PreparedRequest {
     instructions,
     referredClass: conversation.dataClass,
     alsoConsider: conversation.sessionId,
-    conclude: (head, answer) => {
+    storedMessages: conversation.history.length,
+    conclude: (head, answer, withState) => {
       const output = outputItems(answer.completion, responseId(head.stepId));
-      const reply = toMessages(output.filter((item) => item.type !== "reasoning"));
+      const reply = withState(toMessages(output.filter((item) => item.type !== "reasoning")));
       return {
         reply,
         response: call.store ? draft(line, exchange, { head, answer, reply }) : null,

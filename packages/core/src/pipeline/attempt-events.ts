@@ -2,7 +2,9 @@ import { untilAborted } from "../attempts/until-aborted.ts";
 import { createWatchdog } from "../attempts/watchdog.ts";
 import { ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
+import { stateOrigin } from "../domain/provider-state.ts";
 import { otherWork } from "../kernel/other-work.ts";
+import { sealFields } from "../sessions/state-seal.ts";
 import { createAnswerIntake } from "./answer-intake.ts";
 import { callProvider } from "./call-provider.ts";
 import type { Line } from "./line.ts";
@@ -48,7 +50,10 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
           await otherWork();
         }
         const now = clock.monotonic();
-        const visible = intake.take(events).filter((event) => observe(attempt, event, now));
+        const visible = intake
+          .take(events)
+          .filter((event) => observe(attempt, event, now))
+          .map((event) => sealed(run, event));
         if (visible.length > 0) {
           watchdog.pause();
           return visible;
@@ -61,6 +66,13 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
       reading.stop();
     },
   };
+}
+
+/** What only the provider can read leaves sealed. */
+function sealed({ attempt, call }: Run, event: CompletionEvent): CompletionEvent {
+  if (event.type !== "state") return event;
+  const origin = stateOrigin(attempt.candidate.attempt);
+  return { ...event, fields: sealFields(call.state.seal, origin, event.fields) };
 }
 
 function silent(): ProviderError {

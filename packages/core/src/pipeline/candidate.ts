@@ -5,10 +5,12 @@ import type { CompletionRequest } from "../domain/completion-request.ts";
 import { countImages, estimateInput } from "../domain/estimate.ts";
 import type { PolicyDecision, PolicyFacts } from "../domain/policy-decision.ts";
 import { dearestCost, isPrice, type Price } from "../domain/price.ts";
+import { stateOrigin } from "../domain/provider-state.ts";
 import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
 import type { AttemptStart, OutputCapSource } from "../domain/step.ts";
 import { decide } from "../policy/decide.ts";
-import type { Route } from "../routing/route.ts";
+import { type Route, stateNeedsOf } from "../routing/route.ts";
+import { requestFor } from "../sessions/provider-state.ts";
 import { durable } from "./durable.ts";
 import type { PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
@@ -19,6 +21,8 @@ export interface Decided {
   readonly dataClass: string;
   readonly decision: PolicyDecision;
   readonly price: Price | null;
+  /** What is sent: with the state that belongs to the route, and no other. */
+  readonly request: CompletionRequest;
   readonly inputTokens: number;
 }
 
@@ -47,7 +51,8 @@ export function decideOn(
 ): Decided {
   const at = line.clock.now();
   const price = priceOf(line, route, at);
-  const inputTokens = estimateInput(call.request, line.limits.imageTokens);
+  const request = requestOn(route, call);
+  const inputTokens = estimateInput(request, line.limits.imageTokens);
   const { tokens: output } = outputCap(line, route, call.request, undefined);
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
@@ -65,7 +70,16 @@ export function decideOn(
     policyVersion: line.policy.version,
     firstDecisionId: first?.id ?? null,
   };
-  return { route, dataClass, decision, price, inputTokens };
+  return { route, dataClass, decision, price, request, inputTokens };
+}
+
+function requestOn({ model, provider }: Route, { request, state }: PreparedCall) {
+  const needs = stateNeedsOf(provider, model);
+  return requestFor(
+    request,
+    { origin: stateOrigin(model), needs, restored: state.restored },
+    () => {},
+  );
 }
 
 /** Why a decided call cannot be made; null when it can. A demand the route cannot meet is told before any budget. */
@@ -93,7 +107,7 @@ export async function planAttempt(
   const policyCap = decision.obligations?.maxOutputTokens;
   const cap = outputCap(line, route, call.request, policyCap);
   const capped = policyCap !== undefined || holdsHard(matching, ["usd", "tokens"]);
-  const { request, serviceTiers } = askedTier(call.request, decided);
+  const { request, serviceTiers } = askedTier(decided.request, decided);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const estimates = estimatesOf(asked, cap.tokens);
   if (estimates.usd === null && holdsHard(matching, ["usd"])) return null;

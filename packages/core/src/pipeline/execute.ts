@@ -4,11 +4,13 @@ import { classify } from "../sensitivity/classify.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import { answerOf } from "./answer.ts";
 import { type Candidate, type Decided, decideOn, planAttempt, refusalOf } from "./candidate.ts";
+import { withClientState, withRecordedState } from "./conversation-state.ts";
+import { evidenceUnavailable } from "./durable.ts";
 import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call.ts";
 import { isConnected } from "./is-connected.ts";
 import type { Line } from "./line.ts";
 import { requireOwned } from "./named-ids.ts";
-import { KeyChanged, openStep } from "./open-step.ts";
+import { KeyChanged, openStep, SessionChanged } from "./open-step.ts";
 import { policyDenied, priceUnknown, refuse } from "./refuse.ts";
 import { withDecision } from "./with-decision.ts";
 
@@ -21,16 +23,31 @@ export async function execute(line: Line, call: GovernedCall): Promise<GovernedA
   const route = line.router.require(call.model);
   if (route.connection === "customer") await requireConnection(line, call, route);
   await requireOwned(line.store, call);
-  const prepared: PreparedCall = { ...call, ...(await call.prepare()) };
-  const dataClass = classifyCall(line, call, prepared.referredClass);
-  const decided = decideOn(line, prepared, { route, dataClass, first: null });
+  const prepared = withClientState(call, await call.prepare(), () => {});
+  for (let round = 1; ; round++) {
+    const current = await withRecordedState(line, prepared, route);
+    try {
+      return await governed(line, current, route);
+    } catch (thrown) {
+      if (!(thrown instanceof SessionChanged)) throw thrown;
+      if (round === mostRounds) throw evidenceUnavailable(thrown);
+    }
+  }
+}
+
+/** How often another Session than the one that was read may be the one to go on with. */
+const mostRounds = 5;
+
+async function governed(line: Line, call: PreparedCall, route: Route): Promise<GovernedAnswer> {
+  const dataClass = classifyCall(line, call, call.referredClass);
+  const decided = decideOn(line, call, { route, dataClass, first: null });
   try {
-    const candidate = await permitted(line, prepared, decided);
-    const chain = chainOf(prepared.transcript, call.caller.salt);
-    const opened = await openStep(line, prepared, { candidate, chain });
-    return answerOf(line, prepared, opened);
+    const candidate = await permitted(line, call, decided);
+    const chain = call.state.continued?.chain ?? chainOf(call.transcript, call.caller.salt);
+    const opened = await openStep(line, call, { candidate, chain });
+    return answerOf(line, call, opened);
   } catch (thrown) {
-    if (thrown instanceof KeyChanged) throw thrown;
+    if (thrown instanceof KeyChanged || thrown instanceof SessionChanged) throw thrown;
     throw withDecision(thrown, line.headerNames, {
       dataClass,
       decisionId: decided.decision.id,

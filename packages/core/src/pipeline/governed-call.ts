@@ -6,6 +6,8 @@ import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { Message } from "../domain/message.ts";
 import type { DroppedFields, Endpoint } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
+import type { StateSeal } from "../sessions/state-seal.ts";
+import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 
 /** A request as the line takes it, whatever protocol it came in by. */
 export interface GovernedCall {
@@ -37,11 +39,33 @@ export interface PreparedRequest {
   readonly referredClass: string | null;
   /** The Session of the response it continues; null for none. */
   readonly alsoConsider: string | null;
-  /** Says what becomes of a completed answer. Called once, before its settlement. */
-  readonly conclude: (answer: AnswerHead, settled: SettledAnswer) => Conclusion;
+  /** How many of the transcript's first messages were read from stored responses. */
+  readonly storedMessages: number;
+  /**
+   * Says what becomes of a completed answer. Called once, before its settlement. `withState` adds to a reply what its
+   * provider wants back, where that is kept.
+   */
+  readonly conclude: (
+    answer: AnswerHead,
+    settled: SettledAnswer,
+    withState: (reply: readonly Message[]) => readonly Message[],
+  ) => Conclusion;
 }
 
-export type PreparedCall = GovernedCall & PreparedRequest;
+/** A call whose messages have the state that they can be sent with. */
+export type PreparedCall = GovernedCall & PreparedRequest & { readonly state: ConversationState };
+
+/** Where the state of a call's messages came from. */
+export interface ConversationState {
+  readonly seal: StateSeal;
+  /** Messages whose state did not come with this request. */
+  readonly restored: ReadonlySet<Message>;
+  /** What was found of the Session that the call goes on with; absent where nobody had to look. */
+  readonly continued?: {
+    readonly chain: TranscriptChain;
+    readonly sessionId: string | null;
+  };
+}
 
 /** What a completed answer leaves behind. */
 export interface Conclusion {
@@ -81,7 +105,10 @@ export interface GovernedAnswer extends AnswerHead {
 
 /** A completed and recorded answer. */
 export interface SettledAnswer {
+  /** As the client may see it: what only the provider can read is sealed. */
   readonly completion: Completion;
+  /** All state of the answer as one sealed text; null where there is none. */
+  readonly sealedState: () => string | null;
   readonly finishReason: FinishReason;
   readonly usage: Usage;
   /** Milliseconds since the epoch. */

@@ -31,6 +31,11 @@ export class KeyChanged extends Error {
   override readonly name = "KeyChanged";
 }
 
+/** The Step would go on with another Session than the one whose records the call was made from. */
+export class SessionChanged extends Error {
+  override readonly name = "SessionChanged";
+}
+
 const mostRounds = 16;
 
 /**
@@ -112,6 +117,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
       lastUserMessage: chain.lastUserMessage,
       keep: decision.obligations?.transcript ?? "full",
       contentSalt: ids.bytes(32),
+      ...(call.state.continued && { expectedSessionId: call.state.continued.sessionId }),
     },
     instructions: instructionsOf(line, call, decision.obligations?.transcript ?? "full"),
     decision,
@@ -148,6 +154,8 @@ async function refusalOf(
       return invalidApiKey();
     case "key_changed":
       return new KeyChanged();
+    case "session_changed":
+      return new SessionChanged();
     case "budgets_changed":
       return refuse(line, call.caller, {
         decision: candidate.decided.decision,

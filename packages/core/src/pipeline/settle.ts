@@ -1,13 +1,15 @@
 import { type Provider, ProviderError } from "../contracts/provider.ts";
 import type { AttemptSettlement, StepReply, StepSettlement } from "../contracts/step-verbs.ts";
-import { replyMessage } from "../domain/completion.ts";
+import { replyMessage, withState } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
 import { commitContent } from "../domain/leaf-template.ts";
 import type { Message } from "../domain/message.ts";
+import { stateOrigin } from "../domain/provider-state.ts";
 import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterAttempt } from "../evidence/meter.ts";
+import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { SettledAnswer } from "./governed-call.ts";
@@ -25,11 +27,21 @@ export async function settleCompleted(
   run: Run,
   finishReason: FinishReason,
 ): Promise<SettledAnswer> {
-  const completion = run.attempt.fold.completion();
+  const answered = run.attempt.fold.completion();
   const attempt = meterRunning(line, run, { outcome: "completed", reason: null });
   const settledAt = line.clock.now();
-  const settled: SettledAnswer = { completion, finishReason, usage: attempt.usage, settledAt };
-  const { reply, response } = run.call.conclude(run.opened.answer, settled);
+  const origin = stateOrigin(run.attempt.candidate.attempt);
+  const { seal } = run.call.state;
+  const settled: SettledAnswer = {
+    completion: sealCompletion(answered, origin, seal),
+    sealedState: () => sealBundle(answered, origin, seal),
+    finishReason,
+    usage: attempt.usage,
+    settledAt,
+  };
+  const { reply, response } = run.call.conclude(run.opened.answer, settled, (reply) =>
+    keepsContent(run) ? withState(reply, answered, origin) : reply,
+  );
   const ending = {
     attempt,
     finishReason,
@@ -183,18 +195,22 @@ function partialReply(line: Line, run: Run): StepReply | null {
   return isEmpty ? null : replyOf(line, run, { messages: [message], joins: false });
 }
 
-/** The reply of a fallback is kept only as its own decision and the request's first one both allow. */
+/** What a fallback answers is kept only as its own decision and the request's first one both allow. */
+function keepsContent({ opened, attempt }: Run): boolean {
+  const decisions = [opened.candidate, attempt.candidate].map(({ decided }) => decided.decision);
+  return decisions.every(({ obligations }) => obligations?.transcript !== "digest");
+}
+
 function replyOf(
   line: Line,
-  { opened, call, attempt }: Run,
+  run: Run,
   { messages, joins }: { readonly messages: readonly Message[]; readonly joins: boolean },
 ): StepReply {
   const content = Buffer.from(JSON.stringify(messages));
   const contentSalt = line.ids.bytes(32);
-  const decisions = [opened.candidate, attempt.candidate].map(({ decided }) => decided.decision);
-  const isDigest = decisions.some(({ obligations }) => obligations?.transcript === "digest");
+  const { opened, call } = run;
   return {
-    content: isDigest ? null : content,
+    content: keepsContent(run) ? content : null,
     contentSalt,
     contentCommitment: commitContent(contentSalt, content),
     chain: joins ? replyChain(opened.chain, messages, call.caller.salt) : new Uint8Array(),

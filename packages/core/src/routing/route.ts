@@ -1,4 +1,4 @@
-import type { Provider } from "../contracts/provider.ts";
+import type { Provider, StateNeeds } from "../contracts/provider.ts";
 import { type ModelId, parseModelId } from "../domain/model-id.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
@@ -66,4 +66,11 @@ export function connectionRequired(): GatewayError {
     "This gateway is reached with your organization's own Gateway API key, and it has none.",
     { param: "model" },
   );
+}
+
+const defaultNeeds: StateNeeds = { restore: "turn", reasoningText: "own", cacheBreakpoints: false };
+
+/** What a model takes back of the state that came with its answers. */
+export function stateNeedsOf(provider: Provider, { vendor, model }: ModelId): StateNeeds {
+  return provider.stateNeeds?.(`${vendor}/${model}`) ?? defaultNeeds;
 }

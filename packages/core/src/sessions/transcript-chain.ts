@@ -8,6 +8,8 @@ export interface TranscriptChain {
   readonly values: Buffer;
   /** The messages as JSON texts, one per chain value. */
   readonly messages: readonly string[];
+  /** Where each message of the request is in the chain, from 0. */
+  readonly places: readonly number[];
   /** Position from 1 of the last user message; 0 without one. */
   readonly lastUserMessage: number;
   /** The last message in canonical form, and whether it is an assistant's. */
@@ -20,13 +22,18 @@ const size = 32;
 export function chainOf(messages: readonly Message[], salt: Uint8Array): TranscriptChain {
   const values = Buffer.allocUnsafe(messages.length * size);
   const texts: string[] = [];
+  const places: number[] = [];
   let head: Uint8Array = sha256(salt);
   let last = "";
   let lastUserMessage = 0;
   for (const message of messages) {
     const canonical = canonicalMessage(message);
-    if (message.role === "assistant" && canonical === last) continue;
+    if (message.role === "assistant" && canonical === last) {
+      places.push(texts.length - 1);
+      continue;
+    }
     last = canonical;
+    places.push(texts.length);
     head = nextHead(head, canonical, salt);
     values.set(head, texts.length * size);
     texts.push(JSON.stringify(message));
@@ -35,6 +42,7 @@ export function chainOf(messages: readonly Message[], salt: Uint8Array): Transcr
   return {
     values: values.subarray(0, texts.length * size),
     messages: texts,
+    places,
     lastUserMessage,
     last,
   };

@@ -22,6 +22,8 @@ export interface Database {
     change: (transaction: Transaction) => Promise<Result>,
     repeatable: Repeatable,
   ): Promise<Result>;
+  /** The statement that says which Session a request would continue or branch from. */
+  readonly findSession: string;
   readonly openSteps: BatchedCall;
   readonly settleSteps: BatchedCall;
   /**
@@ -116,6 +118,7 @@ export function createDatabase(options: DatabaseOptions): Database {
 
   return {
     schema,
+    findSession: functions.findSession,
     mayRearrange: options.migrate === "auto",
     migrate: (mode) =>
       whileOpen(() =>

@@ -1,4 +1,4 @@
-import { createFunction, type FunctionParameters } from "./function-text.ts";
+import { byIndexes, createFunction, type FunctionParameters } from "./function-text.ts";
 
 export const assignParameters = {
   organization_id: "TEXT",
@@ -37,8 +37,26 @@ const longestFirst = "ORDER BY length DESC, updated DESC LIMIT 1";
 export function assignSession(name: string, commonLength: string): string {
   return createFunction(name, {
     parameters: assignParameters,
-    outputs: { assigned: "TEXT", found_id: "TEXT", found_length: "BIGINT" },
-    body: `DECLARE
+    outputs: assignOutputs,
+    body: assignBody(commonLength, "FOR UPDATE"),
+  });
+}
+
+/** The same rules, for who only asks: nothing is locked, so what was found may be another Session a moment later. */
+export function findSession(name: string, commonLength: string): string {
+  return createFunction(name, {
+    parameters: assignParameters,
+    settings: byIndexes,
+    outputs: assignOutputs,
+    body: assignBody(commonLength, ""),
+  });
+}
+
+const assignOutputs = { assigned: "TEXT", found_id: "TEXT", found_length: "BIGINT" } as const;
+
+function assignBody(commonLength: string, lock: "FOR UPDATE" | ""): string {
+  const lockSession = lock === "" ? "" : `${lock} OF s`;
+  return `DECLARE
       messages BIGINT := octet_length(in_chain) / 32;
       named_id TEXT; named_length BIGINT; named_fits BOOLEAN;
       of_turn_id TEXT; of_turn_length BIGINT; of_turn_fits BOOLEAN;
@@ -48,7 +66,7 @@ export function assignSession(name: string, commonLength: string): string {
         SELECT s.id, s.length, ${isPrefix("s")} INTO named_id, named_length, named_fits
           FROM sessions s
           WHERE s.organization_id = in_organization_id AND s.id = in_named_session_id
-            AND ${owned("s")} FOR UPDATE;
+            AND ${owned("s")} ${lockSession};
         IF NOT FOUND THEN
           assigned := 'session_not_found';
           RETURN;
@@ -59,7 +77,7 @@ export function assignSession(name: string, commonLength: string): string {
           FROM turns t
           JOIN sessions s ON s.organization_id = t.organization_id AND s.id = t.session_id
           WHERE t.organization_id = in_organization_id AND t.id = in_named_turn_id
-            AND ${owned("s")} FOR UPDATE OF s;
+            AND ${owned("s")} ${lockSession};
         IF NOT FOUND THEN
           assigned := 'turn_not_found';
           RETURN;
@@ -91,15 +109,14 @@ export function assignSession(name: string, commonLength: string): string {
         SELECT s.id, s.length INTO found_id, found_length FROM sessions s
           WHERE s.organization_id = in_organization_id AND s.id = candidate AND ${isPrefix("s")}
             AND (named_id IS NOT NULL OR s.in_flight = 0 OR s.length < messages)
-          FOR UPDATE;
+          ${lockSession};
         IF FOUND THEN
           assigned := 'continue';
           RETURN;
         END IF;
       END LOOP;
       RAISE EXCEPTION 'the Session to continue kept going on' USING ERRCODE = '40001';
-    END`,
-  });
+    END`;
 }
 
 const findDescendant = `candidate := (

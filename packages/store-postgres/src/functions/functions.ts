@@ -1,5 +1,5 @@
 import { schemaVersion } from "@tollgate/store-sql";
-import { assignSession, commonLength } from "./assigning.ts";
+import { assignParameters, assignSession, commonLength, findSession } from "./assigning.ts";
 import { callFunction, type FunctionParameters } from "./function-text.ts";
 import { exchangeHolds, exchangeHoldsParameters, settleHolds, takeHolds } from "./holding.ts";
 import { openStep, openStepParameters, openSteps } from "./opening.ts";
@@ -9,6 +9,8 @@ import { settleStep, settleStepParameters, settleSteps } from "./settling.ts";
 export interface Functions {
   /** The statements that make them. */
   readonly create: readonly string[];
+  /** The statement that calls it. */
+  readonly findSession: string;
   readonly openSteps: TogetherCall;
   readonly settleSteps: TogetherCall;
   /** The statement that calls it. */
@@ -29,6 +31,7 @@ export function createFunctions(schema: string): Functions {
     openStep: named("open_step"),
     settleStep: named("settle_step"),
     assignSession: named("assign_session"),
+    findSession: named("find_session"),
     commonLength: named("common_length"),
     takeHolds: named("take_holds"),
     settleHolds: named("settle_holds"),
@@ -42,9 +45,11 @@ export function createFunctions(schema: string): Functions {
       exchangeHolds(names.exchangeHolds),
       commonLength(names.commonLength),
       assignSession(names.assignSession, names.commonLength),
+      findSession(names.findSession, names.commonLength),
       openStep(names.openStep, names),
       settleStep(names.settleStep, names),
     ],
+    findSession: callFunction(names.findSession, assignParameters),
     openSteps: {
       parameters: openStepParameters,
       statement: keptByCount((count) => openSteps(count, names)),

@@ -37,6 +37,8 @@ export const openStepParameters = {
   first_message: "BIGINT",
   keeps_content: "BIGINT",
   content_salt: "BYTEA",
+  expects_session: "BIGINT",
+  expected_session_id: "TEXT",
   instructions: "BYTEA",
   instructions_salt: "BYTEA",
   instructions_commitment: "BYTEA",
@@ -136,6 +138,9 @@ export function openStep(name: string, parts: OpeningParts): string {
       SELECT * INTO a FROM ${parts.assignSession}(${inputs(assignParameters)});
       IF a.assigned IN ('session_not_found', 'turn_not_found') THEN
         ${refuse("a.assigned")}
+      END IF;
+      IF in_expects_session = 1 AND a.found_id IS DISTINCT FROM in_expected_session_id THEN
+        ${refuse("'session_changed'")}
       END IF;
       IF (SELECT budgets_version FROM store_state WHERE id = 1) <> in_budgets_version THEN
         ${refuse("'budgets_changed'")}

@@ -3,6 +3,7 @@ import {
   type Conditions,
   lists,
   opening,
+  readRow,
   type SessionRecord,
   sessionColumns,
   sessionFromRow,
@@ -31,7 +32,7 @@ export function createSessionRepository(
       ),
     list: (query, paging) =>
       readPage(database, lists.sessions, conditions.ofSessions(query), paging, sessionFromRow),
-    transcript: (organizationId, id) =>
+    transcript: (organizationId, id, from = 0) =>
       database.read(async (connection) => {
         const session = await readById(
           connection,
@@ -39,7 +40,25 @@ export function createSessionRepository(
           { organizationId, id },
           sessionRecordFromRow,
         );
-        return session && (await transcriptOf(connection, session));
+        return session && (await transcriptOf(connection, session, from));
+      }),
+    find: ({ owner, source, transcript }) =>
+      database.read(async (connection) => {
+        const row = await connection.get(database.findSession, {
+          organization_id: owner.organizationId,
+          user_id: owner.userId,
+          key_id: owner.keyId,
+          source,
+          named_session_id: transcript.sessionId,
+          named_turn_id: transcript.turnId,
+          considered_session_id: transcript.alsoConsider,
+          chain: transcript.chain,
+        });
+        const read = readRow(row);
+        const sessionId = read.textOrNull("found_id");
+        return sessionId === null
+          ? null
+          : { sessionId, commonLength: read.integer("found_length") };
       }),
     isOwned: async (owner, sessionId) =>
       (await ownedBy(owner, opening.session, sessionId)) !== null,

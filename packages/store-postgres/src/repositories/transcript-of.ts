@@ -7,6 +7,7 @@ import { lineageOf } from "./lineage-of.ts";
 export async function transcriptOf(
   connection: Connection,
   session: SessionRecord,
+  from: number,
 ): Promise<readonly TranscriptPart[]> {
   const parts: TranscriptPart[] = [];
   for (const stretch of await lineageOf(connection, session)) {
@@ -15,6 +16,7 @@ export async function transcriptOf(
       organization_id: organizationId,
       session_id: id,
       end: stretch.end,
+      from,
     });
     parts.push(...rows.map((row) => partUpTo(row, stretch.end)));
   }

@@ -46,6 +46,7 @@ function openingOf(row: RowReader, { holds }: StepIntent): StepOpening {
     }
     case "invalid_api_key":
     case "key_changed":
+    case "session_changed":
     case "session_not_found":
     case "turn_not_found":
     case "budgets_changed":
@@ -105,6 +106,8 @@ function fixedParameters(intent: StepIntent): SqlParameters {
     last_user_message: transcript.lastUserMessage,
     keeps_content: transcript.keep === "full" ? 1 : 0,
     content_salt: transcript.contentSalt,
+    expects_session: transcript.expectedSessionId === undefined ? 0 : 1,
+    expected_session_id: transcript.expectedSessionId ?? null,
     instructions: instructions?.content ?? null,
     instructions_salt: instructions?.contentSalt ?? null,
     instructions_commitment: instructions?.contentCommitment ?? null,

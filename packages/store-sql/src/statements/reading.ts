@@ -26,7 +26,7 @@ export const reading = {
     WHERE organization_id = :organization_id AND id = :id`,
   parts: `SELECT step_id, kind, position, count, chain, content FROM transcript_parts
     WHERE organization_id = :organization_id AND session_id = :session_id
-      AND position >= 0 AND position < :end ORDER BY position`,
+      AND position >= 0 AND position < :end AND position + count > :from ORDER BY position`,
   /** The parts of one Step: positions say where they are, so that no other part of its Session is read. */
   contents: `SELECT kind, content FROM transcript_parts
     WHERE organization_id = :organization_id AND session_id = :session_id AND step_id = :id

@@ -9,6 +9,7 @@ import {
   sessionRecordFromRow,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
+import { assignSession, foundBy } from "../verbs/assign-session.ts";
 import { sweepTranscripts } from "../verbs/sweep-transcripts.ts";
 import { readById } from "./read-by-id.ts";
 import { readPage } from "./read-page.ts";
@@ -31,7 +32,7 @@ export function createSessionRepository(
       ),
     list: (query, paging) =>
       readPage(database, lists.sessions, conditions.ofSessions(query), paging, sessionFromRow),
-    transcript: (organizationId, id) =>
+    transcript: (organizationId, id, from = 0) =>
       database.read((connection) => {
         const session = readById(
           connection,
@@ -39,7 +40,12 @@ export function createSessionRepository(
           { organizationId, id },
           sessionRecordFromRow,
         );
-        return session && transcriptOf(connection, session);
+        return session && transcriptOf(connection, session, from);
+      }),
+    find: (lookup) =>
+      database.read((connection) => {
+        const assignment = assignSession(connection, lookup);
+        return "code" in assignment ? null : foundBy(assignment);
       }),
     isOwned: async (owner, sessionId) =>
       (await ownedBy(owner, opening.session, sessionId)) !== null,

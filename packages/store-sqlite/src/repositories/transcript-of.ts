@@ -7,6 +7,7 @@ import { lineageOf } from "../verbs/lineage-of.ts";
 export function transcriptOf(
   connection: Connection,
   session: SessionRecord,
+  from: number,
 ): readonly TranscriptPart[] {
   return lineageOf(connection, session).flatMap((stretch) => {
     const { organizationId, id } = stretch.session;
@@ -14,6 +15,7 @@ export function transcriptOf(
       organization_id: organizationId,
       session_id: id,
       end: stretch.end,
+      from,
     });
     return rows.map((row) => partUpTo(row, stretch.end));
   });

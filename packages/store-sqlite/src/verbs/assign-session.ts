@@ -1,6 +1,6 @@
-import type { OpeningRefusal, Owner, StepIntent } from "@tollgate/core/store";
+import type { FoundSession, OpeningRefusal, Owner, SessionLookup } from "@tollgate/core/store";
 import { opening, readRow, type SessionRecord, sessionRecordFromRow } from "@tollgate/store-sql";
-import type { Transaction } from "../database/transaction.ts";
+import type { Connection } from "../database/connection.ts";
 import { chainLength, commonPrefix } from "./chain.ts";
 import { chainOf } from "./chain-of.ts";
 
@@ -10,68 +10,83 @@ export type Assignment =
   | { readonly kind: "branch"; readonly originId: string; readonly commonLength: number }
   | { readonly kind: "create" };
 
+/** All it takes is to read. */
+type Reads = Pick<Connection, "get" | "all">;
+
 type NotFound = Extract<OpeningRefusal, { code: "session_not_found" | "turn_not_found" }>;
 
 /** The assignment rules of section 3 of the specification. */
-export function assignSession(transaction: Transaction, intent: StepIntent): Assignment | NotFound {
-  const { owner, transcript } = intent;
+export function assignSession(connection: Reads, lookup: SessionLookup): Assignment | NotFound {
+  const { owner, transcript } = lookup;
   const named =
     transcript.sessionId === null
       ? null
-      : owned(owner, find(transaction, opening.session, owner, transcript.sessionId));
+      : owned(owner, find(connection, opening.session, owner, transcript.sessionId));
   if (transcript.sessionId !== null && !named) return { code: "session_not_found" };
   const ofTurn =
     transcript.turnId === null
       ? null
-      : owned(owner, find(transaction, opening.sessionOfTurn, owner, transcript.turnId));
+      : owned(owner, find(connection, opening.sessionOfTurn, owner, transcript.turnId));
   if (transcript.turnId !== null && !ofTurn) return { code: "turn_not_found" };
 
-  if (named) return continueNamed(transaction, intent, named);
+  if (named) return continueNamed(connection, lookup, named);
   if (ofTurn && isPrefix(ofTurn, transcript.chain)) return { kind: "continue", session: ofTurn };
-  return continueMatching(transaction, intent);
+  return continueMatching(connection, lookup);
+}
+
+/** The Session that an assignment continues or branches from, and how much of it; null for a new one. */
+export function foundBy(assignment: Assignment): FoundSession | null {
+  switch (assignment.kind) {
+    case "continue":
+      return { sessionId: assignment.session.id, commonLength: assignment.session.length };
+    case "branch":
+      return { sessionId: assignment.originId, commonLength: assignment.commonLength };
+    case "create":
+      return null;
+  }
 }
 
 /** A named Session goes on, or the branch of it that the request follows, or a new branch begins. */
 function continueNamed(
-  transaction: Transaction,
-  { owner, transcript: { chain } }: StepIntent,
+  connection: Reads,
+  { owner, transcript: { chain } }: SessionLookup,
   session: SessionRecord,
 ): Assignment {
   if (isPrefix(session, chain)) return { kind: "continue", session };
-  const branch = transaction.get(opening.descendants, {
+  const branch = connection.get(opening.descendants, {
     organization_id: owner.organizationId,
     id: session.id,
     chain,
     length: chainLength(chain),
   });
-  const followed = findById(transaction, owner, branch);
+  const followed = findById(connection, owner, branch);
   if (followed) return { kind: "continue", session: followed };
-  const commonLength = commonPrefix(chainOf(transaction, session), chain);
+  const commonLength = commonPrefix(chainOf(connection, session), chain);
   return { kind: "branch", originId: session.id, commonLength };
 }
 
 /** Omitted ids continue or create; they never branch. */
-function continueMatching(transaction: Transaction, intent: StepIntent): Assignment {
-  const { owner, source, transcript } = intent;
+function continueMatching(connection: Reads, lookup: SessionLookup): Assignment {
+  const { owner, source, transcript } = lookup;
   const { chain } = transcript;
-  const match = transaction.get(opening.matchingSession, {
+  const match = connection.get(opening.matchingSession, {
     organization_id: owner.organizationId,
     key_id: owner.keyId,
     source,
     chain,
     length: chainLength(chain),
   });
-  const recent = findById(transaction, owner, match);
-  const session = longest(recent, consideredToo(transaction, intent));
+  const recent = findById(connection, owner, match);
+  const session = longest(recent, consideredToo(connection, lookup));
   return session ? { kind: "continue", session } : { kind: "create" };
 }
 
 function consideredToo(
-  transaction: Transaction,
-  { owner, transcript: { alsoConsider, chain } }: StepIntent,
+  connection: Reads,
+  { owner, transcript: { alsoConsider, chain } }: SessionLookup,
 ): SessionRecord | null {
   if (alsoConsider === null) return null;
-  const session = owned(owner, find(transaction, opening.session, owner, alsoConsider));
+  const session = owned(owner, find(connection, opening.session, owner, alsoConsider));
   if (!session || !isPrefix(session, chain)) return null;
   return session.inFlight && session.length === chainLength(chain) ? null : session;
 }
@@ -83,19 +98,19 @@ function longest(a: SessionRecord | null, b: SessionRecord | null): SessionRecor
 }
 
 function find(
-  transaction: Transaction,
+  connection: Reads,
   statement: string,
   { organizationId }: Owner,
   id: string,
 ): SessionRecord | null {
-  const row = transaction.get(statement, { organization_id: organizationId, id });
+  const row = connection.get(statement, { organization_id: organizationId, id });
   return row === undefined ? null : sessionRecordFromRow(row);
 }
 
 /** The Session a row names; null without a row. */
-function findById(transaction: Transaction, owner: Owner, row: unknown): SessionRecord | null {
+function findById(connection: Reads, owner: Owner, row: unknown): SessionRecord | null {
   if (row === undefined) return null;
-  return find(transaction, opening.session, owner, readRow(row).text("id"));
+  return find(connection, opening.session, owner, readRow(row).text("id"));
 }
 
 function owned(owner: Owner, session: SessionRecord | null): SessionRecord | null {

@@ -1,17 +1,23 @@
 import { reading, readRow, type SessionRecord } from "@tollgate/store-sql";
-import type { Transaction } from "../database/transaction.ts";
+import type { Connection } from "../database/connection.ts";
 import { chainSlice } from "./chain.ts";
 import { lineageOf, type Stretch } from "./lineage-of.ts";
 
 /** The chain values of a Session's whole history. */
-export function chainOf(transaction: Transaction, session: SessionRecord): Uint8Array {
+export function chainOf(
+  connection: Pick<Connection, "get" | "all">,
+  session: SessionRecord,
+): Uint8Array {
   return Buffer.concat(
-    lineageOf(transaction, session).flatMap((stretch) => chainsOf(transaction, stretch)),
+    lineageOf(connection, session).flatMap((stretch) => chainsOf(connection, stretch)),
   );
 }
 
-function chainsOf(transaction: Transaction, { session, end }: Stretch): readonly Uint8Array[] {
-  const parts = transaction.all(reading.chains, {
+function chainsOf(
+  connection: Pick<Connection, "get" | "all">,
+  { session, end }: Stretch,
+): readonly Uint8Array[] {
+  const parts = connection.all(reading.chains, {
     organization_id: session.organizationId,
     session_id: session.id,
     end,

@@ -9,7 +9,7 @@ import {
 import { decisionToRow, leafToRow, opening, readRow, stepToRow } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import { appendInstructions } from "./append-instructions.ts";
-import { assignSession } from "./assign-session.ts";
+import { assignSession, foundBy } from "./assign-session.ts";
 import { chainHead, chainLength } from "./chain.ts";
 import { takeHolds } from "./holds.ts";
 import { type Joined, joinSession } from "./join-session.ts";
@@ -28,6 +28,10 @@ export function openStep(transaction: Transaction, intent: StepIntent): StepOpen
   if (key.version !== intent.keyVersion) return refuse({ code: "key_changed" });
   const assignment = assignSession(transaction, intent);
   if ("code" in assignment) return refuse(assignment);
+  const { expectedSessionId } = transcript;
+  const found = foundBy(assignment);
+  if (expectedSessionId !== undefined && expectedSessionId !== (found?.sessionId ?? null))
+    return refuse({ code: "session_changed" });
   if (intent.budgetsVersion !== transaction.budgetsVersion)
     return refuse({ code: "budgets_changed" });
   const holder = { organizationId: owner.organizationId, stepId, attempt: intent.attempt.number };

@@ -98,7 +98,11 @@ function createRun(store: Store, intents: Intents): Run {
     const named = pick(sent, command.of);
     const sessionId = /session|both/.test(command.ids) ? (named?.sessionId ?? null) : null;
     const turnId = /turn|both/.test(command.ids) ? (named?.turnId ?? null) : null;
-    const intent = intents.step(messages, { transcript: { sessionId, turnId } });
+    const ids = { sessionId, turnId };
+    const found = await store.sessions.find(intents.step(messages, { transcript: ids }));
+    // Whoever insists on what was found opens the Step, so finding equals assigning.
+    const expectedSessionId = found?.sessionId ?? null;
+    const intent = intents.step(messages, { transcript: { ...ids, expectedSessionId } });
     const { opened: _, ...assignment } = await opened(store.openStep(intent));
     const { stepId, transcript } = intent;
     expect(assignment).toEqual(reference.open({ stepId, ...transcript, messages }));

@@ -1,0 +1,106 @@
+import type { FoundSession } from "../contracts/step-verbs.ts";
+import type { Owner } from "../domain/caller.ts";
+import type { Message } from "../domain/message.ts";
+import { type Route, stateNeedsOf } from "../routing/route.ts";
+import { type NoteDropped, openState, restoreState } from "../sessions/provider-state.ts";
+import { createStateSeal } from "../sessions/state-seal.ts";
+import { chainOf } from "../sessions/transcript-chain.ts";
+import { durable } from "./durable.ts";
+import type { GovernedCall, PreparedCall, PreparedRequest } from "./governed-call.ts";
+import type { Line } from "./line.ts";
+
+/**
+ * The call with what its client brought of provider state: opened where it was sealed for this key, left out where it
+ * was not. What stored responses bring is the gateway's own.
+ */
+export function withClientState(
+  call: GovernedCall,
+  prepared: PreparedRequest,
+  drop: NoteDropped,
+): PreparedCall {
+  const seal = createStateSeal(call.caller);
+  const { transcript, storedMessages } = prepared;
+  const replaced = new Map<Message, Message>();
+  openState(transcript, seal, drop).forEach((message, at) => {
+    const before = transcript[at];
+    if (before !== undefined && before !== message) replaced.set(before, message);
+  });
+  const restored = new Set(transcript.slice(0, storedMessages));
+  return { ...call, ...replacing(prepared, replaced), state: { seal, restored } };
+}
+
+/**
+ * The call with what was recorded of provider state in the Session that it goes on with, for the messages that its model
+ * takes it back with. Only calls that have such messages read anything: most begin with a question.
+ */
+export async function withRecordedState(
+  line: Line,
+  call: PreparedCall,
+  { provider, model }: Route,
+): Promise<PreparedCall> {
+  const { transcript, caller, storedMessages } = call;
+  const { restore } = stateNeedsOf(provider, model);
+  const lastUser = transcript.findLastIndex(({ role }) => role === "user");
+  const first = Math.max(storedMessages, restore === "history" ? 0 : lastUser + 1);
+  const wanted = transcript.slice(first).some(({ role }) => role === "assistant");
+  if (restore === "none" || !wanted) return call;
+
+  const chain = chainOf(transcript, caller.salt);
+  const { organizationId, userId, keyId, source } = caller;
+  const { sessionId, turnId, alsoConsider } = call;
+  const owner = { organizationId, userId, keyId };
+  const found = await durable(
+    line.store.sessions.find({
+      owner,
+      source,
+      transcript: { sessionId, turnId, alsoConsider, chain: chain.values },
+    }),
+  );
+  const from = chain.places[first] ?? 0;
+  const recorded =
+    found && found.commonLength > from
+      ? await recordedMessages(line, owner, { ...found, from })
+      : new Map<number, Message>();
+  const replaced = restoreState(
+    transcript.slice(first).map((message, at) => ({
+      message,
+      recorded: recorded.get(chain.places[first + at] ?? -1),
+    })),
+  );
+  const restored = new Set([...call.state.restored, ...replaced.values()]);
+  const continued = { chain, sessionId: found?.sessionId ?? null };
+  return { ...replacing(call, replaced), state: { ...call.state, restored, continued } };
+}
+
+/** What a Session recorded from a position on, of the messages that a request begins with. */
+async function recordedMessages(
+  line: Line,
+  { organizationId }: Owner,
+  { sessionId, commonLength, from }: FoundSession & { readonly from: number },
+): Promise<ReadonlyMap<number, Message>> {
+  const parts = await durable(line.store.sessions.transcript(organizationId, sessionId, from));
+  const recorded = new Map<number, Message>();
+  for (const part of parts ?? []) {
+    if (part.content === null) continue;
+    const messages: readonly Message[] = JSON.parse(Buffer.from(part.content).toString());
+    messages.forEach((message, at) => {
+      if (part.from + at < commonLength) recorded.set(part.from + at, message);
+    });
+  }
+  return recorded;
+}
+
+/** A conversation with some of its messages replaced, in the request as in the transcript. */
+function replacing<Call extends PreparedRequest>(
+  call: Call,
+  replaced: ReadonlyMap<Message, Message>,
+): Call {
+  if (replaced.size === 0) return call;
+  const current = (message: Message): Message => replaced.get(message) ?? message;
+  const { request, transcript } = call;
+  return {
+    ...call,
+    request: { ...request, messages: request.messages.map(current) },
+    transcript: transcript.map(current),
+  };
+}

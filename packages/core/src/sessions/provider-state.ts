@@ -1,0 +1,341 @@
+import type { StateNeeds } from "../contracts/provider.ts";
+import { type Completion, messageFields } from "../domain/completion.ts";
+import type { CompletionRequest } from "../domain/completion-request.ts";
+import type { AssistantMessage, Message, ProviderState, ToolCall } from "../domain/message.ts";
+import {
+  breakpointFields,
+  reasoningTextFields,
+  type StateFields,
+} from "../domain/provider-state.ts";
+import type { Json } from "../kernel/stable-json.ts";
+import { canonicalMessage } from "./canonical-message.ts";
+import { mapOpaque, type StateSeal, sealFields } from "./state-seal.ts";
+
+/** Counts a field that is left out, by its name. */
+export type NoteDropped = (name: string) => void;
+
+/**
+ * The messages of a request with the client's own copy of their state opened: sealed texts are what the provider gave,
+ * and belong to it. What is opaque and not sealed for this key is left out.
+ */
+export function openState(
+  messages: readonly Message[],
+  seal: StateSeal,
+  drop: NoteDropped,
+): readonly Message[] {
+  return messages.map((message) =>
+    message.role === "assistant" && brings(message) ? opened(message, seal, drop) : message,
+  );
+}
+
+/** Whether a client may have put state into a message; what has an origin came from the store. */
+function brings({ state, tool_calls = [] }: AssistantMessage): boolean {
+  return state?.from === null || tool_calls.some((call) => call.state?.from === null);
+}
+
+function opened(message: AssistantMessage, seal: StateSeal, drop: NoteDropped): AssistantMessage {
+  const { reasoning_items, ...fields } = message.state?.fields ?? {};
+  const items = openItems(reasoning_items, seal, drop);
+  const own = openFields(fields, seal, drop);
+  const state = items.message ?? stateOf(own.from, { ...items.plain, ...own.fields });
+  const breakpoints = pick(own.fields, (name) => breakpointFields.has(name));
+  const calls = message.tool_calls?.map((call) => openedCall(call, items.calls, seal, drop));
+  return withStates(message, {
+    state: state && { ...state, fields: { ...state.fields, ...breakpoints } },
+    calls,
+  });
+}
+
+function openedCall(
+  call: ToolCall,
+  known: ReadonlyMap<string, ProviderState>,
+  seal: StateSeal,
+  drop: NoteDropped,
+): ToolCall {
+  const { state, ...plain } = call;
+  const own = state && openFields(state.fields, seal, drop);
+  const kept = known.get(call.id) ?? (own && stateOf(own.from, own.fields));
+  return kept === undefined ? plain : { ...plain, state: kept };
+}
+
+/** A field whose sealed texts have one origin, which is that of all fields; plain fields have none of their own. */
+function openFields(fields: StateFields, seal: StateSeal, drop: NoteDropped): ProviderState {
+  let from: string | null = null;
+  const replace = (text: string): string | null => {
+    const unsealed = seal.open(text);
+    if (unsealed === null || (from !== null && from !== unsealed.origin)) return null;
+    from = unsealed.origin;
+    return unsealed.original;
+  };
+  const kept: Record<string, Json> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    const read = breakpointFields.has(name) ? value : mapOpaque(name, value, replace);
+    if (read === undefined) drop(name);
+    else kept[name] = read;
+  }
+  return { from, fields: kept };
+}
+
+/** Reasoning items of the Responses API: what was sealed in them, else the plain text of their summaries. */
+interface OpenItems {
+  readonly message: ProviderState | undefined;
+  readonly calls: ReadonlyMap<string, ProviderState>;
+  readonly plain: StateFields;
+}
+
+function openItems(items: Json | undefined, seal: StateSeal, drop: NoteDropped): OpenItems {
+  const calls = new Map<string, ProviderState>();
+  const texts: string[] = [];
+  let message: ProviderState | undefined;
+  for (const item of isList(items) ? items : []) {
+    if (!isObject(item)) continue;
+    const sealed = item["encrypted_content"];
+    if (typeof sealed !== "string") {
+      texts.push(...summaryOf(item["summary"]));
+      continue;
+    }
+    const held = openBundle(sealed, seal);
+    if (held === null) drop("encrypted_content");
+    else {
+      message ??= stateOf(held.origin, held.bundle.message);
+      for (const { id, fields } of held.bundle.calls) calls.set(id, { from: held.origin, fields });
+    }
+  }
+  return {
+    message,
+    calls,
+    plain: texts.length === 0 ? {} : { reasoning_content: texts.join("\n") },
+  };
+}
+
+/** All state of one answer: of its message and of its tool calls, by their ids. */
+interface Bundle {
+  readonly message: StateFields;
+  readonly calls: readonly { readonly id: string; readonly fields: StateFields }[];
+}
+
+/** All state of an answer as one sealed text, for formats that carry nothing else; null where there is none. */
+export function sealBundle(completion: Completion, origin: string, seal: StateSeal): string | null {
+  const message = messageFields(completion);
+  const calls = completion.parts.flatMap((part) =>
+    part.type === "tool-call" && part.fields ? { id: part.call.id, fields: part.fields } : [],
+  );
+  if (Object.keys(message).length === 0 && calls.length === 0) return null;
+  return seal.seal(origin, JSON.stringify({ message, calls } satisfies Bundle));
+}
+
+/** An answer as a client may see it: what only the provider can read is sealed. */
+export function sealCompletion(
+  completion: Completion,
+  origin: string,
+  seal: StateSeal,
+): Completion {
+  const { fields, parts } = completion;
+  if (fields === undefined && !parts.some((part) => part.type === "tool-call" && part.fields))
+    return completion;
+  return {
+    ...completion,
+    parts: parts.map((part) =>
+      part.type === "tool-call" && part.fields
+        ? { ...part, fields: sealFields(seal, origin, part.fields) }
+        : part,
+    ),
+    ...(fields === undefined ? {} : { fields: sealFields(seal, origin, fields) }),
+  };
+}
+
+function openBundle(
+  text: string,
+  seal: StateSeal,
+): { readonly origin: string; readonly bundle: Bundle } | null {
+  const held = seal.open(text);
+  // A provider's own sealed text, copied out of a chat answer, is no bundle.
+  if (!held?.original.startsWith('{"message":{')) return null;
+  const bundle: Bundle = JSON.parse(held.original);
+  return { origin: held.origin, bundle };
+}
+
+/**
+ * Gives messages the state that was recorded with them. A recorded message counts only where it is the same message;
+ * then it counts instead of the client's copy, which clients that join a stream may have cut. Maps each replaced message
+ * to what replaces it.
+ */
+export function restoreState(
+  requested: readonly { readonly message: Message; readonly recorded: Message | undefined }[],
+): ReadonlyMap<Message, Message> {
+  const restored = new Map<Message, Message>();
+  for (const { message, recorded } of requested) {
+    if (message.role !== "assistant" || recorded?.role !== "assistant") continue;
+    if (!isRecorded(recorded) || canonicalMessage(message) !== canonicalMessage(recorded)) continue;
+    const calls = message.tool_calls?.map((call, at) =>
+      withState(call, joined(call.state, recorded.tool_calls?.[at]?.state)),
+    );
+    const state = joined(message.state, recorded.state);
+    restored.set(message, withStates(message, { state, calls }));
+  }
+  return restored;
+}
+
+function isRecorded({ state, tool_calls = [] }: AssistantMessage): boolean {
+  return [state, ...tool_calls.map((call) => call.state)].some(
+    (held) => held && held.from !== null,
+  );
+}
+
+/** What was recorded, with the breakpoints that the client sets now. */
+function joined(
+  given: ProviderState | undefined,
+  recorded: ProviderState | undefined,
+): ProviderState | undefined {
+  if (!recorded || recorded.from === null) return given;
+  const breakpoints = pick(given?.fields ?? {}, (name) => breakpointFields.has(name));
+  const own = pick(recorded.fields, (name) => !breakpointFields.has(name));
+  return { from: recorded.from, fields: { ...own, ...breakpoints } };
+}
+
+/** Where a request goes, and what is taken back there. */
+export interface StateTarget {
+  /** `<gateway>/<vendor>`. */
+  readonly origin: string;
+  readonly needs: StateNeeds;
+  /** Messages whose state the client did not send with this request. */
+  readonly restored: ReadonlySet<Message>;
+}
+
+/** The request as one provider may see it: with the state it issued, and with what a client adds for it. */
+export function requestFor(
+  request: CompletionRequest,
+  target: StateTarget,
+  drop: NoteDropped,
+): CompletionRequest {
+  const { messages, tools } = request;
+  const lastUser = messages.findLastIndex(({ role }) => role === "user");
+  let isChanged = false;
+  const sent = messages.map((message, at) => {
+    if (!carriesState(message)) return message;
+    isChanged = true;
+    const isEarlier = at < lastUser;
+    const isLeftOut = isEarlier && target.needs.restore !== "history";
+    return filtered(message, (state) =>
+      stateFor(state, target, {
+        isForgotten: isLeftOut && target.restored.has(message),
+        takesText: !isLeftOut,
+        drop,
+      }),
+    );
+  });
+  const offered = tools?.map((tool) => {
+    if (tool.state === undefined || target.needs.cacheBreakpoints) return tool;
+    isChanged = true;
+    for (const name of Object.keys(tool.state.fields)) drop(name);
+    return withState(tool, undefined);
+  });
+  if (!isChanged) return request;
+  return { ...request, messages: sent, ...(offered === undefined ? {} : { tools: offered }) };
+}
+
+function stateFor(
+  { from, fields }: ProviderState,
+  { origin, needs }: StateTarget,
+  {
+    isForgotten,
+    takesText,
+    drop,
+  }: { readonly isForgotten: boolean; readonly takesText: boolean; readonly drop: NoteDropped },
+): ProviderState | undefined {
+  const isTaken = (name: string): boolean => {
+    if (breakpointFields.has(name)) return needs.cacheBreakpoints;
+    if (reasoningTextFields.has(name) && needs.reasoningText === "never") return false;
+    if (from === null) return needs.reasoningText === "always" && takesText;
+    return from === origin;
+  };
+  const kept = pick(fields, (name) => {
+    if (isForgotten && !breakpointFields.has(name)) return false;
+    const taken = isTaken(name);
+    if (!taken) drop(name);
+    return taken;
+  });
+  return stateOf(from, kept);
+}
+
+function carriesState(message: Message): boolean {
+  if (message.state) return true;
+  if (message.role === "assistant" && message.tool_calls?.some(({ state }) => state)) return true;
+  const { content } = message;
+  return Array.isArray(content) && content.some((part) => "state" in part);
+}
+
+type Keep = (state: ProviderState) => ProviderState | undefined;
+
+function filtered(message: Message, keep: Keep): Message {
+  const part = <Part extends Stated>(given: Part): Part =>
+    given.state === undefined ? given : withState(given, keep(given.state));
+  switch (message.role) {
+    case "assistant": {
+      const { content, tool_calls: calls } = message;
+      return {
+        ...part(message),
+        ...(typeof content === "object" && content !== null ? { content: content.map(part) } : {}),
+        ...(calls === undefined ? {} : { tool_calls: calls.map(part) }),
+      };
+    }
+    case "user":
+      return typeof message.content === "string"
+        ? part(message)
+        : { ...part(message), content: message.content.map(part) };
+    default:
+      return typeof message.content === "string"
+        ? part(message)
+        : { ...part(message), content: message.content.map(part) };
+  }
+}
+
+interface Stated {
+  readonly state?: ProviderState;
+}
+
+function withState<Carrier extends Stated>(
+  carrier: Carrier,
+  state: ProviderState | undefined,
+): Carrier {
+  if (state !== undefined) return { ...carrier, state };
+  const copy = { ...carrier };
+  Reflect.deleteProperty(copy, "state");
+  return copy;
+}
+
+function withStates(
+  message: AssistantMessage,
+  {
+    state,
+    calls,
+  }: {
+    readonly state: ProviderState | undefined;
+    readonly calls: readonly ToolCall[] | undefined;
+  },
+): AssistantMessage {
+  return { ...withState(message, state), ...(calls === undefined ? {} : { tool_calls: calls }) };
+}
+
+function stateOf(from: string | null, fields: StateFields): ProviderState | undefined {
+  return Object.keys(fields).length === 0 ? undefined : { from, fields };
+}
+
+function pick(fields: StateFields, isKept: (name: string) => boolean): StateFields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => isKept(name)));
+}
+
+function summaryOf(summary: Json | undefined): readonly string[] {
+  if (!isList(summary)) return [];
+  return summary.flatMap((part) =>
+    isObject(part) && typeof part["text"] === "string" ? part["text"] : [],
+  );
+}
+
+function isList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+function isObject(value: Json): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === "object" && value !== null && !isList(value);
+}

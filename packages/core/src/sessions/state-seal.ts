@@ -1,0 +1,109 @@
+import type { StateFields } from "../domain/provider-state.ts";
+import { hmacSha256, sameDigest } from "../kernel/digest.ts";
+import type { Json } from "../kernel/stable-json.ts";
+
+/**
+ * Seals what only a provider can read before it leaves with an answer, and opens it when it comes back, so that a
+ * client can return it to where it came from, and neither another key nor another provider gets it.
+ */
+export interface StateSeal {
+  /** `tg1:<mac>:<origin>:<original>`; the origin is `<gateway>/<vendor>`. */
+  seal(origin: string, original: string): string;
+  /** Null for what was not sealed for this key, or was changed since. */
+  open(text: string): Opened | null;
+}
+
+/** What a seal held. */
+export interface Opened {
+  readonly origin: string;
+  readonly original: string;
+}
+
+const macBytes = 16;
+const form = /^tg1:([A-Za-z0-9_-]{22}):([^:]{1,1024}):/;
+
+/** Seals are bound to the organization by its salt, and to the user and the key by what is signed. */
+export function createStateSeal(owner: {
+  readonly userId: string;
+  readonly keyId: string;
+  readonly salt: Uint8Array;
+}): StateSeal {
+  const { userId, keyId, salt } = owner;
+  const macOf = (origin: string, original: string): Buffer =>
+    hmacSha256(salt, JSON.stringify(["provider state", userId, keyId, origin]), original).subarray(
+      0,
+      macBytes,
+    );
+  return {
+    seal: (origin, original) =>
+      `tg1:${macOf(origin, original).toString("base64url")}:${encodeURIComponent(origin)}:${original}`,
+    open(text) {
+      const [head, mac, encoded] = form.exec(text) ?? [];
+      if (head === undefined || mac === undefined || encoded === undefined) return null;
+      const origin = decoded(encoded);
+      const original = text.slice(head.length);
+      if (origin === null) return null;
+      const isOurs = sameDigest(macOf(origin, original), Buffer.from(mac, "base64url"));
+      return isOurs ? { origin, original } : null;
+    },
+  };
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Members whose text nobody but the provider can read; in `extra_content` every text is of that kind. */
+const opaqueMembers: ReadonlySet<string> = new Set([
+  "encrypted_content",
+  "signature",
+  "thought_signature",
+  "thoughtSignature",
+  "data",
+  "provider_metadata",
+]);
+const opaqueFields: ReadonlySet<string> = new Set(["extra_content"]);
+
+/** The same value, with every text that nobody but the provider can read replaced; null from the replacement ends it. */
+export function mapOpaque(
+  name: string,
+  value: Json,
+  replace: (text: string) => string | null,
+): Json | undefined {
+  const walk = (key: string, at: Json, isOpaque: boolean): Json | undefined => {
+    if (typeof at === "string")
+      return at !== "" && (isOpaque || opaqueMembers.has(key)) ? (replace(at) ?? undefined) : at;
+    if (typeof at !== "object" || at === null) return at;
+    if (isList(at)) {
+      const list = at.map((entry) => walk(key, entry, isOpaque));
+      return list.every((entry) => entry !== undefined) ? list : undefined;
+    }
+    const members: Record<string, Json> = {};
+    for (const [member, given] of Object.entries(at)) {
+      if (given === undefined) continue;
+      const walked = walk(member, given, isOpaque || opaqueFields.has(member));
+      if (walked === undefined) return undefined;
+      members[member] = walked;
+    }
+    return members;
+  };
+  return walk(name, value, opaqueFields.has(name));
+}
+
+/** Fields as a client may have them: what only the provider can read is sealed. */
+export function sealFields(seal: StateSeal, origin: string, fields: StateFields): StateFields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      mapOpaque(name, value, (text) => seal.seal(origin, text)) ?? null,
+    ]),
+  );
+}
+
+function isList(value: Json): value is readonly Json[] {
+  return Array.isArray(value);
+}

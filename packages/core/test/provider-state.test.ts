@@ -1,0 +1,228 @@
+import { type Message, ProviderError } from "@tollgate/core/provider";
+import type { Store } from "@tollgate/core/store";
+import { createTestGateway, type ScriptedCall } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { stores } from "./stores.ts";
+
+type Made = Awaited<ReturnType<typeof createTestGateway>>;
+type Fields = Readonly<Record<string, unknown>>;
+
+const tools = [{ type: "function", function: { name: "look_up", parameters: { type: "object" } } }];
+const question = { role: "user", content: "How warm is Paris?" };
+const resultOf = (id: string) => ({ role: "tool", tool_call_id: id, content: "18 degrees" });
+
+/** A provider that refuses a loop whose calls of this turn lack what came with them. */
+interface Fake {
+  readonly answer: (round: number) => object;
+  readonly stateOf: (message: Extract<Message, { role: "assistant" }>) => unknown;
+  readonly wanted: (round: number) => unknown;
+}
+
+const call = (round: number, state?: object) => ({
+  toolCalls: [{ id: `call_${round}`, name: "look_up", arguments: "{}", ...(state && { state }) }],
+});
+
+const fakes: Readonly<Record<string, Fake>> = {
+  "reasoning as text": {
+    answer: (round) => ({
+      reasoning: [`I look`, ` it up, ${round}.`],
+      reasoningField: "reasoning_content",
+      ...call(round),
+    }),
+    stateOf: ({ state }) => state?.fields["reasoning_content"],
+    wanted: (round) => `I look it up, ${round}.`,
+  },
+  "a signature on the call": {
+    answer: (round) =>
+      call(round, { extra_content: { google: { thought_signature: `thought ${round}` } } }),
+    stateOf: ({ tool_calls }) => tool_calls?.[0]?.state?.fields["extra_content"],
+    wanted: (round) => ({ google: { thought_signature: `thought ${round}` } }),
+  },
+  "signed thinking": {
+    answer: (round) => ({
+      state: {
+        thinking_blocks: [{ type: "thinking", thinking: "Hm.", signature: `signed ${round}` }],
+      },
+      ...call(round),
+    }),
+    stateOf: ({ state }) => state?.fields["thinking_blocks"],
+    wanted: (round) => [{ type: "thinking", thinking: "Hm.", signature: `signed ${round}` }],
+  },
+};
+
+/** Answers two rounds with a call, then with text; a missing state is 400, as upstreams do it. */
+function script({ provider }: Made, fake: Fake): void {
+  provider.reply(
+    ({ request: { messages } }: ScriptedCall) => {
+      const turn = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
+      const spoken = turn.filter((message) => message.role === "assistant");
+      for (const [at, message] of spoken.entries())
+        if (JSON.stringify(fake.stateOf(message)) !== JSON.stringify(fake.wanted(at + 1)))
+          throw new ProviderError("The state is missing.", {
+            reason: "status_400",
+            delivery: "answered",
+            status: 400,
+          });
+      return spoken.length < 2 ? fake.answer(spoken.length + 1) : "18 degrees.";
+    },
+    { times: Number.POSITIVE_INFINITY },
+  );
+}
+
+/** The assistant message of an answer, joined from its chunks where it was streamed. */
+async function said(response: Response, stream: boolean): Promise<Fields> {
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  if (!stream) return JSON.parse(text).choices[0].message;
+  const message: Record<string, unknown> = { role: "assistant", content: "" };
+  for (const line of text.split("\n\n")) {
+    if (!line.startsWith("data: {")) continue;
+    const { tool_calls, ...delta } = JSON.parse(line.slice(6)).choices[0]?.delta ?? {};
+    for (const [name, value] of Object.entries(delta))
+      message[name] =
+        typeof value === "string" && typeof message[name] === "string" && name !== "role"
+          ? message[name] + value
+          : value;
+    if (tool_calls?.[0]?.id) {
+      const { index, ...called } = tool_calls[0];
+      called.function.arguments = "{}";
+      message["tool_calls"] = [called];
+    }
+  }
+  return message;
+}
+
+const withoutState = ({ role, content, tool_calls }: Fields): Fields => ({
+  role,
+  content,
+  ...(Array.isArray(tool_calls)
+    ? {
+        tool_calls: tool_calls.map(({ id, type, function: called }) => ({
+          id,
+          type,
+          function: called,
+        })),
+      }
+    : {}),
+});
+
+async function loop(
+  made: Made,
+  {
+    stream = false,
+    keep = withoutState,
+    chat = made.chat,
+    first = [question],
+    ...fields
+  }: Fields & {
+    readonly stream?: boolean;
+    readonly keep?: (message: Fields) => Fields;
+    readonly chat?: Made["chat"];
+    readonly first?: readonly Fields[];
+  } = {},
+): Promise<readonly Fields[]> {
+  const messages = [...first];
+  for (let round = 1; round <= 3; round++) {
+    const asked = chat({ messages, tools, stream, ...fields });
+    const message = await said(await made.gateway.fetch(asked), stream);
+    messages.push(keep(message));
+    if (round < 3) messages.push(resultOf(`call_${round}`));
+  }
+  return messages;
+}
+
+async function sessionsOf({ gateway, key: { organizationId } }: Made) {
+  const { data: sessions } = await gateway.sessions.list({ organizationId });
+  const { data: steps } = await gateway.steps.list({ organizationId });
+  return {
+    sessions: sessions.length,
+    turns: new Set(steps.map(({ turnId }) => turnId)).size,
+    steps: steps.toReversed().map(({ stepNumber }) => stepNumber),
+  };
+}
+
+async function opened(store: Store, options: Parameters<typeof createTestGateway>[0] = {}) {
+  await store.migrate();
+  return createTestGateway({ store, ...options });
+}
+
+describe.each(stores)("provider state on %s", (_store, open) => {
+  describe.each(Object.entries(fakes))("%s", (_name, fake) => {
+    it.each([
+      ["plain", false],
+      ["streamed", true],
+    ])("is restored in %s answers where the client dropped it", async (_form, stream) => {
+      const made = await opened(open());
+      script(made, fake);
+      await loop(made, { stream });
+      expect(await sessionsOf(made)).toEqual({ sessions: 1, turns: 1, steps: [0, 1, 2] });
+    });
+
+    it.each([
+      ["plain", false],
+      ["streamed", true],
+    ])("goes back from %s answers that the client kept whole", async (_form, stream) => {
+      const made = await opened(open());
+      script(made, fake);
+      await loop(made, { stream, keep: (message) => message });
+      expect(await sessionsOf(made)).toEqual({ sessions: 1, turns: 1, steps: [0, 1, 2] });
+    });
+
+    it("is restored where the response before is continued", async () => {
+      const made = await opened(open());
+      script(made, fake);
+      await responsesLoop(made, (output, id) => ({
+        previous_response_id: id,
+        input: results(output),
+      }));
+      expect(await sessionsOf(made)).toEqual({ sessions: 1, turns: 1, steps: [0, 1, 2] });
+    });
+
+    it("is restored where a client repeats the items of responses", async () => {
+      const made = await opened(open());
+      script(made, fake);
+      await responsesLoop(made, (output, _id, before) => ({
+        input: [
+          ...before,
+          ...output.filter(({ type }) => type !== "reasoning"),
+          ...results(output),
+        ],
+      }));
+      expect(await sessionsOf(made)).toEqual({ sessions: 1, turns: 1, steps: [0, 1, 2] });
+    });
+  });
+});
+
+type Item = Fields & { readonly type: string; readonly call_id?: string };
+
+const results = (output: readonly Item[]) =>
+  output.flatMap(({ type, call_id }) =>
+    type === "function_call" ? [{ type: "function_call_output", call_id, output: "18" }] : [],
+  );
+
+/** A loop over the Responses API, whose next request `next` makes from the answer. */
+async function responsesLoop(
+  made: Made,
+  next: (output: readonly Item[], id: string, before: readonly Item[]) => Fields,
+  fields: Fields = {},
+): Promise<void> {
+  let body: Fields = { input: [{ type: "message", ...question }] };
+  for (let round = 1; round <= 3; round++) {
+    const response = await made.gateway.fetch(
+      new Request("http://in-process/v1/responses", {
+        method: "POST",
+        headers: { authorization: `Bearer ${made.key.secret}`, "content-type": "application/json" },
+        body: JSON.stringify({
+          model: "test/tollgate/scripted",
+          tools: [{ type: "function", name: "look_up", parameters: { type: "object" } }],
+          ...fields,
+          ...body,
+        }),
+      }),
+    );
+    const answer = JSON.parse(await response.text());
+    expect(answer.error ?? null).toBeNull();
+    const before = Array.isArray(body["input"]) ? body["input"] : [];
+    body = next(answer.output, answer.id, before);
+  }
+}

@@ -1,0 +1,106 @@
+import type { Store } from "@tollgate/core/store";
+import { expect } from "vitest";
+import { assistant, type TestMessage, user } from "./chain.ts";
+import type { ContractTest } from "./contract-test.ts";
+import { createConversation, type Named, overridesOf } from "./conversation.ts";
+import type { Intents } from "./intents.ts";
+
+const organizationId = "acme";
+const history = [user("a"), assistant("b"), user("c"), assistant("d")];
+
+/** What a store says of the Session that a Step would go on with, before it opens, and that the Step can insist on it. */
+export function foundSessionTests(test: ContractTest): void {
+  const find = (
+    store: Store,
+    intents: Intents,
+    messages: readonly TestMessage[],
+    named: Named = {},
+  ) => store.sessions.find(intents.step(messages, overridesOf(named)));
+
+  test("finds the Session that a request would continue, and how much of it", async ({
+    store,
+    intents,
+  }) => {
+    const { exchange } = createConversation(store, intents);
+    expect(await find(store, intents, history)).toBeNull();
+    const { sessionId, turnId } = await exchange(history.slice(0, 1), history.slice(1, 2));
+    const found = { sessionId, commonLength: 2 };
+    expect(await find(store, intents, history)).toEqual(found);
+    for (const named of [{ sessionId }, { turnId }, { alsoConsider: sessionId, source: "other" }])
+      expect(await find(store, intents, history, named)).toEqual(found);
+    expect(await find(store, intents, history, { source: "other" })).toBeNull();
+    expect(await find(store, intents, [user("x")])).toBeNull();
+    expect(await find(store, intents, history, { sessionId: "unknown" })).toBeNull();
+  });
+
+  test("finds the Session that a rewind would branch from, and the branch that goes on", async ({
+    store,
+    intents,
+  }) => {
+    const { exchange } = createConversation(store, intents);
+    const { sessionId } = await exchange(history.slice(0, 3), history.slice(3));
+    const rewound = [...history.slice(0, 2), user("other")];
+    expect(await find(store, intents, rewound, { sessionId })).toEqual({
+      sessionId,
+      commonLength: 2,
+    });
+    const branch = await exchange(rewound, [assistant("x")], { sessionId });
+    expect(await find(store, intents, [...rewound, assistant("x")], { sessionId })).toEqual({
+      sessionId: branch.sessionId,
+      commonLength: 4,
+    });
+  });
+
+  test("finds nothing of another key, user or organization", async ({ store, intents }) => {
+    const { exchange } = createConversation(store, intents);
+    const { sessionId } = await exchange(history.slice(0, 1), history.slice(1, 2));
+    const { owner, ...step } = intents.step(history, overridesOf({ sessionId }));
+    for (const other of [
+      { ...owner, keyId: "key-other" },
+      { ...owner, userId: "user-other" },
+      { ...owner, organizationId: "other" },
+    ])
+      expect(await store.sessions.find({ ...step, owner: other })).toBeNull();
+    const unnamed = { ...step.transcript, sessionId: null };
+    const others = { ...owner, keyId: "key-other" };
+    expect(await store.sessions.find({ ...step, transcript: unnamed, owner: others })).toBeNull();
+  });
+
+  test("refuses a Step that would go on with another Session than it expects", async ({
+    store,
+    intents,
+  }) => {
+    const { exchange, open } = createConversation(store, intents);
+    const { sessionId } = await exchange(history.slice(0, 1), history.slice(1, 2));
+    const expecting = (messages: readonly TestMessage[], expectedSessionId: string | null) =>
+      store.openStep(intents.step(messages, { transcript: { expectedSessionId } }));
+    const changed = { opened: false, refusal: { code: "session_changed" } };
+    expect(await expecting(history, null)).toEqual(changed);
+    expect(await expecting(history, "another")).toEqual(changed);
+    expect(await expecting([user("new")], sessionId)).toEqual(changed);
+    expect(await store.sessions.get(organizationId, sessionId)).toMatchObject({ length: 2 });
+    expect(await expecting([user("new")], null)).toMatchObject({ opened: true });
+    expect(await expecting(history, sessionId)).toMatchObject({ opened: true, sessionId });
+    // A branch is expected by the Session that it leaves.
+    const { sessionId: origin } = await open([user("o"), assistant("p")]);
+    const branching = (expectedSessionId: string) =>
+      store.openStep(
+        intents.step([user("o"), user("q")], {
+          transcript: { sessionId: origin, expectedSessionId },
+        }),
+      );
+    expect(await branching(sessionId)).toEqual(changed);
+    expect(await branching(origin)).toMatchObject({ branchedFromSessionId: origin });
+  });
+
+  test("reads a transcript from a position on", async ({ store, intents }) => {
+    const { exchange } = createConversation(store, intents);
+    await exchange(history.slice(0, 1), history.slice(1, 2));
+    const { sessionId } = await exchange(history.slice(0, 3), history.slice(3));
+    const partsFrom = async (from: number) =>
+      (await store.sessions.transcript(organizationId, sessionId, from))?.map((part) => part.from);
+    expect(await partsFrom(0)).toEqual([0, 1, 2, 3]);
+    expect(await partsFrom(2)).toEqual([2, 3]);
+    expect(await partsFrom(4)).toEqual([]);
+  });
+}
