@@ -2,7 +2,10 @@ import type { OpenaiCompatibleOptions } from "@tollgate/provider-openai";
 
 /** A provider whose account is used when its key stands in the environment. */
 interface KnownUpstream
-  extends Pick<OpenaiCompatibleOptions, "baseURL" | "maxTokensField" | "developerRole"> {
+  extends Pick<
+    OpenaiCompatibleOptions,
+    "baseURL" | "billing" | "maxTokensField" | "developerRole"
+  > {
   readonly gateway: string;
   readonly variable: string;
   /** Whether the upstream sells models of many vendors, and every name begins with its vendor. */
@@ -18,6 +21,8 @@ const knownUpstreams: readonly KnownUpstream[] = [
     variable: "OPENROUTER_API_KEY",
     baseURL: "https://openrouter.ai/api/v1",
     manyVendors: true,
+    // It routes each call to one of several providers, at that one's price.
+    billing: { reportedCost: "trust" },
   },
   { gateway: "groq", variable: "GROQ_API_KEY", baseURL: "https://api.groq.com/openai/v1" },
   {

@@ -76,6 +76,7 @@ export function aiSdk(
     contract: 1,
     connection: options.connection ?? "platform",
     ...modelsOf(options),
+    ...(options.billing === undefined ? {} : { billing: options.billing }),
     problems,
     complete,
     close() {

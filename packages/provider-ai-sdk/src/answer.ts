@@ -98,7 +98,7 @@ export function createAnswer(): Answer {
           start(into);
           // Some providers end no part of their reasoning.
           for (const id of [...thoughts.keys()]) recall(id, into);
-          const usage = usageReport(part.usage);
+          const usage = usageReport(part.usage, part.providerMetadata);
           if (usage) into.push({ type: "usage", usage });
           into.push({ type: "finish", reason: reasonOf(part.finishReason) });
           finished = true;

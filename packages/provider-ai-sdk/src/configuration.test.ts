@@ -14,7 +14,7 @@ const problems = (source: unknown, options: unknown = {}): readonly string[] =>
 describe("the configuration", () => {
   it("takes a language model, a provider of the AI SDK and a function", () => {
     for (const source of [model, createAnthropic({ apiKey: "sk-1" }), connect])
-      expect(problems(source, { models: { "a/b": { input: "0.25" } } })).toEqual([]);
+      expect(problems(source, { models: { "a/b": { input: "0.25", output: 1 } } })).toEqual([]);
     const customer: AiSdkOptions = { connection: "customer", hosts: ["api.anthropic.com"] };
     expect(problemsOf(connect, customer)).toEqual([]);
   });
@@ -46,8 +46,8 @@ describe("the configuration", () => {
     [{ apiKey: "" }, "apiKey must be"],
     [{ hosts: ["https://api.test"] }, "not a host name"],
     [{ models: { b: {} } }, "not of the form <vendor>/<model>"],
-    [{ models: { "a/b": null } }, "must hold prices"],
-    [{ models: { "a/b": { input: -1 } } }, "input must be US dollars"],
+    [{ models: { "a/b": null } }, "a price is"],
+    [{ models: { "a/b": { input: -1, output: 1 } } }, "input must be US dollars"],
     [{ models: { "a/b": { maxOutputTokens: 0 } } }, "maxOutputTokens must be"],
   ])("refuses %j", (options, problem) => {
     expect(problems(connect, options)).toEqual([expect.stringContaining(problem)]);

@@ -1,5 +1,6 @@
 import type { LanguageModelV3, LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import type {
+  Billing,
   Clock,
   CompletionRequest,
   ConnectionOwnership,
@@ -41,6 +42,8 @@ export interface AiSdkOptions extends ModelOptions {
   readonly hosts?: readonly string[];
   /** Settings of the AI SDK's own for a request, by provider: `{ anthropic: { … } }`. Default: none. */
   readonly providerOptions?: (request: CompletionRequest) => SharedV4ProviderOptions;
+  /** How calls are billed. Default: by the price table alone. */
+  readonly billing?: Billing;
   /** Where time comes from. Default: the machine's clock. */
   readonly clock?: Clock;
 }

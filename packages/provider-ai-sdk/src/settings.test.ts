@@ -78,7 +78,6 @@ describe("the settings of a call", () => {
         store: true,
         promptCacheKey: "k",
         safetyIdentifier: "s",
-        serviceTier: "flex",
         logprobs: false,
         topLogprobs: 0,
         logitBias: {},
@@ -95,6 +94,17 @@ describe("the settings of a call", () => {
     const ours = { messages, parallelToolCalls: true };
     const theirs = { openai: { parallelToolCalls: false }, google: { a: 1 } };
     expect(settingsOf(ours, theirs).providerOptions).toMatchObject(theirs);
+  });
+
+  it("pass a service tier to the vendors that know it", () => {
+    expect(settings({ serviceTier: "flex" }).providerOptions).toMatchObject({
+      openai: { serviceTier: "flex" },
+      groq: { serviceTier: "flex" },
+    });
+    const priority = settings({ serviceTier: "priority" }).providerOptions;
+    expect(priority).toMatchObject({ openai: { serviceTier: "priority" } });
+    expect(priority).not.toHaveProperty("groq");
+    expect(settings({ serviceTier: "scale" }).providerOptions).toMatchObject({ openai: {} });
   });
 
   it("refuse a schema that is none", () => {

@@ -107,15 +107,25 @@ function isSchema(schema: unknown): schema is JSONSchema7 {
   return typeof schema === "object" && schema !== null && !Array.isArray(schema);
 }
 
+/** The service tiers that the AI SDK knows of OpenAI; it refuses calls with any other. */
+const openaiTiers = ["default", "flex", "priority", "fast", "ultrafast"];
+
 /** What the AI SDK has no common word for, in the words of the vendors that know it; each reads only its own. */
 function vendorOptions({
   parallelToolCalls,
   verbosity,
+  serviceTier,
 }: CompletionRequest): SharedV4ProviderOptions {
-  if (parallelToolCalls === undefined && verbosity === undefined) return {};
+  if ([parallelToolCalls, verbosity, serviceTier].every((option) => option === undefined))
+    return {};
   const parallel = parallelToolCalls === undefined ? {} : { parallelToolCalls };
   return {
-    openai: { ...parallel, ...(verbosity === undefined ? {} : { textVerbosity: verbosity }) },
+    openai: {
+      ...parallel,
+      ...(verbosity === undefined ? {} : { textVerbosity: verbosity }),
+      ...(openaiTiers.some((tier) => tier === serviceTier) ? { serviceTier } : {}),
+    },
+    ...(serviceTier === "flex" ? { groq: { serviceTier } } : {}),
     mistral: parallel,
     anthropic: parallelToolCalls === false ? { disableParallelToolUse: true } : {},
   };

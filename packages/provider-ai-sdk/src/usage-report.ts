@@ -1,34 +1,67 @@
-import type { LanguageModelV3Usage, LanguageModelV4Usage } from "@ai-sdk/provider";
-import type { UsageReport } from "@tollgate/core/provider";
+import type {
+  JSONValue,
+  LanguageModelV3Usage,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
+} from "@ai-sdk/provider";
+import { isTierName, parseUsd, type UsageReport } from "@tollgate/core/provider";
 
 // No model reads or writes this much in one call: a larger figure is a fault, not a count.
 const mostTokens = 1_000_000_000;
+const mostUsd = 10_000;
 
-/** What the AI SDK read of an upstream's usage; null when it reported nothing. Broken figures count as not reported. */
-export function usageReport({
-  inputTokens,
-  outputTokens,
-}: LanguageModelV3Usage | LanguageModelV4Usage): UsageReport | null {
+/**
+ * What the AI SDK read of an upstream's usage, and of the service tier it was served at; null when it reported nothing.
+ * Its own words have no room for how long a cache is kept or for a cost, so these are read of the upstream's usage.
+ */
+export function usageReport(
+  { inputTokens, outputTokens, raw = {} }: LanguageModelV3Usage | LanguageModelV4Usage,
+  metadata: SharedV4ProviderMetadata = {},
+): UsageReport | null {
   const promptTokens = count(inputTokens.total);
   const completionTokens = count(outputTokens.total);
+  const cachedTokens = part(inputTokens.cacheRead, promptTokens);
+  const uncached = promptTokens === undefined ? undefined : promptTokens - (cachedTokens ?? 0);
+  const cacheWriteTokens = part(inputTokens.cacheWrite, uncached);
+  const { cost, cache_creation } = raw;
+  const kept = isObject(cache_creation) ? cache_creation["ephemeral_1h_input_tokens"] : undefined;
   const report = {
     promptTokens,
     completionTokens,
-    cachedTokens: part(inputTokens.cacheRead, promptTokens),
+    cachedTokens,
+    cacheWriteTokens,
+    cacheWrite1hTokens: part(kept, cacheWriteTokens),
     reasoningTokens: part(outputTokens.reasoning, completionTokens),
+    costNanoUsd:
+      typeof cost === "number" && cost <= mostUsd ? (parseUsd(cost) ?? undefined) : undefined,
+    serviceTier: tierIn(raw["service_tier"]) ?? tierOfMetadata(metadata),
   };
   const reported = Object.entries(report).filter(([, figure]) => figure !== undefined);
   return reported.length === 0 ? null : Object.fromEntries(reported);
 }
 
-function count(value: number | undefined): number | undefined {
-  return value !== undefined && Number.isInteger(value) && value >= 0 && value <= mostTokens
+function tierOfMetadata(metadata: SharedV4ProviderMetadata): string | undefined {
+  return Object.values(metadata)
+    .map((vendor) => tierIn(vendor["serviceTier"]))
+    .find((tier) => tier !== undefined);
+}
+
+function tierIn(value: unknown): string | undefined {
+  return isTierName(value) ? value : undefined;
+}
+
+function isObject(value: JSONValue | undefined): value is { readonly [key: string]: JSONValue } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostTokens
     ? value
     : undefined;
 }
 
 /** A detail of a count: never more than the count itself. */
-function part(value: number | undefined, whole: number | undefined): number | undefined {
+function part(value: unknown, whole: number | undefined): number | undefined {
   const tokens = count(value);
   return tokens !== undefined && whole !== undefined && tokens <= whole ? tokens : undefined;
 }

@@ -6,7 +6,7 @@ import { said, tool } from "./native/vendor.ts";
 const start = frame("messageStart", { role: "assistant" });
 const half = Buffer.concat([start, delta({ text: "Half" })]);
 const text = Buffer.concat([start, ...said.map((text) => delta({ text })), ending("end_turn")]);
-const usage = { promptTokens: 12, completionTokens: 5, cachedTokens: 4 };
+const usage = { promptTokens: 12, completionTokens: 5, cachedTokens: 4, cacheWriteTokens: 0 };
 const startTool = frame("contentBlockStart", {
   contentBlockIndex: 0,
   start: { toolUse: { toolUseId: "tooluse_1", name: tool.name } },

@@ -60,7 +60,13 @@ describe("the parts of a model's stream", () => {
       { type: "text-delta", text: "Hello" },
       {
         type: "usage",
-        usage: { promptTokens: 12, completionTokens: 5, cachedTokens: 4, reasoningTokens: 2 },
+        usage: {
+          promptTokens: 12,
+          completionTokens: 5,
+          cachedTokens: 4,
+          cacheWriteTokens: 0,
+          reasoningTokens: 2,
+        },
       },
       { type: "finish", reason: "stop" },
     ]);

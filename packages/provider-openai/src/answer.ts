@@ -73,7 +73,7 @@ export function createAnswer({ seed, secret }: AnswerOptions): Answer {
       started = true;
       const choice = firstChoice(chunk["choices"]);
       if (choice) addChoice(choice, into);
-      const usage = usageReport(chunk["usage"]);
+      const usage = usageReport(chunk["usage"], chunk["service_tier"]);
       if (usage) into.push({ type: "usage", usage });
     },
     written: () => written,

@@ -92,10 +92,10 @@ describe("the options of a provider", () => {
     for (const id of ["gpt-5", "/gpt", "openai/", "a b/c", "a/b\n"])
       expect(problems({ models: { [id]: {} } }), id).toHaveLength(1);
     const broken: Record<string, never> = JSON.parse('{"a/b": null}');
-    expect(problems({ models: broken })).toEqual([expect.stringContaining("must hold prices")]);
+    expect(problems({ models: broken })).toEqual([expect.stringContaining("a price is")]);
     for (const price of [-1, Number.NaN, Number.POSITIVE_INFINITY, "free", "-0.1", 1e-10])
       for (const field of ["input", "output", "cachedInput"])
-        expect(problems({ models: { "a/b": { [field]: price } } })).toEqual([
+        expect(problems({ models: { "a/b": { input: 1, output: 1, [field]: price } } })).toEqual([
           expect.stringContaining(field),
         ]);
     for (const maxOutputTokens of [0, -1, 1.5, Number.NaN])

@@ -82,6 +82,7 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
     contract: 1,
     connection: options.connection ?? "platform",
     ...modelsOf(options),
+    ...(options.billing === undefined ? {} : { billing: options.billing }),
     problems,
     complete,
     close() {

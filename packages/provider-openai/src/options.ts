@@ -1,4 +1,4 @@
-import type { Clock, ConnectionOwnership, ModelOptions } from "@tollgate/core/provider";
+import type { Billing, Clock, ConnectionOwnership, ModelOptions } from "@tollgate/core/provider";
 import type { RequestDialect } from "./request-body.ts";
 
 /** How an OpenAI-compatible upstream is reached. */
@@ -20,6 +20,8 @@ export interface OpenaiCompatibleOptions extends ModelOptions {
   readonly developerRole?: RequestDialect["developerRole"];
   /** Whether the request's `store` and `metadata` are sent on. Default false: transcripts are kept by the gateway. */
   readonly forwardStore?: boolean;
+  /** How calls are billed. Default: by the price table alone. */
+  readonly billing?: Billing;
   /** Where time comes from. Default: the machine's clock. */
   readonly clock?: Clock;
 }

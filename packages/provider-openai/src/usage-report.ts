@@ -1,39 +1,107 @@
-import { type Json, parseUsd, type UsageReport } from "@tollgate/core/provider";
-import { isObject, membersOf } from "./json.ts";
+import { isTierName, type Json, parseUsd, type UsageReport } from "@tollgate/core/provider";
+import { isObject, type JsonObject, membersOf } from "./json.ts";
 
 // No model reads or writes this much in one call: a larger figure is a fault, not a count.
 const mostTokens = 1_000_000_000;
 const mostUsd = 10_000;
 
-/** What an upstream's `usage` says; negative, broken and absurd figures count as not reported. */
-export function usageReport(usage: Json | undefined): UsageReport | null {
-  if (!isObject(usage)) return null;
-  const { prompt_tokens, completion_tokens, total_tokens, cost } = usage;
-  const { prompt_tokens_details, completion_tokens_details } = usage;
-  const prompt = count(prompt_tokens);
-  const written = count(completion_tokens);
-  const reasoning = count(membersOf(completion_tokens_details)["reasoning_tokens"]);
-  const completion = withReasoning(prompt, written, reasoning, count(total_tokens));
+/**
+ * What an upstream's `usage` says, in one form: details are parts of the prompt and completion tokens. Negative, broken
+ * and absurd figures, and details that do not fit their count, count as not reported. `serviceTier` is the answer's own.
+ */
+export function usageReport(usage: Json | undefined, serviceTier?: Json): UsageReport | null {
+  const told = isObject(usage) ? usage : {};
   const report = {
-    promptTokens: prompt,
-    completionTokens: completion,
-    cachedTokens: part(membersOf(prompt_tokens_details)["cached_tokens"], prompt),
-    reasoningTokens: part(reasoning, completion),
-    costNanoUsd: costOf(cost),
+    ...tokens(told),
+    costNanoUsd: costOf(told["cost"]),
+    serviceTier: tierIn(serviceTier) ?? tierIn(told["service_tier"]),
   };
   const reported = Object.entries(report).filter(([, figure]) => figure !== undefined);
   return reported.length === 0 ? null : Object.fromEntries(reported);
 }
 
-/** Some upstreams leave reasoning out of the completion tokens; their total then only adds up with it. */
+function tokens(usage: JsonObject) {
+  const { prompt_tokens, completion_tokens, total_tokens } = usage;
+  const input = membersOf(usage["prompt_tokens_details"]);
+  const output = membersOf(usage["completion_tokens_details"]);
+  const reasoning = count(output["reasoning_tokens"]);
+  const cache = cacheOf(usage, input);
+  const promptTokens = withCache(usage, count(prompt_tokens), cache);
+  const completionTokens = withReasoning(
+    promptTokens,
+    count(completion_tokens),
+    reasoning,
+    count(total_tokens),
+  );
+  return {
+    promptTokens,
+    completionTokens,
+    ...fitting(promptTokens, {
+      cachedTokens: cache.read,
+      cacheWriteTokens: cache.written,
+      audioInputTokens: count(input["audio_tokens"]),
+      imageInputTokens: count(input["image_tokens"]),
+    }),
+    ...(cache.written === undefined || promptTokens === undefined
+      ? {}
+      : { cacheWrite1hTokens: part(cache.writtenFor1h, cache.written) }),
+    ...fitting(completionTokens, {
+      reasoningTokens: reasoning,
+      audioOutputTokens: count(output["audio_tokens"]),
+      imageOutputTokens: count(output["image_tokens"]),
+    }),
+  };
+}
+
+interface CacheUse {
+  readonly read: number | undefined;
+  readonly written: number | undefined;
+  readonly writtenFor1h: number | undefined;
+}
+
+/** Reads and writes of a cache, by the names of OpenAI and OpenRouter, of DeepSeek, of Moonshot and of Anthropic. */
+function cacheOf(usage: JsonObject, details: JsonObject): CacheUse {
+  const creation = membersOf(usage["cache_creation"]);
+  return {
+    read:
+      count(details["cached_tokens"]) ??
+      count(usage["prompt_cache_hit_tokens"]) ??
+      count(usage["cached_tokens"]) ??
+      count(usage["cache_read_input_tokens"]),
+    written: count(details["cache_write_tokens"]) ?? count(usage["cache_creation_input_tokens"]),
+    writtenFor1h: count(creation["ephemeral_1h_input_tokens"]),
+  };
+}
+
+/**
+ * Anthropic counts what it read from and wrote to its cache apart from its input. Where its own names come, and the
+ * prompt tokens are its input or too few to hold the cache, the cache is added.
+ */
+function withCache(
+  usage: JsonObject,
+  prompt: number | undefined,
+  { read = 0, written = 0 }: CacheUse,
+): number | undefined {
+  const uncached = count(usage["input_tokens"]);
+  const isApart =
+    count(usage["cache_read_input_tokens"]) !== undefined ||
+    count(usage["cache_creation_input_tokens"]) !== undefined;
+  const input = prompt ?? uncached;
+  if (!isApart || input === undefined) return prompt;
+  return input === uncached || read + written > input ? input + read + written : input;
+}
+
+/** Some upstreams leave reasoning out of the completion tokens, and some out of the details too: their total tells. */
 function withReasoning(
   prompt: number | undefined,
   completion: number | undefined,
   reasoning: number | undefined,
   total: number | undefined,
 ): number | undefined {
-  if (prompt === undefined || completion === undefined || reasoning === undefined)
-    return completion;
+  if (prompt === undefined || completion === undefined || total === undefined) return completion;
+  const isMore = total > prompt + completion;
+  // Gemini says how much it thought by its total alone.
+  if (reasoning === undefined) return isMore ? total - prompt : completion;
   return total === prompt + completion + reasoning ? completion + reasoning : completion;
 }
 
@@ -43,13 +111,29 @@ function count(value: Json | undefined): number | undefined {
     : undefined;
 }
 
-/** A detail of a count: never more than the count itself. */
-function part(value: Json | undefined, whole: number | undefined): number | undefined {
-  const tokens = count(value);
-  return tokens !== undefined && whole !== undefined && tokens <= whole ? tokens : undefined;
+function part(tokens: number | undefined, whole: number): number | undefined {
+  return tokens !== undefined && tokens <= whole ? tokens : undefined;
+}
+
+type Details = Readonly<Record<string, number | undefined>>;
+
+/** Details of a count, together never more than it: what does not fit next to those before it is dropped. */
+function fitting(whole: number | undefined, details: Details): Details {
+  let left = whole ?? -1;
+  return Object.fromEntries(
+    Object.entries(details).map(([name, tokens]) => {
+      if (tokens === undefined || tokens > left) return [name, undefined];
+      left -= tokens;
+      return [name, tokens];
+    }),
+  );
 }
 
 function costOf(cost: Json | undefined): number | undefined {
   if (typeof cost !== "number" || cost > mostUsd) return undefined;
   return parseUsd(cost) ?? undefined;
+}
+
+function tierIn(tier: Json | undefined): string | undefined {
+  return isTierName(tier) ? tier : undefined;
 }

@@ -20,7 +20,14 @@ describeProviderContract("openaiCompatible", {
       expected: {
         text: "Grüße, 世界 🌍!",
         toolCalls: [],
-        usage: { promptTokens: 12, completionTokens: 5, cachedTokens: 4, reasoningTokens: 0 },
+        usage: {
+          promptTokens: 12,
+          completionTokens: 5,
+          cachedTokens: 4,
+          reasoningTokens: 0,
+          audioInputTokens: 0,
+          audioOutputTokens: 0,
+        },
         finishReason: "stop",
       },
     },

@@ -28,7 +28,14 @@ const dialects: Readonly<Record<string, readonly CompletionEvent[]>> = {
     text("Grüße, 世界 🌍!"),
     {
       type: "usage",
-      usage: { promptTokens: 12, completionTokens: 5, cachedTokens: 4, reasoningTokens: 0 },
+      usage: {
+        promptTokens: 12,
+        completionTokens: 5,
+        cachedTokens: 4,
+        reasoningTokens: 0,
+        audioInputTokens: 0,
+        audioOutputTokens: 0,
+      },
     },
     stop,
   ],

@@ -33,7 +33,12 @@ const half = [
   block({ type: "text", text: "" }),
   delta({ type: "text_delta", text: "Half" }),
 ];
-const expectedUsage = { promptTokens: 12, completionTokens: 5, cachedTokens: 4 };
+const expectedUsage = {
+  promptTokens: 12,
+  completionTokens: 5,
+  cachedTokens: 4,
+  cacheWriteTokens: 0,
+};
 const error = { type: "error", error: { type: `Type ${canary}`, message: canary } };
 
 /** The Messages protocol. */
