@@ -47,7 +47,7 @@ it("seals a credential from standard input or the environment, shows all but tha
 
 it("refuses what is no credential, and says so in one line without it", async () => {
   const cases = [
-    [connections(["set", "own", ...acme], {}, `${secret}\u0001`), "apiKey must be"],
+    [connections(["set", "own", ...acme], {}, `${secret}\u0001`), "`apiKey` must be"],
     [connections(["set", "sim", ...acme], {}, secret), "gateway must be a customer-owned"],
     [connections(["set", "own", ...acme], {}, secret.repeat(9_999)), "too long for a secret"],
     [connections(["set", "own", ...acme, "--from-environment", "NONE"]), "nothing in NONE"],

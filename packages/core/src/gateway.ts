@@ -11,7 +11,6 @@ import type { Keys } from "./administration/key-records.ts";
 import { createKeys } from "./administration/keys.ts";
 import { createSessions, type Sessions } from "./administration/sessions.ts";
 import { createSteps, type Steps } from "./administration/steps.ts";
-import { withArguments } from "./administration/with-arguments.ts";
 import type { HostCaller } from "./contracts/authenticate.ts";
 import { createEntrance, type Entrance } from "./endpoints/entrance.ts";
 import { createIdentify } from "./endpoints/identify.ts";
@@ -99,14 +98,14 @@ export function createGateway<const Providers extends GatewayOptions["providers"
       const credential = { named: readCaller(caller, line.dataClasses) };
       return createEntrance({ ...context, identify: () => credential }, admit);
     },
-    keys: withArguments(createKeys(administered, ready)),
-    connections: withArguments(createConnections(administered, ready)),
-    budgets: withArguments(createBudgets(administered, ready)),
-    activity: withArguments(createActivity(administered, ready)),
-    steps: withArguments(createSteps(administered, ready)),
-    sessions: withArguments(createSessions(administered, ready)),
-    changes: withArguments(createChanges(administered, ready)),
-    decisions: withArguments(createDecisions(administered, ready)),
+    keys: createKeys(administered, ready),
+    connections: createConnections(administered, ready),
+    budgets: createBudgets(administered, ready),
+    activity: createActivity(administered, ready),
+    steps: createSteps(administered, ready),
+    sessions: createSessions(administered, ready),
+    changes: createChanges(administered, ready),
+    decisions: createDecisions(administered, ready),
     ready,
     checkStore: () => administered.store.migrate("check"),
     async recover() {

@@ -1,6 +1,7 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
 import { createBudgetBook } from "./budgets/book.ts";
-import { readBudget } from "./budgets/read-budget.ts";
+import { toBudget } from "./budgets/read-budget.ts";
+import { budgetSchema } from "./budgets/schema.ts";
 import { createBudgetWatch } from "./budgets/watch.ts";
 import { createCredentialBook } from "./connections/credential-book.ts";
 import { createKeyRing, noKeys } from "./connections/key-ring.ts";
@@ -8,6 +9,7 @@ import { createVault, type Vault } from "./connections/vault.ts";
 import type { GatewayEvent, Observer } from "./contracts/observer.ts";
 import { type Deadlines, defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { GatewayError } from "./errors/gateway-error.ts";
+import { tryRead } from "./input/read.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { type Duration, parseDuration } from "./kernel/duration.ts";
 import { createRandomIds } from "./kernel/ids.ts";
@@ -48,7 +50,10 @@ export function readOptions(options: GatewayOptions): Line {
   refuse(listProblems(options));
   const providers = new Map(Object.entries(options.providers ?? {}));
   const dataClasses = options.dataClasses ?? defaultDataClasses;
-  const budgets = (options.budgets ?? []).map(readBudget);
+  const budgets = (options.budgets ?? []).map((written, at) => {
+    const { value, problems } = tryRead(budgetSchema, written, { path: `budgets[${at}]` });
+    return { budget: value && toBudget(value), problems: problems.map(({ message }) => message) };
+  });
   const deadlines = readDeadlines(options.deadlines ?? {});
   const retention = readRetention(options.retention ?? {});
   const { prices } = options;

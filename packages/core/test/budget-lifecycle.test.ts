@@ -185,7 +185,7 @@ describe.each(stores)("a raise on %s", (_, open) => {
       [{ id: "c" }, "budget_not_found", null],
       [{ by: { usd: 1 } }, "invalid_argument", "by"],
       [{ by: { requests: 0 } }, "invalid_argument", "by"],
-      [{ by: { requests: -1 } }, "invalid_argument", "by"],
+      [{ by: { requests: -1 } }, "invalid_argument", "by.requests"],
       [{ by: { requests: Number.NaN } }, "invalid_argument", "by"],
       [{ until: "2025-12-31T00:00:00Z" }, "invalid_argument", "until"],
       [{ until: "tomorrow" }, "invalid_argument", "until"],

@@ -143,7 +143,10 @@ describe("a gateway that closes", () => {
     const gateway = createGateway({ store, providers: { test: provider } });
     await gateway.close();
     await expect(gateway.ready()).rejects.toMatchObject({ code: "overloaded" });
-    await expect(gateway.keys.get(key)).rejects.toMatchObject({ code: "overloaded" });
+    const { organizationId, id } = key;
+    await expect(gateway.keys.get({ organizationId, id })).rejects.toMatchObject({
+      code: "overloaded",
+    });
     expect(migrations).toBe(0);
   });
 

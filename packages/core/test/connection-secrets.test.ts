@@ -15,7 +15,8 @@ import { eventLog } from "./event-log.ts";
 const credential = "sk-own-canary-0123456789abcdef";
 const replaced = "sk-old-canary-fedcba9876543210";
 const keyBytes = Buffer.from("key-encryption-key-canary-32-byt");
-const acme = { organizationId: "organization-1", gateway: "own" };
+const organizationId = "organization-1";
+const acme = { organizationId, gateway: "own" };
 const all: OrganizationScope = { organizationId: everyOrganization };
 
 /** Every form in which a credential or a key could show itself. */
@@ -94,7 +95,7 @@ async function everythingSaid(store: Store): Promise<readonly string[]> {
   for (const list of [gateway.steps, gateway.decisions, gateway.activity, gateway.sessions])
     keep((await list.list(all)).data);
   for (const { id } of (await gateway.sessions.list(all)).data)
-    keep(await gateway.sessions.transcript({ ...acme, id }));
+    keep(await gateway.sessions.transcript({ organizationId, id }));
   const paging = { cursor: null, limit: 1_000 };
   keep((await store.evidence.list(acme, paging)).data);
   const rows = (await store.connections.list({ organizationId: null }, paging)).data;

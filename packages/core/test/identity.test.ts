@@ -198,7 +198,7 @@ describe("what the host says of a caller", () => {
   });
 
   const wrong: readonly (readonly [string | null, unknown])[] = [
-    [null, null],
+    ["organizationId", null],
     [null, "ada"],
     ["organizationId", {}],
     ["organizationId", { ...ada, organizationId: "" }],
@@ -215,7 +215,7 @@ describe("what the host says of a caller", () => {
       { ...ada, defaultDataClass: "D0_PUBLIC", minimumDataClass: "D1_INTERNAL" },
     ],
     ["models", { ...ada, models: "*/*/*" }],
-    ["models", { ...ada, models: ["everything"] }],
+    ["models[0]", { ...ada, models: ["everything"] }],
   ];
 
   it.each(wrong)("is refused at once where it is wrong: %s of %j", async (param, caller) => {

@@ -34,12 +34,12 @@ describe("the administration", () => {
     const call = (method: unknown, ...given: readonly unknown[]): unknown =>
       typeof method === "function" ? Reflect.apply(method, null, given) : null;
     for (const noun of ["steps", "activity", "decisions"] as const)
-      for (const options of [undefined, null, "csv"])
+      for (const options of [undefined, null, {}, { format: "xml" }, "csv"])
         expect(
           await outcomeOf(() => call(gateway[noun].export, { organizationId }, options)),
         ).toMatchObject({
           code: "invalid_argument",
-          param: "format",
+          param: options === "csv" ? null : "format",
         });
     expect(await outcomeOf(() => call(gateway.steps.reprice, { organizationId }))).toMatchObject({
       param: "prices",

@@ -51,9 +51,12 @@ describe("options", () => {
         ],
       },
     ],
-    ["its limit must be one of", { budgets: [{ id: "b", limit: { usd: -1 }, period: "day" }] }],
     [
-      "its limit must be one of",
+      "`budgets[0].limit` must be one of",
+      { budgets: [{ id: "b", limit: { usd: -1 }, period: "day" }] },
+    ],
+    [
+      "`budgets[0].limit` must be one of",
       { budgets: [{ id: "b", limit: { usd: Number.NaN }, period: "day" }] },
     ],
   ])("are refused at start: %s", (problem, options) => {

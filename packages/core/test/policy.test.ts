@@ -159,7 +159,7 @@ describe("obligations", () => {
     const match: object = { gatway: "test" };
     const options: object = { maxTokens: 5 };
     expect(() => definePolicy({ rules: [permit("one", match, options)] })).toThrow(
-      "Rule one: it has no member gatway. Rule one: it has no member maxTokens.",
+      "Unknown member: rules[0].match.gatway.\nUnknown member: rules[0].options.maxTokens.",
     );
   });
 

@@ -31,7 +31,7 @@ const floors: readonly Floor[] = [
       "evidence",
     ],
   },
-  { floor: 2, mayImport: 1, rooms: ["contracts"] },
+  { floor: 2, mayImport: 1, rooms: ["contracts", "input"] },
   { floor: 1, mayImport: 0, rooms: ["domain"] },
   { floor: 0, mayImport: -1, rooms: ["kernel", "errors"] },
 ];

@@ -1,13 +1,14 @@
 import type { OneOrMany } from "../domain/pattern.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { filters, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
 import { type ActivityRecord, toActivityRecord } from "./activity-records.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { activityColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { readSteps } from "./read-steps.ts";
-import { requireStepFilter, type StepFilter } from "./step-filter.ts";
+import { activityFilter, exportOptions } from "./schemas.ts";
+import { readStepFilter, type StepFilter } from "./step-filter.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
 import { tenantOf } from "./tenant.ts";
 
@@ -36,8 +37,9 @@ export function createActivity(line: Line, ready: () => Promise<void>): Activity
     );
   return {
     list,
-    export: (filter, { format }) => {
-      requireStepFilter(completed(filter), line.dataClasses);
+    export: (filter, options) => {
+      const { format } = read(exportOptions, options, { noun: "option" });
+      readStepFilter(completed(filter), line.dataClasses);
       return exportFile(line, ready, {
         format,
         columns: activityColumns,
@@ -50,8 +52,5 @@ export function createActivity(line: Line, ready: () => Promise<void>): Activity
 }
 
 function completed(filter: ActivityFilter): StepFilter {
-  if (!Object.hasOwn(filter, "outcome")) return { ...filter, outcome: "completed" };
-  throw new GatewayError("invalid_argument", "Activity is what completed: it has no outcome.", {
-    param: "outcome",
-  });
+  return { ...read(activityFilter, filter, filters), outcome: "completed" };
 }

@@ -2,7 +2,6 @@ import type { Budget, BudgetRaise } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { Line } from "../pipeline/line.ts";
-import { requireId } from "./tenant.ts";
 
 /** The leaf of a change to a budget: in the log of its one organization, or in the log of no organization. */
 export function budgetLeaf(
@@ -24,7 +23,7 @@ export function budgetLeaf(
   return createLeaf(
     { id: ids.uuid(), organizationId, kind, at: clock.now() },
     {
-      actor: actor === undefined ? null : requireId("actor", actor),
+      actor: actor ?? null,
       budget: {
         id,
         limit,

@@ -1,11 +1,13 @@
 import type { RaisedBudget } from "../budgets/book.ts";
-import { readAmount } from "../budgets/read-amount.ts";
+import { toAmount } from "../budgets/read-budget.ts";
 import type { BudgetRaise } from "../domain/budget.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
+import { taking } from "./arguments.ts";
 import { budgetLeaf } from "./budget-leaf.ts";
 import type { BudgetRaiseRecord, BudgetRaising, Budgets } from "./budget-records.ts";
-import { fromIso, requireId, toIso } from "./tenant.ts";
+import { budgetRaising, budgetReference, raiseCancellation } from "./schemas.ts";
+import { fromIso, toIso } from "./tenant.ts";
 
 const mostRaises = 100;
 
@@ -18,7 +20,7 @@ export function createBudgetRaises(
     budget.raises.filter(({ until }) => until > line.clock.now());
 
   return {
-    async raise(written) {
+    raise: taking(budgetRaising, async (written) => {
       const budget = await find(written.id);
       const raise = requireRaise(line, budget, written);
       const leaf = budgetLeaf(line, "budget.raised", { budget, raise, actor: written.actor });
@@ -26,9 +28,9 @@ export function createBudgetRaises(
         throw wrong("id", `The budget ${budget.id} has ${mostRaises} raises already.`);
       await line.budgets.reload();
       return toRecord(raise);
-    },
-    raises: async ({ id }) => inForce(await find(id)).map(toRecord),
-    async cancelRaise({ id, raiseId, actor }) {
+    }),
+    raises: taking(budgetReference, async ({ id }) => inForce(await find(id)).map(toRecord)),
+    cancelRaise: taking(raiseCancellation, async ({ id, raiseId, actor }) => {
       const budget = await find(id);
       const raise = inForce(budget).find((candidate) => candidate.id === raiseId);
       const leaf = raise && budgetLeaf(line, "budget.raise_cancelled", { budget, raise, actor });
@@ -36,7 +38,7 @@ export function createBudgetRaises(
       if (!leaf || !(await line.store.budgets.removeRaise(reference, leaf)))
         throw wrong("raiseId", `The budget ${id} has no such raise in force.`);
       await line.budgets.reload();
-    },
+    }),
   };
 }
 
@@ -45,13 +47,12 @@ function requireRaise(
   budget: RaisedBudget,
   { by, until: written, actor }: BudgetRaising,
 ): BudgetRaise {
-  const amount = readAmount(by);
-  if (amount === null || amount.amount === 0)
-    throw wrong("by", "by must be one of usd, tokens or requests, a whole amount above 0.");
+  const amount = toAmount(by);
+  if (amount.amount === 0) throw wrong("by", "`by` must be above 0.");
   if (amount.unit !== budget.unit)
     throw wrong("by", `The budget ${budget.id} counts in ${budget.unit}.`);
   const at = clock.now();
-  const until = fromIso("until", written);
+  const until = fromIso(written);
   if (until <= at) throw wrong("until", "until must be a time to come.");
   return {
     id: ids.uuid(),
@@ -59,7 +60,7 @@ function requireRaise(
     ...amount,
     at,
     until,
-    actor: actor === undefined ? null : requireId("actor", actor),
+    actor: actor ?? null,
   };
 }
 

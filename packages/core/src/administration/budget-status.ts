@@ -2,29 +2,32 @@ import type { RaisedBudget } from "../budgets/book.ts";
 import { limitInForce } from "../budgets/limit-in-force.ts";
 import { periodEnd, periodStart } from "../budgets/period.ts";
 import type { BudgetCounter } from "../domain/budget.ts";
+import { read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
 import type { BudgetStatus, BudgetStatusQuery } from "./budget-records.ts";
 import { type List, listOf, type Paging } from "./list.ts";
+import { budgetStatusQuery } from "./schemas.ts";
 import { fromIso, toIso } from "./tenant.ts";
 
 /** The counters of a budget in one of its periods, by what its `each` counts separately. */
 export function budgetStatus(
   line: Line,
   {
-    budget,
-    query: { subject, at },
+    find,
+    query: written,
     paging,
   }: {
-    readonly budget: Promise<RaisedBudget>;
+    readonly find: (id: string) => Promise<RaisedBudget>;
     readonly query: BudgetStatusQuery;
     readonly paging: Paging | undefined;
   },
 ): List<BudgetStatus> {
   return listOf(
     async (storePaging) => {
-      const found = await budget;
+      const { id, subject, at } = read(budgetStatusQuery, written);
+      const found = await find(id);
       const now = line.clock.now();
-      const start = periodStart(found.period, at === undefined ? now : fromIso("at", at));
+      const start = periodStart(found.period, at === undefined ? now : fromIso(at));
       const query = {
         budgetId: found.id,
         periodStart: start,

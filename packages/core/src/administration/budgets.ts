@@ -1,23 +1,25 @@
 import type { RaisedBudget } from "../budgets/book.ts";
-import { type BudgetConfiguration, readBudget } from "../budgets/read-budget.ts";
+import { type BudgetConfiguration, toBudget } from "../budgets/read-budget.ts";
 import type { Budget } from "../domain/budget.ts";
 import { decodeCursor, encodeCursor } from "../domain/cursor.ts";
 import { selects } from "../domain/pattern.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { filters, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
+import { taking } from "./arguments.ts";
 import { budgetLeaf } from "./budget-leaf.ts";
 import { createBudgetRaises } from "./budget-raises.ts";
 import type { BudgetRecord, Budgets } from "./budget-records.ts";
 import { budgetStatus } from "./budget-status.ts";
 import { listOf } from "./list.ts";
-import { requireMembers } from "./require-members.ts";
-import { type OrganizationScope, requireId, tenantOf, toIso } from "./tenant.ts";
+import { budgetFilter, budgetReference, budgetRemoval, budgetWriting } from "./schemas.ts";
+import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
 export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
   const { all, find, requireCreated } = budgetRecords(line, ready);
 
   return {
-    async create({ actor, ...written }) {
+    create: taking(budgetWriting, async ({ actor, ...written }) => {
       const budget = requireBudget(line, written);
       const taken = (await all()).some(({ id }) => id === budget.id);
       await requireSameUnit(line, budget);
@@ -25,28 +27,24 @@ export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
       if (taken || !(await line.store.budgets.insert(budget, leaf))) throw idTaken(budget.id);
       await line.budgets.reload();
       return { ...budget, origin: "created" };
-    },
-    get: async ({ id }) => toRecord(await find(id)),
+    }),
+    get: taking(budgetReference, async ({ id }) => toRecord(await find(id))),
     list: (filter = {}, paging) => listOf(pageReader(all, filter), toRecord, paging),
-    async update({ actor, ...written }) {
+    update: taking(budgetWriting, async ({ actor, ...written }) => {
       const budget = requireBudget(line, written);
       requireSameCounters(budget, await requireCreated(budget.id));
       const leaf = budgetLeaf(line, "budget.updated", { budget, actor });
       if (!(await line.store.budgets.update(budget, leaf))) throw notFound(budget.id);
       await line.budgets.reload();
       return { ...budget, origin: "created" };
-    },
-    async remove({ id, actor }) {
+    }),
+    remove: taking(budgetRemoval, async ({ id, actor }) => {
       const budget = await requireCreated(id);
       const leaf = budgetLeaf(line, "budget.removed", { budget, actor });
       if (!(await line.store.budgets.remove(id, leaf))) throw notFound(id);
       await line.budgets.reload();
-    },
-    status: (query, paging) => {
-      const budget = find(query.id);
-      budget.catch(() => {});
-      return budgetStatus(line, { budget, query, paging });
-    },
+    }),
+    status: (query, paging) => budgetStatus(line, { find, query, paging }),
     ...createBudgetRaises(line, find),
     async reconcile() {
       await ready();
@@ -80,7 +78,6 @@ function budgetRecords(line: Line, ready: () => Promise<void>) {
   }
 
   async function find(id: string): Promise<FoundBudget> {
-    requireId("id", id);
     const budget = (await all()).find((candidate) => candidate.id === id);
     if (!budget) throw notFound(id);
     return budget;
@@ -107,10 +104,9 @@ function pageReader(
   all: () => Promise<readonly FoundBudget[]>,
   filter: Partial<OrganizationScope>,
 ): Parameters<typeof listOf<FoundBudget, BudgetRecord>>[0] {
-  requireMembers(filter, ["organizationId"]);
-  const { organizationId } = filter;
-  const tenant = organizationId === undefined ? null : tenantOf({ organizationId });
   return async ({ cursor, limit }) => {
+    const { organizationId } = read(budgetFilter, filter, filters);
+    const tenant = organizationId === undefined ? null : tenantOf({ organizationId });
     const after = cursor === null ? null : decodeCursor(listName, cursor).tie;
     const rows = (await all())
       .filter(({ scope }) => tenant === null || selects(scope.organization, tenant))
@@ -156,13 +152,12 @@ function idTaken(id: string): GatewayError {
 }
 
 function requireBudget(line: Line, written: BudgetConfiguration): Budget {
-  const { budget, problems } = readBudget(written);
-  if (budget === null) throw new GatewayError("invalid_argument", problems.join(" "));
+  const budget = toBudget(written);
   const unknown = [budget.scope.gateway ?? []]
     .flat()
     .find((gateway) => !line.providers.has(gateway));
   if (unknown === undefined) return budget;
-  throw new GatewayError("invalid_argument", `The gateway ${unknown} does not exist.`, {
+  throw new GatewayError("invalid_argument", `Unknown gateway: ${unknown}.`, {
     param: "scope.gateway",
   });
 }

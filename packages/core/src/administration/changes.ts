@@ -1,12 +1,12 @@
 import type { ChangeQuery } from "../contracts/repositories.ts";
 import { type ChangeKind, isChangeKind } from "../domain/change-kind.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
-import type { OneOrMany } from "../domain/pattern.ts";
+import { listed, type OneOrMany } from "../domain/pattern.ts";
+import { filters, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { requireMembers } from "./require-members.ts";
+import { changeFilter } from "./schemas.ts";
 import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
-import { valuesOf } from "./values-of.ts";
 
 /** One administrative change: what was done, by whom, to what. */
 export interface ChangeRecord {
@@ -54,13 +54,12 @@ export function createChanges({ store }: Line, ready: () => Promise<void>): Chan
 }
 
 function queryOf(filter: ChangeFilter): ChangeQuery {
-  requireMembers(filter, ["organizationId", "kind", "from", "to"]);
-  const { kind, from, to } = filter;
+  const { kind, from, to, ...scope } = read(changeFilter, filter, filters);
   return {
-    organizationId: tenantOf(filter),
-    ...(kind === undefined ? {} : { kind: valuesOf("kind", kind) }),
-    ...(from === undefined ? {} : { from: fromIso("from", from) }),
-    ...(to === undefined ? {} : { to: fromIso("to", to) }),
+    organizationId: tenantOf(scope),
+    ...(kind === undefined ? {} : { kind: listed(kind) }),
+    ...(from === undefined ? {} : { from: fromIso(from) }),
+    ...(to === undefined ? {} : { to: fromIso(to) }),
   };
 }
 

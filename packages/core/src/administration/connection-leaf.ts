@@ -2,7 +2,6 @@ import type { CredentialPlace } from "../connections/vault.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { Line } from "../pipeline/line.ts";
-import { requireId } from "./tenant.ts";
 
 /** A leaf names the connection and who wraps its data key, and holds nothing that is sealed. */
 export function connectionLeaf(
@@ -19,7 +18,7 @@ export function connectionLeaf(
   return createLeaf(
     { id: ids.uuid(), organizationId, kind, at: clock.now() },
     {
-      actor: actor === undefined ? null : requireId("actor", actor),
+      actor: actor ?? null,
       connection: id,
       gateway,
       wrappedBy: keyId,

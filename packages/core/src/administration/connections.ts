@@ -1,7 +1,9 @@
 import { Unsealable } from "../connections/vault.ts";
 import type { SealedConnection } from "../domain/connection.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { filters, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
+import { taking } from "./arguments.ts";
 import { connectionLeaf } from "./connection-leaf.ts";
 import {
   type ConnectionRecord,
@@ -11,48 +13,54 @@ import {
   toConnectionRecord,
 } from "./connection-records.ts";
 import { listOf } from "./list.ts";
-import { requireMembers } from "./require-members.ts";
 import { resealConnections } from "./reseal-connections.ts";
-import { requireId, tenantOf } from "./tenant.ts";
+import {
+  acting,
+  connectionReference,
+  connectionRemoval,
+  connectionSetting,
+  organizationFilter,
+} from "./schemas.ts";
+import { tenantOf } from "./tenant.ts";
 
 export function createConnections(line: Line, ready: () => Promise<void>): Connections {
   const { store, credentials } = line;
 
   async function find({ organizationId, gateway }: ConnectionReference): Promise<SealedConnection> {
     await ready();
-    const found = await store.connections.get(
-      requireId("organizationId", organizationId),
-      requireId("gateway", gateway),
-    );
+    const found = await store.connections.get(organizationId, gateway);
     if (!found) throw notFound();
     return found;
   }
 
   return {
-    async set(setting) {
+    set: taking(connectionSetting, async (setting) => {
       await ready();
       return set(line, setting);
-    },
-    get: async (reference) => toConnectionRecord(await find(reference)),
+    }),
+    get: taking(connectionReference, async (reference) =>
+      toConnectionRecord(await find(reference)),
+    ),
     list: (filter, paging) =>
       listOf(
         async (storePaging) => {
-          requireMembers(filter, ["organizationId"]);
+          const query = { organizationId: tenantOf(read(organizationFilter, filter, filters)) };
           await ready();
-          return store.connections.list({ organizationId: tenantOf(filter) }, storePaging);
+          return store.connections.list(query, storePaging);
         },
         toConnectionRecord,
         paging,
       ),
-    async remove({ actor, ...reference }) {
+    remove: taking(connectionRemoval, async ({ actor, ...reference }) => {
       const connection = await find(reference);
       const { organizationId, gateway, id } = connection;
       const leaf = connectionLeaf(line, "connection.removed", { ...connection, actor });
       if (!(await store.connections.remove({ organizationId, gateway, id, leaf })))
         throw notFound();
       credentials.forget(connection);
-    },
-    async reseal({ actor } = {}) {
+    }),
+    async reseal(given = {}) {
+      const { actor } = read(acting, given);
       await ready();
       return resealConnections(line, actor);
     },
@@ -64,10 +72,9 @@ async function set(
   { organizationId, gateway, apiKey, actor }: ConnectionSetting,
 ): Promise<ConnectionRecord> {
   const owner = {
-    organizationId: requireId("organizationId", organizationId),
+    organizationId,
     gateway: requireCustomerOwned(line, gateway),
   };
-  requireCredential(apiKey);
   const held = await line.store.connections.get(owner.organizationId, owner.gateway);
   const updatedAt = line.clock.now();
   const place = { ...owner, id: held?.id ?? line.ids.uuid() };
@@ -94,22 +101,6 @@ function requireCustomerOwned({ providers }: Line, gateway: string): string {
     "invalid_argument",
     `gateway must be a customer-owned gateway of the configuration: ${which}.`,
     { param: "gateway" },
-  );
-}
-
-const mostCharacters = 8_192;
-
-function requireCredential(apiKey: unknown): void {
-  if (
-    typeof apiKey === "string" &&
-    apiKey.length <= mostCharacters &&
-    /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(apiKey)
-  )
-    return;
-  throw new GatewayError(
-    "invalid_argument",
-    `apiKey must be 1 to ${mostCharacters} printable ASCII characters without a space at either end.`,
-    { param: "apiKey" },
   );
 }
 

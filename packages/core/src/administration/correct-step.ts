@@ -7,12 +7,11 @@ import {
   type UsageDetails,
   usageDetails,
 } from "../domain/usage.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
+import { invalid, problemAt } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { Line } from "../pipeline/line.ts";
 import type { Acting } from "./key-records.ts";
-import { requireId } from "./tenant.ts";
 
 /** Tokens as a correction gives them; the total is their sum, and a detail is a part of its count. */
 export interface CorrectedUsage extends UsageDetails {
@@ -45,9 +44,10 @@ export function correctionOf(
     id: ids.uuid(),
     at: clock.now(),
     attempt: correction.attempt ?? step.attempts.at(-1)?.number ?? 1,
-    ...requireFigures(correction),
-    reason: requireId("reason", correction.reason),
-    actor: correction.actor === undefined ? null : requireId("actor", correction.actor),
+    usage: correction.usage === undefined ? null : toUsage(correction.usage),
+    costNanoUsd: correction.costNanoUsd ?? null,
+    reason: correction.reason,
+    actor: correction.actor ?? null,
   };
   const { reason, usage, at, ...facts } = draft;
   const leaf = createLeaf(
@@ -66,50 +66,25 @@ export function correctionOf(
   return { organizationId, stepId, correction: draft, leaf };
 }
 
-function requireFigures({ usage, costNanoUsd }: StepCorrection): {
-  readonly usage: Usage | null;
-  readonly costNanoUsd: number | null;
-} {
-  if (usage === undefined && costNanoUsd === undefined)
-    throw wrong("usage", "A correction gives usage, costNanoUsd or both.");
-  if (costNanoUsd !== undefined && !isCount(costNanoUsd))
-    throw wrong("costNanoUsd", "costNanoUsd must be a safe integer from 0.");
-  return {
-    usage: usage === undefined ? null : requireUsage(usage),
-    costNanoUsd: costNanoUsd ?? null,
-  };
-}
-
-const usageMembers: readonly string[] = ["promptTokens", "completionTokens", ...usageDetails];
-
-function requireUsage(usage: CorrectedUsage): Usage {
-  const isUsage =
-    typeof usage === "object" &&
-    usage !== null &&
-    Object.keys(usage).every((name) => usageMembers.includes(name));
-  if (!isUsage) throw wrong("usage", `usage takes ${usageMembers.join(", ")}.`);
+/** The schema knows each count; that the details are parts of their counts shows only together. */
+function toUsage(usage: CorrectedUsage): Usage {
   const { promptTokens, completionTokens } = usage;
   const totalTokens = promptTokens + completionTokens;
-  if (![promptTokens, completionTokens, totalTokens].every((count) => isCount(count)))
-    throw wrong("usage", "promptTokens and completionTokens must be safe integers from 0.");
   const details = eachDetail((name) => usage[name]);
   const fitting = fittingDetails(details, usage);
-  const wrongPart = usageDetails.find(
-    (name) =>
-      details[name] !== undefined && (!isCount(details[name]) || fitting[name] === undefined),
-  );
-  if (wrongPart !== undefined)
-    throw wrong(
-      "usage",
-      `${wrongPart} must be a safe integer from 0, and together with the other details at most the tokens it is a part of.`,
-    );
+  const problems = [
+    ...(Number.isSafeInteger(totalTokens)
+      ? []
+      : [problemAt("usage", "must add up to a safe integer")]),
+    ...usageDetails
+      .filter((name) => details[name] !== undefined && fitting[name] === undefined)
+      .map((name) =>
+        problemAt(
+          `usage.${name}`,
+          "must fit into the tokens it is a part of, with the other details",
+        ),
+      ),
+  ];
+  if (problems.length > 0) throw invalid(problems);
   return { promptTokens, completionTokens, totalTokens, ...details };
-}
-
-function isCount(figure: unknown): boolean {
-  return typeof figure === "number" && Number.isSafeInteger(figure) && figure >= 0;
-}
-
-function wrong(param: string, message: string): GatewayError {
-  return new GatewayError("invalid_argument", message, { param });
 }

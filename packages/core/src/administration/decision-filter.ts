@@ -1,12 +1,11 @@
 import type { DecisionQuery } from "../contracts/repositories.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
-import { type OneOrMany, selects } from "../domain/pattern.ts";
+import { listed, type OneOrMany, selects } from "../domain/pattern.ts";
 import type { ConnectionOwnership, PolicyDecision } from "../domain/policy-decision.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
-import { requireMembers } from "./require-members.ts";
-import { classesBetween, modelPatternsOf } from "./step-filter.ts";
+import { filters, read } from "../input/read.ts";
+import { decisionFilter } from "./schemas.ts";
+import { classesBetween } from "./step-filter.ts";
 import { fromIso, type OrganizationScope, tenantOf } from "./tenant.ts";
-import { valuesOf } from "./values-of.ts";
 
 /** Which decisions to list; every given member must match, and a list matches any of its values. */
 export interface DecisionFilter extends OrganizationScope {
@@ -26,21 +25,6 @@ export interface DecisionFilter extends OrganizationScope {
   readonly to?: string;
 }
 
-const members = [
-  "organizationId",
-  "user",
-  "key",
-  "effect",
-  "rule",
-  "source",
-  "gateway",
-  "model",
-  "connection",
-  "dataClass",
-  "from",
-  "to",
-];
-
 /**
  * What the store selects of a filter, and what is selected among those here: a page can be shorter than its limit.
  * @throws GatewayError `invalid_argument`
@@ -49,41 +33,30 @@ export function readDecisionFilter(
   filter: DecisionFilter,
   dataClasses: readonly string[],
 ): { readonly query: DecisionQuery; readonly matches: (decision: PolicyDecision) => boolean } {
-  const { user, key, effect, from, to } = filter;
-  requireMembers(filter, members);
-  if (effect !== undefined && effect !== "permit" && effect !== "deny")
-    throw wrong("effect", "effect must be permit or deny.");
+  const checked = read(decisionFilter, filter, filters);
+  const { user, key, effect, from, to } = checked;
   const query = {
-    organizationId: tenantOf(filter),
-    ...(user === undefined ? {} : { userId: valuesOf("user", user) }),
-    ...(key === undefined ? {} : { keyId: valuesOf("key", key) }),
+    organizationId: tenantOf(checked),
+    ...(user === undefined ? {} : { userId: listed(user) }),
+    ...(key === undefined ? {} : { keyId: listed(key) }),
     ...(effect === undefined ? {} : { effect }),
-    ...(from === undefined ? {} : { from: fromIso("from", from) }),
-    ...(to === undefined ? {} : { to: fromIso("to", to) }),
+    ...(from === undefined ? {} : { from: fromIso(from) }),
+    ...(to === undefined ? {} : { to: fromIso(to) }),
   };
-  return { query, matches: matcherOf(filter, dataClasses) };
+  return { query, matches: matcherOf(checked, dataClasses) };
 }
 
 function matcherOf(
-  filter: DecisionFilter,
+  { rule, source, gateway, connection, model, dataClass }: DecisionFilter,
   dataClasses: readonly string[],
 ): (decision: PolicyDecision) => boolean {
-  const asked = (name: "rule" | "source" | "gateway" | "connection") =>
-    filter[name] === undefined ? undefined : valuesOf(name, filter[name]);
-  const rules = asked("rule");
-  const [sources, gateways, connections] = [asked("source"), asked("gateway"), asked("connection")];
-  const patterns = modelPatternsOf(filter.model);
-  const { dataClass } = filter;
+  const rules = rule === undefined ? undefined : listed(rule);
   const classes = dataClass === undefined ? undefined : classesBetween(dataClasses, dataClass);
   return ({ facts, rules: decided }) =>
     (rules === undefined || decided.some((rule) => rules.includes(rule))) &&
-    selects(sources, facts.source) &&
-    selects(gateways, facts.gateway) &&
-    selects(connections, facts.connection) &&
+    selects(source, facts.source) &&
+    selects(gateway, facts.gateway) &&
+    selects(connection, facts.connection) &&
     selects(classes, facts.dataClass) &&
-    selectsModel(patterns, facts);
-}
-
-function wrong(param: string, message: string): GatewayError {
-  return new GatewayError("invalid_argument", message, { param });
+    selectsModel(model, facts);
 }

@@ -1,11 +1,14 @@
 import { GatewayError } from "../errors/gateway-error.ts";
+import { read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
+import { taking } from "./arguments.ts";
 import { type DecisionFilter, readDecisionFilter } from "./decision-filter.ts";
 import { type DecisionRecord, toDecisionRecord } from "./decision-records.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { decisionColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
+import { exportOptions, recordReference } from "./schemas.ts";
+import { type OrganizationScope, tenantOf } from "./tenant.ts";
 
 /** Policy decisions: every request that got as far as one. */
 export interface Decisions {
@@ -32,7 +35,8 @@ export function createDecisions(line: Line, ready: () => Promise<void>): Decisio
     );
   return {
     list,
-    export: (filter, { format }) => {
+    export: (filter, options) => {
+      const { format } = read(exportOptions, options, { noun: "option" });
       const { query } = readDecisionFilter(filter, dataClasses);
       return exportFile(line, ready, {
         format,
@@ -41,15 +45,15 @@ export function createDecisions(line: Line, ready: () => Promise<void>): Decisio
         read: (organizationId, paging) => list({ ...filter, organizationId }, paging),
       });
     },
-    async get({ organizationId, id }) {
+    get: taking(recordReference, async (reference) => {
       await ready();
-      const decision = await store.decisions.get(tenantOf({ organizationId }), requireId("id", id));
+      const decision = await store.decisions.get(tenantOf(reference), reference.id);
       if (!decision)
         throw new GatewayError(
           "decision_not_found",
           "There is no such decision in this organization.",
         );
       return toDecisionRecord(decision);
-    },
+    }),
   };
 }

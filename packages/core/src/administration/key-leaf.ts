@@ -1,7 +1,6 @@
 import type { KeyPatch } from "../contracts/key-repository.ts";
 import type { ApiKey } from "../domain/api-key.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
-import { requireId } from "../domain/opaque-id.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { Line } from "../pipeline/line.ts";
@@ -17,7 +16,7 @@ export function keyLeaf(
   return createLeaf(
     { id: ids.uuid(), organizationId, kind, at: clock.now() },
     {
-      actor: actor === undefined ? null : requireId("actor", actor),
+      actor: actor ?? null,
       key: id,
       ...facts,
       ...(models === undefined ? {} : { models: models && [...models] }),

@@ -1,10 +1,12 @@
 import type { KeyPatch } from "../contracts/key-repository.ts";
 import type { ApiKey } from "../domain/api-key.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { requireClasses, requireModels } from "../identity/key-arguments.ts";
+import { requireClasses } from "../identity/key-arguments.ts";
 import { createSecret, displayPrefix, secretDigest } from "../identity/secret.ts";
+import { filters, read } from "../input/read.ts";
 import { parseDuration } from "../kernel/duration.ts";
 import type { Line } from "../pipeline/line.ts";
+import { taking } from "./arguments.ts";
 import { keyLeaf } from "./key-leaf.ts";
 import { keyQuery } from "./key-query.ts";
 import {
@@ -18,53 +20,51 @@ import {
 import { listOf } from "./list.ts";
 import { expiryOf, newKey } from "./new-key.ts";
 import { createRevoke } from "./revoke-keys.ts";
-import { requireId, tenantOf } from "./tenant.ts";
-
-/** The longest time a secret lives beside its successor: a year, in milliseconds. */
-const longestOverlap = 31_536_000_000;
+import { acting, keyChange, keyCreation, keyFilter, keyReference, keyRotation } from "./schemas.ts";
+import { tenantOf } from "./tenant.ts";
 
 export function createKeys(line: Line, ready: () => Promise<void>): Keys {
   const { store } = line;
 
   async function find(reference: KeyReference): Promise<ApiKey> {
     await ready();
-    const key = await store.keys.get(tenantOf(reference), requireId("id", reference.id));
+    const key = await store.keys.get(tenantOf(reference), reference.id);
     if (!key)
       throw new GatewayError("key_not_found", "There is no such API key in this organization.");
     return key;
   }
 
   return {
-    async create(creation) {
+    create: taking(keyCreation, async (creation) => {
       await ready();
       const secret = createSecret(line.ids);
       const entry = newKey(line, creation, displayPrefix(secret));
       await store.keys.insert({ ...entry, digest: secretDigest(secret) });
       return { key: toKeyRecord(entry.key), secret };
-    },
-    get: async (reference) => toKeyRecord(await find(reference)),
+    }),
+    get: taking(keyReference, async (reference) => toKeyRecord(await find(reference))),
     list: (filter, paging) =>
       listOf(
         async (storePaging) => {
+          const query = keyQuery(read(keyFilter, filter, filters), line.clock.now());
           await ready();
-          return store.keys.list(keyQuery(filter, line.clock.now()), storePaging);
+          return store.keys.list(query, storePaging);
         },
         toKeyRecord,
         paging,
       ),
-    async update(wanted) {
+    update: taking(keyChange, async (wanted) => {
       const { organizationId, id } = await find(wanted);
       const [changed] = await store.keys.change({ organizationId, id }, (key) => {
         const patch = patchOf(line, key, wanted);
         return { patch, leaf: keyLeaf(line, "key.updated", key, { ...patch, ...actorOf(wanted) }) };
       });
       return toKeyRecord(changed ?? (await find(wanted)));
-    },
-    async rotate({ overlap = 0, ...reference }) {
-      const milliseconds = parseDuration(overlap);
-      if (milliseconds === null || milliseconds > longestOverlap) throw wrongOverlap();
+    }),
+    rotate: taking(keyRotation, async ({ overlap = 0, ...reference }) => {
+      const milliseconds = parseDuration(overlap) ?? 0;
       return rotate(line, await find(reference), { milliseconds, ...actorOf(reference) });
-    },
+    }),
     revoke: createRevoke(line, find),
   };
 }
@@ -113,8 +113,8 @@ function patchOf(line: Line, key: ApiKey, wanted: KeyChange): KeyPatch {
   });
   return {
     ...classes,
-    ...(label === undefined ? {} : { label: requireId("label", label) }),
-    ...(models === undefined ? {} : { models: requireModels(models) }),
+    ...(label === undefined ? {} : { label }),
+    ...(models === undefined ? {} : { models }),
     ...(expiresAt === undefined ? {} : { expiresAt: expiryOf(line, expiresAt) }),
   };
 }
@@ -125,9 +125,4 @@ function actorOf({ actor }: Acting): Acting {
 
 function notLive(message: string): GatewayError {
   return new GatewayError("key_not_live", message);
-}
-
-function wrongOverlap(): GatewayError {
-  const message = 'overlap must be a duration such as "24h", of at most 365 days.';
-  return new GatewayError("invalid_argument", message, { param: "overlap" });
 }

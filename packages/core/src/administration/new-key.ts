@@ -1,8 +1,7 @@
 import type { KeyEntry } from "../contracts/key-repository.ts";
 import type { ApiKey } from "../domain/api-key.ts";
-import { requireId } from "../domain/opaque-id.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { higher, requireClass, requireClasses, requireModels } from "../identity/key-arguments.ts";
+import { higher, requireClass, requireClasses } from "../identity/key-arguments.ts";
 import type { Line } from "../pipeline/line.ts";
 import { keyLeaf } from "./key-leaf.ts";
 import type { KeyCreation } from "./key-records.ts";
@@ -14,12 +13,12 @@ export function newKey(line: Line, creation: KeyCreation, prefix: string): KeyEn
   const { actor } = creation;
   const key: ApiKey = {
     id: ids.uuid(),
-    organizationId: requireId("organizationId", creation.organizationId),
-    userId: requireId("userId", creation.userId),
-    label: requireId("label", creation.label),
+    organizationId: creation.organizationId,
+    userId: creation.userId,
+    label: creation.label,
     prefix,
     ...classesOf(line.dataClasses, creation),
-    models: requireModels(creation.models ?? null),
+    models: creation.models ?? null,
     createdAt: clock.now(),
     expiresAt: expiryOf(line, creation.expiresAt ?? null),
     revokedAt: null,
@@ -38,7 +37,7 @@ export function newKey(line: Line, creation: KeyCreation, prefix: string): KeyEn
 
 /** When a key stops working, which is in the future; null for never. */
 export function expiryOf({ clock }: Line, written: string | null): number | null {
-  const expiresAt = written === null ? null : fromIso("expiresAt", written);
+  const expiresAt = written === null ? null : fromIso(written);
   if (expiresAt === null || expiresAt > clock.now()) return expiresAt;
   throw new GatewayError("invalid_argument", "expiresAt must be in the future.", {
     param: "expiresAt",

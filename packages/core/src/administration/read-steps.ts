@@ -2,10 +2,10 @@ import type { StorePage, StorePaging } from "../contracts/repositories.ts";
 import type { StepQuery } from "../contracts/step-query.ts";
 import { parseModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
-import { lowerAscii, type OneOrMany } from "../domain/pattern.ts";
+import { lowerAscii } from "../domain/pattern.ts";
 import type { Step } from "../domain/step.ts";
 import type { Line } from "../pipeline/line.ts";
-import { modelPatternsOf, type StepFilter, stepQueryOf } from "./step-filter.ts";
+import { readStepFilter, type StepFilter } from "./step-filter.ts";
 
 /** A page of Steps. Model patterns are applied here, so it can be shorter than its limit. */
 export async function readSteps(
@@ -14,20 +14,20 @@ export async function readSteps(
   filter: StepFilter,
   paging: StorePaging,
 ): Promise<StorePage<Step>> {
-  const query = { ...plainModel(filter.model), ...stepQueryOf(filter, line.dataClasses) };
+  const { query, models } = readStepFilter(filter, line.dataClasses);
   await ready();
-  const page = await line.store.steps.list(query, paging);
-  return { ...page, data: page.data.filter((step) => matchesPattern(filter.model, step)) };
+  const page = await line.store.steps.list({ ...plainModel(models), ...query }, paging);
+  return { ...page, data: page.data.filter((step) => matchesPattern(models, step)) };
 }
 
 /** The store looks up the model of one plain id, which an index of it serves; the rest of the id is compared here. */
-function plainModel(model: OneOrMany | undefined): Pick<StepQuery, "model"> {
-  const [only, ...others] = modelPatternsOf(model) ?? [];
+function plainModel(models: readonly string[] = []): Pick<StepQuery, "model"> {
+  const [only, ...others] = models;
   const id = only === undefined || others.length > 0 ? null : parseModelId(only);
   return id === null || id.model.includes("*") ? {} : { model: [lowerAscii(id.model)] };
 }
 
-function matchesPattern(model: OneOrMany | undefined, step: Step): boolean {
+function matchesPattern(models: readonly string[] | undefined, step: Step): boolean {
   const last = step.attempts.at(-1);
-  return model === undefined || (last !== undefined && selectsModel(model, last));
+  return models === undefined || (last !== undefined && selectsModel(models, last));
 }

@@ -5,6 +5,7 @@ import { isPrice, type PriceSource, priceUsage } from "../domain/price.ts";
 import type { Attempt, Step } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
 import {
   isPriceBook,
@@ -14,7 +15,8 @@ import {
 } from "../routing/configured-prices.ts";
 import { correctionOf } from "./correct-step.ts";
 import type { Acting } from "./key-records.ts";
-import { requireId, toIso } from "./tenant.ts";
+import { repricing } from "./schemas.ts";
+import { toIso } from "./tenant.ts";
 
 /** At what prices to compute anew, and whether to record it. */
 export interface Repricing extends Acting {
@@ -59,10 +61,10 @@ const reason = "repriced";
  */
 export function createRepricing(
   line: Line,
-  { prices, apply = false, actor }: Repricing,
+  written: Repricing,
 ): (steps: readonly Step[]) => Promise<readonly RepricedAttempt[]> {
-  const book = requireBook(prices);
-  if (actor !== undefined) requireId("actor", actor);
+  const { apply = false, actor } = read(repricing, { ...written });
+  const book = requireBook(written.prices);
   const acting = actor === undefined ? {} : { actor };
 
   /** What somebody corrected since the Step was read stands. */
@@ -131,8 +133,6 @@ function costIn(book: PricesOnly, attempt: Attempt, usage: Usage): number | null
 }
 
 function requireBook(prices: PricesOnly | PriceTable): PricesOnly {
-  if (typeof prices !== "object" || prices === null)
-    throw wrong("prices must be a price book or a table of prices.");
   if (isPriceBook(prices)) return prices;
   const problems = priceProblems(prices);
   if (problems.length > 0) throw wrong(problems.join(" "));

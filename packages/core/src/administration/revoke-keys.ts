@@ -1,6 +1,6 @@
 import type { KeySelection } from "../contracts/key-repository.ts";
 import type { ApiKey } from "../domain/api-key.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
 import { keyLeaf } from "./key-leaf.ts";
 import {
@@ -11,7 +11,7 @@ import {
   type KeysOfUser,
   toKeyRecord,
 } from "./key-records.ts";
-import { requireId } from "./tenant.ts";
+import { keyReference, keysOfUser } from "./schemas.ts";
 
 /** Revocation of one key, or of all keys of a user. A key that is revoked already keeps the time of that. */
 export function createRevoke(
@@ -38,11 +38,8 @@ export function createRevoke(
   }
 
   async function revokeOfUser(reference: KeysOfUser): Promise<readonly KeyRecord[]> {
-    const selection = {
-      organizationId: requireId("organizationId", reference.organizationId),
-      userId: requireId("userId", reference.userId),
-    };
-    return (await revokeSelected(selection, reference)).map(toKeyRecord);
+    const { organizationId, userId } = reference;
+    return (await revokeSelected({ organizationId, userId }, reference)).map(toKeyRecord);
   }
 
   function revoke(reference: KeyReference): Promise<KeyRecord>;
@@ -50,15 +47,13 @@ export function createRevoke(
   async function revoke(
     reference: KeyReference | KeysOfUser,
   ): Promise<KeyRecord | readonly KeyRecord[]> {
-    if (!isOfUser(reference)) return revokeOne(reference);
-    if (!("id" in reference) || reference.id === undefined) return revokeOfUser(reference);
-    throw new GatewayError("invalid_argument", "Name a key by its id, or a user: not both.", {
-      param: "userId",
-    });
+    return isOfUser(reference)
+      ? revokeOfUser(read(keysOfUser, reference))
+      : revokeOne(read(keyReference, reference));
   }
   return revoke;
 }
 
 function isOfUser(reference: KeyReference | KeysOfUser): reference is KeysOfUser {
-  return "userId" in reference && reference.userId !== undefined;
+  return Object(reference).userId !== undefined;
 }

@@ -2,10 +2,12 @@ import type { SessionQuery } from "../contracts/repositories.ts";
 import type { Message } from "../domain/message.ts";
 import type { Session } from "../domain/session.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { filters, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
+import { taking } from "./arguments.ts";
 import { type List, listOf, type Paging } from "./list.ts";
-import { requireMembers } from "./require-members.ts";
-import { type OrganizationScope, requireId, tenantOf, toIso } from "./tenant.ts";
+import { recordReference, sessionFilter } from "./schemas.ts";
+import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
 /** A persisted transcript of API calls (section 2.8). Times are ISO 8601. */
 export interface SessionRecord extends Omit<Session, "createdAt" | "updatedAt"> {
@@ -48,41 +50,38 @@ export function createSessions({ store }: Line, ready: () => Promise<void>): Ses
     list: (filter, paging) =>
       listOf(
         async (storePaging) => {
+          const query = queryOf(read(sessionFilter, filter, filters));
           await ready();
-          return store.sessions.list(queryOf(filter), storePaging);
+          return store.sessions.list(query, storePaging);
         },
         toRecord,
         paging,
       ),
-    async get({ organizationId, id }) {
+    get: taking(recordReference, async (reference) => {
       await ready();
-      const session = await store.sessions.get(tenantOf({ organizationId }), requireId("id", id));
+      const session = await store.sessions.get(tenantOf(reference), reference.id);
       if (!session) throw notFound();
       return toRecord(session);
-    },
-    async transcript({ organizationId, id }) {
+    }),
+    transcript: taking(recordReference, async (reference) => {
       await ready();
-      const parts = await store.sessions.transcript(
-        tenantOf({ organizationId }),
-        requireId("id", id),
-      );
+      const parts = await store.sessions.transcript(tenantOf(reference), reference.id);
       if (!parts) throw notFound();
       return parts.map(({ content, ...part }) => ({
         ...part,
         messages: content && JSON.parse(Buffer.from(content).toString()),
       }));
-    },
+    }),
   };
 }
 
 function queryOf(filter: SessionFilter): SessionQuery {
-  requireMembers(filter, ["organizationId", "user", "key", "source"]);
   const { user, key, source } = filter;
   return {
     organizationId: tenantOf(filter),
-    ...(user === undefined ? {} : { userId: requireId("user", user) }),
-    ...(key === undefined ? {} : { keyId: requireId("key", key) }),
-    ...(source === undefined ? {} : { source: requireId("source", source) }),
+    ...(user === undefined ? {} : { userId: user }),
+    ...(key === undefined ? {} : { keyId: key }),
+    ...(source === undefined ? {} : { source: source }),
   };
 }
 

@@ -1,11 +1,11 @@
 import type { StepQuery } from "../contracts/step-query.ts";
-import { parseModelId } from "../domain/model-id.ts";
-import type { OneOrMany } from "../domain/pattern.ts";
+import { listed, type OneOrMany } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { Endpoint, StepOutcome } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { filters, read } from "../input/read.ts";
+import { stepFilter } from "./schemas.ts";
 import { fromIso, type OrganizationScope, tenantOf } from "./tenant.ts";
-import { valuesOf } from "./values-of.ts";
 
 /** Which Steps: every given member must match, and a list matches any of its values. */
 export interface StepFilter extends OrganizationScope {
@@ -46,50 +46,31 @@ const fields = {
   outcome: "outcome",
 } as const satisfies Partial<Record<keyof StepFilter, keyof StepQuery>>;
 
-const others = ["organizationId", "model", "dataClass", "from", "to"];
+/** What the store selects of a filter, and the model patterns that are left to compare. */
+export interface StepSelection {
+  readonly query: StepQuery;
+  readonly models: readonly string[] | undefined;
+}
 
-/**
- * A filter as the store's query, model patterns aside.
- * @throws GatewayError `invalid_argument` for what no Step could be compared with, and for members there are none of
- */
-export function stepQueryOf(filter: StepFilter, dataClasses: readonly string[]): StepQuery {
+/** @throws GatewayError `invalid_argument` with every problem of the filter */
+export function readStepFilter(written: StepFilter, dataClasses: readonly string[]): StepSelection {
+  const filter = read(stepFilter, written, filters);
   const { dataClass, from, to } = filter;
-  const selected = Object.entries(filter).flatMap(([name, value]: [string, unknown]) => {
-    if (value === undefined || others.includes(name)) return [];
-    return [[fieldOf(name), valuesOf(name, value)]];
-  });
-  return {
+  const selected = Object.entries(filter).flatMap(([name, value]) =>
+    isField(name) ? [[fields[name], [value].flat()]] : [],
+  );
+  const query = {
     organizationId: tenantOf(filter),
     ...Object.fromEntries(selected),
     ...(dataClass === undefined ? {} : { dataClass: classesBetween(dataClasses, dataClass) }),
-    ...(from === undefined ? {} : { from: fromIso("from", from) }),
-    ...(to === undefined ? {} : { to: fromIso("to", to) }),
+    ...(from === undefined ? {} : { from: fromIso(from) }),
+    ...(to === undefined ? {} : { to: fromIso(to) }),
   };
+  return { query, models: filter.model === undefined ? undefined : listed(filter.model) };
 }
 
-/** @throws GatewayError `invalid_argument` */
-export function requireStepFilter(filter: StepFilter, dataClasses: readonly string[]): void {
-  stepQueryOf(filter, dataClasses);
-  modelPatternsOf(filter.model);
-}
-
-function fieldOf(name: string): string {
-  const field: string | undefined = Reflect.get(fields, name);
-  if (field !== undefined && Object.hasOwn(fields, name)) return field;
-  throw new GatewayError("invalid_argument", `There is no filter ${name}.`, { param: name });
-}
-
-/** The model patterns of a filter; absent, all models. */
-export function modelPatternsOf(model: OneOrMany | undefined): readonly string[] | undefined {
-  if (model === undefined) return undefined;
-  const patterns = valuesOf("model", model);
-  const wrong = patterns.find((pattern) => parseModelId(pattern) === null);
-  if (wrong === undefined) return patterns;
-  throw new GatewayError(
-    "invalid_argument",
-    `${wrong} is not a model pattern <gateway>/<vendor>/<model>.`,
-    { param: "model" },
-  );
+function isField(name: string): name is keyof typeof fields {
+  return Object.hasOwn(fields, name);
 }
 
 /**
@@ -100,14 +81,6 @@ export function classesBetween(
   dataClasses: readonly string[],
   range: { readonly from?: string; readonly upTo?: string },
 ): readonly string[] {
-  if (!isRange(range))
-    throw new GatewayError(
-      "invalid_argument",
-      "dataClass must be { from, upTo }, or one of them.",
-      {
-        param: "dataClass",
-      },
-    );
   const { from, upTo } = range;
   const unknown = [from, upTo].find((name) => name !== undefined && !dataClasses.includes(name));
   if (unknown !== undefined)
@@ -117,13 +90,4 @@ export function classesBetween(
   const first = from === undefined ? 0 : dataClasses.indexOf(from);
   const last = upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo);
   return dataClasses.slice(first, last + 1);
-}
-
-/** Anything else would be no range, and select every class. */
-function isRange(range: unknown): boolean {
-  return (
-    typeof range === "object" &&
-    range !== null &&
-    Object.keys(range).every((name) => name === "from" || name === "upTo")
-  );
 }

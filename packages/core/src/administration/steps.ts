@@ -3,17 +3,20 @@ import type { OneOrMany } from "../domain/pattern.ts";
 import type { Step } from "../domain/step.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
+import { taking } from "./arguments.ts";
 import { correctionOf, type StepCorrection } from "./correct-step.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { stepColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { readSteps } from "./read-steps.ts";
 import { createRepricing, type RepricedAttempt, type Repricing } from "./reprice-steps.ts";
-import { requireStepFilter, type StepFilter } from "./step-filter.ts";
+import { exportOptions, recordReference, repricing, stepCorrection } from "./schemas.ts";
+import { readStepFilter, type StepFilter } from "./step-filter.ts";
 import { type StepRecord, toStepRecord } from "./step-records.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
-import { type OrganizationScope, requireId, tenantOf } from "./tenant.ts";
+import { type OrganizationScope, tenantOf } from "./tenant.ts";
 
 /** Every Step: where money adds up. */
 export interface Steps {
@@ -57,7 +60,7 @@ export interface Steps {
 export function createSteps(line: Line, ready: () => Promise<void>): Steps {
   async function find(tenant: Tenant, id: string): Promise<Step> {
     await ready();
-    const step = await line.store.steps.get(tenant, requireId("id", id));
+    const step = await line.store.steps.get(tenant, id);
     if (step) return step;
     throw new GatewayError("step_not_found", "There is no such Step in this organization.");
   }
@@ -71,16 +74,18 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
 
   return {
     list,
-    get: async ({ organizationId, id }) =>
-      toStepRecord(await find(tenantOf({ organizationId }), id)),
-    async correct(correction) {
-      const tenant = requireId("organizationId", correction.organizationId);
+    get: taking(recordReference, async (reference) =>
+      toStepRecord(await find(tenantOf(reference), reference.id)),
+    ),
+    correct: taking(stepCorrection, async (correction) => {
+      const tenant = correction.organizationId;
       const step = await find(tenant, correction.id);
       await line.store.correct(correctionOf(line, step, correction));
       return toStepRecord(await find(tenant, step.id));
-    },
-    export: (filter, { format }) => {
-      requireStepFilter(filter, line.dataClasses);
+    }),
+    export: (filter, options) => {
+      const { format } = read(exportOptions, options, { noun: "option" });
+      readStepFilter(filter, line.dataClasses);
       return exportFile(line, ready, {
         format,
         columns: stepColumns,

@@ -1,13 +1,15 @@
 import type { SummaryQuery } from "../contracts/usage-summary.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
-import { createUsageFold, isSummaryDimension, type UsageFold } from "../domain/usage-fold.ts";
+import { listed } from "../domain/pattern.ts";
+import { createUsageFold, type UsageFold } from "../domain/usage-fold.ts";
 import type { SummaryDimension, UsageGroup, UsageSums } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { read } from "../input/read.ts";
 import { otherWork } from "../kernel/other-work.ts";
 import type { Line } from "../pipeline/line.ts";
 import { organizationsOf } from "./organizations.ts";
-import { modelPatternsOf, type StepFilter, stepQueryOf } from "./step-filter.ts";
-import { valuesOf } from "./values-of.ts";
+import { dimensionsSchema } from "./schemas.ts";
+import { readStepFilter, type StepFilter } from "./step-filter.ts";
 
 /**
  * One row of a summary: its value of each dimension asked for, and its sums. Groups by key carry the key's label as its
@@ -33,8 +35,8 @@ export async function summarize(
   ready: () => Promise<void>,
   { filter, by }: { readonly filter: StepFilter; readonly by: OneOrMany<SummaryDimension> },
 ): Promise<readonly UsageSummary[]> {
-  const { organizationId, ...query } = stepQueryOf(filter, line.dataClasses);
-  const modelPatterns = modelPatternsOf(filter.model);
+  const { query: selection, models: modelPatterns } = readStepFilter(filter, line.dataClasses);
+  const { organizationId, ...query } = selection;
   const dimensions = dimensionsOf(by, organizationId);
   await ready();
   const fold = createUsageFold(dimensions);
@@ -66,14 +68,8 @@ function dimensionsOf(
   by: OneOrMany<SummaryDimension>,
   organizationId: string | null,
 ): readonly SummaryDimension[] {
-  const asked = valuesOf("by", by);
-  const wrong = asked.find((name) => !isSummaryDimension(name));
-  if (wrong !== undefined)
-    throw new GatewayError("invalid_argument", `Nothing is summed up by ${wrong}.`, {
-      param: "by",
-    });
-  const apart = organizationId === null ? ["organization"] : [];
-  return [...new Set([...apart, ...asked])].filter(isSummaryDimension);
+  const apart: readonly SummaryDimension[] = organizationId === null ? ["organization"] : [];
+  return [...new Set([...apart, ...listed(read(dimensionsSchema, by, { path: "by" }))])];
 }
 
 function byCost(a: UsageGroup, b: UsageGroup): number {

@@ -8,7 +8,7 @@ describe("a time that administration is given", () => {
     ["2026-01-31T18:00:00.5Z", "2026-01-31T18:00:00.500Z"],
     ["2026-01-01T00:30:00+01:00", "2025-12-31T23:30:00.000Z"],
   ])("%s is one moment, whatever the machine's time zone", (time, moment) => {
-    expect(new Date(fromIso("from", time)).toISOString()).toBe(moment);
+    expect(new Date(fromIso(time)).toISOString()).toBe(moment);
   });
 
   it.each([
@@ -23,8 +23,6 @@ describe("a time that administration is given", () => {
     "2026-01-01 10:00 PM",
     "2026-01-01T00:00:00Z, or so",
   ])("%j is refused", (time) => {
-    expect(() => fromIso("from", time)).toThrow(
-      expect.objectContaining({ code: "invalid_argument", param: "from" }),
-    );
+    expect(fromIso(time)).toBeNaN();
   });
 });

@@ -5,8 +5,7 @@ import type {
   BudgetScope,
   BudgetUnit,
 } from "../domain/budget.ts";
-import { readAmount } from "./read-amount.ts";
-import { scopeProblems } from "./scope-problems.ts";
+import { parseUsd } from "../kernel/nano-usd.ts";
 
 /** A limit in exactly one unit; dollars as a number or a decimal string. */
 export type BudgetLimit =
@@ -30,50 +29,28 @@ export interface BudgetConfiguration {
   readonly warnAt?: readonly number[];
 }
 
-const members = ["id", "scope", "limit", "period", "mode", "warnAt"];
-const periods: readonly string[] = ["hour", "day", "week", "month", "total"];
-const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
 const defaultWarnings: readonly number[] = [0.8, 1];
-const mostWarnings = 10;
 
-/** A configured budget in nanodollars, tokens or requests, or what is wrong with it. */
-export function readBudget(
-  written: BudgetConfiguration,
-):
-  | { readonly budget: Budget; readonly problems: readonly [] }
-  | { readonly budget: null; readonly problems: readonly string[] } {
-  const { id, scope = {}, period, mode = "hard", warnAt = defaultWarnings } = written;
-  const amount = readAmount(written.limit);
-  const problems = [
-    Object.keys(written)
-      .filter((name) => !members.includes(name))
-      .map((name) => `it has no member ${name}`),
-    typeof id === "string" && /^[\x21-\x7e]{1,255}$/.test(id)
-      ? []
-      : "its id must be 1 to 255 visible ASCII characters",
-    amount === null ? `its limit must be one of ${units.join(", ")}, a whole amount from 0` : [],
-    periods.includes(period) ? [] : `its period must be one of ${periods.join(", ")}`,
-    mode === "hard" || mode === "soft" ? [] : "its mode must be hard or soft",
-    isWarnings(warnAt)
-      ? []
-      : `its warnAt must be at most ${mostWarnings} numbers above 0 and up to 1`,
-    ...scopeProblems(scope),
-  ].flat();
-  if (problems.length > 0 || amount === null) {
-    return {
-      budget: null,
-      problems: problems.map((problem) => `Budget ${String(id)}: ${problem}.`),
-    };
-  }
-  const { unit, amount: limit } = amount;
+/** A budget that passed its schema, in nanodollars, tokens or requests. */
+export function toBudget({
+  id,
+  scope = {},
+  limit,
+  period,
+  mode = "hard",
+  warnAt = defaultWarnings,
+}: BudgetConfiguration): Budget {
+  const { unit, amount } = toAmount(limit);
   const warnings = [...new Set(warnAt)].sort((a, b) => a - b);
-  return { budget: { id, scope, unit, limit, period, mode, warnAt: warnings }, problems: [] };
+  return { id, scope, unit, limit: amount, period, mode, warnAt: warnings };
 }
 
-function isWarnings(warnAt: unknown): boolean {
-  return (
-    Array.isArray(warnAt) &&
-    warnAt.length <= mostWarnings &&
-    warnAt.every((part) => typeof part === "number" && part > 0 && part <= 1)
-  );
+/** A limit or a raise that passed its schema, in its unit. */
+export function toAmount(limit: BudgetLimit): {
+  readonly unit: BudgetUnit;
+  readonly amount: number;
+} {
+  if ("usd" in limit) return { unit: "usd", amount: parseUsd(limit.usd) ?? 0 };
+  if ("tokens" in limit) return { unit: "tokens", amount: limit.tokens };
+  return { unit: "requests", amount: limit.requests };
 }

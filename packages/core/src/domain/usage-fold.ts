@@ -108,9 +108,13 @@ const dimensions: Readonly<
 };
 
 /** Whether a summary can be asked by this. */
-export function isSummaryDimension(name: unknown): name is SummaryDimension {
-  return typeof name === "string" && Object.hasOwn(dimensions, name);
+function isSummaryDimension(name: string): name is SummaryDimension {
+  return Object.hasOwn(dimensions, name);
 }
+
+/** Everything a summary can be asked by. */
+export const summaryDimensions: readonly SummaryDimension[] =
+  Object.keys(dimensions).filter(isSummaryDimension);
 
 function isSelected(
   attempt: SummedAttempt,

@@ -1,5 +1,13 @@
 import { type ErrorCode, errorShapes } from "./codes.ts";
 
+/** One thing that is wrong with an input. */
+export interface Problem {
+  /** Where, such as `budgets[0].limit`; empty for the input as a whole. */
+  readonly path: string;
+  /** A sentence that names the path. */
+  readonly message: string;
+}
+
 /** What a GatewayError may carry beside its code and message. */
 export interface GatewayErrorDetails {
   /** The request field at fault, as a path: `messages[0].content`. */
@@ -12,6 +20,8 @@ export interface GatewayErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether a retry can help, where it is not the code's own answer. */
   readonly retry?: boolean;
+  /** Every problem of a configuration or of arguments, where there can be several. */
+  readonly problems?: readonly Problem[];
   readonly cause?: unknown;
 }
 
@@ -27,6 +37,8 @@ export class GatewayError extends Error {
   readonly param: string | null;
   readonly wireCode: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Every problem of a refused configuration or of refused arguments, in order; empty for any other error. */
+  readonly problems: readonly Problem[];
 
   constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
     super(message, "cause" in details ? { cause: details.cause } : undefined);
@@ -37,6 +49,7 @@ export class GatewayError extends Error {
     this.type = shape.type;
     this.param = details.param ?? null;
     this.wireCode = details.wireCode ?? code;
+    this.problems = details.problems ?? [];
     this.headers = {
       ...(retry === undefined ? {} : { "x-should-retry": String(retry) }),
       ...details.headers,

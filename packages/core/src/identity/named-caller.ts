@@ -1,7 +1,8 @@
+import * as z from "zod/mini";
 import type { HostCaller } from "../contracts/authenticate.ts";
-import { requireId } from "../domain/opaque-id.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
-import { requireClass, requireClasses, requireModels } from "./key-arguments.ts";
+import { read } from "../input/read.ts";
+import { className, modelPatterns, opaqueId } from "../input/values.ts";
+import { requireClass, requireClasses } from "./key-arguments.ts";
 
 /** A caller as the host named it, checked; null where it says nothing. */
 export interface NamedCaller {
@@ -14,26 +15,41 @@ export interface NamedCaller {
   readonly models: readonly string[] | null;
 }
 
+const callerSchema = z.strictObject({
+  organizationId: opaqueId,
+  userId: opaqueId,
+  label: opaqueId,
+  source: z.exactOptional(opaqueId),
+  defaultDataClass: z.exactOptional(className),
+  minimumDataClass: z.exactOptional(className),
+  models: z.exactOptional(z.nullable(modelPatterns)),
+});
+
 /**
  * Reads a caller, and keeps nothing of the object that could change later.
  * @throws GatewayError `invalid_argument`, naming the member at fault
  */
 export function readCaller(written: HostCaller, dataClasses: readonly string[]): NamedCaller {
-  if (typeof written !== "object" || written === null)
-    throw new GatewayError("invalid_argument", "A caller is an object that names who calls.");
-  const { source, models } = written;
+  const {
+    organizationId,
+    userId,
+    label,
+    source = "api",
+    models = null,
+    ...classes
+  } = read(callerSchema, written);
   return {
-    organizationId: requireId("organizationId", written.organizationId),
-    userId: requireId("userId", written.userId),
-    label: requireId("label", written.label),
-    source: source === undefined ? "api" : requireId("source", source),
-    ...classesOf(written, dataClasses),
-    models: models === undefined ? null : requireModels(models),
+    organizationId,
+    userId,
+    label,
+    source,
+    ...classesOf(classes, dataClasses),
+    models,
   };
 }
 
 function classesOf(
-  { defaultDataClass, minimumDataClass }: HostCaller,
+  { defaultDataClass, minimumDataClass }: Pick<HostCaller, "defaultDataClass" | "minimumDataClass">,
   dataClasses: readonly string[],
 ): Pick<NamedCaller, "defaultDataClass" | "minimumDataClass"> {
   if (defaultDataClass !== undefined && minimumDataClass !== undefined)

@@ -1,14 +1,12 @@
 import type { Policy } from "../contracts/policy.ts";
-import { parseModelId } from "../domain/model-id.ts";
 import { listed } from "../domain/pattern.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
-import { isTierName } from "../domain/service-tier.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
+import { invalid, problemAt, read } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 import { decideByRules } from "./rules/decide-by-rules.ts";
 import type { Rule } from "./rules/rule.ts";
-import { memberProblems } from "./rules/rule-members.ts";
+import { functionPolicySchema, rulePolicySchema } from "./rules/schema.ts";
 
 /** A policy as rules. `version` defaults to a hash of the rules. */
 export interface RulePolicy<Gateway extends string> {
@@ -24,60 +22,47 @@ export interface FunctionPolicy {
 
 /**
  * Makes a policy from rules or from a function. With rules: forbid overrides permit, and what nothing permits is denied.
- * The gateways its rules name are part of its type, so that a gateway that does not exist does not compile.
- * @throws GatewayError `invalid_configuration` for duplicate rule ids, members that no rule has, malformed patterns or
- * impossible caps.
+ * The gateways its rules name are part of its type, so that a gateway that does not exist does not compile. Rules may
+ * come from a JSON or YAML file: every member is checked.
+ * @throws GatewayError `invalid_configuration` with every problem and its path.
  */
 export function definePolicy<const Gateway extends string = never>(
   definition: RulePolicy<Gateway> | FunctionPolicy,
-): Policy<NoInfer<Gateway>> {
-  if ("decide" in definition) {
+): Policy<NoInfer<Gateway>>;
+export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): Policy {
+  if (typeof definition === "object" && definition !== null && "decide" in definition) {
+    const { version, decide } = read(functionPolicySchema, definition, asConfiguration);
     return {
       contract: 1,
-      version: definition.version,
+      version,
       gateways: [],
       dataClasses: [],
       fallbacks: [],
-      decide: (facts) => definition.decide(facts),
+      decide: (facts) => decide(facts),
     };
   }
-  const { rules } = definition;
-  const problems = problemsOf(rules);
-  if (problems.length > 0) throw new GatewayError("invalid_configuration", problems.join(" "));
+  const { version, rules } = read(rulePolicySchema, definition, asConfiguration);
+  requireDistinct(rules);
   return {
     contract: 1,
-    version: definition.version ?? sha256Hex(stableJson(asJson(rules))).slice(0, 16),
-    gateways: rules.flatMap(({ match }) =>
-      match.gateway === undefined ? [] : listed(match.gateway),
-    ),
+    version: version ?? sha256Hex(stableJson(asJson(rules))).slice(0, 16),
+    gateways: rules.flatMap(({ match }) => listed(match.gateway ?? [])),
     dataClasses: rules.flatMap(({ match }) => [match.from ?? [], match.upTo ?? []].flat()),
     fallbacks: rules.flatMap(({ options }) => options.fallbacks ?? []),
     decide: (facts, dataClasses) => decideByRules(rules, facts, dataClasses),
   };
 }
 
-function problemsOf(rules: readonly Rule[]): readonly string[] {
+const asConfiguration = { code: "invalid_configuration", noun: "member" } as const;
+
+/** A rule's id is recorded with what it decided, so it names one rule. */
+function requireDistinct(rules: readonly Rule[]): void {
   const seen = new Set<string>();
-  return rules.flatMap((rule) => {
-    const { id, match, options } = rule;
-    const problems: string[] = [...memberProblems(rule)];
-    if (id === "") problems.push("A rule has an empty id.");
-    if (seen.has(id)) problems.push(`Rule ${id} is defined twice.`);
-    seen.add(id);
-    for (const model of [...listed(match.model ?? []), ...(options.fallbacks ?? [])]) {
-      if (parseModelId(model) === null)
-        problems.push(`Rule ${id}: ${model} is not <gateway>/<vendor>/<model>.`);
-    }
-    const cap = options.maxOutputTokens;
-    if (cap !== undefined && (!Number.isSafeInteger(cap) || cap < 1)) {
-      problems.push(`Rule ${id}: maxOutputTokens must be a whole number from 1.`);
-    }
-    for (const tier of [...listed(match.serviceTier ?? []), options.serviceTier ?? []].flat()) {
-      if (!isTierName(tier))
-        problems.push(`Rule ${id}: ${tier} is not the name of a service tier.`);
-    }
-    return problems;
+  const twice = rules.flatMap(({ id }, at) => {
+    if (!seen.has(id)) return seen.add(id) && [];
+    return [problemAt(`rules[${at}].id`, `is the id of an earlier rule, ${JSON.stringify(id)}`)];
   });
+  if (twice.length > 0) throw invalid(twice, "invalid_configuration");
 }
 
 function asJson(rules: readonly Rule[]): Json {

@@ -1,0 +1,247 @@
+import * as z from "zod/mini";
+import { amountSchema, budgetSchema } from "../budgets/schema.ts";
+import { changeKinds } from "../domain/change-kind.ts";
+import type { OneOrMany } from "../domain/pattern.ts";
+import { summaryDimensions } from "../domain/usage-fold.ts";
+import type { SummaryDimension } from "../domain/usage-group.ts";
+import type { Schema } from "../input/read.ts";
+import {
+  className,
+  connectionOwnership,
+  duration,
+  isoTime,
+  modelPattern,
+  modelPatterns,
+  oneOrMany,
+  opaqueId,
+  organizationOrAll,
+  text,
+  wholeNumber,
+} from "../input/values.ts";
+import { parseDuration } from "../kernel/duration.ts";
+
+const actor = z.exactOptional(opaqueId);
+const selector = z.exactOptional(oneOrMany(opaqueId));
+const time = z.exactOptional(isoTime);
+const count = wholeNumber(0);
+
+/** A reference to one record of an organization, or of whichever it belongs to. */
+export const recordReference = z.strictObject({ organizationId: organizationOrAll, id: opaqueId });
+
+/** Records of one organization, or of all. */
+export const organizationFilter = z.strictObject({ organizationId: organizationOrAll });
+
+const models = z.exactOptional(z.nullable(modelPatterns));
+
+const keySettings = {
+  label: z.exactOptional(opaqueId),
+  defaultDataClass: z.exactOptional(className),
+  minimumDataClass: z.exactOptional(className),
+  expiresAt: z.exactOptional(z.nullable(isoTime)),
+  models,
+};
+
+export const keyCreation = z.strictObject({
+  organizationId: opaqueId,
+  userId: opaqueId,
+  ...keySettings,
+  label: opaqueId,
+  actor,
+});
+
+const ofKey = { organizationId: organizationOrAll, id: opaqueId, actor };
+
+export const keyReference = z.strictObject(ofKey);
+
+export const keyChange = z.strictObject({ ...ofKey, ...keySettings });
+
+/** A year, in milliseconds. */
+const mostOverlap = 31_536_000_000;
+
+export const keyRotation = z.strictObject({
+  ...ofKey,
+  overlap: z.exactOptional(
+    duration.check(
+      z.refine((overlap) => (parseDuration(overlap) ?? 0) <= mostOverlap, {
+        error: "must be at most 365 days",
+      }),
+    ),
+  ),
+});
+
+/** All keys of one user. */
+export const keysOfUser = z.strictObject({ organizationId: opaqueId, userId: opaqueId, actor });
+
+export const keyFilter = z.strictObject({
+  organizationId: organizationOrAll,
+  userId: z.exactOptional(opaqueId),
+  label: z.exactOptional(opaqueId),
+  live: z.exactOptional(z.boolean()),
+});
+
+const credentialRule =
+  "must be 1 to 8,192 printable ASCII characters without a space at either end";
+
+export const connectionReference = z.strictObject({ organizationId: opaqueId, gateway: opaqueId });
+
+export const connectionRemoval = z.extend(connectionReference, { actor });
+
+export const connectionSetting = z.extend(connectionReference, {
+  apiKey: text(
+    (apiKey) =>
+      apiKey.length <= 8_192 &&
+      /^[\x21-\x7e]/.test(apiKey) &&
+      /^[\x20-\x7e]*$/.test(apiKey) &&
+      !apiKey.endsWith(" "),
+    credentialRule,
+  ),
+  actor,
+});
+
+export const acting = z.strictObject({ actor });
+
+const budgetId = text((id) => id !== "" && id.length <= 255, "must be 1 to 255 characters");
+
+export const budgetWriting = z.extend(budgetSchema, { actor });
+
+export const budgetReference = z.strictObject({ id: budgetId });
+
+export const budgetRemoval = z.strictObject({ id: budgetId, actor });
+
+export const budgetFilter = z.strictObject({
+  organizationId: z.exactOptional(organizationOrAll),
+});
+
+export const budgetStatusQuery = z.strictObject({
+  id: budgetId,
+  subject: z.exactOptional(z.string()),
+  at: time,
+});
+
+export const budgetRaising = z.strictObject({
+  id: budgetId,
+  by: amountSchema,
+  until: isoTime,
+  actor,
+});
+
+export const raiseCancellation = z.strictObject({ id: budgetId, raiseId: opaqueId, actor });
+
+const classRange = z.strictObject(
+  { from: z.exactOptional(className), upTo: z.exactOptional(className) },
+  { error: "must be { from, upTo }, or one of them" },
+);
+
+const ofRequests = {
+  organizationId: organizationOrAll,
+  user: selector,
+  key: selector,
+  source: selector,
+  gateway: selector,
+  model: z.exactOptional(oneOrMany(modelPattern)),
+  connection: z.exactOptional(oneOrMany(connectionOwnership)),
+  dataClass: z.exactOptional(classRange),
+  from: time,
+  to: time,
+};
+
+const ofSteps = {
+  ...ofRequests,
+  session: selector,
+  turn: selector,
+  decision: selector,
+  endpoint: z.exactOptional(oneOrMany(z.enum(["chat_completions", "responses"]))),
+  vendor: selector,
+  host: selector,
+};
+
+/** Activity is what completed: it has no outcome to select by. */
+export const activityFilter = z.strictObject(ofSteps);
+
+export const stepFilter = z.strictObject({
+  ...ofSteps,
+  outcome: z.exactOptional(
+    oneOrMany(z.enum(["completed", "failed", "cancelled", "interrupted", "open"])),
+  ),
+});
+
+export const decisionFilter = z.strictObject({
+  ...ofRequests,
+  effect: z.exactOptional(z.enum(["permit", "deny"])),
+  rule: selector,
+});
+
+export const sessionFilter = z.strictObject({
+  organizationId: organizationOrAll,
+  user: z.exactOptional(opaqueId),
+  key: z.exactOptional(opaqueId),
+  source: z.exactOptional(opaqueId),
+});
+
+export const changeFilter = z.strictObject({
+  organizationId: organizationOrAll,
+  kind: z.exactOptional(oneOrMany(z.enum(changeKinds))),
+  from: time,
+  to: time,
+});
+
+/** What to sum up by; an empty list gives one row of all. */
+export const dimensionsSchema: Schema<OneOrMany<SummaryDimension>> = z.union([
+  z.enum(summaryDimensions),
+  z.array(z.enum(summaryDimensions)),
+]);
+
+export const exportOptions = z.strictObject({ format: z.enum(["csv", "jsonl"]) });
+
+const detail = z.exactOptional(count);
+
+/** Tokens as a correction gives them: a detail is part of its count. */
+const usage = z.strictObject({
+  promptTokens: count,
+  completionTokens: count,
+  cachedTokens: detail,
+  reasoningTokens: detail,
+  cacheWriteTokens: detail,
+  cacheWrite1hTokens: detail,
+  audioInputTokens: detail,
+  audioOutputTokens: detail,
+  imageInputTokens: detail,
+  imageOutputTokens: detail,
+});
+
+export const stepCorrection = z
+  .strictObject({
+    organizationId: opaqueId,
+    id: opaqueId,
+    attempt: z.exactOptional(wholeNumber(1)),
+    usage: z.exactOptional(usage),
+    costNanoUsd: z.exactOptional(count),
+    reason: opaqueId,
+    actor,
+  })
+  .check(
+    z.refine(({ usage, costNanoUsd }) => usage !== undefined || costNanoUsd !== undefined, {
+      error: "must give usage, costNanoUsd or both",
+      path: ["usage"],
+    }),
+  );
+
+export const repricing = z.strictObject({
+  prices: z.custom<object>((value) => typeof value === "object" && value !== null, {
+    error: "must be a price book or a table of prices",
+  }),
+  apply: z.exactOptional(z.boolean()),
+  actor,
+});
+
+export const pagingSchema = z.strictObject({
+  cursor: z.exactOptional(z.nullable(z.string())),
+  limit: z.exactOptional(
+    z
+      .int({ error: "must be a whole number from 1 to 1,000" })
+      .check(
+        z.minimum(1, { error: "must be a whole number from 1 to 1,000" }),
+        z.maximum(1_000, { error: "must be a whole number from 1 to 1,000" }),
+      ),
+  ),
+});

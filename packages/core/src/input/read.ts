@@ -1,0 +1,150 @@
+import * as z from "zod/mini";
+import type { ErrorCode } from "../errors/codes.ts";
+import { GatewayError, type Problem } from "../errors/gateway-error.ts";
+import { plainCopy } from "./plain-copy.ts";
+
+/** A schema of checked input. */
+export type Schema<Value> = z.ZodMiniType<Value, unknown>;
+
+/** How input that breaks its schema is reported. */
+export interface ReadOptions {
+  /** Default `invalid_argument`. */
+  readonly code?: Extract<ErrorCode, "invalid_argument" | "invalid_configuration">;
+  /** What an unknown member is called: `option`, `filter`. Default `argument`. */
+  readonly noun?: string;
+  /** Comes before every path, such as `budgets`. */
+  readonly path?: string;
+}
+
+/** How a filter is read. */
+export const filters: ReadOptions = { noun: "filter" };
+
+/** What a value is, or what is wrong with it. */
+export type ReadResult<Value> =
+  | { readonly value: Value; readonly problems: readonly [] }
+  | { readonly value: null; readonly problems: readonly Problem[] };
+
+/**
+ * Reads input by its schema. The result shares no plain object or list with the input, so it can't change later.
+ * @throws GatewayError with every problem and its path; the first one is its `param`
+ */
+export function read<Value>(
+  schema: Schema<Value>,
+  input: unknown,
+  options: ReadOptions = {},
+): Value {
+  const result = tryRead(schema, input, options);
+  if (result.problems.length > 0 || result.value === null)
+    throw invalid(result.problems, options.code);
+  return result.value;
+}
+
+/** As `read`, with the problems instead of an error. */
+export function tryRead<Value>(
+  schema: Schema<Value>,
+  input: unknown,
+  { noun = "argument", path = "" }: ReadOptions = {},
+): ReadResult<Value> {
+  // What isn't given is an object without members, so that each required one is named.
+  const copy = plainCopy(input ?? {});
+  const result = z.safeParse(schema, copy.value, { reportInput: true });
+  if (result.success && copy.forbidden.length === 0) return { value: result.data, problems: [] };
+  const issues = result.success ? [] : result.error.issues;
+  return {
+    value: null,
+    problems: [
+      ...copy.forbidden.map((keys) => unknownMember(noun, joined(path, keys))),
+      ...issues.flatMap((issue) => problemsOf(issue, { noun, path })),
+    ],
+  };
+}
+
+/** One error for all problems. */
+export function invalid(
+  problems: readonly Problem[],
+  code: NonNullable<ReadOptions["code"]> = "invalid_argument",
+): GatewayError {
+  const param = problems[0]?.path ?? "";
+  const message = problems.map((problem) => problem.message).join("\n");
+  return new GatewayError(code, message, { problems, ...(param === "" ? {} : { param }) });
+}
+
+/** A rule that a value breaks, as a sentence about its path. */
+export function problemAt(path: string, rule: string): Problem {
+  return { path, message: `${path === "" ? "The argument" : `\`${path}\``} ${rule}.` };
+}
+
+function unknownMember(noun: string, path: string): Problem {
+  return { path, message: `Unknown ${noun}: ${path}.` };
+}
+
+type Issue = z.core.$ZodIssue;
+type Place = Required<Pick<ReadOptions, "noun" | "path">>;
+
+function problemsOf(issue: Issue, { noun, path }: Place): readonly Problem[] {
+  const at = joined(path, issue.path);
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => unknownMember(noun, joined(at, [key])));
+  if (issue.input === undefined && issue.code !== "custom") return [problemAt(at, "is required")];
+  return [problemAt(at, issue.message === unworded ? ruleOf(issue) : issue.message)];
+}
+
+/** Says what zod would, were its sentences loaded. */
+const unworded = "Invalid input";
+
+function ruleOf(issue: Issue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${names.get(issue.expected) ?? `a ${issue.expected}`}`;
+    case "invalid_value":
+      return `must be ${issue.values.map(String).join(" or ")}`;
+    case "too_small":
+      return issue.origin === "array"
+        ? `must have at least ${issue.minimum} items`
+        : `must be at least ${issue.minimum}`;
+    case "too_big":
+      return issue.origin === "array"
+        ? `must have at most ${issue.maximum} items`
+        : `must be at most ${issue.maximum}`;
+    case "invalid_union":
+      return unionRule(issue);
+    default:
+      return "is invalid";
+  }
+}
+
+/** Where only one alternative takes this type of value, its own rule says more than the list of types. */
+function unionRule({ errors, input }: Extract<Issue, { code: "invalid_union" }>): string {
+  const rules = errors.flatMap(([first]) => (first === undefined ? [] : [wordsOf(first)]));
+  const deeper = errors.find(([first]) => first !== undefined && first.code !== "invalid_type");
+  const [closest] = deeper ?? [];
+  return closest !== undefined && typeof input !== "object"
+    ? wordsOf(closest)
+    : [...new Set(rules)].join(" or ").replaceAll(" or must be ", " or ");
+}
+
+function wordsOf(issue: Issue): string {
+  return issue.message === unworded ? ruleOf(issue) : issue.message;
+}
+
+const names: ReadonlyMap<string, string> = new Map([
+  ["string", "a string"],
+  ["number", "a number"],
+  ["int", "a whole number"],
+  ["boolean", "true or false"],
+  ["array", "a list"],
+  ["object", "an object"],
+  ["record", "an object"],
+  ["function", "a function"],
+]);
+
+/** `budgets[0].scope.user`; a long or odd key is quoted and cut. */
+function joined(path: string, keys: readonly PropertyKey[]): string {
+  return keys.reduce<string>((text, key) => {
+    if (typeof key === "number") return `${text}[${key}]`;
+    const name = String(key);
+    if (!/^[\w$-]{1,64}$/.test(name))
+      return `${text}[${JSON.stringify(name.slice(0, 64).toWellFormed())}]`;
+    return text === "" ? name : `${text}.${name}`;
+  }, path);
+}

@@ -1,0 +1,70 @@
+import * as z from "zod/mini";
+import { parseModelId } from "../domain/model-id.ts";
+import { isOpaqueId } from "../domain/opaque-id.ts";
+import { everyOrganization } from "../domain/organization.ts";
+import type { OneOrMany } from "../domain/pattern.ts";
+import { type Duration, parseDuration } from "../kernel/duration.ts";
+import { isoToMilliseconds } from "../kernel/iso-time.ts";
+import { parseUsd } from "../kernel/nano-usd.ts";
+import type { Schema } from "./read.ts";
+
+/** A string that passes a test; `rule` completes "`path` …". */
+export function text(test: (value: string) => boolean, rule: string) {
+  return z.string({ error: rule }).check(z.refine(test, { error: rule }));
+}
+
+/** An opaque id of the host application, or a label. */
+export const opaqueId = text(isOpaqueId, "must be 1 to 255 characters without control characters");
+
+/** One organization, or `everyOrganization`. */
+export const organizationOrAll: Schema<string | typeof everyOrganization> = z.union(
+  [opaqueId, z.custom<typeof everyOrganization>((value) => value === everyOrganization)],
+  { error: "must be 1 to 255 characters without control characters, or everyOrganization" },
+);
+
+/** A name or a data class of the configuration. */
+export const className = text(
+  (name) => /^[A-Za-z0-9_.-]{1,64}$/.test(name),
+  "must be 1 to 64 letters, digits, dots, hyphens and underscores",
+);
+
+/** A model id or a pattern of one. */
+export const modelPattern = text(
+  (pattern) => parseModelId(pattern) !== null,
+  "must be <gateway>/<vendor>/<model>, in which * matches inside its part",
+);
+
+/** An allowlist: every request is compared with each of its patterns. */
+export const modelPatterns = z.array(modelPattern).check(z.maxLength(1_000));
+
+export const isoTime = text(
+  (time) => isoToMilliseconds(time) !== null,
+  "must be an ISO 8601 time: a day, or a time with Z or its offset from UTC",
+);
+
+export const duration: Schema<Duration> = z.custom<Duration>(
+  (value) =>
+    (typeof value === "number" || typeof value === "string") && parseDuration(value) !== null,
+  { error: 'must be a duration such as "90s" or milliseconds' },
+);
+
+/** US dollars, as a number or a decimal string. */
+export const usd: Schema<number | string> = z.custom<number | string>(
+  (value) => (typeof value === "number" || typeof value === "string") && parseUsd(value) !== null,
+  { error: "must be US dollars, 0 or more, with at most 9 decimals" },
+);
+
+/** A whole number from `least` on. */
+export function wholeNumber(least: number) {
+  const rule = `must be a whole number from ${least}`;
+  return z.int({ error: rule }).check(z.minimum(least, { error: rule }));
+}
+
+export const connectionOwnership = z.enum(["platform", "customer"]);
+
+/** A value or a list of them, which isn't empty: an empty list would match nothing, unnoticed. */
+export function oneOrMany<Value extends string>(
+  item: z.ZodMiniType<Value, Value>,
+): Schema<OneOrMany<Value>> {
+  return z.union([item, z.array(item).check(z.minLength(1))]);
+}

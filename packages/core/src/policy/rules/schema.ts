@@ -1,0 +1,91 @@
+import * as z from "zod/mini";
+import { parseModelId } from "../../domain/model-id.ts";
+import type { PolicyFacts, Verdict } from "../../domain/policy-decision.ts";
+import { isTierName } from "../../domain/service-tier.ts";
+import type { Schema } from "../../input/read.ts";
+import {
+  className,
+  connectionOwnership,
+  modelPattern,
+  oneOrMany,
+  opaqueId,
+  text,
+  wholeNumber,
+} from "../../input/values.ts";
+import type { Rule, RuleMatch, RuleOptions } from "./rule.ts";
+
+const selector = z.exactOptional(oneOrMany(opaqueId));
+const flag = z.exactOptional(z.boolean());
+
+const tierName = text(isTierName, "must be the name of a service tier, such as priority");
+
+/** A member that is mistyped would match everything. */
+const match: Schema<RuleMatch> = z.strictObject({
+  organization: selector,
+  user: selector,
+  key: selector,
+  gateway: selector,
+  model: z.exactOptional(oneOrMany(modelPattern)),
+  listed: flag,
+  connection: z.exactOptional(oneOrMany(connectionOwnership)),
+  source: selector,
+  from: z.exactOptional(className),
+  upTo: z.exactOptional(className),
+  tools: flag,
+  images: flag,
+  structuredOutput: flag,
+  serviceTier: z.exactOptional(oneOrMany(tierName)),
+});
+
+const modelId = text(
+  (id) => parseModelId(id) !== null && !id.includes("*"),
+  "must be <gateway>/<vendor>/<model>",
+);
+
+const reason = z.exactOptional(z.string());
+
+const permitOptions: Schema<RuleOptions> = z.strictObject({
+  fallbacks: z.exactOptional(z.array(modelId)),
+  maxOutputTokens: z.exactOptional(wholeNumber(1)),
+  transcript: z.exactOptional(z.enum(["full", "digest"])),
+  serviceTier: z.exactOptional(tierName),
+  connection: z.exactOptional(z.literal("customer")),
+  reason,
+});
+
+const id = text((name) => name !== "" && name.length <= 255, "must be 1 to 255 characters");
+const anything: RuleMatch = {};
+const nothing: RuleOptions = {};
+
+/** One rule of a policy as data. A forbid takes no obligation: it could only be meant for a permit. */
+const rule: Schema<Rule> = z.discriminatedUnion("effect", [
+  z.strictObject({
+    effect: z.literal("permit"),
+    id,
+    match: z._default(match, anything),
+    options: z._default(permitOptions, nothing),
+  }),
+  z.strictObject({
+    effect: z.literal("forbid"),
+    id,
+    match: z._default(match, anything),
+    options: z._default(z.strictObject({ reason }), nothing),
+  }),
+]);
+
+/** A policy as rules, such as a JSON or YAML file holds it. */
+export const rulePolicySchema: Schema<{
+  readonly version?: string;
+  readonly rules: readonly Rule[];
+}> = z.strictObject({ version: z.exactOptional(id), rules: z.array(rule) });
+
+/** A policy as a function. */
+export const functionPolicySchema: Schema<{
+  readonly version: string;
+  readonly decide: (facts: PolicyFacts) => Verdict;
+}> = z.strictObject({
+  version: id,
+  decide: z.custom<(facts: PolicyFacts) => Verdict>((value) => typeof value === "function", {
+    error: "must be a function",
+  }),
+});
