@@ -70,7 +70,7 @@ export function environmentGateways(
       if (!apiKey) return [];
       // `openai/gpt-5` is `gpt-5` where OpenAI itself is asked.
       const vendor = manyVendors ? {} : { vendor: gateway };
-      return [[gateway, { ...options, apiKey, ...vendor }]];
+      return [[gateway, { ...options, apiKey, listModels: true, ...vendor }]];
     }),
   );
 }

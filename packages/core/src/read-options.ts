@@ -37,6 +37,7 @@ import {
   providerTable,
   tableBook,
 } from "./routing/configured-prices.ts";
+import { createModelLists } from "./routing/model-lists.ts";
 import { createRouter } from "./routing/route.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
@@ -100,11 +101,13 @@ export function readOptions(options: GatewayOptions): Line {
     tableBook(configured),
     ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
   ]);
+  const router = createRouter(providers);
   const vault = readVault(options.secrets, { clock, ids, notify });
   return {
     store: options.store,
     providers,
-    router: createRouter(providers),
+    router,
+    modelLists: createModelLists({ prices: books, router, clock }),
     policy: options.policy ?? permitAll,
     budgets: createBudgetBook(
       budgets.flatMap((read) => read.budget ?? []),

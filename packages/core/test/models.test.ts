@@ -1,5 +1,7 @@
 import { definePolicy, permit } from "@tollgate/core/policy";
-import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import type { Provider } from "@tollgate/core/provider";
+import { catalogPrices } from "@tollgate/prices";
+import { createTestGateway, scriptedProvider, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { failureOf } from "./wire.ts";
 import { written } from "./written.ts";
@@ -63,7 +65,7 @@ describe("GET /v1/models", () => {
   it.each(["test/a/none", "none/a/one", "one", "%", "test/a/one/"])(
     "answers 404 for the model %s",
     async (id) => {
-      const test = await createTestGateway({ models });
+      const test = await createTestGateway({ models, open: false });
       const answer = await get(test, `models/${id}`);
       expect(answer.status).toBe(404);
       expect((await failureOf(answer)).type).toBe("invalid_request_error");
@@ -79,5 +81,106 @@ describe("GET /v1/models", () => {
       body: "{}",
     });
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET"]);
+  });
+});
+
+describe("a gateway configured without models", () => {
+  const names = async (test: TestGateway) => {
+    const answer = await get(test, "models");
+    expect(answer.status).toBe(200);
+    const { data }: { data: readonly { id: string }[] } = JSON.parse(await answer.text());
+    return data.map(({ id }) => id).filter((id) => !id.startsWith("test/"));
+  };
+
+  /** A gateway `gw` whose upstream lists these names, or fails to; and how often it was asked. */
+  async function open(
+    list: (signal: AbortSignal) => Promise<readonly string[]>,
+    over: Partial<Provider> = {},
+  ) {
+    let asked = 0;
+    const upstream = scriptedProvider({ vendor: "openai" }).at("gw");
+    const listModels = (signal: AbortSignal) => {
+      asked++;
+      return list(signal);
+    };
+    const providers = { gw: { ...upstream, listModels, ...over } };
+    return { test: await createTestGateway({ providers }), asked: () => asked };
+  }
+
+  it("has every model that can be called, listed or not", async () => {
+    const policy = definePolicy({ rules: [permit("all", { model: "*/a/*" })] });
+    const test = await createTestGateway({ models: {}, policy });
+    expect((await get(test, "models/test/a/any/thing")).status).toBe(200);
+    expect((await get(test, "models/test/b/thing")).status).toBe(404);
+    expect((await get(test, "models/test/a/..")).status).toBe(404);
+  });
+
+  it("lists the models of the price catalog, under the ids that reach them", async () => {
+    const providers = {
+      openai: scriptedProvider({ vendor: "openai" }).at("openai"),
+      openrouter: scriptedProvider().at("openrouter"),
+      house: scriptedProvider({ vendor: "anthropic" }).at("house"),
+      unknown: scriptedProvider().at("unknown"),
+    };
+    const test = await createTestGateway({ providers, prices: catalogPrices() });
+    const ids = await names(test);
+    expect(ids).toContain("openai/openai/gpt-5-mini");
+    expect(ids).toContain("openrouter/openai/gpt-5-mini");
+    expect(ids.filter((id) => id.startsWith("house/anthropic/")).length).toBeGreaterThan(3);
+    expect(ids.filter((id) => id.startsWith("unknown/"))).toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect((await get(test, "models/openai/openai/gpt-5-mini")).status).toBe(200);
+  });
+
+  it("lists the upstream's own, by ids that reach them and without fine-tuned ones", async () => {
+    const { test, asked } = await open(async () => [
+      ...["gpt-5", "acme/large", "gpt-5", "openai/gpt-5", "ft:gpt-5:acme::1"],
+      ...["", "a b", "..", "/", "x".repeat(300)],
+    ]);
+    const ids = ["gw/openai/gpt-5", "gw/acme/large"];
+    expect(await names(test)).toEqual(ids);
+    expect([await names(test), asked()]).toEqual([ids, 1]);
+  });
+
+  it("asks its upstream once at a time, again after five minutes, and keeps its list when that fails", async () => {
+    const answers = [["one"], null, ["one", "two"]];
+    const { test, asked } = await open(async () => {
+      const answer = answers.shift();
+      if (!answer) throw new Error("down");
+      return answer;
+    });
+    const both = await Promise.all([names(test), names(test)]);
+    expect([both, asked()]).toEqual([[["gw/openai/one"], ["gw/openai/one"]], 1]);
+    await test.clock.advance(300_000);
+    expect([await names(test), asked()]).toEqual([["gw/openai/one"], 2]);
+    await test.clock.advance(29_999);
+    expect([await names(test), asked()]).toEqual([["gw/openai/one"], 2]);
+    await test.clock.advance(1);
+    expect(await names(test)).toEqual(["gw/openai/one", "gw/openai/two"]);
+  });
+
+  it("waits two seconds for its upstream, and answers without it", async () => {
+    const waiting = Promise.withResolvers<AbortSignal>();
+    const { test } = await open((signal) => {
+      waiting.resolve(signal);
+      return new Promise(() => {});
+    });
+    const listed = names(test);
+    const signal = await waiting.promise;
+    await test.clock.advance(1_999);
+    expect(signal.aborted).toBe(false);
+    await test.clock.advance(1);
+    expect([await listed, signal.aborted]).toEqual([[], true]);
+  });
+
+  it("is not asked on a customer-owned connection, nor without the option", async () => {
+    const customer = await open(async () => ["one"], { connection: "customer" });
+    const { organizationId } = customer.test.key;
+    await customer.test.gateway.connections.set({
+      organizationId,
+      gateway: "gw",
+      apiKey: "sk-own",
+    });
+    expect([await names(customer.test), customer.asked()]).toEqual([[], 0]);
   });
 });

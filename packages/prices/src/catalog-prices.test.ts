@@ -136,6 +136,34 @@ describe("whose list a gateway is charged by", () => {
   });
 });
 
+describe("the models of a gateway", () => {
+  const namesOf = (gateway: string, vendor: string | null, options = {}) =>
+    catalogPrices(options).modelNames?.({ gateway, vendor }, noon) ?? [];
+
+  it("are those of its list, by the names it takes, each with a price", () => {
+    const names = namesOf("openrouter", null);
+    expect(names).toContain("openai/gpt-5-mini");
+    expect(names.length).toBeGreaterThan(300);
+    for (const name of names.filter((one) => one.includes("/")))
+      expect(priceOf(`openrouter/${name}`), name).not.toBeNull();
+  });
+
+  it("are its vendor's where its own name is not known, and none otherwise", () => {
+    expect(namesOf("house", "openai")).toEqual(namesOf("openai", null));
+    expect(namesOf("house", null)).toEqual([]);
+    expect(namesOf("house", null, { gateways: { house: "groq" } })).toEqual(namesOf("groq", null));
+    expect(namesOf("openai", "openai", { gateways: { openai: null } })).toEqual([]);
+  });
+});
+
+describe("the case of an id", () => {
+  it("makes no difference to its price", () => {
+    expect(priceOf("openai/openai/GPT-5-Mini")).toEqual(priceOf("openai/openai/gpt-5-mini"));
+    expect(priceOf("openrouter/deepseek/deepseek-r1:FREE")).toMatchObject({ input: 0 });
+    expect(priceOf("openrouter/openai/gpt-5-mini:ONLINE")).toBeNull();
+  });
+});
+
 describe("many models", () => {
   it("remembers a bounded number of them and still answers rightly", () => {
     const book = catalogPrices();

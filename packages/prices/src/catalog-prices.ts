@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
 import type { ModelId, Price, PriceBook } from "@tollgate/core/provider";
 import { catalogVersion } from "./catalog-version.ts";
-import { findEntry, listNamed } from "./find-entry.ts";
+import { chooseList, findEntry, listNamed } from "./find-entry.ts";
+import { namesIn } from "./names-in.ts";
 import { readPrice } from "./read-price.ts";
 
 type Catalog = typeof import("@pydantic/genai-prices");
@@ -41,6 +42,7 @@ const minute = 60_000;
 export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
   const gateways = new Map(Object.entries(options.gateways ?? {}));
   const known = new Map<string, { readonly since: number; readonly price: Price | null }>();
+  const names = new Map<string, readonly string[]>();
   const load = createRequire(import.meta.url);
   let catalog: { readonly data: Catalog; readonly version: string } | undefined;
 
@@ -71,5 +73,13 @@ export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
       return price;
     },
     factsOf: () => ({ maxOutputTokens: null, reasons: null }),
+    modelNames({ gateway, vendor }, at) {
+      const { data } = open();
+      const list = chooseList(data, { gateway, vendor: vendor ?? "" }, gateways.get(gateway));
+      if (list === null) return [];
+      const found = names.get(list) ?? namesIn(data, list, at);
+      names.set(list, found);
+      return found;
+    },
   };
 }

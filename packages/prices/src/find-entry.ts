@@ -10,7 +10,7 @@ export interface CatalogEntry {
 }
 
 /** A variant of a model, as `:free` or `:online`; a version such as `:0` or a size such as `:8b` is none. */
-const variant = /:[a-z]+$/;
+const variant = /:[a-z]+$/i;
 
 /** A reseller that lists models as `<vendor>/<model>`; the same model name under another vendor is another model. */
 const listsByVendor = new Set(["openrouter"]);
@@ -32,16 +32,17 @@ export function findEntry(
     if (!found) continue;
     const wanted = variant.exec(model.model)?.[0] ?? "";
     // The catalog matches some names by their beginning, and a variant has a price of its own.
-    return found.model.id.endsWith(wanted)
+    return found.model.id.toLowerCase().endsWith(wanted.toLowerCase())
       ? { name: found.model.id, prices: found.model_price }
       : null;
   }
   return null;
 }
 
-function chooseList(
-  catalog: Catalog,
-  model: ModelId,
+/** The list that a model's gateway is charged by; null for none. */
+export function chooseList(
+  catalog: Pick<Catalog, "findProvider">,
+  model: Pick<ModelId, "gateway" | "vendor">,
   named: string | null | undefined,
 ): string | null {
   if (named === null) return null;
@@ -51,6 +52,6 @@ function chooseList(
 }
 
 /** The id of the list the catalog knows by this name or one like it. */
-export function listNamed(catalog: Catalog, name: string): string | null {
+export function listNamed(catalog: Pick<Catalog, "findProvider">, name: string): string | null {
   return catalog.findProvider({ providerId: name })?.id ?? null;
 }

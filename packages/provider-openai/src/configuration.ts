@@ -36,6 +36,7 @@ export function problemsOf(options: OpenaiCompatibleOptions): readonly string[] 
       ? ["baseURL must be an http or https URL without user, query and fragment"]
       : []),
     ...credentialProblems(options),
+    ...listProblems(options),
     ...Object.entries(options.headers ?? {}).flatMap(headerProblems),
     ...modelProblems(options.models),
   ];
@@ -55,6 +56,14 @@ function credentialProblems({ apiKey, connection }: OpenaiCompatibleOptions): re
   return apiKey === null || typeof apiKey === "function" || isCredential(apiKey)
     ? []
     : ["apiKey must be visible ASCII characters"];
+}
+
+function listProblems({ listModels, connection }: OpenaiCompatibleOptions): readonly string[] {
+  if (listModels !== undefined && typeof listModels !== "boolean")
+    return ["listModels must be true or false"];
+  return listModels === true && connection === "customer"
+    ? ["listModels asks with the platform's credential, and a customer-owned connection has none"]
+    : [];
 }
 
 function headerProblems([name, value]: readonly [string, unknown]): readonly string[] {

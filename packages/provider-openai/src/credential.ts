@@ -6,7 +6,7 @@ import type { OpenaiCompatibleOptions } from "./options.ts";
 /** The credential this call is made with; null for an upstream without keys. */
 export async function credentialOf(
   options: OpenaiCompatibleOptions,
-  call: ProviderCall,
+  call: Pick<ProviderCall, "credential" | "signal">,
 ): Promise<string | null> {
   const credential = await givenCredential(options, call);
   if (credential === null || isCredential(credential)) return credential;
@@ -15,7 +15,7 @@ export async function credentialOf(
 
 async function givenCredential(
   { apiKey, connection }: OpenaiCompatibleOptions,
-  call: ProviderCall,
+  call: Pick<ProviderCall, "credential" | "signal">,
 ): Promise<unknown> {
   // Without a credential a customer's call must not leave, not even to an upstream that would take it.
   if (connection === "customer") return call.credential ?? undefined;

@@ -22,7 +22,8 @@ export interface Exchange {
 export interface ExchangeOptions {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** Sent with POST; null for a GET. */
+  readonly body: string | null;
   readonly totalBytes: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -67,7 +68,12 @@ export function startExchange(pool: Pool, options: ExchangeOptions): Exchange {
 
   signal.addEventListener("abort", onAbort, { once: true });
   pool.dispatch(
-    { path: options.path, method: "POST", headers: options.headers, body: options.body },
+    {
+      path: options.path,
+      method: options.body === null ? "GET" : "POST",
+      headers: options.headers,
+      body: options.body,
+    },
     {
       onRequestStart(started) {
         controller = started;

@@ -11,6 +11,7 @@ import { parseBaseUrl, problemsOf } from "./configuration.ts";
 import { credentialOf } from "./credential.ts";
 import { startExchange } from "./exchange.ts";
 import { notSent } from "./failures.ts";
+import { readModelNames } from "./list-models.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 import { type AnswerReader, openAnswer } from "./read-answer.ts";
 import { type RequestDialect, requestBody } from "./request-body.ts";
@@ -20,6 +21,7 @@ import { createRequestHeaders } from "./request-headers.ts";
 const longestSilenceMs = 3_600_000;
 const connectMs = 10_000;
 const mostConnections = 4_096;
+const maxListBytes = 4_194_304;
 
 /**
  * A provider for any upstream that speaks the Chat Completions API. Nothing is opened before the first call. Redirects
@@ -78,6 +80,25 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
     }
   }
 
+  async function listModels(signal: AbortSignal): Promise<readonly string[]> {
+    if (!target || !pool || problems.length > 0)
+      throw notSent("misconfigured", "The provider is not configured correctly.");
+    const credential = await credentialOf(options, { credential: null, signal });
+    const exchange = startExchange(pool, {
+      path: `${target.path}/models`,
+      headers: headersOf(credential, false),
+      body: null,
+      totalBytes: maxListBytes,
+      signal,
+      clock,
+    });
+    try {
+      return await readModelNames(exchange);
+    } finally {
+      exchange.close("incomplete");
+    }
+  }
+
   return {
     contract: 1,
     connection: options.connection ?? "platform",
@@ -85,6 +106,7 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
     ...(options.billing === undefined ? {} : { billing: options.billing }),
     problems,
     complete,
+    ...(options.listModels === true ? { listModels } : {}),
     close() {
       closing ??= pool?.destroy() ?? Promise.resolve();
       return closing;

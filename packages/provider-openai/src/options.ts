@@ -12,6 +12,11 @@ export interface OpenaiCompatibleOptions extends ModelOptions {
   readonly apiKey?: string | (() => string | Promise<string>) | null | undefined;
   /** Whose account is used. Default `platform`; `customer` sends each organization's own credential. */
   readonly connection?: ConnectionOwnership;
+  /**
+   * Whether `GET /v1/models` may show the models that the upstream lists itself, if neither `models` nor the prices know
+   * any. Asked with the platform's credential, so never on a customer connection. Default false.
+   */
+  readonly listModels?: boolean;
   /** Headers sent with every call, besides the provider's own. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The field that caps the answer. Default `max_completion_tokens`. */

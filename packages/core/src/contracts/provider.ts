@@ -119,6 +119,12 @@ export interface Provider {
    * @throws ProviderError, and nothing else, for whatever the upstream does wrong.
    */
   complete(call: ProviderCall): AsyncIterable<readonly CompletionEvent[]>;
+  /**
+   * The names of the upstream's own models, asked with the platform's credential where the host opted in; `GET /v1/models`
+   * shows them if neither configuration nor prices know any. Absent: the upstream isn't asked. The gateway bounds the
+   * wait and remembers the answer.
+   */
+  listModels?(signal: AbortSignal): Promise<readonly string[]>;
   /** Closes connections. Safe to call twice. */
   close(): Promise<void>;
 }

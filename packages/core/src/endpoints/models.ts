@@ -19,7 +19,7 @@ export async function listModels(context: EndpointContext, request: Request): Pr
   return { status: 200, headers: jsonHeaders, body: JSON.stringify({ object: "list", data }) };
 }
 
-/** GET /v1/models/{id}: one of the above; the id holds slashes, written plainly or escaped. */
+/** GET /v1/models/{id}: a model that can be called, listed or not; the id holds slashes, written plainly or escaped. */
 export async function getModel(
   context: EndpointContext,
   request: Request,
@@ -28,11 +28,7 @@ export async function getModel(
   const { line } = context;
   const caller = await freshCaller(context, request);
   const id = decoded(tail);
-  if (
-    id === null ||
-    !(await listedModels(line, caller)).includes(id) ||
-    !mayUse(line, caller, id)
-  ) {
+  if (id === null || !(await canReach(line, caller, id)) || !mayUse(line, caller, id)) {
     throw new GatewayError(
       "model_not_found",
       "The model does not exist, or the API key may not use it.",
@@ -44,11 +40,18 @@ export async function getModel(
   return { status: 200, headers: jsonHeaders, body: JSON.stringify(modelObject(id)) };
 }
 
+async function canReach(line: Line, caller: Caller, id: string): Promise<boolean> {
+  const route = line.router.find(id);
+  if (route === null) return false;
+  const { connection, model } = route;
+  return isConnected(line, caller, { gateway: model.gateway, connection });
+}
+
 /** The models of the gateways that can be reached for the caller. */
 async function listedModels(line: Line, caller: Caller): Promise<readonly string[]> {
-  const ofEach = [...line.providers].map(async ([gateway, { connection, models }]) =>
-    (await isConnected(line, caller, { gateway, connection }))
-      ? Object.keys(models).map((model) => `${gateway}/${model}`)
+  const ofEach = [...line.providers].map(async ([gateway, provider]) =>
+    (await isConnected(line, caller, { gateway, connection: provider.connection }))
+      ? line.modelLists.of(gateway, provider)
       : [],
   );
   return (await Promise.all(ofEach)).flat();

@@ -15,6 +15,7 @@ import type { Retention } from "../domain/retention.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { IdSource } from "../kernel/ids.ts";
 import type { Slots } from "../limits/slots.ts";
+import type { ModelLists } from "../routing/model-lists.ts";
 import type { Router } from "../routing/route.ts";
 import type { OpenSteps } from "./open-steps.ts";
 
@@ -23,6 +24,7 @@ export interface Line {
   readonly store: Store;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly router: Router;
+  readonly modelLists: ModelLists;
   readonly policy: Policy;
   readonly budgets: BudgetBook;
   readonly vault: Vault;

@@ -33,6 +33,7 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
         reasons: known.find((facts) => facts.reasons !== null)?.reasons ?? null,
       };
     },
+    modelNames: (gateway, at) => books.flatMap((book) => book.modelNames?.(gateway, at) ?? []),
   };
 }
 
