@@ -74,6 +74,42 @@ describe("prices of more than input and output", () => {
   });
 });
 
+describe("prices of service tiers", () => {
+  it("are there for OpenAI's own list, and for no reseller's", () => {
+    expect(priceOf("openai/openai/gpt-5.4")?.tiers).toEqual({
+      priority: { input: 5_000_000_000, cachedInput: 500_000_000, output: 30_000_000_000 },
+    });
+    expect(priceOf("openai/openai/gpt-5-mini-2025-08-07")?.tiers).toMatchObject({
+      flex: { input: 125_000_000, cachedInput: 12_500_000, output: 1_000_000_000 },
+    });
+    expect(priceOf("openrouter/openai/gpt-5.4")).not.toHaveProperty("tiers");
+    expect(priceOf("openai/openai/gpt-5.4-nano")).not.toHaveProperty("tiers");
+  });
+});
+
+describe("what else is known of a model", () => {
+  const factsOf = (id: string) => {
+    const [gateway = "", vendor = "", model = ""] = id.split("/");
+    return catalogPrices().factsOf({ gateway, vendor, model });
+  };
+
+  it.each([
+    ["openai/openai/gpt-5.4", 128_000, true],
+    ["openrouter/openai/gpt-5-mini-2025-08-07", 128_000, true],
+    ["openai/openai/gpt-5-chat-latest", 16_384, false],
+    ["house/anthropic/claude-sonnet-4-5-20250929", 64_000, true],
+    ["google/google/gemini-2.5-pro", 65_536, true],
+    ["openai/openai/gpt-4.1", 32_768, false],
+  ])("%s", (id, maxOutputTokens, reasons) => {
+    expect(factsOf(id)).toEqual({ maxOutputTokens, reasons });
+  });
+
+  it("is nothing for a model nobody lists", () => {
+    for (const id of ["openai/openai/gpt-99", "house/acme/rocket", "openai/openai/toString"])
+      expect(factsOf(id)).toEqual({ maxOutputTokens: null, reasons: null });
+  });
+});
+
 describe("prices that change", () => {
   it("takes the price of the day", () => {
     const change = Date.UTC(2025, 5, 10);

@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
-import type { ModelId, Price, PriceBook } from "@tollgate/core/provider";
+import type { ModelFacts, ModelId, Price, PriceBook } from "@tollgate/core/provider";
 import { catalogVersion } from "./catalog-version.ts";
 import { chooseList, findEntry, listNamed } from "./find-entry.ts";
+import { knownModels } from "./known-models.ts";
 import { namesIn } from "./names-in.ts";
 import { readPrice } from "./read-price.ts";
 
@@ -32,8 +33,9 @@ const minute = 60_000;
  * long prompts in `longPrompt`.
  *
  * Unknown is null and never zero: a model the catalog does not list, one without a price of input and output tokens,
- * one that also charges for what usage does not count (requests, citations, images at a price of their own), and a
- * price finer than a nanodollar per million tokens. Writing to a provider's cache is priced as input.
+ * one that also charges for what usage does not count (citations), and a price finer than a nanodollar per million
+ * tokens. Prices of OpenAI's service tiers, output limits and which models reason come from a dated table of this
+ * package; a tier that it does not list has no known price.
  *
  * The catalog is loaded once, which takes some 20 ms: when the first price is asked for, or at once to check lists that
  * `gateways` names.
@@ -42,6 +44,7 @@ const minute = 60_000;
 export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
   const gateways = new Map(Object.entries(options.gateways ?? {}));
   const known = new Map<string, { readonly since: number; readonly price: Price | null }>();
+  const facts = new Map<string, ModelFacts>();
   const names = new Map<string, readonly string[]>();
   const load = createRequire(import.meta.url);
   let catalog: { readonly data: Catalog; readonly version: string } | undefined;
@@ -55,6 +58,16 @@ export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
     const { data, version } = open();
     const entry = findEntry(data, model, { at, list: gateways.get(model.gateway) });
     return entry === null ? null : readPrice(entry, version);
+  }
+
+  /** A model is the same wherever it is sold, so its vendor's own list names it. */
+  function lookUpFacts(model: ModelId): ModelFacts {
+    const entry = findEntry(open().data, model, { at: Date.UTC(2026, 10, 22), list: "vendor" });
+    const known = entry?.list === undefined ? undefined : knownModels[entry.list];
+    const found = known?.[model.model] ?? (entry === null ? undefined : known?.[entry.name]);
+    if (found === undefined) return { maxOutputTokens: null, reasons: null };
+    const [maxOutputTokens, reasons] = found;
+    return { maxOutputTokens, reasons };
   }
 
   for (const [gateway, list] of gateways)
@@ -72,7 +85,13 @@ export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
       known.set(id, { since, price });
       return price;
     },
-    factsOf: () => ({ maxOutputTokens: null, reasons: null }),
+    factsOf(model) {
+      const id = JSON.stringify([model.vendor, model.model]);
+      const found = facts.get(id) ?? lookUpFacts(model);
+      if (facts.size >= remembered) facts.clear();
+      facts.set(id, found);
+      return found;
+    },
     modelNames({ gateway, vendor }, at) {
       const { data } = open();
       const list = chooseList(data, { gateway, vendor: vendor ?? "" }, gateways.get(gateway));

@@ -5,6 +5,8 @@ type Catalog = Pick<typeof import("@pydantic/genai-prices"), "calcPrice" | "find
 
 /** What the catalog says of a model: the name of its entry and the prices that hold at the time asked for. */
 export interface CatalogEntry {
+  /** The id of the list it is in. */
+  readonly list?: string;
   readonly name: string;
   readonly prices: ModelPrice;
 }
@@ -33,7 +35,7 @@ export function findEntry(
     const wanted = variant.exec(model.model)?.[0] ?? "";
     // The catalog matches some names by their beginning, and a variant has a price of its own.
     return found.model.id.toLowerCase().endsWith(wanted.toLowerCase())
-      ? { name: found.model.id, prices: found.model_price }
+      ? { list: found.provider.id, name: found.model.id, prices: found.model_price }
       : null;
   }
   return null;

@@ -1,6 +1,7 @@
 import type { ModelPrice } from "@pydantic/genai-prices";
-import { type Price, parseUsd, type Rates } from "@tollgate/core/provider";
+import { type Price, parseUsd, type Rates, type TierPrice } from "@tollgate/core/provider";
 import type { CatalogEntry } from "./find-entry.ts";
+import { openaiTiers } from "./known-models.ts";
 
 type CatalogValue = ModelPrice[string];
 
@@ -41,9 +42,22 @@ export function readPrice(entry: CatalogEntry, version: string): Price | null {
     ...standard,
     ...request,
     ...(known.length === 0 ? {} : { longPrompt: known }),
+    ...tiersOf(entry),
     source: "catalog",
     version,
   };
+}
+
+/** The prices of OpenAI's service tiers; resellers have their own. Absent where none is known. */
+function tiersOf({ list, name }: CatalogEntry): Pick<Price, "tiers"> {
+  const known =
+    list === "openai" && Object.hasOwn(openaiTiers, name) ? openaiTiers[name] : undefined;
+  if (known === undefined) return {};
+  const tiers = Object.entries(known).map(([tier, usd]): [string, TierPrice] => {
+    const [input = 0, cachedInput = 0, output = 0] = usd.map((amount) => parseUsd(amount) ?? 0);
+    return [tier, { input, cachedInput, output }];
+  });
+  return { tiers: Object.fromEntries(tiers) };
 }
 
 /** The lengths of a prompt above which any of its prices changes, ascending. */
