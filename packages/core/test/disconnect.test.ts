@@ -256,6 +256,32 @@ describe("a stream of a model known to reason", () => {
 describe("an answer that ends without its provider's usage", () => {
   const early = { finishReason: null, usage: null } as const;
 
+  it("but with usage from before its last text is charged the larger of both", async () => {
+    for (const [reported, completionTokens] of [
+      [1, 2],
+      [9, 9],
+    ] as const) {
+      const { provider } = await createTestGateway();
+      const early = {
+        ...provider.at("early"),
+        async *complete() {
+          yield [{ type: "request-sent" as const, host: "early.test", bodySha256: "00" }];
+          const usage = { promptTokens: 4, completionTokens: reported };
+          yield [{ type: "usage" as const, usage }];
+          yield [{ type: "text-delta" as const, text: "123456" }];
+          yield [{ type: "finish" as const, reason: "stop" as const }];
+        },
+      };
+      const test = await createTestGateway({ providers: { early } });
+      await (await test.gateway.fetch(test.chat({ model: "early/a/b", stream: true }))).text();
+      const { organizationId } = test.key;
+      const { data } = await test.gateway.steps.list({ organizationId });
+      expect(data).toMatchObject([
+        { outcome: "completed", usageBasis: "estimated", promptTokens: 4, completionTokens },
+      ]);
+    }
+  });
+
   it.each([
     ["text", { ...early, text: "123456" }, 2],
     ["a refusal", { ...early, refusal: "123456" }, 2],

@@ -37,7 +37,7 @@ export interface SeenOutput {
   readonly isVisible: boolean;
   /** Whether the model showed, or said, that it had reasoned. */
   readonly hasReasoned: boolean;
-  /** Whether the model said why it stopped: until then, usage is what it was so far. */
+  /** Whether the model said why it stopped, and wrote nothing after its last usage: until then, usage is what it was so far. */
   readonly isFinished: boolean;
 }
 

@@ -25,6 +25,8 @@ export interface RunningAttempt {
   isVisible: boolean;
   /** Whether reasoning was seen of it, or state that stands for reasoning. */
   hasReasoned: boolean;
+  /** Whether the model wrote something after its provider last reported usage. */
+  hasWrittenOn: boolean;
   /** True from when it failed: another may follow it. */
   hasEnded: boolean;
   /** Monotonic; null until the model said something. */
@@ -90,6 +92,7 @@ export function startAttempt(candidate: Candidate, startedAt: number): RunningAt
     toolCalls: 0,
     isVisible: false,
     hasReasoned: false,
+    hasWrittenOn: false,
     hasEnded: false,
     firstTokenAt: null,
   };
@@ -120,6 +123,9 @@ export function observe(attempt: RunningAttempt, event: CompletionEvent, now: nu
       attempt.systemFingerprint = event.systemFingerprint ?? null;
       return false;
     case "usage":
+      attempt.hasWrittenOn = false;
+      attempt.fold.add(event);
+      return false;
     case "finish":
       attempt.fold.add(event);
       return false;
@@ -128,18 +134,20 @@ export function observe(attempt: RunningAttempt, event: CompletionEvent, now: nu
   }
   if (event.type === "reasoning-delta" || event.type === "state") attempt.hasReasoned = true;
   else if (event.type !== "logprobs") attempt.isVisible = true;
+  if (event.type !== "state" && event.type !== "logprobs") attempt.hasWrittenOn = true;
   attempt.fold.add(event);
   attempt.firstTokenAt ??= now;
   return true;
 }
 
 /** What was seen of what the model has written so far. */
-export function seenOf({ fold, isVisible, hasReasoned }: RunningAttempt): SeenOutput {
+export function seenOf(attempt: RunningAttempt): SeenOutput {
+  const { fold, isVisible, hasReasoned, hasWrittenOn } = attempt;
   return {
     tokens: tokensOfBytes(fold.outputBytes()),
     isVisible: isVisible && fold.outputBytes() > 0,
     hasReasoned: hasReasoned || (fold.usage().reasoningTokens ?? 0) > 0,
-    isFinished: fold.finishReason() !== null,
+    isFinished: fold.finishReason() !== null && !hasWrittenOn,
   };
 }
 

@@ -1,0 +1,215 @@
+import {
+  type CompletionEvent,
+  type ModelConfiguration,
+  type Provider,
+  type ProviderCall,
+  ProviderError,
+  type UsageReport,
+} from "@tollgate/core/provider";
+import type { Plan, PlannedCall } from "./plan.ts";
+
+/** What one call truly used, as its upstream would put it on the invoice. */
+export interface Bill {
+  readonly call: PlannedCall;
+  readonly cap: number;
+  prompt: number;
+  output: number;
+  /** Output that only the bill shows. */
+  unseen: number;
+  /** Tokens that the gateway took, and whether any of them was text or a tool call, or showed reasoning. */
+  received: number;
+  isVisible: boolean;
+  hasReasoned: boolean;
+  tier: string;
+}
+
+/** Nanodollars a token. */
+const rates: Readonly<Record<string, { readonly input: number; readonly output: number }>> = {
+  default: { input: 1_000, output: 2_000 },
+  priority: { input: 2_000, output: 4_000 },
+  flex: { input: 500, output: 1_000 },
+};
+const cachedInput = 100;
+const reasoning = 3_000;
+
+/** The dearest token of a prompt at any tier. */
+export const dearestInput = 2_000;
+const longestOutput = 25_000;
+
+export const modelId = "up/acme/billed";
+
+function configuration({ reasons, mostOutput }: Plan): ModelConfiguration {
+  return {
+    input: 1,
+    output: 2,
+    cachedInput: "0.1",
+    reasoning: 3,
+    tiers: { priority: { input: 2, output: 4 }, flex: { input: "0.5", output: 1 } },
+    reasons,
+    ...(mostOutput === null ? {} : { maxOutputTokens: mostOutput }),
+  };
+}
+
+/** The invoice's amount, computed apart from the gateway's own arithmetic. */
+export function amountOf(bill: Bill): number {
+  const { input, output } = rates[bill.tier] ?? { input: 0, output: 0 };
+  const cached = bill.call.cached ? Math.floor(bill.prompt / 2) : 0;
+  const isStandard = bill.tier === "default";
+  const thought = thoughtOf(bill);
+  return (
+    cached * (isStandard ? cachedInput : input) +
+    (bill.prompt - cached) * input +
+    thought * (isStandard ? reasoning : output) +
+    (bill.output - thought) * output
+  );
+}
+
+function thoughtOf({ call, unseen }: Bill): number {
+  return call.report === "whole" ? unseen : 0;
+}
+
+/** What a test does to a call while its answer comes. */
+export interface Incidents {
+  /** Before the event at this place is sent; resolves when the upstream may go on. */
+  readonly before: (call: number, place: number) => Promise<void>;
+}
+
+/** An upstream that does what a plan says, keeps to the caps it is given, and knows its true bill. */
+export function billedUpstream(
+  plan: Plan,
+  promptOf: (call: ProviderCall) => number,
+  incidents: Incidents,
+): { readonly provider: Provider; readonly bills: Map<number, Bill> } {
+  const bills = new Map<number, Bill>();
+
+  async function* complete(call: ProviderCall): AsyncGenerator<readonly CompletionEvent[]> {
+    yield [{ type: "request-sent", host: "up.test", bodySha256: "00" }];
+    const number = numberOf(call);
+    const planned = plan.calls[number];
+    if (planned === undefined) throw new TypeError("a call that nobody planned");
+    if (planned.end === "refuse") throw failure("answered", 503);
+    const bill: Bill = {
+      call: planned,
+      cap: Math.min(
+        call.request.maxOutputTokens ?? longestOutput,
+        plan.mostOutput ?? longestOutput,
+      ),
+      prompt: promptOf(call) + planned.misjudged,
+      output: 0,
+      unseen: 0,
+      received: 0,
+      isVisible: false,
+      hasReasoned: false,
+      tier: call.request.serviceTier ?? "default",
+    };
+    bills.set(number, bill);
+    yield* answer(bill, { call, number });
+  }
+
+  async function* answer(
+    bill: Bill,
+    { call, number }: { readonly call: ProviderCall; readonly number: number },
+  ): AsyncGenerator<readonly CompletionEvent[]> {
+    const { said, end, isDeaf } = bill.call;
+    const written: CompletionEvent[] = [];
+    const arrives: (() => void)[] = [];
+    for (let place = 0; place <= said.length; place++) {
+      await incidents.before(number, place);
+      const isStopped = call.signal.aborted;
+      if (isStopped && !isDeaf) return;
+      const next = said[place];
+      if (next === undefined) break;
+      const tokens = next.kind === "usage" ? 0 : Math.min(next.tokens, bill.cap - bill.output);
+      bill.output += tokens;
+      if (next.kind === "hidden" || next.kind === "reasoning") bill.unseen += tokens;
+      const events = eventsOf(next.kind, tokens, place, bill);
+      if (call.stream && !isStopped && events.length > 0) {
+        yield events;
+        // Asked for the next one, so the one before has arrived.
+        receive(bill, next.kind, tokens);
+      }
+      written.push(...events);
+      arrives.push(() => receive(bill, next.kind, tokens));
+    }
+    if (call.signal.aborted) return;
+    if (end === "silent") await aborted(call.signal);
+    if (end === "fail") throw failure("unknown", null);
+    if (!call.stream && end === "finish") for (const arrive of arrives) arrive();
+    const last: CompletionEvent[] = [
+      ...(bill.call.report === "whole" ? [{ type: "usage" as const, usage: usageOf(bill) }] : []),
+      { type: "finish", reason: "stop" },
+    ];
+    if (end === "finish") yield [...(call.stream ? [] : written), ...last];
+  }
+
+  return {
+    bills,
+    provider: {
+      contract: 1,
+      connection: "platform",
+      open: false,
+      vendor: null,
+      models: { "acme/billed": configuration(plan) },
+      problems: [],
+      complete,
+      async close() {},
+    },
+  };
+}
+
+function receive(bill: Bill, kind: string, tokens: number): void {
+  if (tokens === 0 || kind === "usage" || kind === "hidden") return;
+  bill.received += tokens;
+  if (kind === "reasoning") bill.hasReasoned = true;
+  else bill.isVisible = true;
+}
+
+function eventsOf(
+  kind: string,
+  tokens: number,
+  place: number,
+  bill: Bill,
+): readonly CompletionEvent[] {
+  if (kind === "usage")
+    return bill.call.report === "none" ? [] : [{ type: "usage", usage: usageOf(bill) }];
+  if (tokens === 0 || kind === "hidden") return [];
+  const text = "abc".repeat(tokens);
+  switch (kind) {
+    case "tool":
+      return [
+        { type: "tool-call-started", index: place, id: `call_${place}`, name: "look" },
+        { type: "tool-call-delta", index: place, arguments: text },
+      ];
+    case "reasoning":
+      return [{ type: "reasoning-delta", text }];
+    default:
+      return [{ type: "text-delta", text }];
+  }
+}
+
+function usageOf(bill: Bill): UsageReport {
+  return {
+    promptTokens: bill.prompt,
+    completionTokens: bill.output,
+    ...(bill.call.cached ? { cachedTokens: Math.floor(bill.prompt / 2) } : {}),
+    ...(bill.unseen > 0 ? { reasoningTokens: bill.unseen } : {}),
+    serviceTier: bill.tier,
+  };
+}
+
+/** Calls say their number in what they ask. */
+function numberOf({ request }: ProviderCall): number {
+  const { content } = request.messages.at(-1) ?? {};
+  return typeof content === "string" ? Number(content.split(" ")[1]) : Number.NaN;
+}
+
+function failure(delivery: "answered" | "unknown", status: number | null): ProviderError {
+  return new ProviderError("Down.", { reason: "down", delivery, status });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
