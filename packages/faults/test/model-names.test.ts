@@ -1,0 +1,32 @@
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import type { ModelOptions } from "@tollgate/core/provider";
+import { createTestGateway, scriptedProvider } from "@tollgate/testing";
+import { expect, it } from "vitest";
+
+/** What a gateway `gw` answers to each spelling where `gw/openai/gpt-5` is forbidden, and the names it sent upstream. */
+async function answersOf(models: ModelOptions, spellings: readonly string[]) {
+  const upstream = scriptedProvider(models);
+  const policy = definePolicy({
+    rules: [permit("all"), forbid("no-gpt-5", { model: "gw/openai/gpt-5" })],
+  });
+  const providers = { gw: upstream.at("gw") };
+  const { gateway, chat } = await createTestGateway({ policy, providers });
+  const statuses: number[] = [];
+  for (const model of spellings) statuses.push((await gateway.fetch(chat({ model }))).status);
+  return { statuses, sent: upstream.calls.map(({ upstreamName }) => upstreamName) };
+}
+
+it("F63 a vendor the caller made up reaches no forbidden model", async () => {
+  const spellings = ["gw/openai/gpt-5", "gw/abcdef/gpt-5", "gw/OpenAI/gpt-5", "gw/openai/GPT-5"];
+  expect(await answersOf({ vendor: "openai" }, spellings)).toEqual({
+    statuses: [403, 200, 403, 403],
+    sent: ["abcdef/gpt-5"],
+  });
+});
+
+it("F63 a name of a listed model is reached by its own id alone", async () => {
+  const models = { "openai/gpt-5": { upstreamName: "deployment" } };
+  const spellings = ["gw/openai/gpt-5", "gw/openai/deployment", "gw/openai/Deployment"];
+  const open = { models, open: true, vendor: "openai" };
+  expect(await answersOf(open, spellings)).toEqual({ statuses: [403, 404, 404], sent: [] });
+});
