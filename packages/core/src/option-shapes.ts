@@ -13,6 +13,7 @@ const known: Readonly<Record<keyof GatewayOptions, true>> = {
   retries: true,
   retention: true,
   onDisconnect: true,
+  toolOutputs: true,
   headerPrefix: true,
   authenticate: true,
   observers: true,

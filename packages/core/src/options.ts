@@ -48,6 +48,11 @@ export interface GatewayOptions<Gateway extends string = string> {
    * cost is more of it read. `abort` reads nothing on, `drain` everything. At most `limits.readOn` at once.
    */
   readonly onDisconnect?: "abort" | "drain";
+  /**
+   * What a Responses client may say that a function returned. Default `text`: a string. `parts` takes lists of texts and
+   * images as well; the model gets the images in a user message after the function's text.
+   */
+  readonly toolOutputs?: "text" | "parts";
   /** Starts the names of the two headers of section 5.3. Default `X-Service-`. */
   readonly headerPrefix?: string;
   /** Says for whom a request is, before its API key is looked at: users whom the host signed in need none. */

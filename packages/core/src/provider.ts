@@ -27,6 +27,7 @@ export type { ConnectionOwnership } from "./domain/policy-decision.ts";
 export type { LongPromptPrice, Price, Rates, TierPrice } from "./domain/price.ts";
 export type { StateFields } from "./domain/provider-state.ts";
 export { isTierName } from "./domain/service-tier.ts";
+export { imagesAfterTools, type TextToolMessage } from "./domain/tool-images.ts";
 export type { UsageDetails } from "./domain/usage.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";

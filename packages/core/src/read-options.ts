@@ -82,6 +82,9 @@ export function readOptions(options: GatewayOptions): Line {
     ["abort", "drain", undefined].includes(options.onDisconnect)
       ? []
       : "onDisconnect must be abort or drain.",
+    ["text", "parts", undefined].includes(options.toolOutputs)
+      ? []
+      : "toolOutputs must be text or parts.",
     ["function", "undefined"].includes(typeof options.authenticate)
       ? []
       : "authenticate must be a function.",
@@ -130,6 +133,7 @@ export function readOptions(options: GatewayOptions): Line {
     retention: retention.retention,
     retry: { ...defaultRetryRules, ...options.retries },
     onDisconnect: options.onDisconnect ?? null,
+    toolOutputs: options.toolOutputs ?? "text",
     drains: createSlots({ most: limits.readOn, mostPerOwner: limits.readOnPerKey }),
     openSteps: createOpenSteps(ids.uuid()),
     clock,

@@ -1,11 +1,13 @@
-import type {
-  AssistantMessage,
-  ImagePart,
-  Message,
-  RefusalPart,
-  TextPart,
-  ToolCall,
-  ToolMessage,
+import {
+  type AssistantMessage,
+  type ImagePart,
+  imagesAfterTools,
+  type Message,
+  type RefusalPart,
+  type TextPart,
+  type TextToolMessage,
+  type ToolCall,
+  type ToolMessage,
 } from "@tollgate/core/provider";
 import { rejected } from "./failures.ts";
 import {
@@ -63,7 +65,7 @@ export function promptOf<File>(
 ): PromptMessage<File>[] {
   const names = new Map<string, string>();
   const prompt: PromptMessage<File>[] = [];
-  for (const message of messages) {
+  for (const message of imagesAfterTools(messages)) {
     if (message.role === "tool") {
       const result = resultOf(message, names);
       const last = prompt.at(-1);
@@ -132,7 +134,7 @@ function parsed(text: string): unknown {
 }
 
 function resultOf(
-  { tool_call_id, content, state }: ToolMessage,
+  { tool_call_id, content, state }: TextToolMessage,
   names: ReadonlyMap<string, string>,
 ): Result {
   const toolName = names.get(tool_call_id);

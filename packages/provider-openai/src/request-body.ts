@@ -1,9 +1,10 @@
-import type {
-  CompletionRequest,
-  FunctionTool,
-  Message,
-  ResponseFormat,
-  ToolChoice,
+import {
+  type CompletionRequest,
+  type FunctionTool,
+  imagesAfterTools,
+  type Message,
+  type ResponseFormat,
+  type ToolChoice,
 } from "@tollgate/core/provider";
 import { toolState, withState } from "./provider-state.ts";
 
@@ -84,7 +85,7 @@ function messages(
   given: readonly Message[],
   developerRole: RequestDialect["developerRole"],
 ): readonly object[] {
-  return given.map((message) =>
+  return imagesAfterTools(given).map((message) =>
     withState(
       message.role === "developer" && developerRole === "system"
         ? { ...message, role: developerRole }

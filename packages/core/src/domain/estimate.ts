@@ -31,8 +31,9 @@ export function countImages(request: CompletionRequest): number {
 }
 
 function imageCount(message: Message): number {
-  if (message.role !== "user" || typeof message.content === "string") return 0;
-  return message.content.reduce((count, part) => count + (part.type === "image_url" ? 1 : 0), 0);
+  const { role, content } = message;
+  if ((role !== "user" && role !== "tool") || typeof content === "string") return 0;
+  return content.reduce<number>((count, part) => count + (part.type === "image_url" ? 1 : 0), 0);
 }
 
 function textBytes(message: Message): number {

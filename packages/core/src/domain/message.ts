@@ -70,7 +70,7 @@ export interface AssistantMessage {
 export interface ToolMessage {
   readonly role: "tool";
   readonly tool_call_id: string;
-  readonly content: string | readonly TextPart[];
+  readonly content: string | readonly (TextPart | ImagePart)[];
   readonly state?: ProviderState;
 }
 

@@ -21,7 +21,8 @@ import { type Conversation, findConversation } from "./response-conversation.ts"
 /** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */
 export function createResponse(context: EndpointContext, request: Request): Promise<Answer> {
   const { line } = context;
-  const read = async () => parseResponse(await readJson(request, line.limits), line.limits);
+  const read = async () =>
+    parseResponse(await readJson(request, line.limits), line.limits, line.toolOutputs);
   const run = async (caller: Caller, call: ResponseCall): Promise<Answer> => {
     const answer = await execute(line, {
       caller,

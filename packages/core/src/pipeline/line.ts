@@ -41,6 +41,8 @@ export interface Line {
   readonly retry: RetryRules;
   /** Null reads on where only its end says what an answer costs. */
   readonly onDisconnect: "abort" | "drain" | null;
+  /** What Responses clients may say that functions returned. */
+  readonly toolOutputs: "text" | "parts";
   /** Answers read on after their client left. */
   readonly drains: Slots;
   readonly openSteps: OpenSteps;

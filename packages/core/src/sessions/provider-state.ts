@@ -280,6 +280,7 @@ function filtered(message: Message, keep: Keep): Message {
       };
     }
     case "user":
+    case "tool":
       return typeof message.content === "string"
         ? part(message)
         : { ...part(message), content: message.content.map(part) };

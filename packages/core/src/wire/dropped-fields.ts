@@ -11,7 +11,10 @@ const otherNames = "…";
  * Begins to read one body. What its readers leave out is counted under its name, cut to 64 characters; from the 33rd
  * name on, under `…`.
  */
-export function beginReading(limits: Limits): {
+export function beginReading(
+  limits: Limits,
+  toolOutputs: Reading["toolOutputs"] = "text",
+): {
   readonly reading: Reading;
   readonly droppedFields: () => DroppedFields;
 } {
@@ -22,7 +25,7 @@ export function beginReading(limits: Limits): {
     counts.set(counted, (counts.get(counted) ?? 0) + 1);
   };
   return {
-    reading: { ...limits, noteDropped },
+    reading: { ...limits, toolOutputs, noteDropped },
     droppedFields: () => Object.fromEntries(counts),
   };
 }

@@ -3,6 +3,8 @@ import { GatewayError } from "../errors/gateway-error.ts";
 
 /** What readers of one body know besides its values: its limits, and where to note what they leave out. */
 export interface Reading extends Limits {
+  /** Whether what functions returned may hold images. */
+  readonly toolOutputs: "text" | "parts";
   /** Takes the name of a member that was given, is not known, and is left out. */
   readonly noteDropped: (name: string) => void;
 }

@@ -192,7 +192,7 @@ const rejected: readonly (readonly [item: unknown, code: string, param: string])
   [{ ...call, namespace: 5 }, "invalid_type", "input[1].namespace"],
   [{ ...output, call_id: null }, "missing_required_parameter", "input[1].call_id"],
   [{ ...output, output: undefined }, "missing_required_parameter", "input[1].output"],
-  [{ ...output, output: [asked] }, "invalid_type", "input[1].output"],
+  [{ ...output, output: [asked] }, "invalid_value", "input[1].output"],
   [{ ...output, output: { a: 1 } }, "invalid_type", "input[1].output"],
   [{ type: "reasoning", summary: "Hm." }, "invalid_type", "input[1].summary"],
   [

@@ -16,7 +16,7 @@ import {
   stateList,
   thoughtReaders,
 } from "../provider-state.ts";
-import { mapped, type Read } from "../read.ts";
+import { mapped, type Read, wrongValue } from "../read.ts";
 import { content, identifier, oneOf, text } from "../scalars.ts";
 import { requireSmallStates } from "./item-state.ts";
 import {
@@ -135,10 +135,24 @@ const functionCall: Read<FunctionCallItem> = object({
   ...contentNotOffered,
 });
 
+const outputParts = listOf(
+  variants("type", { input_text: givenText, output_text: givenText, input_image: image }),
+  { least: 1 },
+);
+
+const toolOutput: Read<FunctionCallOutputItem["output"]> = (value, path, limits) => {
+  if (!Array.isArray(value) || limits.toolOutputs === "parts")
+    return textOr(content, outputParts)(value, path, limits);
+  throw wrongValue(
+    'must be a string; lists of texts and images need the gateway\'s option toolOutputs: "parts"',
+    path,
+  );
+};
+
 const functionCallOutput: Read<FunctionCallOutputItem> = object({
   type: required(oneOf("function_call_output")),
   call_id: required(identifier),
-  output: required(content),
+  output: required(toolOutput),
   id: ignored(text),
   status: ignored(text),
   name: ignored(text),

@@ -59,7 +59,7 @@ export interface FunctionCallItem {
 export interface FunctionCallOutputItem {
   readonly type: "function_call_output";
   readonly call_id: string;
-  readonly output: string;
+  readonly output: string | readonly (InputTextPart | InputImagePart)[];
 }
 
 export interface ReasoningItem {

@@ -36,8 +36,12 @@ export interface ResponseCall {
  * remains but JSON Schemas and the state of providers.
  * @throws GatewayError with the code and the path of the first fault in the order of the schema
  */
-export function parseResponse(body: unknown, limits: Limits): ResponseCall {
-  const { reading, droppedFields } = beginReading(limits);
+export function parseResponse(
+  body: unknown,
+  limits: Limits,
+  toolOutputs: "text" | "parts" = "text",
+): ResponseCall {
+  const { reading, droppedFields } = beginReading(limits, toolOutputs);
   const given = responseRequest(body, "", reading);
   const { instructions = null, previousResponseId = null, store = true } = given;
   requireContent(given.input, previousResponseId);

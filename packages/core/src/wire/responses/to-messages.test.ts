@@ -218,3 +218,30 @@ describe("items as messages", () => {
     );
   });
 });
+
+describe("a list as what a function returned", () => {
+  const shown = { type: "input_image", image_url: url };
+  const listed = { ...output("1"), output: [{ type: "input_text", text: "A cat." }, shown] };
+  const read = (item: unknown, toolOutputs: "text" | "parts") =>
+    parseResponse({ model: "sim/acme/echo", input: [call("1"), item] }, defaultLimits, toolOutputs);
+
+  it("is its tool message's content where the gateway takes lists", () => {
+    expect(toMessages(read(listed, "parts").input)[1]).toEqual({
+      role: "tool",
+      tool_call_id: "1",
+      content: [text("A cat."), { type: "image_url", image_url: { url } }],
+    });
+  });
+
+  it("is refused elsewhere, by naming the option", () => {
+    const fault = { code: "invalid_value", param: "input[1].output" };
+    expect(() => read(listed, "text")).toThrow(expect.objectContaining(fault));
+    expect(() => read(listed, "text")).toThrow('toolOutputs: "parts"');
+  });
+
+  it("holds no other parts", () => {
+    const file = { ...listed, output: [{ type: "input_file", file_id: "f" }] };
+    const fault = { code: "unsupported_value", param: "input[1].output[0].type" };
+    expect(() => read(file, "parts")).toThrow(expect.objectContaining(fault));
+  });
+});

@@ -5,6 +5,7 @@ import type {
   RefusalPart,
   TextPart,
   ToolCall,
+  ToolMessage,
 } from "../../domain/message.ts";
 import { GatewayError } from "../../errors/gateway-error.ts";
 import type { Json } from "../../kernel/stable-json.ts";
@@ -12,6 +13,7 @@ import { carriedReasoning, type StateFields, stateFields, withState } from "./it
 import type {
   ContentPart,
   FunctionCallItem,
+  FunctionCallOutputItem,
   InputImagePart,
   InputItem,
   MessageItem,
@@ -37,7 +39,7 @@ export function toMessages(items: readonly InputItem[]): readonly Message[] {
         conversation.call(toolCall(item));
         break;
       case "function_call_output":
-        conversation.add({ role: "tool", tool_call_id: item.call_id, content: item.output });
+        conversation.add(toolMessage(item));
         break;
       case "reasoning":
         conversation.think(item);
@@ -133,6 +135,14 @@ function toolCall(item: FunctionCallItem): ToolCall {
     function: { name: modelName(item), arguments: written },
     ...withState(stateFields(item)),
   };
+}
+
+function toolMessage({ call_id, output }: FunctionCallOutputItem): ToolMessage {
+  const content =
+    typeof output === "string"
+      ? output
+      : output.map((part) => (part.type === "input_image" ? imagePart(part) : textPart(part)));
+  return { role: "tool", tool_call_id: call_id, content };
 }
 
 function assistantPart(part: ContentPart): TextPart | RefusalPart {
