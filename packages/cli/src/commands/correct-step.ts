@@ -16,6 +16,12 @@ interface CorrectOptions {
   readonly completionTokens?: number;
   readonly cachedTokens?: number;
   readonly reasoningTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly cacheWrite1hTokens?: number;
+  readonly audioInputTokens?: number;
+  readonly audioOutputTokens?: number;
+  readonly imageInputTokens?: number;
+  readonly imageOutputTokens?: number;
 }
 
 /** Adds `correct` to the noun of Steps. */
@@ -31,6 +37,16 @@ export function defineCorrection(noun: Command): void {
     .option("--completion-tokens <count>", "tokens of the answer", wholeNumber(0))
     .option("--cached-tokens <count>", "of those of the request, cached ones", wholeNumber(0))
     .option("--reasoning-tokens <count>", "of those of the answer, for reasoning", wholeNumber(0))
+    .option(
+      "--cache-write-tokens <count>",
+      "of the request's, written to the cache",
+      wholeNumber(0),
+    )
+    .option("--cache-write-1h-tokens <count>", "of those written, kept for an hour", wholeNumber(0))
+    .option("--audio-input-tokens <count>", "of the request's, of sound", wholeNumber(0))
+    .option("--audio-output-tokens <count>", "of the answer's, of sound", wholeNumber(0))
+    .option("--image-input-tokens <count>", "of the request's, of images", wholeNumber(0))
+    .option("--image-output-tokens <count>", "of the answer's, of images", wholeNumber(0))
     .action(correct);
 }
 
@@ -51,19 +67,29 @@ async function correct(id: string, _options: unknown, command: Command): Promise
   );
 }
 
+const detailNames = [
+  "cachedTokens",
+  "reasoningTokens",
+  "cacheWriteTokens",
+  "cacheWrite1hTokens",
+  "audioInputTokens",
+  "audioOutputTokens",
+  "imageInputTokens",
+  "imageOutputTokens",
+] as const;
+
 function usageOf(options: CorrectOptions): Pick<StepCorrection, "usage"> {
-  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = options;
-  const given = [promptTokens, completionTokens, cachedTokens, reasoningTokens];
-  if (given.every((count) => count === undefined)) return {};
+  const { promptTokens, completionTokens } = options;
+  const details = detailNames.flatMap((name) => {
+    const count = options[name];
+    return count === undefined ? [] : [[name, count] as const];
+  });
+  if (promptTokens === undefined && completionTokens === undefined && details.length === 0)
+    return {};
   if (promptTokens === undefined || completionTokens === undefined)
     throw new CommandError("give --prompt-tokens and --completion-tokens together", 2);
   return {
-    usage: {
-      promptTokens,
-      completionTokens,
-      ...(cachedTokens === undefined ? {} : { cachedTokens }),
-      ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
-    },
+    usage: { promptTokens, completionTokens, ...Object.fromEntries(details) },
   };
 }
 

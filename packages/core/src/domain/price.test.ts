@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { costOf, type Price } from "./price.ts";
+import { costBounds, costOf, dearestCost, isPrice, type Price, priceUsage } from "./price.ts";
 
 const price: Price = {
   input: 1_250_000_000,
@@ -53,5 +53,69 @@ describe("the cost of usage", () => {
   it("is the most that can be counted where it is more", () => {
     const dear: Price = { input: Number.MAX_SAFE_INTEGER, output: 0, source: "custom" };
     expect(costOf(usage(2_000_000, 0), dear)).toBe(Number.MAX_SAFE_INTEGER);
+  });
+});
+
+describe("the dearest cost of a hold", () => {
+  const rate = fc.integer({ min: 0, max: 1_000_000_000 });
+  const rates = fc.record(
+    {
+      input: rate,
+      output: rate,
+      cachedInput: rate,
+      cacheWrite5m: rate,
+      cacheWrite1h: rate,
+      reasoning: rate,
+      imageInput: rate,
+      audioOutput: rate,
+    },
+    { requiredKeys: ["input", "output"] },
+  );
+  const prices = fc.record({ standard: rates, long: rates, priority: rates, request: rate });
+  const part = fc.double({ min: 0, max: 1, noNaN: true });
+
+  it("is never less than what the tokens cost, whatever they turn out to be", () => {
+    const tokens = fc.nat(1_000_000);
+    fc.assert(
+      fc.property(
+        prices,
+        tokens,
+        tokens,
+        fc.tuple(part, part, part, part),
+        (table, p, c, parts) => {
+          const price: Price = {
+            ...table.standard,
+            request: table.request,
+            longPrompt: [{ above: 500_000, ...table.long }],
+            tiers: { priority: table.priority },
+            source: "custom",
+          };
+          expect(isPrice(price)).toBe(true);
+          const [cached, written, kept, reasoned] = parts;
+          const promptTokens = Math.floor(p * 0.9);
+          const cacheWriteTokens = Math.floor(promptTokens * written);
+          const used = {
+            ...usage(promptTokens, c, Math.floor((promptTokens - cacheWriteTokens) * cached)),
+            cacheWriteTokens,
+            cacheWrite1hTokens: Math.floor(cacheWriteTokens * kept),
+            reasoningTokens: Math.floor(c * reasoned),
+          };
+          const held = { promptTokens: p, completionTokens: c };
+          for (const served of [null, "default", "priority"]) {
+            const tiers = ["priority", "default"];
+            const { costNanoUsd } = priceUsage(used, price, { served, tiers });
+            expect(costNanoUsd).toBeLessThanOrEqual(dearestCost(held, price, tiers) ?? -1);
+            const { least, most } = costBounds(used, price);
+            if (served !== null) expect(costNanoUsd).toBeGreaterThanOrEqual(least);
+            expect(costNanoUsd).toBeLessThanOrEqual(most);
+          }
+        },
+      ),
+    );
+  });
+
+  it("is unknown where a tier has no price", () => {
+    const held = { promptTokens: 1, completionTokens: 1 };
+    expect(dearestCost(held, price, ["scale", "default"])).toBeNull();
   });
 });
