@@ -1,15 +1,15 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
 import { createBudgetBook } from "./budgets/book.ts";
 import { toBudget } from "./budgets/read-budget.ts";
-import { budgetSchema } from "./budgets/schema.ts";
 import { createBudgetWatch } from "./budgets/watch.ts";
 import { createCredentialBook } from "./connections/credential-book.ts";
 import { createKeyRing, noKeys } from "./connections/key-ring.ts";
 import { createVault, type Vault } from "./connections/vault.ts";
 import type { GatewayEvent, Observer } from "./contracts/observer.ts";
-import { type Deadlines, defaultDeadlines, defaultLimits } from "./domain/limits.ts";
-import { GatewayError } from "./errors/gateway-error.ts";
-import { tryRead } from "./input/read.ts";
+import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
+import { defaultRetention, type Retention } from "./domain/retention.ts";
+import type { Problem } from "./errors/gateway-error.ts";
+import { invalid, problemAt, read } from "./input/read.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { type Duration, parseDuration } from "./kernel/duration.ts";
 import { createRandomIds } from "./kernel/ids.ts";
@@ -17,18 +17,15 @@ import { createSlots } from "./limits/slots.ts";
 import {
   budgetProblems,
   dataClassProblems,
-  limitProblems,
   policyProblems,
   providerProblems,
-  retryProblems,
   secretProblems,
 } from "./option-problems.ts";
-import { listProblems, nameProblems } from "./option-shapes.ts";
 import type { GatewayOptions } from "./options.ts";
+import { gatewayOptionsSchema } from "./options-schema.ts";
 import type { Line } from "./pipeline/line.ts";
 import { createOpenSteps } from "./pipeline/open-steps.ts";
 import { permitAll } from "./policy/decide.ts";
-import { readRetention } from "./read-retention.ts";
 import {
   firstPrice,
   isPriceBook,
@@ -41,58 +38,29 @@ import { createModelLists } from "./routing/model-lists.ts";
 import { createRouter } from "./routing/route.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
-const headerPrefix = /^[A-Za-z0-9-]{1,64}$/;
-
 /**
  * Reads options into a line.
- * @throws GatewayError `invalid_configuration`, with every problem there is in one message.
+ * @throws GatewayError `invalid_configuration`, with every problem and its path.
  */
 export function readOptions(options: GatewayOptions): Line {
-  refuse(listProblems(options));
-  const providers = new Map(Object.entries(options.providers ?? {}));
-  const dataClasses = options.dataClasses ?? defaultDataClasses;
-  const budgets = (options.budgets ?? []).map((written, at) => {
-    const { value, problems } = tryRead(budgetSchema, written, { path: `budgets[${at}]` });
-    return { budget: value && toBudget(value), problems: problems.map(({ message }) => message) };
-  });
-  const deadlines = readDeadlines(options.deadlines ?? {});
-  const retention = readRetention(options.retention ?? {});
+  const { budgets: declared = [], ...checked } = shapesOf(options);
+  const providers = new Map(Object.entries(options.providers));
+  const dataClasses = checked.dataClasses ?? defaultDataClasses;
+  const budgets = declared.map(toBudget);
+  const retention = retentionOf(checked.retention ?? {});
   const { prices } = options;
   const custom = prices !== undefined && !isPriceBook(prices) ? prices : {};
   const configured = providerTable(providers);
   const problems = [
-    nameProblems(options),
-    options.store?.contract === 1
-      ? []
-      : "store must be a store of contract 1, such as memoryStore().",
-    providerProblems(providers),
-    dataClassProblems(dataClasses, options.policy),
-    policyProblems(options.policy, providers),
-    budgets.flatMap((read) => read.problems),
-    budgetProblems(
-      budgets.flatMap((read) => read.budget ?? []),
-      providers,
-    ),
-    priceProblems({ ...configured, ...custom }),
-    deadlines.problems,
-    retention.problems,
-    secretProblems(options.secrets, providers),
-    limitProblems(options.limits ?? {}),
-    retryProblems({ ...options.retries }),
-    ["abort", "drain", undefined].includes(options.onDisconnect)
-      ? []
-      : "onDisconnect must be abort or drain.",
-    ["text", "parts", undefined].includes(options.toolOutputs)
-      ? []
-      : "toolOutputs must be text or parts.",
-    ["function", "undefined"].includes(typeof options.authenticate)
-      ? []
-      : "authenticate must be a function.",
-    headerPrefix.test(options.headerPrefix ?? "X-Service-")
-      ? []
-      : "headerPrefix must be letters, digits and hyphens.",
-  ].flat();
-  refuse(problems);
+    ...providerProblems(providers),
+    ...dataClassProblems(dataClasses, options.policy),
+    ...policyProblems(options.policy, providers),
+    ...budgetProblems(budgets, providers),
+    ...priceProblems({ ...configured, ...custom }).map((message) => ({ path: "prices", message })),
+    ...retention.problems,
+    ...secretProblems(options.secrets, providers),
+  ];
+  if (problems.length > 0) throw invalid(problems, "invalid_configuration");
 
   const limits = { ...defaultLimits, ...options.limits };
   const clock = options.clock ?? systemClock;
@@ -112,10 +80,7 @@ export function readOptions(options: GatewayOptions): Line {
     router,
     modelLists: createModelLists({ prices: books, router, clock }),
     policy: options.policy ?? permitAll,
-    budgets: createBudgetBook(
-      budgets.flatMap((read) => read.budget ?? []),
-      options.store.budgets,
-    ),
+    budgets: createBudgetBook(budgets, options.store.budgets),
     vault,
     credentials: createCredentialBook(options.store.connections, vault, clock),
     budgetWatch: createBudgetWatch(),
@@ -129,7 +94,7 @@ export function readOptions(options: GatewayOptions): Line {
       policyDecisionId: `${prefix}Policy-Decision-Id`,
     },
     limits,
-    deadlines: deadlines.deadlines,
+    deadlines: { ...defaultDeadlines, ...millisecondsOf(checked.deadlines ?? {}) },
     retention: retention.retention,
     retry: { ...defaultRetryRules, ...options.retries },
     onDisconnect: options.onDisconnect ?? null,
@@ -142,8 +107,44 @@ export function readOptions(options: GatewayOptions): Line {
   };
 }
 
-function refuse(problems: readonly string[]): void {
-  if (problems.length > 0) throw new GatewayError("invalid_configuration", problems.join("\n"));
+/** What a factory made stays itself: a store that is copied is another store. */
+const madeElsewhere = [
+  "store",
+  "providers",
+  "policy",
+  "prices",
+  "secrets",
+  "authenticate",
+  "clock",
+  "ids",
+];
+
+function shapesOf(options: GatewayOptions) {
+  return read(gatewayOptionsSchema, options, {
+    code: "invalid_configuration",
+    noun: "option",
+    asGiven: madeElsewhere,
+  });
+}
+
+function millisecondsOf(written: Partial<Record<string, Duration>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(written).map(([name, given]) => [name, parseDuration(given ?? "") ?? 0]),
+  );
+}
+
+/** Activity kept for no time at all would be gone before it is read. */
+function retentionOf(written: Partial<Record<string, Duration>>): {
+  readonly retention: Retention;
+  readonly problems: readonly Problem[];
+} {
+  const kept = millisecondsOf(written);
+  return {
+    retention: { ...defaultRetention, ...kept },
+    problems: Object.entries(kept)
+      .filter(([name, milliseconds]) => milliseconds === 0 && name !== "responses")
+      .map(([name]) => problemAt(`retention.${name}`, "must be longer than 0")),
+  };
 }
 
 function readVault(
@@ -154,21 +155,6 @@ function readVault(
     ...parts,
     box: "wrap" in secrets ? secrets : createKeyRing(secrets, parts.ids),
   });
-}
-
-function readDeadlines(written: Partial<Record<string, Duration>>): {
-  readonly deadlines: Deadlines;
-  readonly problems: readonly string[];
-} {
-  const entries = Object.entries(written).map(
-    ([name, duration]) => [name, parseDuration(duration ?? "")] as const,
-  );
-  const problems = entries
-    .filter(
-      ([name, milliseconds]) => !Object.hasOwn(defaultDeadlines, name) || milliseconds === null,
-    )
-    .map(([name]) => `deadlines.${name} is not a duration such as 90_000 or "90s".`);
-  return { deadlines: { ...defaultDeadlines, ...Object.fromEntries(entries) }, problems };
 }
 
 function tell(observers: readonly Observer[]): (event: GatewayEvent) => void {

@@ -81,7 +81,7 @@ it("falls back along the same routes: a model its gateway does not list is refus
     rules: [permit("all", {}, { fallbacks: ["gw/acme/one", "gw/acme/none"] })],
   });
   await expect(openGateway({ models: three }, { policy })).rejects.toThrow(
-    "The policy falls back to gw/acme/none, which no gateway has.",
+    "`policy` falls back to gw/acme/none, which no gateway has.",
   );
 });
 
@@ -150,7 +150,7 @@ describe("names that cannot be told apart are refused at start", () => {
   });
 
   it("gateways that differ by case only", () => {
-    expect(() => start({}, "UP")).toThrow("Gateways UP and up differ by case only.");
+    expect(() => start({}, "UP")).toThrow("Gateway up: its name differs from UP by case only.");
   });
 
   it("prices whose ids differ by case only", () => {

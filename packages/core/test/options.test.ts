@@ -19,7 +19,7 @@ function problemsOf(options: object): string {
 
 describe("options", () => {
   it.each([
-    ["onDisconnect must be abort or drain", { onDisconnect: "ignore" }],
+    ["`onDisconnect` must be abort or drain", { onDisconnect: "ignore" }],
     ["retries.most", { retries: { most: -1 } }],
     ["retries.allowDuplicates", { retries: { allowDuplicates: 1 } }],
     ["retries.sometimes", { retries: { sometimes: 1 } }],
@@ -30,20 +30,25 @@ describe("options", () => {
     ["retention.activity", { retention: { activity: 0 } }],
     ["retention.transcripts", { retention: { transcripts: "-1d" } }],
     ["retention.evidence", { retention: { evidence: "1d" } }],
-    ["There is no option polcy", { polcy: {} }],
-    ["budgets must be a list", { budgets: { id: "b" } }],
-    ["observers must be a list", { observers: () => {} }],
-    ["Gateway x: it is not a provider of contract 1", { providers: { x: {} } }],
+    ["Unknown option: polcy.", { polcy: {} }],
+    ["`budgets` must be a list", { budgets: { id: "b" } }],
+    ["`observers` must be a list", { observers: () => {} }],
+    ["`observers[0]` must be a function", { observers: [{}] }],
+    ["`retries` must be an object", { retries: 0 }],
+    ["`limits` must be an object", { limits: 100 }],
+    ["Unknown option: limits.mesages.", { limits: { mesages: 5 } }],
+    ["`maintenance` must be true or false", { maintenance: "false" }],
+    ["`providers.x` must be a provider of contract 1", { providers: { x: {} } }],
     ["Model gpt is not <gateway>/<vendor>/<model>", { prices: { gpt: { input: 1, output: 1 } } }],
     ["Model test/a/b: a price is { input, output }", { prices: { "test/a/b": 3 } }],
     ["headerPrefix", { headerPrefix: "X Service" }],
-    ["Data class A is named twice", { dataClasses: ["A", "A"] }],
+    ["`dataClasses` names A twice", { dataClasses: ["A", "A"] }],
     [
-      "names the gateway nowhere",
+      "`budgets[0].scope.gateway` names an unknown gateway, nowhere",
       { budgets: [{ id: "b", scope: { gateway: "nowhere" }, limit: { usd: 1 }, period: "day" }] },
     ],
     [
-      "Budget b is defined twice",
+      "`budgets[1].id` is the id of an earlier budget",
       {
         budgets: [
           { id: "b", limit: { usd: 1 }, period: "day" },

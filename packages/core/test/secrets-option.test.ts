@@ -33,9 +33,9 @@ it("takes keys of 32 bytes in base64, and a box of the host's own", () => {
 });
 
 it.each([
-  ["no secrets", undefined, "Gateway own is customer-owned, which takes secrets to seal with."],
-  ["null", null, "secrets must be { current, keys } or a SecretBox."],
-  ["text", k1, "secrets must be { current, keys } or a SecretBox."],
+  ["no secrets", undefined, "`secrets` is required: gateway own is customer-owned."],
+  ["null", null, "`secrets` must be { current, keys } or a SecretBox."],
+  ["text", k1, "`secrets` must be { current, keys } or a SecretBox."],
   ["nothing in it", {}, "secrets must be { current, keys }."],
   ["no keys", { current: "k1", keys: {} }, "secrets.keys must name at least one key."],
   ["an unknown current key", { current: "k2", keys: { k1 } }, "secrets.current must be the name"],
@@ -43,11 +43,15 @@ it.each([
   ["no current key", { keys: { k1 } }, "secrets.current must be the name of one of secrets.keys."],
   ["a wrong name", { current: "a b", keys: { "a b": k1 } }, "secrets.keys: a name is 1 to 32"],
   ["one key twice", { current: "k1", keys: { k1, k2: k1 } }, "the same key under two names"],
-  ["a box without unwrap", { contract: 1, current: "k", wrap: () => {} }, "is not a SecretBox"],
+  [
+    "a box without unwrap",
+    { contract: 1, current: "k", wrap: () => {} },
+    "`secrets` must be a SecretBox of contract 1",
+  ],
   [
     "a box of another contract",
     { contract: 2, current: "k", wrap: () => {}, unwrap: () => {} },
-    "not",
+    "`secrets` must be a SecretBox of contract 1",
   ],
 ])("refuses %s at start", (_name, secrets, message) => {
   expect(problemsOf(secrets)).toContain(message);

@@ -9,9 +9,9 @@ const mostLevels = 32;
 
 /**
  * Copies plain objects and lists, without members that are undefined; anything else, such as a function or an instance
- * of a class, stays itself. Deeper than 32 levels, input is not data that any schema reads, and stays itself as well.
+ * of a class, stays itself, and so do the members `asGiven` of the input. Deeper than 32 levels, input is not data that any schema reads, and stays itself as well.
  */
-export function plainCopy(input: unknown): PlainCopy {
+export function plainCopy(input: unknown, asGiven: readonly string[] = []): PlainCopy {
   const forbidden: PropertyKey[][] = [];
 
   function copyOf(value: unknown, path: readonly PropertyKey[]): unknown {
@@ -21,6 +21,7 @@ export function plainCopy(input: unknown): PlainCopy {
     const copy: Record<string, unknown> = {};
     for (const [key, member] of Object.entries(value)) {
       if (key === "__proto__") forbidden.push([...path, key]);
+      else if (path.length === 0 && asGiven.includes(key)) copy[key] = member;
       else if (member !== undefined) copy[key] = copyOf(member, [...path, key]);
     }
     return copy;

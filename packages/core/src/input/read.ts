@@ -14,6 +14,8 @@ export interface ReadOptions {
   readonly noun?: string;
   /** Comes before every path, such as `budgets`. */
   readonly path?: string;
+  /** Top-level members that aren't data and stay themselves. */
+  readonly asGiven?: readonly string[];
 }
 
 /** How a filter is read. */
@@ -43,11 +45,11 @@ export function read<Value>(
 export function tryRead<Value>(
   schema: Schema<Value>,
   input: unknown,
-  { noun = "argument", path = "" }: ReadOptions = {},
+  { noun = "argument", path = "", asGiven = [] }: ReadOptions = {},
 ): ReadResult<Value> {
   // What isn't given is an object without members, so that each required one is named.
-  const copy = plainCopy(input ?? {});
-  const result = z.safeParse(schema, copy.value, { reportInput: true });
+  const copy = plainCopy(input ?? {}, asGiven);
+  const result = z.safeParse(schema, copy.value, { reportInput: true, error: () => unworded });
   if (result.success && copy.forbidden.length === 0) return { value: result.data, problems: [] };
   const issues = result.success ? [] : result.error.issues;
   return {
@@ -89,8 +91,8 @@ function problemsOf(issue: Issue, { noun, path }: Place): readonly Problem[] {
   return [problemAt(at, issue.message === unworded ? ruleOf(issue) : issue.message)];
 }
 
-/** Says what zod would, were its sentences loaded. */
-const unworded = "Invalid input";
+/** Of an issue without words of its own. Given for each parse: a host that imports zod sets sentences for everyone. */
+const unworded = "";
 
 function ruleOf(issue: Issue): string {
   switch (issue.code) {

@@ -53,7 +53,6 @@ const permitOptions: Schema<RuleOptions> = z.strictObject({
   reason,
 });
 
-const id = text((name) => name !== "" && name.length <= 255, "must be 1 to 255 characters");
 const anything: RuleMatch = {};
 const nothing: RuleOptions = {};
 
@@ -61,13 +60,13 @@ const nothing: RuleOptions = {};
 const rule: Schema<Rule> = z.discriminatedUnion("effect", [
   z.strictObject({
     effect: z.literal("permit"),
-    id,
+    id: opaqueId,
     match: z._default(match, anything),
     options: z._default(permitOptions, nothing),
   }),
   z.strictObject({
     effect: z.literal("forbid"),
-    id,
+    id: opaqueId,
     match: z._default(match, anything),
     options: z._default(z.strictObject({ reason }), nothing),
   }),
@@ -77,14 +76,14 @@ const rule: Schema<Rule> = z.discriminatedUnion("effect", [
 export const rulePolicySchema: Schema<{
   readonly version?: string;
   readonly rules: readonly Rule[];
-}> = z.strictObject({ version: z.exactOptional(id), rules: z.array(rule) });
+}> = z.strictObject({ version: z.exactOptional(opaqueId), rules: z.array(rule) });
 
 /** A policy as a function. */
 export const functionPolicySchema: Schema<{
   readonly version: string;
   readonly decide: (facts: PolicyFacts) => Verdict;
 }> = z.strictObject({
-  version: id,
+  version: opaqueId,
   decide: z.custom<(facts: PolicyFacts) => Verdict>((value) => typeof value === "function", {
     error: "must be a function",
   }),

@@ -1,0 +1,70 @@
+import * as z from "zod/mini";
+import { defaultRetryRules } from "./attempts/retry.ts";
+import { budgetSchema } from "./budgets/schema.ts";
+import type { Authenticate } from "./contracts/authenticate.ts";
+import type { Observer } from "./contracts/observer.ts";
+import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
+import { defaultRetention } from "./domain/retention.ts";
+import { className, duration, text, wholeNumber } from "./input/values.ts";
+
+/** What is made by a factory and given as it is. */
+const made = (rule: string, contract: 1 | null) =>
+  z.custom<object>(
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      (contract === null || ("contract" in value && value.contract === contract)),
+    { error: rule },
+  );
+
+const callable = <Function>() =>
+  z.custom<Function>((value) => typeof value === "function", { error: "must be a function" });
+
+const { allowDuplicates: _flag, ...countedRules } = defaultRetryRules;
+
+/** An option that is mistyped would leave a gateway without its policy, or without its budgets. */
+export const gatewayOptionsSchema = z.strictObject({
+  store: made("must be a store of contract 1, such as memoryStore()", 1),
+  providers: z.record(z.string(), made("must be a provider of contract 1", 1)).check(
+    z.refine((providers) => Object.keys(providers).length > 0, {
+      error: "must name at least one gateway",
+    }),
+  ),
+  policy: z.exactOptional(made("must be a policy of contract 1: use definePolicy", 1)),
+  budgets: z.exactOptional(z.array(budgetSchema)),
+  dataClasses: z.exactOptional(z.array(className).check(z.minLength(1))),
+  prices: z.exactOptional(made("must be a price book or a table of prices", null)),
+  secrets: z.exactOptional(made("must be { current, keys } or a SecretBox", null)),
+  limits: z.exactOptional(z.partialRecord(namesOf(defaultLimits), wholeNumber(1))),
+  deadlines: z.exactOptional(z.partialRecord(namesOf(defaultDeadlines), duration)),
+  retries: z.exactOptional(
+    z.strictObject({
+      ...eachOptional(Object.keys(countedRules), wholeNumber(0)),
+      allowDuplicates: z.exactOptional(z.boolean()),
+    }),
+  ),
+  retention: z.exactOptional(z.partialRecord(namesOf(defaultRetention), duration)),
+  onDisconnect: z.exactOptional(z.enum(["abort", "drain"])),
+  toolOutputs: z.exactOptional(z.enum(["text", "parts"])),
+  headerPrefix: z.exactOptional(
+    text(
+      (prefix) => /^[A-Za-z0-9-]{1,64}$/.test(prefix),
+      "must be 1 to 64 letters, digits and hyphens",
+    ),
+  ),
+  authenticate: z.exactOptional(callable<Authenticate>()),
+  observers: z.exactOptional(z.array(callable<Observer>())),
+  maintenance: z.exactOptional(z.boolean()),
+  clock: z.exactOptional(made("must be a clock", null)),
+  ids: z.exactOptional(made("must be a source of ids", null)),
+});
+
+function namesOf<Values extends object>(defaults: Values) {
+  return z.enum(
+    Object.keys(defaults).filter((name): name is keyof Values & string => name in defaults),
+  );
+}
+
+function eachOptional<Value>(names: readonly string[], value: z.ZodMiniType<Value, Value>) {
+  return Object.fromEntries(names.map((name) => [name, z.exactOptional(value)]));
+}
