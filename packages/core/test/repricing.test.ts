@@ -125,6 +125,29 @@ describe.each(stores)("repricing on %s", (_, open) => {
     expect(await settled()).toBe(3 + 7);
   });
 
+  it("computes every kind of token at the tier that served it", async () => {
+    const tiers = { priority: { input: 4, output: 8, cachedInput: 1 } };
+    const { gateway, provider, chat, organizationId, reprice } = await spent();
+    const usage = {
+      promptTokens: 10,
+      completionTokens: 5,
+      cachedTokens: 4,
+      serviceTier: "priority",
+    };
+    provider.reply({ text: "x", usage });
+    await (await gateway.fetch(chat({ model: "test/a/one", service_tier: "priority" }))).text();
+    const prices = { "test/a/one": { input: 1, output: 2, tiers } };
+    expect((await reprice({ prices, apply: true }))[0]).toEqual([
+      "test/a/one",
+      10 * 1_000 + 5 * 2_000,
+      6 * 4_000 + 4 * 1_000 + 5 * 8_000,
+      68_000 - 20_000,
+      true,
+    ]);
+    const { data } = await gateway.steps.list({ organizationId });
+    expect(data[0]).toMatchObject({ costNanoUsd: 68_000, serviceTier: "priority" });
+  });
+
   it("is refused for prices and filters that there are none of, and does nothing then", async () => {
     const { gateway, organizationId, reprice } = await spent();
     const refused = { code: "invalid_argument" };

@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { usageReport } from "./usage-report.ts";
+
+const output = { total: 400, text: 400, reasoning: undefined };
+
+describe("usage as the AI SDK reports it", () => {
+  it("has Anthropic's cache, how long it is kept and the tier it was served at", () => {
+    const inputTokens = { total: 1_850, noCache: 50, cacheRead: 1_500, cacheWrite: 300 };
+    const raw = {
+      input_tokens: 50,
+      cache_creation: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 100 },
+      service_tier: "standard",
+    };
+    expect(usageReport({ inputTokens, outputTokens: output, raw })).toEqual({
+      promptTokens: 1_850,
+      completionTokens: 400,
+      cachedTokens: 1_500,
+      cacheWriteTokens: 300,
+      cacheWrite1hTokens: 100,
+      serviceTier: "standard",
+    });
+  });
+
+  it("drops cache writes that do not fit next to what was read, and takes OpenAI's tier", () => {
+    const inputTokens = { total: 100, noCache: 0, cacheRead: 90, cacheWrite: 20 };
+    const metadata = { openai: { serviceTier: "flex" } };
+    expect(usageReport({ inputTokens, outputTokens: output }, metadata)).toEqual({
+      promptTokens: 100,
+      completionTokens: 400,
+      cachedTokens: 90,
+      serviceTier: "flex",
+    });
+  });
+});
