@@ -4,6 +4,7 @@ import { createParser } from "eventsource-parser";
 import type { Answer } from "./answer.ts";
 import { errorEvent, errorIn } from "./error-answer.ts";
 import { invalidAnswer, invalidEvent } from "./failures.ts";
+import { isTooMuch, tooMuch } from "./json-bounds.ts";
 
 /** Reads an answer from the bytes of a server-sent event stream. */
 export interface EventStream {
@@ -60,6 +61,7 @@ function decode(decoder: TextDecoder, bytes: Uint8Array): string {
 }
 
 function parse(data: string): Json {
+  if (isTooMuch(data)) throw tooMuch();
   try {
     return JSON.parse(data);
   } catch {

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import {
   type CompletionEvent,
   modelsOf,
+  otherWorkAfter,
   type Provider,
   type ProviderCall,
   systemClock,
@@ -50,7 +51,9 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
     call.signal.throwIfAborted();
     const credential = await credentialOf(options, call);
     const body = requestBody(call.upstreamName, call.request, call.stream, dialect);
+    await otherWorkAfter(body.length);
     const bodySha256 = hash("sha256", body);
+    await otherWorkAfter(body.length);
     yield [{ type: "request-sent", host: target.host, bodySha256 }];
     call.signal.throwIfAborted();
 
@@ -65,11 +68,12 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
     let answer: AnswerReader | null = null;
     let ended: "complete" | "incomplete" = "incomplete";
     try {
-      const { eventBytes } = call.limits;
+      const { eventBytes, bodyBytes } = call.limits;
       answer = await openAnswer(exchange, {
         seed: bodySha256,
         secret: credential,
         eventBytes,
+        bodyBytes,
         clock,
       });
       for (let events = await answer.read(); events; events = await answer.read()) yield events;

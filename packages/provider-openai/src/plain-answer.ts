@@ -1,34 +1,44 @@
 import { isUtf8 } from "node:buffer";
-import type { CompletionEvent, Json } from "@tollgate/core/provider";
+import { type CompletionEvent, type Json, otherWorkAfter } from "@tollgate/core/provider";
 import type { Answer } from "./answer.ts";
 import { errorIn } from "./error-answer.ts";
 import { invalidAnswer } from "./failures.ts";
 import { isList, isObject, type JsonObject, membersOf } from "./json.ts";
+import { isTooMuch, tooMuch } from "./json-bounds.ts";
 
 /** Reads an answer from the bytes of a whole body: the same events, by the same code, as from a stream. */
-export function readPlainAnswer(
+export async function readPlainAnswer(
   chunks: readonly Uint8Array[],
   answer: Answer,
   into: CompletionEvent[],
-): void {
-  const body = parse(chunks);
+): Promise<void> {
+  const bytes = Buffer.concat(chunks);
+  if (bytes.length === 0) throw invalidAnswer("empty_answer", "The provider's answer is empty.");
+  const text = textOf(bytes);
+  await otherWorkAfter(bytes.length);
+  if (isTooMuch(text)) throw tooMuch();
+  await otherWorkAfter(bytes.length);
+  const body = parse(text);
+  await otherWorkAfter(bytes.length);
   answer.add(errorIn(body) === null ? asChunk(body) : body, into);
   answer.finish(into);
 }
 
-function parse(chunks: readonly Uint8Array[]): Json {
-  const bytes = Buffer.concat(chunks);
-  if (bytes.length === 0) throw invalidAnswer("empty_answer", "The provider's answer is empty.");
+function parse(text: string): Json {
   try {
-    return JSON.parse(textOf(bytes));
+    return JSON.parse(text);
   } catch {
-    throw invalidAnswer("invalid_json", "The provider's answer is not JSON.");
+    throw notJson();
   }
+}
+
+function notJson(): Error {
+  return invalidAnswer("invalid_json", "The provider's answer is not JSON.");
 }
 
 /** The text of UTF-8 bytes without a byte order mark; a decoder made for one answer would cost more than all else here. */
 function textOf(bytes: Buffer): string {
-  if (!isUtf8(bytes)) throw new SyntaxError("not UTF-8");
+  if (!isUtf8(bytes)) throw notJson();
   const text = bytes.toString("utf8");
   return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }

@@ -18,6 +18,7 @@ export interface ReadOptions {
   /** The credential that was sent. */
   readonly secret: string | null;
   readonly eventBytes: number;
+  readonly bodyBytes: number;
   readonly clock: Clock;
 }
 
@@ -44,7 +45,7 @@ export async function openAnswer(exchange: Exchange, options: ReadOptions): Prom
   const answer = createAnswer(options);
   const mediaType = typeof type === "string" ? type.split(";", 1)[0]?.trim().toLowerCase() : "";
   if (mediaType === "text/event-stream") return streamReader(exchange, answer, options);
-  if (mediaType === "application/json") return wholeReader(exchange, answer);
+  if (mediaType === "application/json") return wholeReader(exchange, answer, options.bodyBytes);
   throw invalidAnswer("unexpected_content_type", "The provider's answer is no completion.");
 }
 
@@ -87,13 +88,13 @@ function streamReader(
   };
 }
 
-function wholeReader(exchange: Exchange, answer: Answer): AnswerReader {
+function wholeReader(exchange: Exchange, answer: Answer, most: number): AnswerReader {
   let isRead = false;
   return {
     async read() {
       if (isRead) return null;
       isRead = true;
-      return readWhole(exchange, answer);
+      return readWhole(exchange, answer, most);
     },
     stop: () => {},
   };
@@ -109,12 +110,21 @@ function attempt(run: () => void): { readonly thrown: unknown } | null {
   }
 }
 
-async function readWhole(exchange: Exchange, answer: Answer): Promise<readonly CompletionEvent[]> {
+async function readWhole(
+  exchange: Exchange,
+  answer: Answer,
+  most: number,
+): Promise<readonly CompletionEvent[]> {
   const chunks: Uint8Array[] = [];
-  for (let read = await exchange.read(); read !== null; read = await exchange.read())
+  let bytes = 0;
+  for (let read = await exchange.read(); read !== null; read = await exchange.read()) {
+    for (const chunk of read) bytes += chunk.length;
+    if (bytes > most)
+      throw invalidAnswer("answer_too_large", "The provider answered more than is accepted.");
     chunks.push(...read);
+  }
   const events: CompletionEvent[] = [];
-  readPlainAnswer(chunks, answer, events);
+  await readPlainAnswer(chunks, answer, events);
   return events;
 }
 

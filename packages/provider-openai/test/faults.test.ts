@@ -171,7 +171,7 @@ describe("faults of an upstream", () => {
     await upstream.requests[0]?.closed;
     const events = await callUpstream(
       ({ send }) => send(streamHead + chunked(textChunk.repeat(100))),
-      { limits: { eventBytes: 1_000, totalBytes: 1_000 } },
+      { limits: { eventBytes: 1_000, totalBytes: 1_000, bodyBytes: 4_194_304 } },
     );
     expect(said(events.thrown)).toEqual({
       reason: "answer_too_large",

@@ -37,7 +37,7 @@ async function* batches(request: CompletionRequest, asked: Asked = {}) {
     stream: asked.stream ?? true,
     credential: null,
     signal: asked.signal ?? new AbortController().signal,
-    limits: { eventBytes: 1_000_000, totalBytes: 1_000_000 },
+    limits: { eventBytes: 1_000_000, totalBytes: 1_000_000, bodyBytes: 4_194_304 },
   });
 }
 

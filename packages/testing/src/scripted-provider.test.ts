@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { manualClock } from "./manual-clock.ts";
 import { type ScriptedProvider, scriptedProvider } from "./scripted-provider.ts";
 
-const limits = { eventBytes: 1_000, totalBytes: 1_000 };
+const limits = { eventBytes: 1_000, totalBytes: 1_000, bodyBytes: 4_194_304 };
 
 async function ask(provider: ScriptedProvider, options: { stream?: boolean; model?: string } = {}) {
   const { stream = true, model = "a/b" } = options;

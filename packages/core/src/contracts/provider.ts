@@ -144,8 +144,12 @@ export interface ProviderCall {
   /** The organization's own credential on a customer-owned connection; null on a platform connection. */
   readonly credential: string | null;
   readonly signal: AbortSignal;
-  /** Bytes, decoded: one event, and the whole answer. What is larger is a ProviderError. */
-  readonly limits: { readonly eventBytes: number; readonly totalBytes: number };
+  /** Bytes, decoded: one event, a whole stream, and an answer in one body. What is larger is a ProviderError. */
+  readonly limits: {
+    readonly eventBytes: number;
+    readonly totalBytes: number;
+    readonly bodyBytes: number;
+  };
 }
 
 /** What is known of a failed call: whether it left, and whether the upstream answered it. */

@@ -22,6 +22,8 @@ export interface Limits {
   readonly imageTokens: number;
   /** Stretches of text, reasoning or refusal in one answer, and its tool calls; of the latter at most `tools`. */
   readonly answerParts: number;
+  /** All that one answer says; its body, where it is not streamed, may have twice as much. */
+  readonly answerBytes: number;
   /** One event of an upstream's stream, and all it answers. */
   readonly upstreamEventBytes: number;
   readonly upstreamBytes: number;
@@ -44,6 +46,7 @@ export const defaultLimits: Limits = {
   maxOutputTokens: 4_096,
   imageTokens: 1_600,
   answerParts: 1_024,
+  answerBytes: 2_097_152,
   upstreamEventBytes: 1_048_576,
   upstreamBytes: 67_108_864,
   readOn: 64,

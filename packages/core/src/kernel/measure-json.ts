@@ -4,6 +4,8 @@ export interface JsonBounds {
   readonly depth: number;
   /** Values of the whole text: objects, arrays and what stands between commas. */
   readonly values: number;
+  /** Members of all its objects. */
+  readonly members: number;
   /** Characters of one number. */
   readonly numberLength: number;
 }
@@ -18,8 +20,7 @@ export interface JsonMeasure {
 const quote = 0x22;
 const comma = 0x2c;
 const backslash = 0x5c;
-const openers: ReadonlySet<number> = new Set([0x5b, 0x7b]);
-const closers: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+const colon = 0x3a;
 
 const mostExactDigits = 15;
 
@@ -27,15 +28,17 @@ const mostExactDigits = 15;
 export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | null {
   const longNumbers: string[] = [];
   let values = 1;
+  let members = 0;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === quote) at = endOfString(text, at);
     else if (code === comma) values++;
-    else if (openers.has(code)) {
+    else if (code === colon) members++;
+    else if (code === 0x5b || code === 0x7b) {
       values++;
       depth++;
-    } else if (closers.has(code)) depth--;
+    } else if (code === 0x5d || code === 0x7d) depth--;
     else if (isDigit(code)) {
       const end = endOfNumber(text, at);
       if (end - at > bounds.numberLength) return null;
@@ -43,7 +46,7 @@ export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | nul
         longNumbers.push(text.slice(text[at - 1] === "-" ? at - 1 : at, end));
       at = end - 1;
     }
-    if (values > bounds.values || depth > bounds.depth) return null;
+    if (values > bounds.values || members > bounds.members || depth > bounds.depth) return null;
   }
   return { values, longNumbers };
 }

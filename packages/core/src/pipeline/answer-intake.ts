@@ -11,15 +11,15 @@ import { isShallow, wellFormedJson } from "../kernel/well-formed-json.ts";
 export interface AnswerIntake {
   /** The events to go on with: those before the answer went beyond the limits, where it did. */
   take(events: readonly CompletionEvent[]): readonly CompletionEvent[];
-  /** Why no more is taken; null while the answer is within the limits. */
-  failure(): ProviderError | null;
+  /** Why no more is taken after so many bytes of output; null while the answer is within the limits. */
+  failure(outputBytes: number): ProviderError | null;
 }
 
 type Spoken = Extract<
   CompletionEvent,
   { type: "text-delta" | "reasoning-delta" | "refusal-delta" }
 >;
-type AnswerLimits = Pick<Limits, "depth" | "tools" | "answerParts">;
+type AnswerLimits = Pick<Limits, "depth" | "tools" | "answerParts" | "answerBytes">;
 
 export function createAnswerIntake(limits: AnswerLimits): AnswerIntake {
   const bounds = createBounds(limits);
@@ -35,7 +35,7 @@ export function createAnswerIntake(limits: AnswerLimits): AnswerIntake {
       }
       return taken;
     },
-    failure: () => failure,
+    failure: (bytes) => failure ?? (bytes > limits.answerBytes ? beyond("answer_too_large") : null),
   };
 }
 

@@ -36,6 +36,10 @@ function callOf(line: Line, run: Run, credential: string | null): ProviderCall {
     stream: run.call.stream,
     credential,
     signal: controller.signal,
-    limits: { eventBytes: line.limits.upstreamEventBytes, totalBytes: line.limits.upstreamBytes },
+    limits: {
+      eventBytes: line.limits.upstreamEventBytes,
+      totalBytes: line.limits.upstreamBytes,
+      bodyBytes: 2 * line.limits.answerBytes,
+    },
   };
 }

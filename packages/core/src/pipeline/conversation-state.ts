@@ -45,7 +45,7 @@ export async function withRecordedState(
   const wanted = transcript.slice(first).some(({ role }) => role === "assistant");
   if (restore === "none" || !wanted) return call;
 
-  const chain = chainOf(transcript, caller.salt);
+  const chain = await chainOf(transcript, caller.salt);
   const { organizationId, userId, keyId, source } = caller;
   const { sessionId, turnId, alsoConsider } = call;
   const owner = { organizationId, userId, keyId };

@@ -43,7 +43,8 @@ async function governed(line: Line, call: PreparedCall, route: Route): Promise<G
   const decided = decideOn(line, call, { route, dataClass, first: null });
   try {
     const candidate = await permitted(line, call, decided);
-    const chain = call.state.continued?.chain ?? chainOf(call.transcript, call.caller.salt);
+    const { continued } = call.state;
+    const chain = continued?.chain ?? (await chainOf(call.transcript, call.caller.salt));
     const opened = await openStep(line, call, { candidate, chain });
     return answerOf(line, call, opened);
   } catch (thrown) {

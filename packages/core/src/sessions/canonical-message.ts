@@ -44,7 +44,7 @@ function plain(content: Content): unknown {
  * What of the arguments in one message is compared as JSON. Beyond it, reading and sorting would hold up the process,
  * and the arguments are compared as the text they are.
  */
-const bounds = { depth: 64, values: 10_000, numberLength: 64 };
+const bounds = { depth: 64, values: 10_000, members: 10_000, numberLength: 64 };
 
 /** The calls of one message, which share the bounds. */
 function canonicalCalls(calls: readonly ToolCall[]): readonly (readonly string[])[] {

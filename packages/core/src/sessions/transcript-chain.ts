@@ -1,5 +1,6 @@
 import type { Message } from "../domain/message.ts";
 import { sha256 } from "../kernel/digest.ts";
+import { otherWork } from "../kernel/other-work.ts";
 import { canonicalMessage } from "./canonical-message.ts";
 
 /** A request's messages as the chain counts them: an assistant message repeated right after itself counts once. */
@@ -16,16 +17,24 @@ export interface TranscriptChain {
   readonly last: string;
 }
 
-const size = 32;
+const valueBytes = 32;
+
+/** Characters of messages after which what else waits for the process has its turn. */
+const mostAtOnce = 262_144;
+const largeMessage = 1_048_576;
 
 /** h[0] = H(salt), h[i] = H(h[i-1] ‖ H(salt ‖ canonical message i)), SHA-256. */
-export function chainOf(messages: readonly Message[], salt: Uint8Array): TranscriptChain {
-  const values = Buffer.allocUnsafe(messages.length * size);
+export async function chainOf(
+  messages: readonly Message[],
+  salt: Uint8Array,
+): Promise<TranscriptChain> {
+  const values = Buffer.allocUnsafe(messages.length * valueBytes);
   const texts: string[] = [];
   const places: number[] = [];
   let head: Uint8Array = sha256(salt);
   let last = "";
   let lastUserMessage = 0;
+  let size = 0;
   for (const message of messages) {
     const canonical = canonicalMessage(message);
     if (message.role === "assistant" && canonical === last) {
@@ -34,13 +43,21 @@ export function chainOf(messages: readonly Message[], salt: Uint8Array): Transcr
     }
     last = canonical;
     places.push(texts.length);
+    if (canonical.length > largeMessage) await otherWork();
+    const text = JSON.stringify(message);
+    if (text.length > largeMessage) await otherWork();
     head = nextHead(head, canonical, salt);
-    values.set(head, texts.length * size);
-    texts.push(JSON.stringify(message));
+    values.set(head, texts.length * valueBytes);
+    texts.push(text);
+    size += text.length;
+    if (size > mostAtOnce) {
+      size = 0;
+      await otherWork();
+    }
     if (message.role === "user") lastUserMessage = texts.length;
   }
   return {
-    values: values.subarray(0, texts.length * size),
+    values: values.subarray(0, texts.length * valueBytes),
     messages: texts,
     places,
     lastUserMessage,
@@ -69,7 +86,7 @@ export function replyChain(
 
 /** The chain value of the whole request. */
 export function headOf(chain: TranscriptChain): Buffer {
-  return chain.values.subarray(chain.values.length - size);
+  return chain.values.subarray(chain.values.length - valueBytes);
 }
 
 function nextHead(head: Uint8Array, canonical: string, salt: Uint8Array): Buffer {

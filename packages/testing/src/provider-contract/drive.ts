@@ -33,7 +33,7 @@ export function callOf(over: Partial<ProviderCall> = {}): ProviderCall {
     stream: true,
     credential: null,
     signal: new AbortController().signal,
-    limits: { eventBytes: 1_048_576, totalBytes: 67_108_864 },
+    limits: { eventBytes: 1_048_576, totalBytes: 67_108_864, bodyBytes: 4_194_304 },
     ...over,
   };
 }

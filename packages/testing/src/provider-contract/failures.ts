@@ -103,8 +103,8 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
         send(httpAnswer(fixtures.text.stream)),
       );
       for (const limits of [
-        { eventBytes: 8, totalBytes: 1_000_000 },
-        { eventBytes: 1_000_000, totalBytes: 8 },
+        { eventBytes: 8, totalBytes: 1_000_000, bodyBytes: 4_194_304 },
+        { eventBytes: 1_000_000, totalBytes: 8, bodyBytes: 4_194_304 },
       ])
         await failureOf(provider, callOf({ limits }));
     });

@@ -1,0 +1,129 @@
+import { data, done, finish, head, usage } from "../upstream-bytes.ts";
+import { defaultLimits } from "./limits.ts";
+
+/** The largest accepted answer of one shape, or more of it than is accepted, in pieces. */
+export interface AnswerShape {
+  readonly stream: boolean;
+  readonly pieces: () => Iterable<string>;
+}
+
+const { answerParts, depth, tools, upstreamBytes, upstreamEventBytes } = defaultLimits;
+const streamHead = head("content-type: text/event-stream", "connection: close");
+const plainHead = head("content-type: application/json", "connection: close");
+const frame = 4_096;
+
+const delta = (members: object): string => data({ choices: [{ index: 0, delta: members }] });
+const nested = (levels: number): string => `${"[".repeat(levels)}1${"]".repeat(levels)}`;
+
+/** So many pieces of a stream, in reads of a usual size, and a good end. */
+function* stream(count: number, piece: (index: number) => string): Generator<string> {
+  yield streamHead;
+  let read = "";
+  for (let index = 0; index < count; index++) {
+    read += piece(index);
+    if (read.length < 65_536) continue;
+    yield read;
+    read = "";
+  }
+  yield read + finish + usage(1, 2) + done;
+}
+
+const streamed = (count: number, piece: (index: number) => string): AnswerShape => ({
+  stream: true,
+  pieces: () => stream(count, piece),
+});
+
+const plain = (message: () => string, logprobs = () => "null"): AnswerShape => ({
+  stream: false,
+  pieces: () => [
+    plainHead,
+    `{"choices":[{"index":0,"message":${message()},"logprobs":${logprobs()},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
+  ],
+});
+
+const tiny = delta({ content: "x" });
+const eventOf = (member: string): string =>
+  delta({ [member]: "x".repeat(upstreamEventBytes - frame) });
+const call = (index: number, written: string): object => ({
+  index,
+  id: `call_${index}`,
+  function: { name: "f", arguments: written },
+});
+const token = `{"token":"abc","logprob":-1.25,"bytes":[97,98,99]}`;
+const logprob = `{"token":"abc","logprob":-1.25,"bytes":[97,98,99],"top_logprobs":[${Array(20).fill(token).join(",")}]}`;
+const logprobs = (bytes: number): string =>
+  `{"content":[${Array(Math.floor(bytes / (logprob.length + 1)))
+    .fill(logprob)
+    .join(",")}],"refusal":null}`;
+const rawDelta = (members: string): string =>
+  `data: {"choices":[{"index":0,"delta":{"content":"a"},${members}}]}\n\n`;
+
+/** The bytes that one answer, in one body or in all its text, is allowed. */
+const whole = defaultLimits.answerBytes - frame;
+
+export const answerShapes: Readonly<Record<string, AnswerShape>> = {
+  "a million tiny events": streamed(
+    Math.min(1_000_000, upstreamBytes / tiny.length - 10),
+    () => tiny,
+  ),
+  "text in the largest events": streamed(whole / upstreamEventBytes, () => eventOf("content")),
+  "more text than is accepted": streamed(60, () => eventOf("content")),
+  "reasoning in the largest events": streamed(whole / upstreamEventBytes, () =>
+    eventOf("reasoning_content"),
+  ),
+  "line feeds in the largest events": streamed(8, () =>
+    delta({ content: "\n".repeat(upstreamEventBytes / 2 - frame) }),
+  ),
+  "tool calls in many fragments": streamed(400_000, (index) =>
+    delta({ tool_calls: [call(index % tools, "1,")] }),
+  ),
+  "tool calls with long numbers": streamed(4, (index) =>
+    delta({ tool_calls: [call(index, `{"a":1${"0".repeat(upstreamEventBytes - frame)}}`)] }),
+  ),
+  "many parts": streamed(answerParts, (index) =>
+    delta(
+      index % 2 === 0 ? { content: "x".repeat(3_000) } : { reasoning_content: "y".repeat(3_000) },
+    ),
+  ),
+  "deep log probabilities": streamed(4_000, () =>
+    rawDelta(`"logprobs":{"content":${nested(depth - 2)}}`),
+  ),
+  "log probabilities that nest too deep": streamed(4, () =>
+    rawDelta(`"logprobs":{"content":${nested(upstreamEventBytes / 2 - frame)}}`),
+  ),
+  "log probabilities in the largest events": streamed(60, () =>
+    rawDelta(`"logprobs":${logprobs(upstreamEventBytes - frame)}`),
+  ),
+  "an event of many values": streamed(4, () =>
+    rawDelta(`"logprobs":{"content":[${"[],".repeat(upstreamEventBytes / 3 - frame)}1]}`),
+  ),
+  "plain: huge text": plain(() => JSON.stringify({ content: "x".repeat(whole) })),
+  "plain: huge text of escapes": plain(() => `{"content":"${"\\u65e5".repeat(whole / 6)}"}`),
+  "plain: huge reasoning": plain(() =>
+    JSON.stringify({ content: "a", reasoning_content: "x".repeat(whole) }),
+  ),
+  "plain: many tool calls": plain(() =>
+    JSON.stringify({
+      tool_calls: Array.from({ length: tools }, (_, index) =>
+        call(index, `["${"x".repeat(whole / tools - 200)}"]`),
+      ),
+    }),
+  ),
+  "plain: more tool calls than are accepted": plain(() =>
+    JSON.stringify({
+      tool_calls: Array.from({ length: whole / 80 }, (_, index) => call(index, "{}")),
+    }),
+  ),
+  "plain: log probabilities": plain(
+    () => '{"content":"a"}',
+    () => logprobs(whole),
+  ),
+  "plain: many values": plain(
+    () => '{"content":"a"}',
+    () => `{"content":[${"[],".repeat(whole / 3)}1]}`,
+  ),
+  "plain: many members": plain(
+    () => '{"content":"a"}',
+    () => `{${Array.from({ length: whole / 12 }, (_, index) => `"k${index}":1`).join(",")}}`,
+  ),
+};

@@ -1,0 +1,15 @@
+/** The default limits of a gateway that make a body or an answer the largest of its shape. */
+export const defaultLimits = {
+  bodyBytes: 4_194_304,
+  imageBodyBytes: 33_554_432,
+  stringBytes: 1_048_576,
+  depth: 64,
+  keys: 256,
+  values: 200_000,
+  messages: 2_000,
+  tools: 128,
+  answerParts: 1_024,
+  answerBytes: 2_097_152,
+  upstreamEventBytes: 1_048_576,
+  upstreamBytes: 67_108_864,
+} as const;

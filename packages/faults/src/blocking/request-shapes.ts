@@ -1,0 +1,147 @@
+import { defaultLimits } from "./limits.ts";
+
+/** The largest accepted request of one shape. */
+export interface RequestShape {
+  readonly name: string;
+  readonly path: "/v1/chat/completions" | "/v1/responses";
+  readonly body: () => string;
+}
+
+const { bodyBytes, imageBodyBytes, messages, tools, keys, stringBytes, values } = defaultLimits;
+/** For what is around the one thing that is large. */
+const frame = 4_096;
+const text = bodyBytes - frame;
+
+const chat = (name: string, members: () => object): RequestShape => ({
+  name,
+  path: "/v1/chat/completions",
+  body: () => JSON.stringify({ model, ...members() }),
+});
+const responses = (name: string, input: () => readonly object[]): RequestShape => ({
+  name: `responses: ${name}`,
+  path: "/v1/responses",
+  body: () => JSON.stringify({ model, input: input() }),
+});
+
+export const model = "up/vendor/fine";
+
+const user = (content: unknown): object => ({ role: "user", content });
+const times = <Value>(count: number, of: (index: number) => Value): readonly Value[] =>
+  Array.from({ length: Math.floor(count) }, (_, index) => of(index));
+
+/** A conversation in which the model called tools with these arguments, so many in one message. */
+function calling(all: readonly string[], inOne: number): readonly object[] {
+  const found: object[] = [user("Hi")];
+  for (let at = 0; at < all.length; at += inOne) {
+    const calls = all.slice(at, at + inOne).map((written, index) => ({
+      id: `call_${at + index}`,
+      type: "function",
+      function: { name: "f", arguments: written },
+    }));
+    found.push({ role: "assistant", tool_calls: calls });
+    for (const { id } of calls) found.push({ role: "tool", tool_call_id: id, content: "" });
+  }
+  return found;
+}
+
+const deep = (depth: number): string => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
+const wide = (width: number): object =>
+  Object.fromEntries(times(width, (index) => [`k${index}`, { type: "string" }]));
+const image = (bytes: number): object => ({
+  type: "image_url",
+  image_url: { url: `data:image/png;base64,${"A".repeat(bytes)}` },
+});
+/** As many calls as messages allow where every call has its answer. */
+const calls = messages * 0.9;
+
+export const requestShapes: readonly RequestShape[] = [
+  chat("as many messages as may be", () => ({
+    messages: times(messages, (index) => ({
+      role: index % 2 === 0 ? "user" : "assistant",
+      content: "x".repeat(text / messages - 40),
+    })),
+  })),
+  chat("one huge text", () => ({ messages: [user("x".repeat(text))] })),
+  chat("one huge text of line feeds", () => ({ messages: [user("\n".repeat(text / 2))] })),
+  chat("one huge text beyond ASCII", () => ({ messages: [user("日".repeat(text / 3))] })),
+  {
+    ...chat("one huge text of escapes", () => ({})),
+    body: () =>
+      `{"model":"${model}","messages":[{"role":"user","content":"${"\\u65e5".repeat(text / 6)}"}]}`,
+  },
+  chat("many tool calls", () => ({
+    messages: calling(
+      times(calls, () => `{"a":"${"x".repeat(text / calls - 260)}"}`),
+      100,
+    ),
+  })),
+  chat("tool arguments of one long number", () => ({
+    messages: calling(
+      times(3, () => `{"a":1${"0".repeat(stringBytes - 100)}}`),
+      3,
+    ),
+  })),
+  chat("tool arguments of many values", () => ({
+    messages: calling(
+      times(3, () => `[${"1,".repeat(stringBytes / 2 - 100)}1]`),
+      1,
+    ),
+  })),
+  chat("tool arguments of many members, call by call", () => ({
+    messages: calling(
+      times(400, () => JSON.stringify(wide(250))),
+      4,
+    ),
+  })),
+  chat("tool arguments that nest deep", () => ({
+    messages: calling(
+      times(3, () => deep(stringBytes / 2 - 100)),
+      3,
+    ),
+  })),
+  chat("many parts", () => ({
+    messages: [user(times(values / 3 - 100, () => ({ type: "text", text: "x" })))],
+  })),
+  chat("many tools with wide schemas", () => ({
+    messages: [user("Hi")],
+    tools: times(tools, (index) => ({
+      type: "function",
+      function: {
+        name: `f${index}`,
+        parameters: { type: "object", properties: wide(keys), description: "x".repeat(16_000) },
+      },
+    })),
+  })),
+  chat("one huge image", () => ({
+    messages: [user([image(imageBodyBytes - frame)])],
+  })),
+  chat("many images", () => ({
+    messages: [user(times(30, () => image(imageBodyBytes / 30 - frame)))],
+  })),
+  responses("many items", () =>
+    times(messages, (index) => ({
+      type: "message",
+      role: index % 2 === 0 ? "user" : "assistant",
+      content: "x".repeat(text / messages - 60),
+    })),
+  ),
+  responses("many function calls", () => [
+    { type: "message", role: "user", content: "Hi" },
+    ...times(messages / 2 - 1, (index) => [
+      {
+        type: "function_call",
+        call_id: `call_${index}`,
+        name: "f",
+        arguments: `{"a":"${"x".repeat(1_500)}"}`,
+      },
+      { type: "function_call_output", call_id: `call_${index}`, output: "x".repeat(2_000) },
+    ]).flat(),
+  ]),
+  responses("many reasoning items", () => [
+    ...times(messages - 1, () => ({
+      type: "reasoning",
+      summary: [{ type: "summary_text", text: "x".repeat(1_900) }],
+    })),
+    { type: "message", role: "user", content: "Hi" },
+  ]),
+];
