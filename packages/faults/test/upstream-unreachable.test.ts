@@ -148,6 +148,23 @@ it("F4 an upstream that says nothing is given up with 504 before the headers", a
   await expectWhole(of);
 });
 
+it("F4 a plain answer may take ten minutes by default, where a stream must begin in two", async () => {
+  let answer = () => {};
+  const of = await product((exchange) => {
+    answer = () => exchange.send(goodAnswer(exchange.body));
+  });
+  const plain = of.ask();
+  await asked(of);
+  of.clock.push(599_000);
+  answer();
+  expect((await plain).status).toBe(200);
+
+  const stream = of.ask({ stream: true });
+  await asked(of, 2);
+  of.clock.push(121_000);
+  expect((await stream).body).toContain("The provider stopped answering.");
+});
+
 it("F4 an upstream that falls silent in mid body ends the stream with an error", async () => {
   const of = await product(answering(streamHead + chunked(text("Half"))), {
     gateway: { deadlines: { idle: "50s" } },
