@@ -41,7 +41,7 @@ const ways = [
 
 /** Each library in front of each kind of upstream, in one of the ways; `npm run clients:matrix` has all of them. */
 const throughGateway = Object.keys(clients).flatMap((client, number) =>
-  (["deepseek", "gemini", "anthropic"] as const).map((upstream, at) => {
+  (["kimi", "gemini", "anthropic"] as const).map((upstream, at) => {
     const way = ways[(number + at) % ways.length] ?? ways[0];
     return { client, upstream, ...way, stream: way.stream && !plainOnly.includes(client) };
   }),

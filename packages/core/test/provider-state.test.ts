@@ -193,6 +193,27 @@ describe.each(stores)("provider state on %s", (_store, open) => {
   });
 });
 
+describe.each(stores)("a client's copy of provider state on %s", (_store, open) => {
+  it("gives way to what was recorded, in earlier turns too", async () => {
+    const made = await opened(open());
+    const fake = fakes["signed thinking"];
+    if (fake === undefined) expect.unreachable("there is no such upstream");
+    script(made, fake);
+    const changed = (message: Fields): Fields => {
+      const blocks = message["thinking_blocks"];
+      if (!Array.isArray(blocks)) return message;
+      return { ...message, thinking_blocks: blocks.map(({ thinking: _, ...block }) => block) };
+    };
+    const first = await loop(made, { keep: changed });
+    await loop(made, { keep: changed, first: [...first, { role: "user", content: "And Oslo?" }] });
+    const earlier = made.provider.calls.at(-1)?.request.messages.slice(0, first.length) ?? [];
+    const states = earlier.flatMap((message) =>
+      message.role === "assistant" && message.tool_calls ? [fake.stateOf(message)] : [],
+    );
+    expect(states).toEqual([fake.wanted(1), fake.wanted(2)]);
+  });
+});
+
 type Item = Fields & { readonly type: string; readonly call_id?: string };
 
 const results = (output: readonly Item[]) =>

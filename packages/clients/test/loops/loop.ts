@@ -73,14 +73,17 @@ const isState = z.union([
 ]);
 
 /** A fetch of a library that keeps none of a provider's state: what would carry it is taken out of every request. */
-export const fetchWithoutState: typeof fetch = (url, init) => {
-  if (typeof init?.body !== "string") return fetch(url, init);
-  const kept = (value: unknown): unknown => {
-    if (Array.isArray(value))
-      return value.filter((item) => !isState.safeParse(item).success).map(kept);
-    if (typeof value !== "object" || value === null) return value;
-    const entries = Object.entries(value).filter(([key]) => !stateKeys.has(key));
-    return Object.fromEntries(entries.map(([key, child]) => [key, kept(child)]));
-  };
-  return fetch(url, { ...init, body: JSON.stringify(kept(JSON.parse(init.body))) });
+export const fetchWithoutState: typeof fetch = async (url, init) => {
+  const request = new Request(url, init);
+  const body = await request.clone().text();
+  if (body === "") return fetch(request);
+  return fetch(new Request(request, { body: JSON.stringify(withoutState(JSON.parse(body))) }));
 };
+
+function withoutState(value: unknown): unknown {
+  if (Array.isArray(value))
+    return value.filter((item) => !isState.safeParse(item).success).map(withoutState);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([key]) => !stateKeys.has(key));
+  return Object.fromEntries(entries.map(([key, child]) => [key, withoutState(child)]));
+}

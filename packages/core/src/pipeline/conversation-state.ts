@@ -31,7 +31,7 @@ export function withClientState(
 
 /**
  * The call with what was recorded of provider state in the Session that it goes on with, for the messages that its model
- * takes it back with. Only calls that have such messages read anything: most begin with a question.
+ * takes it back with, and instead of a client's own copy. Only calls that have such messages read anything: most begin with a question.
  */
 export async function withRecordedState(
   line: Line,
@@ -41,7 +41,9 @@ export async function withRecordedState(
   const { transcript, caller, storedMessages } = call;
   const { restore } = stateNeedsOf(provider, model);
   const lastUser = transcript.findLastIndex(({ role }) => role === "user");
-  const first = Math.max(storedMessages, restore === "history" ? 0 : lastUser + 1);
+  const brought = transcript.findIndex(bringsState);
+  const since = brought < 0 ? lastUser + 1 : Math.min(brought, lastUser + 1);
+  const first = Math.max(storedMessages, restore === "history" ? 0 : since);
   const wanted = transcript.slice(first).some(({ role }) => role === "assistant");
   if (restore === "none" || !wanted) return call;
 
@@ -67,9 +69,22 @@ export async function withRecordedState(
       recorded: recorded.get(chain.places[first + at] ?? -1),
     })),
   );
-  const restored = new Set([...call.state.restored, ...replaced.values()]);
+  const left = [...replaced].flatMap(([given, kept]) => (bringsState(given) ? [] : kept));
+  const restored = new Set([...call.state.restored, ...left]);
   const continued = { chain, sessionId: found?.sessionId ?? null };
   return { ...replacing(call, replaced), state: { ...call.state, restored, continued } };
+}
+
+/**
+ * Whether the client's own copy of a message has state that a provider reads. Libraries that know only some of its members
+ * give it back changed, and a provider refuses a changed one wherever it is: what was recorded goes instead.
+ */
+function bringsState(message: Message): boolean {
+  if (message.role !== "assistant") return false;
+  const { state, tool_calls = [] } = message;
+  return [state, ...tool_calls.map((call) => call.state)].some(
+    (held) => (held?.from ?? null) !== null,
+  );
 }
 
 /** What a Session recorded from a position on, of the messages that a request begins with. */
