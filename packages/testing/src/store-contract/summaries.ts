@@ -73,7 +73,8 @@ export function summaryTests(test: ContractTest): void {
     const { store, intents } = subject;
     await settled(subject, { costNanoUsd: null, usageBasis: "estimated", costBasis: "estimated" });
     const usage = { ...one, promptTokens: 9, totalTokens: 12, cachedTokens: 5, reasoningTokens: 2 };
-    await settled(subject, { usage, durationMs: 1_000 });
+    const written = { cacheWriteTokens: 3, cacheWrite1hTokens: 1, imageOutputTokens: 1 };
+    await settled(subject, { usage: { ...usage, ...written }, durationMs: 1_000 });
     await opened(store.openStep(intents.step([user("open")])));
     const { groups } = await store.steps.summarize({ ...tenant, by: ["outcome"] }, whole);
     expect(groups.map(({ values, sums }) => [values[0], sums])).toEqual([
@@ -81,6 +82,8 @@ export function summaryTests(test: ContractTest): void {
       [
         "completed",
         {
+          ...zero,
+          ...written,
           steps: 2,
           attempts: 2,
           promptTokens: 13,
@@ -173,6 +176,12 @@ const zero = {
   totalTokens: 0,
   cachedTokens: 0,
   reasoningTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+  imageInputTokens: 0,
+  imageOutputTokens: 0,
   costNanoUsd: 0,
   unknownCosts: 0,
   estimated: 0,
