@@ -1,3 +1,4 @@
+import { definePolicy, permit } from "@tollgate/core/policy";
 import { type Message, ProviderError } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { createTestGateway, type ScriptedCall } from "@tollgate/testing";
@@ -214,6 +215,214 @@ describe.each(stores)("a client's copy of provider state on %s", (_store, open) 
   });
 });
 
+const signed = fakes["a signature on the call"] ?? failing();
+const texts = fakes["reasoning as text"] ?? failing();
+const anything = () => true;
+
+function failing(): never {
+  throw new Error("no such fake");
+}
+
+/** The assistant messages of the last request upstream. */
+const sentTo = ({ provider }: Made) =>
+  (provider.calls.at(-1)?.request.messages ?? []).filter((message) => message.role === "assistant");
+
+/** Has a first round answered, and says what the client got. */
+async function firstRound(made: Made, fake: Fake, chat = made.chat): Promise<Fields> {
+  made.provider.reply(() => fake.answer(1));
+  return said(await made.gateway.fetch(chat({ messages: [question], tools })), false);
+}
+
+/** Sends the second round of a loop, to a provider that takes anything. */
+async function secondRound(
+  made: Made,
+  message: Fields,
+  { chat = made.chat, first = question, ...fields }: Fields & { chat?: Made["chat"] } = {},
+): Promise<void> {
+  made.provider.reply("18 degrees.", { when: anything });
+  const messages = [first, message, resultOf("call_1")];
+  expect((await made.gateway.fetch(chat({ messages, tools, ...fields }))).status).toBe(200);
+}
+
+async function lastStep({ gateway, key: { organizationId } }: Made) {
+  const { data } = await gateway.steps.list({ organizationId });
+  return data[0];
+}
+
+describe.each(stores)("the origin of provider state on %s", (_store, open) => {
+  it("leaves sealed, and comes back to the provider as it was", async () => {
+    const made = await opened(open());
+    const message = await firstRound(made, signed);
+    expect(JSON.stringify(message)).toMatch(/"thought_signature":"tg1:[^"]+:thought 1"/);
+    // Another question first makes it a new Session: only the client's copy is there.
+    await secondRound(made, message, { first: { role: "user", content: "And in Rome?" } });
+    expect(sentTo(made).map(signed.stateOf)).toEqual([signed.wanted(1)]);
+    expect((await sessionsOf(made)).sessions).toBe(2);
+    expect((await lastStep(made))?.droppedFields).toEqual({});
+  });
+
+  it("is not restored from another Session, key or organization with the same call", async () => {
+    const made = await opened(open());
+    const message = withoutState(await firstRound(made, signed));
+    await secondRound(made, message, { first: { role: "user", content: "And in Rome?" } });
+    expect(sentTo(made).map(signed.stateOf)).toEqual([undefined]);
+    const others = [{ label: "another" }, { organizationId: "organization-2", label: "theirs" }];
+    for (const creation of others) {
+      const { chat } = await made.createKey(creation);
+      await secondRound(made, message, { chat });
+      expect(sentTo(made).map(signed.stateOf)).toEqual([undefined]);
+    }
+  });
+
+  it("drops and counts what was issued to another key, changed, or never sealed", async () => {
+    const made = await opened(open());
+    const message = await firstRound(made, signed);
+    const text = JSON.stringify(message);
+    const { chat } = await made.createKey({ label: "another" });
+    const copies = [
+      { copy: text, chat },
+      { copy: text.replace("thought 1", "thought 2"), chat: made.chat },
+      { copy: text.replace(/tg1:[^"]+:thought/, "thought"), chat: made.chat },
+      { copy: text.replace("test%2Ftollgate", "test%2Fother"), chat: made.chat },
+    ];
+    for (const [at, { copy, chat: from }] of copies.entries()) {
+      const first = { role: "user", content: `Question ${at}` };
+      await secondRound(made, JSON.parse(copy), { chat: from, first });
+      expect(sentTo(made).map(signed.stateOf)).toEqual([undefined]);
+      expect((await lastStep(made))?.droppedFields).toEqual({ extra_content: 1 });
+    }
+  });
+
+  it("is sent to no other gateway or vendor, and not to a fallback", async () => {
+    const policy = definePolicy({
+      rules: [permit("all", {}, { fallbacks: ["spare/acme/two"] })],
+    });
+    const made = await opened(open(), { policy, retries: { most: 0 } });
+    const message = await firstRound(made, signed);
+    for (const model of ["test/acme/one", "spare/tollgate/scripted"]) {
+      await secondRound(made, message, { model });
+      expect(sentTo(made).map(signed.stateOf)).toEqual([undefined]);
+      expect((await lastStep(made))?.droppedFields).toEqual({ extra_content: 1 });
+    }
+    const first = { role: "user", content: "And in Rome?" };
+    made.provider.reply(() => signed.answer(1));
+    const asked = await made.gateway.fetch(made.chat({ messages: [first], tools }));
+    const again = await said(asked, false);
+    made.provider.fail(
+      new ProviderError("Down.", { reason: "down", delivery: "answered", status: 503 }),
+    );
+    await secondRound(made, withoutState(again), { first });
+    const [primary, spare] = made.provider.calls.slice(-2);
+    expect([primary?.gateway, spare?.gateway]).toEqual(["test", "spare"]);
+    const states = [primary, spare].map((sentThere) =>
+      sentThere?.request.messages.flatMap((sent) =>
+        sent.role === "assistant" ? [signed.stateOf(sent)] : [],
+      ),
+    );
+    expect(states).toEqual([[signed.wanted(1)], [undefined]]);
+  });
+
+  it("is not kept where only digests are, and then the client's copy is sent", async () => {
+    const policy = definePolicy({ rules: [permit("all", {}, { transcript: "digest" })] });
+    const made = await opened(open(), { policy });
+    const message = await firstRound(made, signed);
+    await secondRound(made, withoutState(message));
+    expect(sentTo(made).map(signed.stateOf)).toEqual([undefined]);
+    await secondRound(made, message);
+    expect(sentTo(made).map(signed.stateOf)).toEqual([signed.wanted(1)]);
+  });
+
+  it("keeps at most 256 KiB with a message", async () => {
+    const made = await opened(open());
+    const large = (bytes: number): Fake => ({
+      ...signed,
+      answer: () =>
+        call(1, { extra_content: { google: { thought_signature: "x".repeat(bytes) } } }),
+    });
+    for (const [bytes, isKept] of [
+      [262_000, true],
+      [262_145, false],
+    ] as const) {
+      const first = { role: "user", content: `${bytes} bytes` };
+      made.provider.reply(() => large(bytes).answer(1));
+      const response = await made.gateway.fetch(made.chat({ messages: [first], tools }));
+      const message = await said(response, false);
+      await secondRound(made, withoutState(message), { first });
+      expect(sentTo(made).map((sent) => signed.stateOf(sent) !== undefined)).toEqual([isKept]);
+    }
+  });
+
+  it("is estimated with the rest of the input", async () => {
+    const made = await opened(open());
+    const thought_signature = "x".repeat(3_000);
+    const long = {
+      ...signed,
+      answer: () => call(1, { extra_content: { google: { thought_signature } } }),
+    };
+    await secondRound(made, withoutState(await firstRound(made, long)));
+    const { data } = await made.gateway.decisions.list({
+      organizationId: made.key.organizationId,
+    });
+    const [second, first] = data.map(({ facts }) => facts.estimatedInputTokens);
+    expect((second ?? 0) - (first ?? 0)).toBeGreaterThan(1_000);
+  });
+
+  it("takes plain reasoning back without a record only where the model wants it", async () => {
+    const made = await opened(open(), { gateways: ["deep"] });
+    const message = { ...withoutState(await firstRound(made, texts)), reasoning_content: "Mine." };
+    const first = { role: "user", content: "And in Rome?" };
+    await secondRound(made, message, { first });
+    expect(sentTo(made).map(texts.stateOf)).toEqual([undefined]);
+    expect((await lastStep(made))?.droppedFields).toEqual({ reasoning_content: 1 });
+    await secondRound(made, message, { first, model: "deep/deepseek/chat" });
+    expect(sentTo(made).map(texts.stateOf)).toEqual(["Mine."]);
+  });
+
+  it("looks again where another Session is the one to go on with", async () => {
+    const store = open();
+    const made = await opened(store);
+    const message = withoutState(await firstRound(made, signed));
+    const { find } = store.sessions;
+    let asked = 0;
+    Object.assign(store.sessions, {
+      find: (lookup: Parameters<typeof find>[0]) =>
+        asked++ === 0 ? Promise.resolve(null) : find(lookup),
+    });
+    await secondRound(made, message);
+    expect(asked).toBe(2);
+    expect(sentTo(made).map(signed.stateOf)).toEqual([signed.wanted(1)]);
+  });
+
+  it("reads nothing for a request without a tool loop", async () => {
+    const store = open();
+    const made = await opened(store);
+    let asked = 0;
+    Object.assign(store.sessions, {
+      find: () => {
+        asked++;
+        return Promise.resolve(null);
+      },
+    });
+    const answered = { role: "assistant", content: "18 degrees." };
+    const messages = [question, answered, { role: "user", content: "Thanks" }];
+    expect((await made.gateway.fetch(made.chat({ messages }))).status).toBe(200);
+    expect(asked).toBe(0);
+  });
+
+  it("travels in reasoning items where a client asks for encrypted content", async () => {
+    const made = await opened(open());
+    script(made, signed);
+    // A changed call breaks the Session off: only what the items carry is left.
+    await responsesLoop(
+      made,
+      (output, _id, before) => ({ input: [...before, ...output, ...results(output)] }),
+      { include: ["reasoning.encrypted_content"], store: false, session_id: null },
+      { renamed: true },
+    );
+    expect((await lastStep(made))?.droppedFields).toEqual({});
+  });
+});
+
 type Item = Fields & { readonly type: string; readonly call_id?: string };
 
 const results = (output: readonly Item[]) =>
@@ -226,6 +435,7 @@ async function responsesLoop(
   made: Made,
   next: (output: readonly Item[], id: string, before: readonly Item[]) => Fields,
   fields: Fields = {},
+  { renamed = false }: { readonly renamed?: boolean } = {},
 ): Promise<void> {
   let body: Fields = { input: [{ type: "message", ...question }] };
   for (let round = 1; round <= 3; round++) {
@@ -244,6 +454,7 @@ async function responsesLoop(
     const answer = JSON.parse(await response.text());
     expect(answer.error ?? null).toBeNull();
     const before = Array.isArray(body["input"]) ? body["input"] : [];
+    if (renamed) before[0] = { type: "message", role: "user", content: `Again, ${round}` };
     body = next(answer.output, answer.id, before);
   }
 }

@@ -3,6 +3,7 @@ import {
   modelsOf,
   type Provider,
   type ProviderCall,
+  stateNeedsFor,
   systemClock,
 } from "@tollgate/core/provider";
 import { Agent } from "undici";
@@ -78,6 +79,7 @@ export function aiSdk(
     ...modelsOf(options),
     ...(options.billing === undefined ? {} : { billing: options.billing }),
     problems,
+    stateNeeds: (model) => stateNeedsFor(model, options),
     complete,
     close() {
       calls.close();

@@ -1,4 +1,4 @@
-import { modelProblems } from "@tollgate/core/provider";
+import { modelProblems, stateProblems } from "@tollgate/core/provider";
 import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options.ts";
 
 /** The three forms a provider is made from. */
@@ -52,6 +52,7 @@ export function problemsOf(source: Source, options: AiSdkOptions): readonly stri
       .filter((name) => !host.test(name))
       .map((name) => `hosts: ${JSON.stringify(name)} is not a host name in lower case`),
     ...modelProblems(models),
+    ...stateProblems(options),
   ];
 }
 

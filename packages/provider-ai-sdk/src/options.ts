@@ -5,6 +5,7 @@ import type {
   CompletionRequest,
   ConnectionOwnership,
   ModelOptions,
+  StateOptions,
 } from "@tollgate/core/provider";
 
 /** A language model of the AI SDK, of either of the two versions its providers implement. */
@@ -27,7 +28,7 @@ export interface Connection {
 export type Connect = (connection: Connection) => AiSdkProvider | AiSdkModel;
 
 /** How an AI SDK language model is reached. */
-export interface AiSdkOptions extends ModelOptions {
+export interface AiSdkOptions extends ModelOptions, StateOptions {
   /**
    * Whose account is used. Default `platform`; `customer` gives each organization's own credential to the function form,
    * the only one that can have it.

@@ -1,4 +1,4 @@
-import { modelProblems } from "@tollgate/core/provider";
+import { modelProblems, stateProblems } from "@tollgate/core/provider";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 
 const url =
@@ -39,6 +39,7 @@ export function problemsOf(options: OpenaiCompatibleOptions): readonly string[] 
     ...listProblems(options),
     ...Object.entries(options.headers ?? {}).flatMap(headerProblems),
     ...modelProblems(options.models),
+    ...stateProblems(options),
   ];
 }
 

@@ -5,6 +5,7 @@ import {
   otherWorkAfter,
   type Provider,
   type ProviderCall,
+  stateNeedsFor,
   systemClock,
 } from "@tollgate/core/provider";
 import { Pool } from "undici";
@@ -109,6 +110,7 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
     ...modelsOf(options),
     ...(options.billing === undefined ? {} : { billing: options.billing }),
     problems,
+    stateNeeds: (model) => stateNeedsFor(model, options),
     complete,
     ...(options.listModels === true ? { listModels } : {}),
     close() {

@@ -1,8 +1,14 @@
-import type { Billing, Clock, ConnectionOwnership, ModelOptions } from "@tollgate/core/provider";
+import type {
+  Billing,
+  Clock,
+  ConnectionOwnership,
+  ModelOptions,
+  StateOptions,
+} from "@tollgate/core/provider";
 import type { RequestDialect } from "./request-body.ts";
 
 /** How an OpenAI-compatible upstream is reached. */
-export interface OpenaiCompatibleOptions extends ModelOptions {
+export interface OpenaiCompatibleOptions extends ModelOptions, StateOptions {
   /** Where `/chat/completions` is found, such as `https://api.example.com/v1`: http or https, no user, query or fragment. */
   readonly baseURL: string;
   /**

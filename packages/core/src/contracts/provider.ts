@@ -109,7 +109,7 @@ export interface Provider {
   /** What is wrong with its configuration, one sentence each, without secrets; `createGateway` refuses them. */
   readonly problems: readonly string[];
   /**
-   * What the model `<vendor>/<model>` takes back. Default for every model: `turn`, `own` and no cache breakpoints.
+   * What the model `<vendor>/<model>` takes back. Default: what `stateNeedsFor` says without options.
    */
   readonly stateNeeds?: (model: string) => StateNeeds;
   /**

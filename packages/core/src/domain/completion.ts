@@ -26,6 +26,8 @@ export interface Completion {
   readonly parts: readonly CompletionPart[];
   /** State that belongs to the message as a whole, without the text of its reasoning; absent where there is none. */
   readonly fields?: StateFields;
+  /** All of its state as one sealed text, for a format that carries nothing else; absent where it is not asked for. */
+  readonly sealedState?: string;
   /** What is shown next to the text; absent where there is nothing. */
   readonly shown?: Partial<Readonly<Record<ShownField, readonly Json[]>>>;
   /** One entry per `logprobs` event. */

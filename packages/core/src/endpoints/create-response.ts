@@ -1,5 +1,6 @@
 import type { ResponseDraft } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
+import type { Completion } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
 import type { Answer } from "../http/answer.ts";
 import { readJson } from "../http/read-json.ts";
@@ -39,8 +40,8 @@ export function createResponse(context: EndpointContext, request: Request): Prom
     });
     const head = headOf(answer, call);
     return call.stream
-      ? presentStream(line, answer, eventWriter(head))
-      : presentBody(line, answer, (settled) => bodyOf(head, settled));
+      ? presentStream(line, answer, eventWriter(head, call))
+      : presentBody(line, answer, (settled) => bodyOf(head, call, settled));
   };
   return asCaller(context, request, { read, run });
 }
@@ -104,7 +105,7 @@ function draft(
     previousResponseId: call.previousResponseId,
     createdAt: head.openedAt,
     expiresAt: head.openedAt + line.retention.responses,
-    body: Buffer.from(bodyOf(headOf(head, call), answer)),
+    body: Buffer.from(bodyOf(headOf(head, call), call, answer)),
     input: json(storedInput(conversation.items, id)),
     messages: json([...conversation.messages, ...reply]),
     inherited: json(conversation.history),
@@ -125,19 +126,23 @@ function headOf(answer: AnswerHead, call: ResponseCall): ResponseHead {
   };
 }
 
-function bodyOf(
-  head: ResponseHead,
-  { completion, usage, finishReason, settledAt }: SettledAnswer,
-): string {
-  return responseBody(head, completion, usage, finishReason, settledAt);
+function bodyOf(head: ResponseHead, call: ResponseCall, settled: SettledAnswer): string {
+  const { usage, finishReason, settledAt } = settled;
+  return responseBody(head, shown(call, settled), usage, finishReason, settledAt);
 }
 
-function eventWriter(head: ResponseHead): StreamWriter {
+/** The answer with its state sealed in it, where the client asked for that. */
+function shown({ includesState }: ResponseCall, settled: SettledAnswer): Completion {
+  const sealedState = includesState ? settled.sealedState() : null;
+  return sealedState === null ? settled.completion : { ...settled.completion, sealedState };
+}
+
+function eventWriter(head: ResponseHead, call: ResponseCall): StreamWriter {
   const { write, finish, fail } = createEventWriter(head);
   return {
     write,
-    finish: ({ completion, usage, finishReason, settledAt }) =>
-      finish(completion, usage, finishReason, settledAt),
+    finish: (settled) =>
+      finish(shown(call, settled), settled.usage, settled.finishReason, settled.settledAt),
     fail,
   };
 }

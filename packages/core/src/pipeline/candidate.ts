@@ -7,10 +7,10 @@ import type { PolicyDecision, PolicyFacts } from "../domain/policy-decision.ts";
 import { dearestCost, isPrice, type Price } from "../domain/price.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
-import type { AttemptStart, OutputCapSource } from "../domain/step.ts";
+import type { AttemptStart, DroppedFields, OutputCapSource } from "../domain/step.ts";
 import { decide } from "../policy/decide.ts";
 import { type Route, stateNeedsOf } from "../routing/route.ts";
-import { requestFor } from "../sessions/provider-state.ts";
+import { countDropped, requestFor } from "../sessions/provider-state.ts";
 import { durable } from "./durable.ts";
 import type { PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
@@ -23,6 +23,8 @@ export interface Decided {
   readonly price: Price | null;
   /** What is sent: with the state that belongs to the route, and no other. */
   readonly request: CompletionRequest;
+  /** State that is not for this route, by name. */
+  readonly dropped: DroppedFields;
   readonly inputTokens: number;
 }
 
@@ -51,7 +53,7 @@ export function decideOn(
 ): Decided {
   const at = line.clock.now();
   const price = priceOf(line, route, at);
-  const request = requestOn(route, call);
+  const { request, dropped } = requestOn(route, call);
   const inputTokens = estimateInput(request, line.limits.imageTokens);
   const { tokens: output } = outputCap(line, route, call.request, undefined);
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
@@ -70,16 +72,14 @@ export function decideOn(
     policyVersion: line.policy.version,
     firstDecisionId: first?.id ?? null,
   };
-  return { route, dataClass, decision, price, request, inputTokens };
+  return { route, dataClass, decision, price, request, dropped, inputTokens };
 }
 
 function requestOn({ model, provider }: Route, { request, state }: PreparedCall) {
   const needs = stateNeedsOf(provider, model);
-  return requestFor(
-    request,
-    { origin: stateOrigin(model), needs, restored: state.restored },
-    () => {},
-  );
+  const { note, counts } = countDropped();
+  const target = { origin: stateOrigin(model), needs, restored: state.restored };
+  return { request: requestFor(request, target, note), dropped: counts() };
 }
 
 /** Why a decided call cannot be made; null when it can. A demand the route cannot meet is told before any budget. */

@@ -2,7 +2,7 @@ import type { FoundSession } from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Message } from "../domain/message.ts";
 import { type Route, stateNeedsOf } from "../routing/route.ts";
-import { type NoteDropped, openState, restoreState } from "../sessions/provider-state.ts";
+import { countDropped, openState, restoreState } from "../sessions/provider-state.ts";
 import { createStateSeal } from "../sessions/state-seal.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import { durable } from "./durable.ts";
@@ -13,20 +13,21 @@ import type { Line } from "./line.ts";
  * The call with what its client brought of provider state: opened where it was sealed for this key, left out where it
  * was not. What stored responses bring is the gateway's own.
  */
-export function withClientState(
-  call: GovernedCall,
-  prepared: PreparedRequest,
-  drop: NoteDropped,
-): PreparedCall {
+export function withClientState(call: GovernedCall, prepared: PreparedRequest): PreparedCall {
   const seal = createStateSeal(call.caller);
   const { transcript, storedMessages } = prepared;
   const replaced = new Map<Message, Message>();
-  openState(transcript, seal, drop).forEach((message, at) => {
+  const dropped = countDropped();
+  openState(transcript, seal, dropped.note).forEach((message, at) => {
     const before = transcript[at];
     if (before !== undefined && before !== message) replaced.set(before, message);
   });
   const restored = new Set(transcript.slice(0, storedMessages));
-  return { ...call, ...replacing(prepared, replaced), state: { seal, restored } };
+  return {
+    ...call,
+    ...replacing(prepared, replaced),
+    state: { seal, dropped: dropped.counts(), restored },
+  };
 }
 
 /**

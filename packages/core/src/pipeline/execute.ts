@@ -23,7 +23,7 @@ export async function execute(line: Line, call: GovernedCall): Promise<GovernedA
   const route = line.router.require(call.model);
   if (route.connection === "customer") await requireConnection(line, call, route);
   await requireOwned(line.store, call);
-  const prepared = withClientState(call, await call.prepare(), () => {});
+  const prepared = withClientState(call, await call.prepare());
   for (let round = 1; ; round++) {
     const current = await withRecordedState(line, prepared, route);
     try {

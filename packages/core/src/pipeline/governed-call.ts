@@ -58,6 +58,8 @@ export type PreparedCall = GovernedCall & PreparedRequest & { readonly state: Co
 /** Where the state of a call's messages came from. */
 export interface ConversationState {
   readonly seal: StateSeal;
+  /** What the client brought that is not sealed for its key, by name. */
+  readonly dropped: DroppedFields;
   /** Messages whose state did not come with this request. */
   readonly restored: ReadonlySet<Message>;
   /** What was found of the Session that the call goes on with; absent where nobody had to look. */

@@ -4,6 +4,7 @@ import { commitContent } from "../domain/leaf-template.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import { openedLeaf } from "../evidence/leaves.ts";
 import { invalidApiKey } from "../identity/authenticate.ts";
+import { addDropped } from "../sessions/provider-state.ts";
 import { stepNumberOf } from "../sessions/step-number.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 import { type Candidate, fitted, planAttempt } from "./candidate.ts";
@@ -105,7 +106,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
     requestedModel: call.model,
     dataClass: candidate.decided.dataClass,
     stepNumber: stepNumberOf(call.transcript),
-    droppedFields: call.droppedFields,
+    droppedFields: addDropped(call.droppedFields, call.state.dropped, candidate.decided.dropped),
     transcript: {
       sessionId: call.sessionId,
       turnId: call.turnId,

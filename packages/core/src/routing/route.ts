@@ -2,6 +2,7 @@ import type { Provider, StateNeeds } from "../contracts/provider.ts";
 import { type ModelId, parseModelId } from "../domain/model-id.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { stateNeedsFor } from "./state-needs.ts";
 import { createUpstreamNames, type UpstreamName, type UpstreamNames } from "./upstream-names.ts";
 
 /** Where a model id leads. */
@@ -68,9 +69,8 @@ export function connectionRequired(): GatewayError {
   );
 }
 
-const defaultNeeds: StateNeeds = { restore: "turn", reasoningText: "own", cacheBreakpoints: false };
-
 /** What a model takes back of the state that came with its answers. */
 export function stateNeedsOf(provider: Provider, { vendor, model }: ModelId): StateNeeds {
-  return provider.stateNeeds?.(`${vendor}/${model}`) ?? defaultNeeds;
+  const name = `${vendor}/${model}`;
+  return provider.stateNeeds?.(name) ?? stateNeedsFor(name);
 }

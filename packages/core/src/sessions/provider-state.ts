@@ -7,12 +7,32 @@ import {
   reasoningTextFields,
   type StateFields,
 } from "../domain/provider-state.ts";
+import type { DroppedFields } from "../domain/step.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { canonicalMessage } from "./canonical-message.ts";
 import { mapOpaque, type StateSeal, sealFields } from "./state-seal.ts";
 
 /** Counts a field that is left out, by its name. */
 export type NoteDropped = (name: string) => void;
+
+/** Begins to count what is left out. */
+export function countDropped(): { readonly note: NoteDropped; counts(): DroppedFields } {
+  const counts: Record<string, number> = {};
+  return {
+    note: (name) => {
+      counts[name] = (counts[name] ?? 0) + 1;
+    },
+    counts: () => counts,
+  };
+}
+
+/** All that was left out of a request. */
+export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
+  const sum: Record<string, number> = {};
+  for (const counts of all)
+    for (const [name, count] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + count;
+  return sum;
+}
 
 /**
  * The messages of a request with the client's own copy of their state opened: sealed texts are what the provider gave,

@@ -48,10 +48,12 @@ export function createEventWriter(head: ResponseHead): ResponseEventWriter {
       return written;
     },
     finish(completion, usage, finishReason, completedAt) {
+      const { sealedState } = completion;
       const body = responseBody(head, completion, usage, finishReason, completedAt);
       return (
         start() +
         output.end((isLast) => (isLast ? lastStatus(finishReason) : "completed")) +
+        (sealedState === undefined ? "" : output.addState(sealedState)) +
         writeEvent(`response.${outcomeOf(finishReason)}`, `"response":${body}`)
       );
     },

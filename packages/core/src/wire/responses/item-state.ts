@@ -33,8 +33,13 @@ export function withState(fields: StateFields): { readonly state?: ProviderState
   return Object.keys(fields).length === 0 ? {} : { state: { from: null, fields } };
 }
 
-/** A reasoning item as the message after it carries it: without its id and its status. */
-export function carriedReasoning({ type, summary, ...item }: ReasoningItem): Json {
+/** A reasoning item as a message carries it: without its id and its status. */
+export type CarriedReasoning = Pick<
+  ReasoningItem,
+  "type" | "summary" | "content" | "encrypted_content"
+>;
+
+export function carriedReasoning({ type, summary, ...item }: ReasoningItem): CarriedReasoning {
   return {
     type,
     summary: summary.map(({ text }) => ({ type: "summary_text", text })),

@@ -4,15 +4,15 @@ import { type ItemPlace, itemId } from "./item-ids.ts";
 import { type ItemStatus, outputText, type StoredItem } from "./items.ts";
 import type { Namespaces } from "./namespaces.ts";
 
-/** A whole answer as output items, one for each of its parts. */
+/** A whole answer as output items: one for each of its parts, and one for its sealed state where that is asked for. */
 export function outputItems(
   completion: Completion,
   responseId: string,
   namespaces: Namespaces = new Map(),
 ): readonly StoredItem[] {
-  const { parts, finishReason } = completion;
+  const { parts, finishReason, sealedState } = completion;
   const last = parts.length - 1;
-  return parts.map((part, index) =>
+  const items = parts.map((part, index) =>
     outputItem(part, {
       responseId,
       namespaces,
@@ -20,6 +20,23 @@ export function outputItems(
       status: index === last ? lastStatus(finishReason) : "completed",
     }),
   );
+  return sealedState === undefined
+    ? items
+    : [...items, stateItem(sealedState, { responseId, index: items.length })];
+}
+
+/** The state of a whole answer as a reasoning item that shows nothing: it is known only when the answer is over. */
+export function stateItem(
+  sealedState: string,
+  { responseId, index }: Omit<OutputPlace, "namespaces">,
+): StoredItem {
+  return {
+    id: itemId("rs", responseId, `o${index}`),
+    type: "reasoning",
+    status: "completed",
+    summary: [],
+    encrypted_content: sealedState,
+  };
 }
 
 /** The last part is what the model was at when it stopped. */

@@ -2,7 +2,7 @@ import type { CompletionPart } from "../../domain/completion.ts";
 import type { CompletionEvent } from "../../domain/completion-event.ts";
 import { createItemWriter, type ItemWriter, type WriteEvent } from "./item-writer.ts";
 import type { ItemStatus, StoredItem } from "./items.ts";
-import type { OutputPlace } from "./output-items.ts";
+import { type OutputPlace, stateItem } from "./output-items.ts";
 
 /** Writes what the model says as output items, one for each part that the fold of the same events has. */
 export interface OutputWriter {
@@ -10,6 +10,8 @@ export interface OutputWriter {
   write(event: CompletionEvent): string;
   /** Closes what is open, in the order of the output. */
   end(statusOf: (isLast: boolean) => ItemStatus): string;
+  /** Adds the state of the whole answer as an item of its own, after the end. */
+  addState(sealedState: string): string;
   /** The items that ended. */
   items(): readonly StoredItem[];
 }
@@ -73,6 +75,16 @@ export function createOutputWriter(
     end(statusOf) {
       const last = writers.length - 1;
       return writers.map((writer, index) => writer.end(statusOf(index === last))).join("");
+    },
+    addState(sealedState) {
+      const { responseId } = place;
+      const index = writers.length;
+      const item = JSON.stringify(stateItem(sealedState, { responseId, index }));
+      return ["added", "done"]
+        .map((moment) =>
+          writeEvent(`response.output_item.${moment}`, `"output_index":${index},"item":${item}`),
+        )
+        .join("");
     },
     items: () => writers.flatMap((writer) => writer.ended() ?? []),
   };

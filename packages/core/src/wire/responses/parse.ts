@@ -22,6 +22,8 @@ export interface ResponseCall {
   readonly store: boolean;
   readonly previousResponseId: string | null;
   readonly instructions: string | null;
+  /** Whether the answer is to carry its state, sealed, so that nothing need be stored to continue it. */
+  readonly includesState: boolean;
   readonly input: readonly InputItem[];
   readonly options: Omit<CompletionRequest, "messages">;
   /** The functions that the client groups, by the names that the model knows them by. */
@@ -55,6 +57,7 @@ export function parseResponse(
     store,
     previousResponseId,
     instructions,
+    includesState: given.include?.includes("reasoning.encrypted_content") ?? false,
     input: given.input,
     options,
     namespaces,
@@ -92,6 +95,7 @@ function optionsOf(
     text,
     reasoning,
     truncation,
+    include,
     ...options
   } = given;
   return {

@@ -82,7 +82,7 @@ const reasoning = object({
   mode: unsupported(),
 });
 
-/** What can be asked for and changes nothing: what is there is always included. */
+/** What can be asked for: sealed reasoning is added, all else is always there. */
 const includable = new Set([
   "reasoning.encrypted_content",
   "message.output_text.logprobs",
@@ -136,7 +136,7 @@ export const responseRequest = object({
 
   ...labelFields,
   service_tier: named("serviceTier", optional(serviceTier(...chatTiers, "ultrafast"))),
-  include: ignored(include),
+  include: optional(include),
   client_metadata: ignored(anyObject),
 
   background: ignored(notInBackground),

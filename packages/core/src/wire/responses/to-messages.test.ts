@@ -136,6 +136,30 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
     ],
   ],
   [
+    "a sealed item that shows nothing belongs to the answer it ends",
+    [
+      call("1"),
+      { type: "reasoning", summary: [], encrypted_content: "x" },
+      { type: "function_call_output", call_id: "1", output: "2" },
+      said("b"),
+    ],
+    [
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [toolCall("1")],
+        state: {
+          from: null,
+          fields: {
+            reasoning_items: [{ type: "reasoning", summary: [], encrypted_content: "x" }],
+          },
+        },
+      },
+      { role: "tool", tool_call_id: "1", content: "2" },
+      { role: "assistant", content: "b" },
+    ],
+  ],
+  [
     "what providers know messages, parts and calls by is carried with them",
     [
       { role: "user", content: [{ type: "input_text", text: "Hi", cache_control: {} }] },

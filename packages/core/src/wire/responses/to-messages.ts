@@ -8,8 +8,13 @@ import type {
   ToolMessage,
 } from "../../domain/message.ts";
 import { GatewayError } from "../../errors/gateway-error.ts";
-import type { Json } from "../../kernel/stable-json.ts";
-import { carriedReasoning, type StateFields, stateFields, withState } from "./item-state.ts";
+import {
+  type CarriedReasoning,
+  carriedReasoning,
+  type StateFields,
+  stateFields,
+  withState,
+} from "./item-state.ts";
 import type {
   ContentPart,
   FunctionCallItem,
@@ -55,7 +60,7 @@ export function toMessages(items: readonly InputItem[]): readonly Message[] {
 interface AssistantDraft {
   readonly said: (TextPart | RefusalPart)[];
   readonly calls: ToolCall[];
-  readonly reasoning: Json[];
+  readonly reasoning: CarriedReasoning[];
   state: StateFields;
 }
 
@@ -74,7 +79,7 @@ interface Conversation {
 function createConversation(): Conversation {
   const messages: Message[] = [];
   let draft: AssistantDraft | null = null;
-  let thought: Json[] = [];
+  let thought: CarriedReasoning[] = [];
 
   function close(): void {
     if (draft !== null) messages.push(assistantMessage(draft));
@@ -85,6 +90,12 @@ function createConversation(): Conversation {
     draft.reasoning.push(...thought);
     thought = [];
     return draft;
+  }
+  /** An answer ends: an item that shows nothing is its own state, and comes last. */
+  function end(): void {
+    draft?.reasoning.push(...thought.filter(showsNothing));
+    thought = [];
+    close();
   }
 
   return {
@@ -103,15 +114,18 @@ function createConversation(): Conversation {
       open().calls.push(call);
     },
     add(message) {
-      close();
-      thought = [];
+      end();
       messages.push(message);
     },
     end() {
-      close();
+      end();
       return messages;
     },
   };
+}
+
+function showsNothing({ summary, content, encrypted_content }: CarriedReasoning): boolean {
+  return summary.length === 0 && content === undefined && encrypted_content !== undefined;
 }
 
 function assistantMessage({ said, calls, reasoning, state }: AssistantDraft): AssistantMessage {
