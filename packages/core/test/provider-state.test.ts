@@ -332,6 +332,21 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     expect(sentTo(made).map(signed.stateOf)).toEqual([signed.wanted(1)]);
   });
 
+  it("is not kept in stored responses where only digests are", async () => {
+    const policy = definePolicy({ rules: [permit("all", {}, { transcript: "digest" })] });
+    const made = await opened(open(), { policy });
+    made.provider.reply(() => signed.answer(1));
+    made.provider.reply("18 degrees.", { times: 2 });
+    await responsesLoop(made, (output, id) => ({
+      previous_response_id: id,
+      input: output.some(({ type }) => type === "function_call") ? results(output) : "And now?",
+    }));
+    const states = made.provider.calls[1]?.request.messages.flatMap((message) =>
+      message.role === "assistant" ? [signed.stateOf(message)] : [],
+    );
+    expect(states).toEqual([undefined]);
+  });
+
   it("keeps at most 256 KiB with a message", async () => {
     const made = await opened(open());
     const large = (bytes: number): Fake => ({

@@ -109,3 +109,23 @@ it("removes each Step once, and erases each Session once, although two gateways 
   expect(data).toEqual([]);
   expect(await problemsOf(first)).toEqual([]);
 });
+
+it("sends a signature back that the client dropped, from the Session that the Step goes on with", async () => {
+  const [{ gateway, provider, chat }, other] = await openGateways();
+  const state = { extra_content: { google: { thought_signature: "thought" } } };
+  provider.reply({ toolCalls: [{ name: "look_up", arguments: "{}", state }] });
+  const tools = [{ type: "function", function: { name: "look_up" } }];
+  const question = { role: "user", content: "How warm is Paris?" };
+  expect((await gateway.fetch(chat({ messages: [question], tools }))).status).toBe(200);
+  const called = { id: "call_1", type: "function", function: { name: "look_up", arguments: "{}" } };
+  const messages = [
+    question,
+    { role: "assistant", content: null, tool_calls: [called] },
+    { role: "tool", tool_call_id: "call_1", content: "18 degrees" },
+  ];
+  // Any process of the store restores it.
+  expect((await other.gateway.fetch(chat({ messages, tools }))).status).toBe(200);
+  expect(other.provider.calls[0]?.request.messages[1]).toMatchObject({
+    tool_calls: [{ state: { from: "test/tollgate", fields: state } }],
+  });
+});
