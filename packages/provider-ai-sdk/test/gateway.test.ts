@@ -114,6 +114,48 @@ describe("a gateway over an AI SDK provider", () => {
     expect(new Set(data.map(({ turnId }) => turnId)).size).toBe(1);
   });
 
+  it("gives signed and hidden thinking back, from the client's copy or its own record", async () => {
+    const thinking = [
+      { type: "thinking", thinking: "I look it up.", signature: "signed" },
+      { type: "redacted_thinking", data: "hidden" },
+    ];
+    const call = {
+      type: "tool_use",
+      id: "toolu_1",
+      name: "get_weather",
+      input: { city: "Zürich" },
+    };
+    const thought = {
+      status: 200,
+      contentType: "application/json",
+      body: JSON.stringify({
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "claude-test",
+        content: [...thinking, call],
+        stop_reason: "tool_use",
+        stop_sequence: null,
+        usage: { input_tokens: 8, output_tokens: 5 },
+      }),
+    };
+    for (const keeps of [true, false]) {
+      const { upstream, post } = await overAnthropic([thought, text.plain]);
+      const tools = [{ type: "function", function: { name: "get_weather" } }];
+      const answered = await (await post("/v1/chat/completions", { messages, tools })).json();
+      const { reasoning_details, ...reply } = Object(answered).choices[0].message;
+      expect(JSON.stringify(reasoning_details)).toContain("tg1:");
+      const result = { role: "tool", tool_call_id: "toolu_1", content: "sunny" };
+      const kept = keeps ? { ...reply, reasoning_details } : reply;
+      // With another question it is a new Session, which has no record.
+      const asked = keeps ? [{ role: "user", content: "Say it again." }] : messages;
+      const loop = { messages: [...asked, kept, result], tools };
+      expect((await post("/v1/chat/completions", loop)).status).toBe(200);
+      const [, assistant] = JSON.parse(upstream.requests[1]?.body ?? "").messages;
+      expect(assistant.content).toMatchObject([...thinking, call]);
+    }
+  });
+
   it("tells what the vendor refuses apart from what it cannot do now", async () => {
     const invalid = { type: "error", error: { type: "invalid_request_error", message: "sk-1" } };
     const { post } = await overAnthropic([
