@@ -438,6 +438,25 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
   });
 });
 
+describe.each(stores)("a response whose input lacked its state on %s", (_store, open) => {
+  it("is continued with what was recorded", async () => {
+    const made = await opened(open());
+    const fake = fakes["reasoning as text"];
+    if (fake === undefined) expect.unreachable("there is no such upstream");
+    script(made, fake);
+    let isChained = false;
+    await responsesLoop(made, (output, id, before) => {
+      if (isChained) return { previous_response_id: id, input: results(output) };
+      isChained = before.length > 1;
+      const spoken = output.filter(({ type }) => type !== "reasoning");
+      return isChained
+        ? { previous_response_id: id, input: results(output) }
+        : { input: [...before, ...spoken, ...results(output)] };
+    });
+    expect(await sessionsOf(made)).toEqual({ sessions: 1, turns: 1, steps: [0, 1, 2] });
+  });
+});
+
 type Item = Fields & { readonly type: string; readonly call_id?: string };
 
 const results = (output: readonly Item[]) =>

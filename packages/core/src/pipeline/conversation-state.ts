@@ -1,3 +1,4 @@
+import type { StateNeeds } from "../contracts/provider.ts";
 import type { FoundSession } from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Message } from "../domain/message.ts";
@@ -32,22 +33,18 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
 
 /**
  * The call with what was recorded of provider state in the Session that it goes on with, for the messages that its model
- * takes it back with, and instead of a client's own copy. Only calls that have such messages read anything: most begin with a question.
+ * takes it back with, and instead of a client's own copy. Only calls that have such messages read anything: most begin
+ * with a question.
  */
 export async function withRecordedState(
   line: Line,
   call: PreparedCall,
   { provider, model }: Route,
 ): Promise<PreparedCall> {
-  const { transcript, caller, storedMessages } = call;
-  const { restore } = stateNeedsOf(provider, model);
-  const lastUser = transcript.findLastIndex(({ role }) => role === "user");
-  const brought = transcript.findIndex(bringsState);
-  const since = brought < 0 ? lastUser + 1 : Math.min(brought, lastUser + 1);
-  const first = Math.max(storedMessages, restore === "history" ? 0 : since);
-  const wanted = transcript.slice(first).some(({ role }) => role === "assistant");
-  if (restore === "none" || !wanted) return call;
+  const first = firstToRestore(call, stateNeedsOf(provider, model).restore);
+  if (first < 0) return call;
 
+  const { transcript, caller } = call;
   const chain = await chainOf(transcript, caller.salt);
   const { organizationId, userId, keyId, source } = caller;
   const { sessionId, turnId, alsoConsider } = call;
@@ -70,10 +67,36 @@ export async function withRecordedState(
       recorded: recorded.get(chain.places[first + at] ?? -1),
     })),
   );
-  const left = [...replaced].flatMap(([given, kept]) => (bringsState(given) ? [] : kept));
+  const left = [...replaced].flatMap(([given, kept]) =>
+    bringsState(given) && !call.state.restored.has(given) ? [] : kept,
+  );
   const restored = new Set([...call.state.restored, ...left]);
   const continued = { chain, sessionId: found?.sessionId ?? null };
   return { ...replacing(call, replaced), state: { ...call.state, restored, continued } };
+}
+
+/**
+ * Where the first message is whose recorded state is wanted; -1 for none. Stored responses bring the state of what they
+ * answered, but their input is as the client gave it: where they have some state, what lacks it is wanted, too.
+ */
+function firstToRestore(
+  { transcript, storedMessages }: PreparedCall,
+  restore: StateNeeds["restore"],
+): number {
+  if (restore === "none") return -1;
+  const afterLastUser = transcript.findLastIndex(({ role }) => role === "user") + 1;
+  const brought = transcript.findIndex(
+    (message, at) => at >= storedMessages && bringsState(message),
+  );
+  const inTurn = brought < 0 ? afterLastUser : Math.min(brought, afterLastUser);
+  const from = restore === "history" ? 0 : inTurn;
+  const isIssued = transcript.slice(0, storedMessages).some(bringsState);
+  return transcript.findIndex(
+    (message, at) =>
+      at >= from &&
+      message.role === "assistant" &&
+      (at >= storedMessages || (isIssued && !bringsState(message))),
+  );
 }
 
 /**

@@ -2,7 +2,10 @@ import type { StateNeeds } from "../contracts/provider.ts";
 
 /** The options by which a provider says what its models take back of provider state. */
 export interface StateOptions {
-  /** How far back recorded state is restored where a client's history lacks it. Default `turn`. */
+  /**
+   * How far back recorded state is restored where a client's history lacks it. Default `history` for models of `deepseek`,
+   * which want the reasoning of every tool call in all later requests; else `turn`.
+   */
   readonly restoreState?: StateNeeds["restore"];
   /**
    * Whether reasoning that a client brings back as plain text is sent on, though nothing says which model wrote it:
@@ -20,14 +23,15 @@ const reasoningVendors: ReadonlySet<string> = new Set([
   "moonshot",
   "kimi",
 ]);
+const historyVendors: ReadonlySet<string> = new Set(["deepseek"]);
 const breakpointVendors: ReadonlySet<string> = new Set(["anthropic"]);
 
 /** What a model `<vendor>/<model>` takes back, by the options of its provider. */
 export function stateNeedsFor(model: string, options: StateOptions = {}): StateNeeds {
   const vendor = model.slice(0, Math.max(0, model.indexOf("/"))).toLowerCase();
-  const { restoreState = "turn", reasoningContent, cacheBreakpoints } = options;
+  const { restoreState, reasoningContent, cacheBreakpoints } = options;
   return {
-    restore: restoreState,
+    restore: restoreState ?? (historyVendors.has(vendor) ? "history" : "turn"),
     reasoningText:
       reasoningContent === false
         ? "never"
