@@ -4,9 +4,9 @@ import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
 import { listed, lowerAscii } from "./domain/pattern.ts";
 import type { Problem } from "./errors/gateway-error.ts";
-import { problemAt } from "./input/read.ts";
+import { problemAt, tryRead } from "./input/read.ts";
 import type { GatewayOptions } from "./options.ts";
-import { billingProblems } from "./routing/read-price.ts";
+import { billingSchema } from "./routing/model-schema.ts";
 import { createRouter } from "./routing/route.ts";
 import { namingProblems } from "./routing/upstream-names.ts";
 
@@ -20,11 +20,19 @@ export function providerProblems(providers: ReadonlyMap<string, Provider>): read
       ...sameInAnyCase([...providers.keys()], gateway),
       ...provider.problems,
       ...namingProblems(provider),
-      ...billingProblems(provider.billing),
+      ...billingProblems(provider),
     ].map((problem) => ({
       path: `providers.${gateway}`,
       message: `Gateway ${gateway}: ${problem}${problem.endsWith(".") ? "" : "."}`,
     })),
+  );
+}
+
+/** A provider that found faults in its own options names these among them. */
+function billingProblems({ billing, problems }: Provider): readonly string[] {
+  if (problems.length > 0) return [];
+  return tryRead(billingSchema, billing, { noun: "member", path: "billing" }).problems.map(
+    ({ message }) => message,
   );
 }
 

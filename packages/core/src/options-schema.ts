@@ -5,7 +5,13 @@ import type { Authenticate } from "./contracts/authenticate.ts";
 import type { Observer } from "./contracts/observer.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { defaultRetention } from "./domain/retention.ts";
+import type { Schema } from "./input/read.ts";
 import { className, duration, text, wholeNumber } from "./input/values.ts";
+import type { GatewayOptions } from "./options.ts";
+import type { Rule } from "./policy/rules/rule.ts";
+import { rulePolicySchema } from "./policy/rules/schema.ts";
+import type { PriceTable } from "./routing/configured-prices.ts";
+import { priceTableSchema } from "./routing/model-schema.ts";
 
 /** What is made by a factory and given as it is. */
 const made = (rule: string, contract: 1 | null) =>
@@ -22,19 +28,10 @@ const callable = <Function>() =>
 
 const { allowDuplicates: _flag, ...countedRules } = defaultRetryRules;
 
-/** An option that is mistyped would leave a gateway without its policy, or without its budgets. */
-export const gatewayOptionsSchema = z.strictObject({
-  store: made("must be a store of contract 1, such as memoryStore()", 1),
-  providers: z.record(z.string(), made("must be a provider of contract 1", 1)).check(
-    z.refine((providers) => Object.keys(providers).length > 0, {
-      error: "must name at least one gateway",
-    }),
-  ),
-  policy: z.exactOptional(made("must be a policy of contract 1: use definePolicy", 1)),
+/** What is plain data in the options of a gateway. */
+const settings = {
   budgets: z.exactOptional(z.array(budgetSchema)),
   dataClasses: z.exactOptional(z.array(className).check(z.minLength(1))),
-  prices: z.exactOptional(made("must be a price book or a table of prices", null)),
-  secrets: z.exactOptional(made("must be { current, keys } or a SecretBox", null)),
   limits: z.exactOptional(z.partialRecord(namesOf(defaultLimits), wholeNumber(1))),
   deadlines: z.exactOptional(z.partialRecord(namesOf(defaultDeadlines), duration)),
   retries: z.exactOptional(
@@ -52,11 +49,53 @@ export const gatewayOptionsSchema = z.strictObject({
       "must be 1 to 64 letters, digits and hyphens",
     ),
   ),
+  maintenance: z.exactOptional(z.boolean()),
+};
+
+/** An option that is mistyped would leave a gateway without its policy, or without its budgets. */
+export const gatewayOptionsSchema = z.strictObject({
+  ...settings,
+  store: made("must be a store of contract 1, such as memoryStore()", 1),
+  providers: z.record(z.string(), made("must be a provider of contract 1", 1)).check(
+    z.refine((providers) => Object.keys(providers).length > 0, {
+      error: "must name at least one gateway",
+    }),
+  ),
+  policy: z.exactOptional(made("must be a policy of contract 1: use definePolicy", 1)),
+  prices: z.exactOptional(made("must be a price book or a table of prices", null)),
+  secrets: z.exactOptional(made("must be { current, keys } or a SecretBox", null)),
   authenticate: z.exactOptional(callable<Authenticate>()),
   observers: z.exactOptional(z.array(callable<Observer>())),
-  maintenance: z.exactOptional(z.boolean()),
   clock: z.exactOptional(made("must be a clock", null)),
   ids: z.exactOptional(made("must be a source of ids", null)),
+});
+
+/** The options of a gateway that are data: all but what factories make, and functions. */
+export interface GatewaySettings
+  extends Pick<
+    GatewayOptions,
+    | "budgets"
+    | "dataClasses"
+    | "limits"
+    | "deadlines"
+    | "retries"
+    | "retention"
+    | "onDisconnect"
+    | "toolOutputs"
+    | "headerPrefix"
+    | "maintenance"
+  > {
+  /** A policy as rules, which `definePolicy` takes. */
+  readonly policy?: { readonly version?: string; readonly rules: readonly Rule[] };
+  /** Prices under full model ids. */
+  readonly prices?: PriceTable;
+}
+
+/** The options of a gateway as a JSON or YAML file can hold them, without its store and its providers. */
+export const gatewaySettingsSchema: Schema<GatewaySettings> = z.strictObject({
+  ...settings,
+  policy: z.exactOptional(rulePolicySchema),
+  prices: z.exactOptional(priceTableSchema),
 });
 
 function namesOf<Values extends object>(defaults: Values) {

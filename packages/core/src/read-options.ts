@@ -56,7 +56,7 @@ export function readOptions(options: GatewayOptions): Line {
     ...dataClassProblems(dataClasses, options.policy),
     ...policyProblems(options.policy, providers),
     ...budgetProblems(budgets, providers),
-    ...priceProblems({ ...configured, ...custom }).map((message) => ({ path: "prices", message })),
+    ...priceProblems(providers, custom),
     ...retention.problems,
     ...secretProblems(options.secrets, providers),
   ];

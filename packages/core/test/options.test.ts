@@ -39,8 +39,11 @@ describe("options", () => {
     ["Unknown option: limits.mesages.", { limits: { mesages: 5 } }],
     ["`maintenance` must be true or false", { maintenance: "false" }],
     ["`providers.x` must be a provider of contract 1", { providers: { x: {} } }],
-    ["Model gpt is not <gateway>/<vendor>/<model>", { prices: { gpt: { input: 1, output: 1 } } }],
-    ["Model test/a/b: a price is { input, output }", { prices: { "test/a/b": 3 } }],
+    [
+      "`prices.gpt` must be <gateway>/<vendor>/<model>",
+      { prices: { gpt: { input: 1, output: 1 } } },
+    ],
+    ['`prices["test/a/b"]` must be { input, output }', { prices: { "test/a/b": 3 } }],
     ["headerPrefix", { headerPrefix: "X Service" }],
     ["`dataClasses` names A twice", { dataClasses: ["A", "A"] }],
     [

@@ -138,21 +138,17 @@ describe("service tiers and the policy", () => {
 
 describe("prices that are none", () => {
   it.each([
-    ["a negative cache price", { input: 1, output: 1, cacheWrite: -1 }, "cacheWrite must be"],
-    [
-      "an unknown cache time",
-      { input: 1, output: 1, cacheWrite: { "2h": 1 } },
-      "cacheWrite.2h is not",
-    ],
+    ["a negative cache price", { input: 1, output: 1, cacheWrite: -1 }, "cacheWrite` must be"],
+    ["an unknown cache time", { input: 1, output: 1, cacheWrite: { "2h": 1 } }, "cacheWrite.2h."],
     [
       "a tier by another name of the standard one",
       { input: 1, output: 1, tiers: { auto: { input: 1, output: 1 } } },
-      "tiers.auto is not a tier",
+      "tiers.auto` must name a tier of its own",
     ],
     [
       "a tier without output",
       { input: 1, output: 1, tiers: { flex: { input: 1 } } },
-      "tiers.flex needs both",
+      "tiers.flex.output` must be US dollars",
     ],
     [
       "a mistyped price of a tier",
@@ -169,10 +165,10 @@ describe("prices that are none", () => {
           { above: 9, input: 1, output: 1 },
         ],
       },
-      "longPrompt[1].above",
+      "longPrompt` must ascend",
     ],
-    ["an audio price that is no table", { input: 1, output: 1, audio: 3 }, "audio must be"],
-    ["a huge price per request", { input: 1, output: 1, request: 1e30 }, "request must be"],
+    ["an audio price that is no table", { input: 1, output: 1, audio: 3 }, "audio` must be"],
+    ["a huge price per request", { input: 1, output: 1, request: 1e30 }, "request` must be"],
     [
       "a tier without standard prices",
       { tiers: { flex: { input: 1, output: 1 } } },
@@ -186,10 +182,10 @@ describe("prices that are none", () => {
   });
 
   it.each([
-    [{ reportedCost: "always" }, "reportedCost must be"],
-    [{ reportedCostFactor: 0.5 }, "reportedCostFactor must be"],
-    [{ reportedCostFactor: Number.MAX_VALUE }, "reportedCostFactor must be"],
-    [{ autoTiers: "priority" }, "autoTiers must be"],
+    [{ reportedCost: "always" }, "`billing.reportedCost` must be"],
+    [{ reportedCostFactor: 0.5 }, "`billing.reportedCostFactor` must be"],
+    [{ reportedCostFactor: Number.MAX_VALUE }, "`billing.reportedCostFactor` must be"],
+    [{ autoTiers: "priority" }, "`billing.autoTiers` must be"],
   ])("refuses billing %j", async (written, problem) => {
     const billing: Billing = JSON.parse(JSON.stringify(written));
     await expect(open({ billing })).rejects.toThrow(problem);

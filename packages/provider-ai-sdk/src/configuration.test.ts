@@ -45,10 +45,10 @@ describe("the configuration", () => {
     [{ apiKey: 7 }, "apiKey must be"],
     [{ apiKey: "" }, "apiKey must be"],
     [{ hosts: ["https://api.test"] }, "not a host name"],
-    [{ models: { b: {} } }, "not of the form <vendor>/<model>"],
-    [{ models: { "a/b": null } }, "a price is"],
-    [{ models: { "a/b": { input: -1, output: 1 } } }, "input must be US dollars"],
-    [{ models: { "a/b": { maxOutputTokens: 0 } } }, "maxOutputTokens must be"],
+    [{ models: { b: {} } }, "must be of the form <vendor>/<model>"],
+    [{ models: { "a/b": null } }, "must be { input, output }"],
+    [{ models: { "a/b": { input: -1, output: 1 } } }, "input` must be US dollars"],
+    [{ models: { "a/b": { maxOutputTokens: 0 } } }, "maxOutputTokens` must be"],
   ])("refuses %j", (options, problem) => {
     expect(problems(connect, options)).toEqual([expect.stringContaining(problem)]);
   });

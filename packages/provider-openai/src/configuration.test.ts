@@ -92,7 +92,9 @@ describe("the options of a provider", () => {
     for (const id of ["gpt-5", "/gpt", "openai/", "a b/c", "a/b\n"])
       expect(problems({ models: { [id]: {} } }), id).toHaveLength(1);
     const broken: Record<string, never> = JSON.parse('{"a/b": null}');
-    expect(problems({ models: broken })).toEqual([expect.stringContaining("a price is")]);
+    expect(problems({ models: broken })).toEqual([
+      expect.stringContaining("must be { input, output }"),
+    ]);
     for (const price of [-1, Number.NaN, Number.POSITIVE_INFINITY, "free", "-0.1", 1e-10])
       for (const field of ["input", "output", "cachedInput"])
         expect(problems({ models: { "a/b": { input: 1, output: 1, [field]: price } } })).toEqual([

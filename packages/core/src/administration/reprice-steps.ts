@@ -5,7 +5,7 @@ import { isPrice, type PriceSource, priceUsage } from "../domain/price.ts";
 import type { Attempt, Step } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { read } from "../input/read.ts";
+import { invalid, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
 import {
   isPriceBook,
@@ -134,11 +134,7 @@ function costIn(book: PricesOnly, attempt: Attempt, usage: Usage): number | null
 
 function requireBook(prices: PricesOnly | PriceTable): PricesOnly {
   if (isPriceBook(prices)) return prices;
-  const problems = priceProblems(prices);
-  if (problems.length > 0) throw wrong(problems.join(" "));
+  const problems = priceProblems(new Map(), prices);
+  if (problems.length > 0) throw invalid(problems);
   return tableBook(prices);
-}
-
-function wrong(message: string): GatewayError {
-  return new GatewayError("invalid_argument", message, { param: "prices" });
 }

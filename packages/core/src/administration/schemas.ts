@@ -245,3 +245,40 @@ export const pagingSchema = z.strictObject({
       ),
   ),
 });
+
+/**
+ * The schemas of what administrative methods take as their first argument, by the method's name: arguments such as those
+ * of `keys.create`, and filters such as that of `steps.list`.
+ */
+export const administrationSchemas = {
+  "keys.create": keyCreation,
+  "keys.get": keyReference,
+  "keys.list": keyFilter,
+  "keys.update": keyChange,
+  "keys.rotate": keyRotation,
+  "keys.revoke": z.union([keyReference, keysOfUser]),
+  "connections.set": connectionSetting,
+  "connections.get": connectionReference,
+  "connections.list": organizationFilter,
+  "connections.remove": connectionRemoval,
+  "connections.reseal": acting,
+  "budgets.create": budgetWriting,
+  "budgets.get": budgetReference,
+  "budgets.list": budgetFilter,
+  "budgets.update": budgetWriting,
+  "budgets.remove": budgetRemoval,
+  "budgets.status": budgetStatusQuery,
+  "budgets.raise": budgetRaising,
+  "budgets.raises": budgetReference,
+  "budgets.cancelRaise": raiseCancellation,
+  "activity.list": activityFilter,
+  "steps.list": stepFilter,
+  "steps.get": recordReference,
+  "steps.correct": stepCorrection,
+  "decisions.list": decisionFilter,
+  "decisions.get": recordReference,
+  "sessions.list": sessionFilter,
+  "sessions.get": recordReference,
+  "sessions.transcript": recordReference,
+  "changes.list": changeFilter,
+} as const satisfies Readonly<Record<string, Schema<unknown>>>;

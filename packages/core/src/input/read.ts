@@ -87,6 +87,8 @@ function problemsOf(issue: Issue, { noun, path }: Place): readonly Problem[] {
   const at = joined(path, issue.path);
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => unknownMember(noun, joined(at, [key])));
+  const closest = issue.code === "invalid_union" ? closestAlternative(issue) : null;
+  if (closest !== null) return closest.flatMap((inner) => problemsOf(inner, { noun, path: at }));
   if (issue.input === undefined && issue.code !== "custom") return [problemAt(at, "is required")];
   return [problemAt(at, issue.message === unworded ? ruleOf(issue) : issue.message)];
 }
@@ -110,9 +112,24 @@ function ruleOf(issue: Issue): string {
         : `must be at most ${issue.maximum}`;
     case "invalid_union":
       return unionRule(issue);
+    case "invalid_key":
+      return issue.issues.map(wordsOf).join(" and ");
     default:
       return "is invalid";
   }
+}
+
+/** Where only one alternative takes this type of value, what is wrong is inside of it. */
+function closestAlternative({
+  errors,
+  message,
+}: Extract<Issue, { code: "invalid_union" }>): readonly Issue[] | null {
+  if (message !== unworded) return null;
+  const inside = errors.filter((issues) =>
+    issues.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"),
+  );
+  const [closest] = inside;
+  return inside.length === 1 && closest !== undefined && closest.length > 0 ? closest : null;
 }
 
 /** Where only one alternative takes this type of value, its own rule says more than the list of types. */

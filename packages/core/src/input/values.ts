@@ -34,6 +34,18 @@ export const modelPattern = text(
   "must be <gateway>/<vendor>/<model>, in which * matches inside its part",
 );
 
+/** The id of one model. */
+export const fullModelId = text(
+  (id) => parseModelId(id) !== null && !id.includes("*"),
+  "must be <gateway>/<vendor>/<model>",
+);
+
+/** A model as its gateway knows it. */
+export const vendorAndModel = text(
+  (id) => parseModelId(`g/${id}`) !== null,
+  "must be of the form <vendor>/<model>",
+);
+
 /** An allowlist: every request is compared with each of its patterns. */
 export const modelPatterns = z.array(modelPattern).check(z.maxLength(1_000));
 
@@ -42,11 +54,19 @@ export const isoTime = text(
   "must be an ISO 8601 time: a day, or a time with Z or its offset from UTC",
 );
 
+/** A length of time: milliseconds, or a whole number with a unit. */
 export const duration: Schema<Duration> = z.custom<Duration>(
   (value) =>
     (typeof value === "number" || typeof value === "string") && parseDuration(value) !== null,
   { error: 'must be a duration such as "90s" or milliseconds' },
 );
+
+const millisecondsRule = "must be a whole number of milliseconds, 1 or more";
+
+/** A time to wait, in milliseconds, such as a binding's `writeStall`. */
+export const milliseconds: Schema<number> = z
+  .int({ error: millisecondsRule })
+  .check(z.minimum(1, { error: millisecondsRule }));
 
 /** US dollars, as a number or a decimal string. */
 export const usd: Schema<number | string> = z.custom<number | string>(
@@ -54,7 +74,7 @@ export const usd: Schema<number | string> = z.custom<number | string>(
   { error: "must be US dollars, 0 or more, with at most 9 decimals" },
 );
 
-/** A whole number from `least` on. */
+/** A whole number from `least` on: its rule says so. */
 export function wholeNumber(least: number) {
   const rule = `must be a whole number from ${least}`;
   return z.int({ error: rule }).check(z.minimum(least, { error: rule }));

@@ -1,9 +1,12 @@
 import type { PriceBook } from "../contracts/price-book.ts";
 import type { ModelConfiguration, Provider } from "../contracts/provider.ts";
 import { type ModelFacts, noFacts } from "../domain/model-facts.ts";
-import { formatModelId, type ModelId, parseModelId } from "../domain/model-id.ts";
+import { formatModelId, type ModelId } from "../domain/model-id.ts";
 import { lowerAscii } from "../domain/pattern.ts";
-import { modelFaults, readPrice } from "./read-price.ts";
+import type { Problem } from "../errors/gateway-error.ts";
+import { type Schema, tryRead } from "../input/read.ts";
+import { listedModels, priceTableSchema } from "./model-schema.ts";
+import { readPrice } from "./read-price.ts";
 
 /** Prices under full model ids, in US dollars per million tokens. */
 export type PriceTable = Readonly<Record<string, ModelConfiguration>>;
@@ -67,15 +70,35 @@ export function providerTable(providers: ReadonlyMap<string, Provider>): PriceTa
   );
 }
 
-/** What is wrong with a table, one sentence each. */
-export function priceProblems(table: PriceTable): readonly string[] {
-  const spellings = new Map(Object.keys(table).map((id) => [lowerAscii(id), id]));
-  return Object.entries(table).flatMap(([id, written]) => {
+/** What is wrong with the prices of providers and with the table of the options. */
+export function priceProblems(
+  providers: ReadonlyMap<string, Provider>,
+  table: PriceTable,
+): readonly Problem[] {
+  return [
+    ...[...providers]
+      // A provider that found faults in its own options names these among them.
+      .filter(([, provider]) => provider.problems.length === 0)
+      .flatMap(([gateway, { models }]) =>
+        problemsIn(listedModels, models, `providers.${gateway}.models`),
+      ),
+    ...problemsIn(priceTableSchema, table, "prices"),
+    ...sameInAnyCase(Object.keys({ ...providerTable(providers), ...table })),
+  ];
+}
+
+function problemsIn(schema: Schema<unknown>, written: unknown, path: string): readonly Problem[] {
+  return tryRead(schema, written, { noun: "member", path }).problems;
+}
+
+/** One of the two would have the price of the other. */
+function sameInAnyCase(ids: readonly string[]): readonly Problem[] {
+  const spellings = new Map(ids.map((id) => [lowerAscii(id), id]));
+  return ids.flatMap((id) => {
     const other = spellings.get(lowerAscii(id));
-    if (other !== undefined && other !== id)
-      return [`Models ${id} and ${other} differ by case only.`];
-    if (parseModelId(id) === null) return [`Model ${id} is not <gateway>/<vendor>/<model>.`];
-    return modelFaults(written).map((fault) => `Model ${id}: ${fault}.`);
+    return other === undefined || other === id
+      ? []
+      : [{ path: "prices", message: `Models ${id} and ${other} differ by case only.` }];
   });
 }
 

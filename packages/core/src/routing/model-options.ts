@@ -1,6 +1,6 @@
-import type { ModelConfiguration, ModelOptions, Provider } from "../contracts/provider.ts";
-import { parseModelId } from "../domain/model-id.ts";
-import { modelFaults } from "./read-price.ts";
+import type { ModelOptions, Provider } from "../contracts/provider.ts";
+import { tryRead } from "../input/read.ts";
+import { listedModels } from "./model-schema.ts";
 
 /** A provider's models and their names, from its options. A provider that lists models is closed by default. */
 export function modelsOf(options: ModelOptions): Pick<Provider, "models" | "open" | "vendor"> {
@@ -9,15 +9,7 @@ export function modelsOf(options: ModelOptions): Pick<Provider, "models" | "open
 }
 
 /** What is wrong with the `models` of a provider's options, one sentence each, for its `problems`. */
-export function modelProblems(
-  models: Readonly<Record<string, ModelConfiguration>> | undefined,
-): readonly string[] {
-  return Object.entries(models ?? {}).flatMap(([id, model]) =>
-    problemsOf(`models: ${JSON.stringify(id)}`, id, model),
-  );
-}
-
-function problemsOf(name: string, id: string, model: ModelConfiguration): readonly string[] {
-  if (parseModelId(`g/${id}`) === null) return [`${name} is not of the form <vendor>/<model>`];
-  return modelFaults(model).map((fault) => `${name}: ${fault}`);
+export function modelProblems(models: ModelOptions["models"]): readonly string[] {
+  const { problems } = tryRead(listedModels, models, { noun: "member", path: "models" });
+  return problems.map(({ message }) => message);
 }

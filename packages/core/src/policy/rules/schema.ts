@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
-import { parseModelId } from "../../domain/model-id.ts";
 import type { PolicyFacts, Verdict } from "../../domain/policy-decision.ts";
 import { isTierName } from "../../domain/service-tier.ts";
 import type { Schema } from "../../input/read.ts";
 import {
   className,
   connectionOwnership,
+  fullModelId,
   modelPattern,
   oneOrMany,
   opaqueId,
@@ -37,15 +37,10 @@ const match: Schema<RuleMatch> = z.strictObject({
   serviceTier: z.exactOptional(oneOrMany(tierName)),
 });
 
-const modelId = text(
-  (id) => parseModelId(id) !== null && !id.includes("*"),
-  "must be <gateway>/<vendor>/<model>",
-);
-
 const reason = z.exactOptional(z.string());
 
 const permitOptions: Schema<RuleOptions> = z.strictObject({
-  fallbacks: z.exactOptional(z.array(modelId)),
+  fallbacks: z.exactOptional(z.array(fullModelId)),
   maxOutputTokens: z.exactOptional(wholeNumber(1)),
   transcript: z.exactOptional(z.enum(["full", "digest"])),
   serviceTier: z.exactOptional(tierName),

@@ -1,0 +1,104 @@
+import * as z from "zod/mini";
+import type {
+  Billing,
+  ConfiguredPrice,
+  ListedModel,
+  ModelConfiguration,
+} from "../contracts/provider.ts";
+import { isOwnTier, isTierName } from "../domain/service-tier.ts";
+import type { Schema } from "../input/read.ts";
+import { fullModelId, text, usd, vendorAndModel, wholeNumber } from "../input/values.ts";
+
+const amount = z.exactOptional(usd);
+
+const bothWays = z.strictObject({ input: amount, output: amount });
+
+const rates = {
+  input: amount,
+  output: amount,
+  cachedInput: amount,
+  cacheWrite: z.exactOptional(z.union([usd, z.strictObject({ "5m": amount, "1h": amount })])),
+  reasoning: amount,
+  audio: z.exactOptional(bothWays),
+  image: z.exactOptional(bothWays),
+};
+
+const pair = { input: usd, output: usd };
+
+const longPrompt = z
+  .array(z.strictObject({ ...rates, ...pair, above: wholeNumber(1) }))
+  .check(
+    z.refine(
+      (steps) => steps.every(({ above }, at) => at === 0 || above > (steps[at - 1]?.above ?? 0)),
+      { error: "must ascend: each `above` more than the one before" },
+    ),
+  );
+
+const price = { ...rates, request: amount, longPrompt: z.exactOptional(longPrompt) };
+
+const tierPrice: Schema<ConfiguredPrice> = z.strictObject({ ...price, ...pair });
+
+const ownTier = text(
+  isOwnTier,
+  "must name a tier of its own in lower case: the standard tier's prices are the model's",
+);
+
+const configuration = {
+  ...price,
+  tiers: z.exactOptional(z.record(ownTier, tierPrice)),
+  maxOutputTokens: z.exactOptional(wholeNumber(1)),
+  reasons: z.exactOptional(z.boolean()),
+};
+
+/** Prices come in pairs: one of them alone would leave calls without a price, unnoticed. */
+const paired = z.refine<ModelConfiguration>(
+  (model) =>
+    !Object.keys(model).some((name) => name in price || name === "tiers") ||
+    (model.input !== undefined && model.output !== undefined),
+  { error: "needs both input and output" },
+);
+
+const shape = { error: "must be { input, output }, in US dollars per million tokens" };
+
+/** What is configured of a model: its prices, its cap and whether it reasons. */
+export const modelSchema: Schema<ModelConfiguration> = z
+  .strictObject(configuration, shape)
+  .check(paired);
+
+const listedModel: Schema<ListedModel> = z
+  .strictObject({ ...configuration, upstreamName: z.exactOptional(z.string()) }, shape)
+  .check(paired);
+
+/** The models that a provider lists, by `<vendor>/<model>`. */
+export const listedModels: Schema<Readonly<Record<string, ListedModel>>> = z.record(
+  vendorAndModel,
+  listedModel,
+);
+
+/** Prices under full model ids. */
+export const priceTableSchema: Schema<Readonly<Record<string, ModelConfiguration>>> = z.record(
+  fullModelId,
+  modelSchema,
+);
+
+const factorRule = "must be a number from 1 to 1,000";
+
+const tierName = text(isTierName, "must be the name of a service tier, such as priority");
+
+/** How a gateway's calls are billed. */
+export const billingSchema: Schema<Billing> = z.strictObject({
+  reportedCost: z.exactOptional(z.enum(["trust", "ignore"])),
+  reportedCostFactor: z.exactOptional(
+    z
+      .number({ error: factorRule })
+      .check(z.minimum(1, { error: factorRule }), z.maximum(1_000, { error: factorRule })),
+  ),
+  autoTiers: z.exactOptional(z.array(tierName)),
+});
+
+/** The members by which a provider's options say which models it has. */
+export const modelOptions = {
+  models: z.exactOptional(listedModels),
+  open: z.exactOptional(z.boolean()),
+  vendor: z.exactOptional(z.string()),
+};

@@ -1,0 +1,16 @@
+/** The schemas of what is given to Tollgate as data, and the same as JSON Schemas for editors and other languages. */
+export { administrationSchemas } from "./administration/schemas.ts";
+export { budgetSchema } from "./budgets/schema.ts";
+export { type JsonSchema, jsonSchemaOf } from "./input/json-schema.ts";
+export {
+  problemAt,
+  type ReadOptions,
+  type ReadResult,
+  read,
+  type Schema,
+  tryRead,
+} from "./input/read.ts";
+export { duration, milliseconds, text, usd, wholeNumber } from "./input/values.ts";
+export { type GatewaySettings, gatewaySettingsSchema } from "./options-schema.ts";
+export { rulePolicySchema } from "./policy/rules/schema.ts";
+export { billingSchema, modelOptions, priceTableSchema } from "./routing/model-schema.ts";
