@@ -120,6 +120,8 @@ const assistantMessage: Read<AssistantMessage> = mapped(
       ),
       ...breakpoints,
       ...thoughts,
+      // Gemini signs an answer without calls here.
+      extra_content: carried(callStateReaders.extra_content),
       ...contentNotOffered,
     },
     "dropped",

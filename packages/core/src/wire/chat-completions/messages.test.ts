@@ -273,6 +273,7 @@ describe("state of a provider", () => {
         { role: "system", content: [{ ...text, ...cache }], ...cache },
         { ...image("https://x.test/a.png"), ...cache },
         { role: "assistant", tool_calls: [{ ...call, ...signed }], thinking_blocks: [{}] },
+        { role: "assistant", content: "a", ...signed },
         { role: "tool", tool_call_id: "call_1", content: [{ ...text, ...cache }] },
       ),
     ).toEqual([
@@ -283,6 +284,7 @@ describe("state of a provider", () => {
         tool_calls: [{ ...call, state: { from: null, fields: signed } }],
         state: { from: null, fields: { thinking_blocks: [{}] } },
       },
+      { role: "assistant", content: "a", state: { from: null, fields: signed } },
       { role: "tool", tool_call_id: "call_1", content: [{ ...text, state }] },
     ]);
   });
