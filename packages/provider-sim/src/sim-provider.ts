@@ -16,12 +16,21 @@ export interface SimOptions {
   readonly pace?: number;
 }
 
+const echo: ListedModel = {
+  input: "0.10",
+  cachedInput: "0.01",
+  output: "0.40",
+  maxOutputTokens: 4_096,
+};
+
+/** The preview is the same model, for policies to tell apart. */
 const models: Readonly<Record<string, ListedModel>> = {
-  "tollgate/echo": { input: "0.10", cachedInput: "0.01", output: "0.40", maxOutputTokens: 4_096 },
+  "tollgate/echo": echo,
+  "tollgate/echo-preview": echo,
 };
 
 /**
- * A model that needs no account: `tollgate/echo`. Equal requests get equal answers. It says the last user message
+ * A model that needs no account: `tollgate/echo`, and the same as `tollgate/echo-preview` for policies to tell apart. Equal requests get equal answers. It says the last user message
  * back, calls an offered tool whose name the user mentions (or that `tool_choice` demands) and then answers from its
  * result, and fills a JSON Schema where one is given. Tokens are words. Any other model is a 404.
  */
