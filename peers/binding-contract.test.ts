@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
+import { describeBindingContract } from "@tollgate/conformance/binding-contract";
 import { toNextHandlers } from "@tollgate/next";
 import { openaiCompatible } from "@tollgate/provider-openai";
-import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import { afterAll, beforeAll } from "vitest";
 
 /** What is used of Next's own server. */

@@ -7,14 +7,19 @@ import { publishedPackages, type Workspace } from "./workspaces.ts";
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 function packageConfiguration(at: Workspace, all: readonly Workspace[]): string {
-  const needed = { ...at.manifest.dependencies, ...at.manifest.peerDependencies };
+  const { dependencies, peerDependencies = {}, peerDependenciesMeta = {} } = at.manifest;
+  // What is optional is only passed on, by a door that is not compiled.
+  const peers = Object.keys(peerDependencies).filter(
+    (name) => !peerDependenciesMeta[name]?.optional,
+  );
+  const needed = new Set([...Object.keys(dependencies ?? {}), ...peers]);
   return json({
     extends: "../../tsconfig.lib.json",
     compilerOptions: { rootDir: "src", outDir: "dist", tsBuildInfoFile: "dist/.tsbuildinfo" },
     include: ["src"],
     exclude: ["src/**/*.test.ts", "src/**/*.test-d.ts"],
     references: all
-      .filter(({ manifest }) => manifest.name in needed)
+      .filter(({ manifest }) => needed.has(manifest.name))
       .map(({ directory }) => ({ path: `../${basename(directory)}` })),
   });
 }

@@ -1,6 +1,6 @@
+import { describeBindingContract } from "@tollgate/conformance/binding-contract";
 import { serve } from "@tollgate/node";
 import { openaiCompatible } from "@tollgate/provider-openai";
-import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import { Hono } from "hono";
 
 describeBindingContract("gateway.fetch in Hono", {

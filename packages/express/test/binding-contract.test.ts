@@ -1,5 +1,5 @@
+import { describeBindingContract } from "@tollgate/conformance/binding-contract";
 import { openaiCompatible } from "@tollgate/provider-openai";
-import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import express5 from "express";
 import express4 from "express-4";
 import { tollgate } from "../src/index.ts";

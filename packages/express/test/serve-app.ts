@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { ServedBinding } from "@tollgate/testing/binding-contract";
+import type { ServedBinding } from "@tollgate/conformance/binding-contract";
 
 /** Serves an app on a free port. */
 export async function serveApp(app: RequestListener): Promise<ServedBinding> {

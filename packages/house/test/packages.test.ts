@@ -36,9 +36,9 @@ const providers = published.filter(
 );
 
 const suites = [
-  ["describeStoreContract", /^@tollgate\/testing\/store-contract$/],
-  ["describeProviderContract", /^@tollgate\/testing\/provider-contract$/],
-  ["describeBindingContract", /^@tollgate\/testing\/binding-contract$/],
+  ["describeStoreContract", /^@tollgate\/conformance\/store-contract$/],
+  ["describeProviderContract", /^@tollgate\/conformance\/provider-contract$/],
+  ["describeBindingContract", /^@tollgate\/conformance\/binding-contract$/],
   // What the examples that serve a gateway have in common.
   ["describeServer", /\/describe-server\.ts$/],
 ] as const;
@@ -113,7 +113,7 @@ describe("conformance suites", () => {
   it("count as run only when imported from the suite and called", () => {
     const counts = (text: string) =>
       callsImported(parseSource("a.test.ts", text), "describeStoreContract", /store-contract$/);
-    const suite = 'import { describeStoreContract } from "@tollgate/testing/store-contract";';
+    const suite = 'import { describeStoreContract } from "@tollgate/conformance/store-contract";';
     expect(counts(`${suite} describeStoreContract("memory", { open })`)).toBe(true);
     expect(counts(`${suite} // describeStoreContract("memory", { open })`)).toBe(false);
     expect(counts('describeStoreContract("memory", { open })')).toBe(false);
@@ -154,7 +154,10 @@ describe("the rules on a package.json", () => {
     ["no description", { description: "" }],
     ["published tests", { files: ["src"] }],
     ["no door", { exports: {} }],
-    ["a door without source", { exports: { ".": { types: "./a.d.ts", default: "./a.js" } } }],
+    [
+      "a door without source",
+      { exports: { ".": { types: "./dist/a.d.ts", default: "./dist/a.js" } } },
+    ],
     ["a door that is a string", { exports: { ...good.exports, "./b": "./b.js" } }],
   ])("name %s", (_, change) => {
     expect(manifestProblems(at({ ...good, ...change }))).toHaveLength(1);

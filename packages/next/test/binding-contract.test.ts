@@ -1,7 +1,7 @@
+import { describeBindingContract } from "@tollgate/conformance/binding-contract";
 import type { Gateway } from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { openaiCompatible } from "@tollgate/provider-openai";
-import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import { toNextHandlers } from "../src/index.ts";
 
 /** Calls the handlers as Next does: one by the method, none for the others, whatever the path. */

@@ -1,5 +1,5 @@
+import { describeBindingContract } from "@tollgate/conformance/binding-contract";
 import { openaiCompatible } from "@tollgate/provider-openai";
-import { describeBindingContract } from "@tollgate/testing/binding-contract";
 import { serve } from "../src/index.ts";
 
 describeBindingContract("node", {

@@ -1,4 +1,4 @@
-import { describeProviderContract } from "@tollgate/testing/provider-contract";
+import { describeProviderContract } from "@tollgate/conformance/provider-contract";
 import { aiSdk } from "../src/index.ts";
 import { anthropic } from "./native/anthropic.ts";
 import { cohere } from "./native/cohere.ts";

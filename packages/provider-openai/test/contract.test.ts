@@ -2,7 +2,7 @@ import {
   canary,
   describeProviderContract,
   type NativeAnswer,
-} from "@tollgate/testing/provider-contract";
+} from "@tollgate/conformance/provider-contract";
 import { openaiCompatible } from "../src/index.ts";
 import { fixture } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 import {
   describeSharedStoreContract,
   describeStoreContract,
-} from "@tollgate/testing/store-contract";
+} from "@tollgate/conformance/store-contract";
 import { memoryStore } from "../src/index.ts";
 
 describeStoreContract("memoryStore", { open: async () => ({ store: memoryStore() }) });

@@ -1,7 +1,7 @@
 import {
   describeSharedStoreContract,
   describeStoreContract,
-} from "@tollgate/testing/store-contract";
+} from "@tollgate/conformance/store-contract";
 import pg from "pg";
 import { afterAll, inject, vi } from "vitest";
 import { postgresStore } from "../src/index.ts";

@@ -1,7 +1,7 @@
 import {
   describeSharedStoreContract,
   describeStoreContract,
-} from "@tollgate/testing/store-contract";
+} from "@tollgate/conformance/store-contract";
 import { sqliteStore } from "../src/index.ts";
 import { openBetterSqlite } from "./better-sqlite.ts";
 import { temporaryFile } from "./temporary-folder.ts";

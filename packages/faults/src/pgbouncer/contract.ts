@@ -1,10 +1,10 @@
 /** The contract of stores, run by `npm run faults:pgbouncer` against the pooler that `TOLLGATE_TEST_PG_URL` names. */
 import { randomBytes } from "node:crypto";
-import { postgresStore } from "@tollgate/store-postgres";
 import {
   describeSharedStoreContract,
   describeStoreContract,
-} from "@tollgate/testing/store-contract";
+} from "@tollgate/conformance/store-contract";
+import { postgresStore } from "@tollgate/store-postgres";
 import { vi } from "vitest";
 
 vi.setConfig({ testTimeout: 60_000 });

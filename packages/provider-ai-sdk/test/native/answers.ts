@@ -1,4 +1,4 @@
-import type { NativeAnswer } from "@tollgate/testing/provider-contract";
+import type { NativeAnswer } from "@tollgate/conformance/provider-contract";
 
 /** A stream of server-sent events, each with the name of its type where it has one. */
 export function events(...list: readonly object[]): NativeAnswer {

@@ -1,5 +1,5 @@
 import { createCohere } from "@ai-sdk/cohere";
-import { canary } from "@tollgate/testing/provider-contract";
+import { canary } from "@tollgate/conformance/provider-contract";
 import { events, json } from "./answers.ts";
 import { said, tool, type Vendor } from "./vendor.ts";
 

@@ -1,4 +1,4 @@
-import type { ProviderFixtures } from "@tollgate/testing/provider-contract";
+import type { ProviderFixtures } from "@tollgate/conformance/provider-contract";
 import type { Connect } from "../../src/index.ts";
 
 /** A vendor's own protocol: how the AI SDK's provider for it is made, and what its upstream says. */

@@ -1,6 +1,11 @@
+import {
+  createTestGateway,
+  type RawClient,
+  rawClient,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "@tollgate/testing";
 import { onTestFinished } from "vitest";
-import { type RawClient, rawClient } from "../faults/raw-client.ts";
-import { createTestGateway, type TestGateway, type TestGatewayOptions } from "../test-gateway.ts";
 import type { Binding, Mounting } from "./binding.ts";
 
 /** A gateway behind a binding, in the hands of a test. */

@@ -1,5 +1,5 @@
+import type { RawClient } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
-import type { RawClient } from "../faults/raw-client.ts";
 import type { Binding } from "./binding.ts";
 import { bodies, chatPath, type Driven, drive, endpoints } from "./drive.ts";
 

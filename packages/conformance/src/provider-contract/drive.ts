@@ -4,8 +4,8 @@ import {
   type ProviderCall,
   ProviderError,
 } from "@tollgate/core/provider";
+import { type ScriptedUpstream, scriptedUpstream } from "@tollgate/testing";
 import { onTestFinished } from "vitest";
-import { type ScriptedUpstream, scriptedUpstream } from "../faults/upstream.ts";
 import type { CreateProvider, NativeAnswer } from "./fixtures.ts";
 
 export const credential = "credential-of-the-contract";

@@ -1,6 +1,6 @@
 import { ProviderError } from "@tollgate/core/provider";
+import { scriptedUpstream } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
-import { scriptedUpstream } from "../faults/upstream.ts";
 import { callOf, connected, credential, failureOf, httpAnswer, outcomeOf } from "./drive.ts";
 import { type CreateProvider, canary, type ProviderFixtures } from "./fixtures.ts";
 

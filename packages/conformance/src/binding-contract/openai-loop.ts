@@ -1,6 +1,6 @@
+import type { ScriptedProvider } from "@tollgate/testing";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import type { ScriptedProvider } from "../scripted-provider.ts";
 import type { Binding } from "./binding.ts";
 import { drive, model } from "./drive.ts";
 

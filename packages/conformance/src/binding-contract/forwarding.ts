@@ -1,6 +1,6 @@
+import { scriptedUpstream, type UpstreamExchange } from "@tollgate/testing";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { scriptedUpstream, type UpstreamExchange } from "../faults/upstream.ts";
 import type { Binding } from "./binding.ts";
 import { chatPath, drive } from "./drive.ts";
 import { exchange, json, length, signed, statusOf } from "./raw-exchange.ts";

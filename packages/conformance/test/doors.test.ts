@@ -1,0 +1,18 @@
+import { describe, expect, it } from "vitest";
+
+const suites = {
+  "store-contract": "describeStoreContract",
+  "provider-contract": "describeProviderContract",
+  "binding-contract": "describeBindingContract",
+};
+
+describe("the suites for those who write a store, a provider or a binding", () => {
+  it("are the same through the doors of @tollgate/testing", async () => {
+    for (const [door, name] of Object.entries(suites)) {
+      const own: Readonly<Record<string, unknown>> = await import(`@tollgate/conformance/${door}`);
+      const passedOn: Readonly<Record<string, unknown>> = await import(`@tollgate/testing/${door}`);
+      expect(own[name], door).toBeTypeOf("function");
+      expect({ ...passedOn }, door).toEqual({ ...own });
+    }
+  });
+});

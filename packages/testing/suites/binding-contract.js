@@ -1,0 +1,1 @@
+export * from "@tollgate/conformance/binding-contract";
