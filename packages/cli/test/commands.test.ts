@@ -27,6 +27,27 @@ beforeAll(async () => {
   await exited;
 }, 30_000);
 
+it("show what a budget refused, with what was needed and left", async () => {
+  const apart = temporaryFolder();
+  const words = ["--user", "ada", "--label", "laptop"];
+  const { secret } = created.parse(await runJson(apart, "keys", "create", ...acme, ...words));
+  await runJson(apart, "budgets", "create", "none", "--requests", "0", "--period", "day");
+  const { url, child, exited } = await startServe(apart);
+  expect((await chat(url, { secret, text: "refused" })).status).toBe(429);
+  child.kill("SIGTERM");
+  await exited;
+  const list = ["decisions", "--refused"];
+  expect(page.parse(await runJson(apart, ...list, "budget")).data).toMatchObject([
+    { effect: "permit", refusal: { by: "budget", budgetId: "none", needed: 1, left: 0 } },
+  ]);
+  expect((await run(apart, [...list, "any"])).output).toMatch(
+    /budget none: needed 1 requests, left 0 requests/,
+  );
+  for (const by of ["price", "none"])
+    expect(page.parse(await runJson(apart, ...list, by)).data).toEqual([]);
+  expect(await run(apart, [...list, "weather"])).toMatchObject({ code: 2 });
+}, 60_000);
+
 describe("the commands", () => {
   it("list a noun by default, in pages", async () => {
     const first = page.parse(await runJson(folder, "activity", "--limit", "1"));

@@ -120,6 +120,7 @@ export function decisionOf(id: string, owner: Owner, at: number): PolicyDecision
     },
     policyVersion: "1",
     firstDecisionId: null,
+    refusal: null,
   };
 }
 

@@ -110,7 +110,9 @@ function decisionIsAsked({ userId, keyId, decision }: DecisionRow, query: Decisi
     isWithin(decision.at, query) &&
     isOneOf(query.userId, userId) &&
     isOneOf(query.keyId, keyId) &&
-    (query.effect === undefined || query.effect === decision.effect)
+    (query.effect === undefined || query.effect === decision.effect) &&
+    (query.refused === undefined || query.refused === (decision.refusal !== null)) &&
+    isOneOf(query.refusedBy, decision.refusal?.by)
   );
 }
 

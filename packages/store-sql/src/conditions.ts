@@ -83,6 +83,9 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...anyOf("user_id", query.userId),
       ...anyOf("key_id", query.keyId),
       ...(query.effect === "deny" ? [denied] : is("effect", query.effect)),
+      ...(query.refused === true || query.refusedBy !== undefined ? [refused] : []),
+      ...(query.refused === false ? [notRefused] : []),
+      ...anyOf("refused_by", query.refusedBy),
       ...within("at", query),
     ],
     ofChanges: (query) => [
@@ -117,6 +120,8 @@ function is(
 const listed: Condition = { text: "length >= 0", parameters: {} };
 const numbered: Condition = { text: "sequence >= 0", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };
+const refused: Condition = { text: "refused_by IS NOT NULL", parameters: {} };
+const notRefused: Condition = { text: "refused_by IS NULL", parameters: {} };
 
 function liveAt(at: number): Condition {
   return {

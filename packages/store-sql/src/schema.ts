@@ -118,12 +118,14 @@ function ledger({ text, integer, bytes, keyedTable }: SqlDialect): readonly stri
     `CREATE TABLE decisions (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
       effect ${text} NOT NULL, at ${integer} NOT NULL, verdict ${text} NOT NULL, facts ${text} NOT NULL,
-      policy_version ${text} NOT NULL, first_decision_id ${text}, sequence ${integer} NOT NULL,
-      PRIMARY KEY (organization_id, id))${keyedTable}`,
+      policy_version ${text} NOT NULL, first_decision_id ${text}, refused_by ${text}, refusal ${text},
+      sequence ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX decisions_by_time ON decisions (organization_id, at, sequence)`,
     `CREATE INDEX decisions_by_key ON decisions (organization_id, key_id, at, sequence)`,
     `CREATE INDEX decisions_denied ON decisions (organization_id, at, sequence)
       WHERE effect = 'deny'`,
+    `CREATE INDEX decisions_refused ON decisions (organization_id, at, sequence)
+      WHERE refused_by IS NOT NULL`,
     `CREATE TABLE budgets (
       id ${text} NOT NULL PRIMARY KEY, scope ${text} NOT NULL, unit ${text} NOT NULL,
       amount ${integer} NOT NULL, period ${text} NOT NULL, mode ${text} NOT NULL,

@@ -171,6 +171,7 @@ function decisionOf(id: string): PolicyDecision {
     },
     policyVersion: "1",
     firstDecisionId: null,
+    refusal: null,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { DecisionFilter, DecisionRecord } from "@tollgate/core";
+import { type DecisionFilter, type DecisionRecord, formatUsd } from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
 import { listCommand, oneOf, recordCommand, repeated } from "../arguments.ts";
@@ -12,6 +12,7 @@ const columns: readonly Column<DecisionRecord>[] = [
   { heading: "effect", of: (decision) => decision.effect },
   { heading: "rules", of: (decision) => decision.rules.join(" ") },
   { heading: "reason", of: (decision) => decision.reason ?? null },
+  { heading: "refused by", of: ({ refusal }) => refusal && described(refusal) },
   { heading: "organization", of: ({ facts }) => facts.organization },
   { heading: "user", of: ({ facts }) => facts.user },
   { heading: "class", of: ({ facts }) => facts.dataClass },
@@ -22,20 +23,50 @@ const columns: readonly Column<DecisionRecord>[] = [
 ];
 
 const effects = oneOf("permit", "deny");
+const refusals = oneOf("any", "none", "budget", "price", "connection");
 
-interface Options extends ClassOptions, Omit<DecisionFilter, "organizationId" | "dataClass"> {}
+/** What refused a permitted request, in one cell. */
+function described(refusal: NonNullable<DecisionRecord["refusal"]>): string {
+  switch (refusal.by) {
+    case "budget": {
+      const { budgetId, subject, unit, needed, left } = refusal;
+      const amount = (value: number) => (unit === "usd" ? formatUsd(value) : `${value} ${unit}`);
+      const counter = subject === "" ? budgetId : `${budgetId} of ${subject}`;
+      return `budget ${counter}: needed ${amount(needed)}, left ${amount(left)}`;
+    }
+    case "price":
+      return `price of ${refusal.param}`;
+    case "connection":
+      return "connection";
+  }
+}
+
+interface Options
+  extends ClassOptions,
+    Omit<DecisionFilter, "organizationId" | "dataClass" | "refused" | "refusal"> {
+  readonly refused?: ReturnType<typeof refusals>;
+}
+
+/** `--refused` as the gateway takes it. */
+function refusedOf(refused: Options["refused"]): Pick<DecisionFilter, "refused" | "refusal"> {
+  if (refused === undefined) return {};
+  return refused === "any" || refused === "none"
+    ? { refused: refused === "any" }
+    : { refusal: refused };
+}
 
 export function defineDecisions(program: Command): void {
   const noun = program.command("decisions").description("what the policy decided");
   filtered(listCommand(noun, "policy decisions, newest first")).action(
     listAction<Options, DecisionRecord>(
-      (gateway, options, page) => gateway.decisions.list(withClasses(options), page),
+      (gateway, { refused, ...options }, page) =>
+        gateway.decisions.list({ ...withClasses(options), ...refusedOf(refused) }, page),
       columns,
     ),
   );
   filtered(exportCommand(noun, "policy decisions as a file")).action(
-    exportAction<Options>((gateway, options, format) =>
-      gateway.decisions.export(withClasses(options), { format }),
+    exportAction<Options>((gateway, { refused, ...options }, format) =>
+      gateway.decisions.export({ ...withClasses(options), ...refusedOf(refused) }, { format }),
     ),
   );
   recordCommand(noun, "get", "one decision with the facts it was made on").action(
@@ -48,5 +79,10 @@ export function defineDecisions(program: Command): void {
 function filtered(command: Command): Command {
   return ownerOptions(command)
     .option("--effect <effect>", "only these: permit or deny", effects)
+    .option(
+      "--refused <by>",
+      "only what a budget, price or connection refused; any or none",
+      refusals,
+    )
     .option("--rule <id>", "only those that this rule determined", repeated);
 }

@@ -37,7 +37,7 @@ export interface Intents {
   attempt(step: StepIntent, overrides?: Partial<AttemptIntent>): AttemptIntent;
   settlement(step: StepIntent, overrides?: SettlementOverrides): StepSettlement;
   response(step: StepIntent, overrides?: ResponseOverrides): ResponseDraft;
-  refusal(): Refusal;
+  refusal(overrides?: Partial<PolicyDecision>): Refusal;
   /** The same ids and times for another owner. */
   as(owner: Partial<Owner>): Intents;
 }
@@ -96,9 +96,9 @@ function intentsFor(owner: Owner, source: Source): Intents {
     settlement: (step, overrides = {}) =>
       settlementFor(step, salt, { at: source.now(), leaf: leaf("step.settled"), overrides }),
     response: (step, overrides = {}) => responseFor(step, source, overrides),
-    refusal: () => ({
+    refusal: (overrides = {}) => ({
       owner,
-      decision: decision({ effect: "deny", reason: "not allowed" }),
+      decision: decision({ effect: "deny", reason: "not allowed", ...overrides }),
       leaf: leaf("decision"),
     }),
     as: (other) => intentsFor({ ...owner, ...other }, source),

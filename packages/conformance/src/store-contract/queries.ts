@@ -1,4 +1,4 @@
-import type { DecisionQuery, SessionQuery, StepQuery } from "@tollgate/core/store";
+import type { DecisionQuery, DecisionRefusal, SessionQuery, StepQuery } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, user } from "./chain.ts";
 import { type ContractTest, opened } from "./contract-test.ts";
@@ -102,6 +102,30 @@ export function queryTests(test: ContractTest): void {
     for (const query of [{ effect: "permit" }, { userId: ["ada"] }, { to: at }] as const)
       expect(await found(query)).toEqual([step.decision.id]);
     expect(await found({})).toEqual([id, step.decision.id]);
+  });
+
+  test("finds decisions by what refused them, and reads it back", async ({ store, intents }) => {
+    await opened(store.openStep(intents.step([user("a")])));
+    await store.recordRefusal(intents.refusal());
+    const refusals: readonly DecisionRefusal[] = [
+      { by: "budget", budgetId: "day", subject: "ada", unit: "usd", needed: 9, left: 1 },
+      { by: "price", param: "service_tier" },
+      { by: "connection" },
+    ];
+    for (const refusal of refusals)
+      await store.recordRefusal(intents.refusal({ effect: "permit", refusal }));
+    const found = async (query: Omit<DecisionQuery, "organizationId">) =>
+      (await store.decisions.list({ ...tenant, ...query }, paging)).data.map(
+        ({ refusal }) => refusal,
+      );
+    const [budget, price, connection] = refusals;
+    expect(await found({ refused: true })).toEqual([connection, price, budget]);
+    expect(await found({ refused: false })).toEqual([null, null]);
+    expect(await found({ refusedBy: ["budget"] })).toEqual([budget]);
+    expect(await found({ refusedBy: ["price", "connection"] })).toEqual([connection, price]);
+    expect(await found({ refused: false, refusedBy: ["budget"] })).toEqual([]);
+    expect(await found({ effect: "deny", refused: true })).toEqual([]);
+    expect(await found({ refused: true, userId: ["bob"] })).toEqual([]);
   });
 
   test("Sessions are found by owner and source, the most recently updated first", async ({

@@ -48,6 +48,7 @@ export function decisionFor(owner: Owner, source: Source): PolicyDecision {
     },
     policyVersion: "version-1",
     firstDecisionId: null,
+    refusal: null,
   };
 }
 

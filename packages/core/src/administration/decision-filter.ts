@@ -1,7 +1,11 @@
 import type { DecisionQuery } from "../contracts/repositories.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
 import { listed, type OneOrMany, selects } from "../domain/pattern.ts";
-import type { ConnectionOwnership, PolicyDecision } from "../domain/policy-decision.ts";
+import type {
+  ConnectionOwnership,
+  DecisionRefusal,
+  PolicyDecision,
+} from "../domain/policy-decision.ts";
 import { filters, read } from "../input/read.ts";
 import { decisionFilter } from "./schemas.ts";
 import { classesBetween } from "./step-filter.ts";
@@ -12,6 +16,10 @@ export interface DecisionFilter extends OrganizationScope {
   readonly user?: OneOrMany;
   readonly key?: OneOrMany;
   readonly effect?: "permit" | "deny";
+  /** Whether something refused what the policy had permitted. What the policy itself denied has `effect: "deny"`. */
+  readonly refused?: boolean;
+  /** Only what these refused. */
+  readonly refusal?: OneOrMany<DecisionRefusal["by"]>;
   /** The id of a rule that determined the effect. */
   readonly rule?: OneOrMany;
   readonly source?: OneOrMany;
@@ -34,12 +42,14 @@ export function readDecisionFilter(
   dataClasses: readonly string[],
 ): { readonly query: DecisionQuery; readonly matches: (decision: PolicyDecision) => boolean } {
   const checked = read(decisionFilter, filter, filters);
-  const { user, key, effect, from, to } = checked;
+  const { user, key, effect, refused, refusal, from, to } = checked;
   const query = {
     organizationId: tenantOf(checked),
     ...(user === undefined ? {} : { userId: listed(user) }),
     ...(key === undefined ? {} : { keyId: listed(key) }),
     ...(effect === undefined ? {} : { effect }),
+    ...(refused === undefined ? {} : { refused }),
+    ...(refusal === undefined ? {} : { refusedBy: listed(refusal) }),
     ...(from === undefined ? {} : { from: fromIso(from) }),
     ...(to === undefined ? {} : { to: fromIso(to) }),
   };

@@ -94,7 +94,18 @@ export const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [
   ["estimatedOutputTokens", ({ facts }) => facts.estimatedOutputTokens],
   ["estimatedCostNanoUsd", ({ facts }) => facts.estimatedCostNanoUsd],
   ["serviceTier", ({ facts }) => facts.serviceTier],
+  ["refusedBy", ({ refusal }) => refusal?.by ?? null],
+  ["refusedBudgetId", (decision) => refusedHoldOf(decision)?.budgetId ?? null],
+  ["refusedSubject", (decision) => refusedHoldOf(decision)?.subject ?? null],
+  ["refusedUnit", (decision) => refusedHoldOf(decision)?.unit ?? null],
+  ["refusedNeeded", (decision) => refusedHoldOf(decision)?.needed ?? null],
+  ["refusedLeft", (decision) => refusedHoldOf(decision)?.left ?? null],
+  ["refusedParam", ({ refusal }) => (refusal?.by === "price" ? refusal.param : null)],
 ];
+
+function refusedHoldOf({ refusal }: DecisionRecord) {
+  return refusal?.by === "budget" ? refusal : null;
+}
 
 /** The members of a row that fit into a field. */
 type FieldName<Row> = {

@@ -168,6 +168,8 @@ export const stepFilter = z.strictObject({
 export const decisionFilter = z.strictObject({
   ...ofRequests,
   effect: z.exactOptional(z.enum(["permit", "deny"])),
+  refused: z.exactOptional(z.boolean()),
+  refusal: z.exactOptional(oneOrMany(z.enum(["budget", "price", "connection"]))),
   rule: selector,
 });
 

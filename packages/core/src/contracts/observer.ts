@@ -1,3 +1,4 @@
+import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { StepOutcome } from "../domain/step.ts";
 
 /** Something that happened, for logs, metrics and alerts. It holds ids and counts, never content or a secret. */
@@ -8,6 +9,8 @@ export type GatewayEvent =
       readonly organizationId: string;
       readonly decisionId: string;
       readonly code: string;
+      /** What refused the request although the policy permitted it; null where the policy denied it. */
+      readonly refusal: DecisionRefusal | null;
     }
   | {
       readonly type: "step.opened";

@@ -2,7 +2,7 @@ import type { Budget, BudgetCounter, BudgetRaise, Reconciliation } from "../doma
 import type { Owner } from "../domain/caller.ts";
 import type { SealedConnection } from "../domain/connection.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
-import type { PolicyDecision } from "../domain/policy-decision.ts";
+import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import type { Session, TranscriptPart } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
@@ -133,6 +133,10 @@ export interface DecisionQuery {
   readonly userId?: readonly string[];
   readonly keyId?: readonly string[];
   readonly effect?: "permit" | "deny";
+  /** Whether something refused what the policy had permitted. */
+  readonly refused?: boolean;
+  /** Only decisions that one of these refused. */
+  readonly refusedBy?: readonly DecisionRefusal["by"][];
   readonly from?: number;
   readonly to?: number;
 }

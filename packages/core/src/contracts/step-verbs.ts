@@ -206,7 +206,7 @@ export interface CorrectionIntent {
   readonly leaf: EvidenceLeaf;
 }
 
-/** A decision that let nothing happen: denied by policy, or stopped by a budget after it was permitted. */
+/** A decision that let nothing happen: denied by the policy, or permitted and refused by what `decision.refusal` names. */
 export interface Refusal {
   readonly owner: Owner;
   readonly decision: PolicyDecision;

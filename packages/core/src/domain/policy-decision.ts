@@ -1,3 +1,5 @@
+import type { BudgetUnit } from "./budget.ts";
+
 /** Who holds the account a gateway is reached with: the platform, or the caller's organization. */
 export type ConnectionOwnership = "platform" | "customer";
 
@@ -53,6 +55,23 @@ export interface Verdict {
   readonly obligations?: Obligations;
 }
 
+/** What refused a request that the policy had permitted: a hold that did not fit, a missing price, a missing account. */
+export type DecisionRefusal =
+  | {
+      readonly by: "budget";
+      readonly budgetId: string;
+      /** The counter's: the organization, user or key it counts for; empty where the budget has one counter. */
+      readonly subject: string;
+      readonly unit: BudgetUnit;
+      /** What the request would have held and what its counter had left: nanodollars, tokens or requests. */
+      readonly needed: number;
+      readonly left: number;
+    }
+  /** The member of the request whose price is unknown while a budget in US dollars applies. */
+  | { readonly by: "price"; readonly param: "model" | "service_tier" }
+  /** The organization has no account of its own on the gateway, or the gateway takes none. */
+  | { readonly by: "connection" };
+
 /** A recorded verdict. */
 export interface PolicyDecision extends Verdict {
   readonly id: string;
@@ -62,4 +81,6 @@ export interface PolicyDecision extends Verdict {
   readonly policyVersion: string;
   /** The request's first decision, for the decision on a fallback. */
   readonly firstDecisionId: string | null;
+  /** What refused the request although the policy permitted it; null where nothing did, and where the policy denied. */
+  readonly refusal: DecisionRefusal | null;
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AttemptSettlement, StepIntent, StepSettlement } from "../contracts/step-verbs.ts";
+import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import { fillLeaf, leafHash } from "../domain/leaf-template.ts";
-import type { PolicyDecision } from "../domain/policy-decision.ts";
+import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import { stableJson } from "../kernel/stable-json.ts";
 import { attemptLeaf, openedLeaf, refusalLeaf, settledLeaf } from "./leaves.ts";
 
@@ -13,6 +14,7 @@ const decision: PolicyDecision = {
   rules: ["b", "a"],
   policyVersion: "v",
   firstDecisionId: null,
+  refusal: null,
   facts: {
     organization: "acme",
     user: "u",
@@ -159,8 +161,19 @@ const assignment = {
   contentCommitment: new Uint8Array(32),
 };
 
+const refusals: readonly DecisionRefusal[] = [
+  { by: "budget", unit: "usd", subject: "k", needed: 2, left: 1, budgetId: "b" },
+  { param: "model", by: "price" },
+  { by: "connection" },
+];
+
 describe("evidence leaves", () => {
-  it.each([
+  it.each(refusals)("attests what refused a permitted request: $by", (refusal) => {
+    const { meta } = refusalLeaf("l", { owner, decision: { ...decision, refusal } });
+    expect(JSON.parse(meta)).toMatchObject({ decision: { effect: "permit", refusal } });
+  });
+
+  it.each<readonly [string, EvidenceLeaf]>([
     ["an opened Step", fillLeaf(openedLeaf("l", intent), assignment)],
     [
       "a further attempt",
@@ -176,6 +189,13 @@ describe("evidence leaves", () => {
     ],
     ["a settled Step", settledLeaf("l", settlement)],
     ["a refusal", refusalLeaf("l", { owner, decision })],
+    ...refusals.map(
+      (refusal) =>
+        [
+          `a refusal by ${refusal.by}`,
+          refusalLeaf("l", { owner, decision: { ...decision, refusal } }),
+        ] as const,
+    ),
   ])("write %s as canonical JSON, hashed as a leaf of RFC 6962", (_name, leaf) => {
     expect(leaf.meta).toBe(stableJson(JSON.parse(leaf.meta)));
     expect(Buffer.from(leaf.hash)).toEqual(leafHash(leaf.meta));

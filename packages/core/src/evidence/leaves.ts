@@ -9,7 +9,7 @@ import type {
 import type { Hold } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { type LeafTemplate, leafHash } from "../domain/leaf-template.ts";
-import type { PolicyDecision } from "../domain/policy-decision.ts";
+import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import type { Price, Rates, TierPrice } from "../domain/price.ts";
 import type { AttemptStart } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
@@ -151,8 +151,22 @@ function decisionFacts(decision: PolicyDecision): object {
     first: decision.firstDecisionId,
     id: decision.id,
     policy: decision.policyVersion,
+    refusal: decision.refusal ? refusalFacts(decision.refusal) : undefined,
     rules: decision.rules,
   };
+}
+
+function refusalFacts(refusal: DecisionRefusal): object {
+  switch (refusal.by) {
+    case "budget": {
+      const { by, budgetId, left, needed, subject, unit } = refusal;
+      return { budgetId, by, left, needed, subject, unit };
+    }
+    case "price":
+      return { by: refusal.by, param: refusal.param };
+    case "connection":
+      return { by: refusal.by };
+  }
 }
 
 function attemptFacts(attempt: AttemptStart): object {

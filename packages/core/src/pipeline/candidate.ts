@@ -71,6 +71,7 @@ export function decideOn(
     facts,
     policyVersion: line.policy.version,
     firstDecisionId: first?.id ?? null,
+    refusal: null,
   };
   return { route, dataClass, decision, price, request, dropped, inputTokens };
 }
@@ -82,15 +83,9 @@ function requestOn({ model, provider }: Route, { request, state }: PreparedCall)
   return { request: requestFor(request, target, note), dropped: counts() };
 }
 
-/** Why a decided call cannot be made; null when it can. A demand the route cannot meet is told before any budget. */
-export function refusalOf({
-  decision,
-  route,
-}: Decided): "policy_denied" | "connection_required" | null {
-  if (decision.effect === "deny") return "policy_denied";
-  return decision.obligations?.connection === "customer" && route.connection !== "customer"
-    ? "connection_required"
-    : null;
+/** Whether a permit demands an account of the organization's own where the route has none. */
+export function lacksAccount({ decision, route }: Decided): boolean {
+  return decision.obligations?.connection === "customer" && route.connection !== "customer";
 }
 
 /** Computes an attempt and its holds; null where a hard budget in US dollars applies and there is no price of its tier. */

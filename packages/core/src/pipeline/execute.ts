@@ -1,9 +1,10 @@
+import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { GatewayError } from "../errors/gateway-error.ts";
 import { connectionRequired, type Route } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import { answerOf } from "./answer.ts";
-import { type Candidate, type Decided, decideOn, planAttempt, refusalOf } from "./candidate.ts";
+import { type Candidate, type Decided, decideOn, lacksAccount, planAttempt } from "./candidate.ts";
 import { withClientState, withRecordedState } from "./conversation-state.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call.ts";
@@ -11,7 +12,7 @@ import { isConnected } from "./is-connected.ts";
 import type { Line } from "./line.ts";
 import { requireOwned } from "./named-ids.ts";
 import { KeyChanged, openStep, SessionChanged } from "./open-step.ts";
-import { policyDenied, priceUnknown, refuse } from "./refuse.ts";
+import { policyDenied, priceUnknown, refuse, refusedByPrice } from "./refuse.ts";
 import { withDecision } from "./with-decision.ts";
 
 /**
@@ -65,22 +66,15 @@ async function requireConnection(
 }
 
 async function permitted(line: Line, call: PreparedCall, decided: Decided): Promise<Candidate> {
-  const refusal = refusalOf(decided);
-  const candidate = refusal === null ? await planAttempt(line, call, { decided, number: 1 }) : null;
-  if (candidate) return candidate;
   const { decision } = decided;
-  throw await refuse(line, call.caller, { decision, error: errorFor(refusal, decided) });
-}
-
-function errorFor(refusal: ReturnType<typeof refusalOf>, decided: Decided): GatewayError {
-  switch (refusal) {
-    case "policy_denied":
-      return policyDenied(decided.decision);
-    case "connection_required":
-      return connectionRequired();
-    case null:
-      return priceUnknown(decided);
-  }
+  const refused = (refusal: DecisionRefusal | null, error: GatewayError) =>
+    refuse(line, call.caller, { decision, refusal, error });
+  if (decision.effect === "deny") throw await refused(null, policyDenied(decision));
+  // Before any budget: what the route cannot meet does not depend on what is left.
+  if (lacksAccount(decided)) throw await refused({ by: "connection" }, connectionRequired());
+  const candidate = await planAttempt(line, call, { decided, number: 1 });
+  if (candidate === null) throw await refused(refusedByPrice(decided), priceUnknown(decided));
+  return candidate;
 }
 
 function classifyCall(line: Line, call: GovernedCall, referred: string | null): string {

@@ -2,14 +2,14 @@ import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { ProviderError } from "../contracts/provider.ts";
 import type { AttemptIntent, RefusedHold } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
-import type { PolicyDecision } from "../domain/policy-decision.ts";
+import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
 import { sleep } from "../kernel/clock.ts";
-import { type Candidate, decideOn, fitted, planAttempt, refusalOf } from "./candidate.ts";
+import { type Candidate, decideOn, fitted, lacksAccount, planAttempt } from "./candidate.ts";
 import { durable, evidenceUnavailable } from "./durable.ts";
 import { isConnected } from "./is-connected.ts";
 import type { Line } from "./line.ts";
-import { recordRefusal } from "./refuse.ts";
+import { recordRefusal, refusedByBudget, refusedByPrice } from "./refuse.ts";
 import {
   type ClientClosed,
   counterOf,
@@ -60,7 +60,8 @@ async function sameAgain(line: Line, run: Run, failure: ProviderError): Promise<
       startedAt: line.clock.now(),
     },
   };
-  return open(line, run, { candidate: again, failure, decision: null });
+  const opened = await open(line, run, { candidate: again, failure, decision: null });
+  return "hold" in opened ? null : opened;
 }
 
 async function fallback(line: Line, run: Run, failure: ProviderError): Promise<Candidate | null> {
@@ -70,11 +71,12 @@ async function fallback(line: Line, run: Run, failure: ProviderError): Promise<C
     if (candidate === null) continue;
     const { decision } = candidate.decided;
     const opened = await open(line, run, { candidate, failure, decision });
-    if (opened) {
+    if (!("hold" in opened)) {
       run.retries = 0;
       return opened;
     }
-    await recordRefusal(line, run.call.caller, decision);
+    const refusal = refusedByBudget(opened);
+    await recordRefusal(line, run.call.caller, { decision, refusal });
   }
   return null;
 }
@@ -86,13 +88,20 @@ async function permittedFallback(line: Line, run: Run, model: string): Promise<C
   const { dataClass, decision: first } = run.opened.candidate.decided;
   const decided = decideOn(line, run.call, { route, dataClass, first });
   const number = run.attempt.candidate.attempt.number + 1;
+  const { decision } = decided;
+  const skipped = async (refusal: DecisionRefusal | null): Promise<null> => {
+    await recordRefusal(line, run.call.caller, { decision, refusal });
+    return null;
+  };
+  if (decision.effect === "deny") return skipped(null);
   const { gateway } = route.model;
   const isOpen =
-    refusalOf(decided) === null &&
+    !lacksAccount(decided) &&
     (await isConnected(line, run.call.caller, { gateway, connection: route.connection }));
-  const candidate = isOpen ? await planAttempt(line, run.call, { decided, number }) : null;
-  if (candidate === null) await recordRefusal(line, run.call.caller, decided.decision);
-  return candidate;
+  if (!isOpen) return skipped({ by: "connection" });
+  return (
+    (await planAttempt(line, run.call, { decided, number })) ?? skipped(refusedByPrice(decided))
+  );
 }
 
 /** A request counts once per counter, whatever number of attempts it takes. */
@@ -109,8 +118,8 @@ interface Further {
   readonly decision: PolicyDecision | null;
 }
 
-/** Opens a further attempt; where its budgets do not have room for its output, with less of it. */
-async function open(line: Line, run: Run, further: Further): Promise<Candidate | null> {
+/** Opens a further attempt; where its budgets do not have room for its output, with less of it; else says what refused. */
+async function open(line: Line, run: Run, further: Further): Promise<Candidate | RefusedHold> {
   let { candidate } = further;
   for (let round = 0; ; round++) {
     const refused = await tryToOpen(line, run, { ...further, candidate });
@@ -120,7 +129,7 @@ async function open(line: Line, run: Run, further: Further): Promise<Candidate |
       const { organizationId } = run.opened.owner;
       const { budgetId } = refused.hold;
       line.notify({ type: "budget.exhausted", at: line.clock.now(), organizationId, budgetId });
-      return null;
+      return refused;
     }
     candidate = next;
   }

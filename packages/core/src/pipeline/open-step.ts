@@ -12,7 +12,7 @@ import { durable, evidenceUnavailable } from "./durable.ts";
 import type { AnswerHead, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import { notOwned } from "./named-ids.ts";
-import { budgetExceeded, priceUnknown, refuse } from "./refuse.ts";
+import { budgetExceeded, priceUnknown, refuse, refusedByBudget, refusedByPrice } from "./refuse.ts";
 
 /** A Step that is durable: the provider may be asked. */
 export interface OpenedStep {
@@ -160,6 +160,7 @@ async function refusalOf(
     case "budgets_changed":
       return refuse(line, call.caller, {
         decision: candidate.decided.decision,
+        refusal: refusedByPrice(candidate.decided),
         error: priceUnknown(candidate.decided),
       });
     case "session_not_found":
@@ -173,6 +174,7 @@ async function refusalOf(
       line.notify({ type: "budget.exhausted", at: now, organizationId, budgetId });
       return refuse(line, call.caller, {
         decision: candidate.decided.decision,
+        refusal: refusedByBudget(refusal),
         error: budgetExceeded(refusal.hold, budgets, now),
       });
     }

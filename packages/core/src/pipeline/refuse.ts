@@ -1,23 +1,33 @@
 import { periodEnd } from "../budgets/period.ts";
+import type { RefusedHold } from "../contracts/step-verbs.ts";
 import type { Budget, Hold } from "../domain/budget.ts";
 import type { Caller } from "../domain/caller.ts";
-import type { PolicyDecision } from "../domain/policy-decision.ts";
+import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import type { Price } from "../domain/price.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { refusalLeaf } from "../evidence/leaves.ts";
 import { durable } from "./durable.ts";
 import type { Line } from "./line.ts";
 
+/** A decision that lets nothing happen, and what refused it; null where the policy did. */
+interface Refused {
+  readonly decision: PolicyDecision;
+  readonly refusal: DecisionRefusal | null;
+}
+
 /** Records a decision that lets nothing happen. Denied is evidence too. */
 export async function recordRefusal(
   line: Line,
   caller: Caller,
-  decision: PolicyDecision,
+  { decision, refusal }: Refused,
 ): Promise<void> {
   const { organizationId, userId, keyId } = caller;
-  const refusal = { owner: { organizationId, userId, keyId }, decision };
+  const refused = {
+    owner: { organizationId, userId, keyId },
+    decision: { ...decision, refusal },
+  };
   await durable(
-    line.store.recordRefusal({ ...refusal, leaf: refusalLeaf(line.ids.uuid(), refusal) }),
+    line.store.recordRefusal({ ...refused, leaf: refusalLeaf(line.ids.uuid(), refused) }),
   );
 }
 
@@ -25,9 +35,9 @@ export async function recordRefusal(
 export async function refuse(
   line: Line,
   caller: Caller,
-  { decision, error }: { readonly decision: PolicyDecision; readonly error: GatewayError },
+  { decision, refusal, error }: Refused & { readonly error: GatewayError },
 ): Promise<GatewayError> {
-  await recordRefusal(line, caller, decision);
+  await recordRefusal(line, caller, { decision, refusal });
   const { organizationId } = caller;
   line.notify({
     type: "request.denied",
@@ -35,6 +45,7 @@ export async function refuse(
     organizationId,
     decisionId: decision.id,
     code: error.code,
+    refusal,
   });
   return error;
 }
@@ -45,12 +56,21 @@ export function policyDenied(decision: PolicyDecision): GatewayError {
   return new GatewayError("policy_denied", `The policy denied this request${rules}${reason}`);
 }
 
-/** Names what has no price: the model, or the service tier of a model that has one. */
-export function priceUnknown({ price }: { readonly price: Price | null }): GatewayError {
-  const [what, param] =
-    price === null
-      ? ["this model has no price", "model"]
-      : ["this service tier has no price", "service_tier"];
+/** A hold that does not fit, as it is recorded. */
+export function refusedByBudget({ hold, left }: RefusedHold): DecisionRefusal {
+  const { budgetId, subject, unit, amount } = hold;
+  return { by: "budget", budgetId, subject, unit, needed: amount, left };
+}
+
+/** What has no price: the model, or the service tier of a model that has one. */
+export function refusedByPrice({ price }: { readonly price: Price | null }) {
+  return { by: "price", param: price === null ? "model" : "service_tier" } as const;
+}
+
+/** Names what has no price. */
+export function priceUnknown(priced: { readonly price: Price | null }): GatewayError {
+  const { param } = refusedByPrice(priced);
+  const what = param === "model" ? "this model has no price" : "this service tier has no price";
   return new GatewayError(
     "price_unknown",
     `A budget in US dollars applies and ${what}, so the cost cannot be held.`,

@@ -270,6 +270,8 @@ function writeStep(sequence: string): string {
   const decision = insertFrom("decisions", decisionColumns, {
     id: "in_decision_id",
     at: "in_decided_at",
+    refused_by: "NULL",
+    refusal: "NULL",
     sequence: "number",
   });
   const leaf = insertFrom("leaves", leafColumns, {

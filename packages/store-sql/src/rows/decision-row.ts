@@ -14,6 +14,8 @@ export const decisionColumns = [
   "facts",
   "policy_version",
   "first_decision_id",
+  "refused_by",
+  "refusal",
   "sequence",
 ] as const;
 
@@ -23,7 +25,7 @@ export function decisionToRow(
   decision: PolicyDecision,
   sequence: number,
 ): SqlParameters {
-  const { id, at, facts, policyVersion, firstDecisionId, ...verdict } = decision;
+  const { id, at, facts, policyVersion, firstDecisionId, refusal, ...verdict } = decision;
   return {
     organization_id: owner.organizationId,
     id,
@@ -35,6 +37,8 @@ export function decisionToRow(
     facts: JSON.stringify(facts),
     policy_version: policyVersion,
     first_decision_id: firstDecisionId,
+    refused_by: refusal?.by ?? null,
+    refusal: refusal && JSON.stringify(refusal),
     sequence,
   };
 }
@@ -49,5 +53,6 @@ export function decisionFromRow(row: unknown): PolicyDecision {
     facts: read.json("facts"),
     policyVersion: read.text("policy_version"),
     firstDecisionId: read.textOrNull("first_decision_id"),
+    refusal: read.textOrNull("refusal") === null ? null : read.json("refusal"),
   };
 }
