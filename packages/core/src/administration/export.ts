@@ -1,6 +1,5 @@
 import type { Tenant } from "../contracts/step-query.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { read } from "../input/read.ts";
 import { type CsvField, csvRecord } from "../kernel/csv.ts";
 import { otherWork } from "../kernel/other-work.ts";
 import type { Line } from "../pipeline/line.ts";

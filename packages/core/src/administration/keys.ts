@@ -20,7 +20,7 @@ import {
 import { listOf } from "./list.ts";
 import { expiryOf, newKey } from "./new-key.ts";
 import { createRevoke } from "./revoke-keys.ts";
-import { acting, keyChange, keyCreation, keyFilter, keyReference, keyRotation } from "./schemas.ts";
+import { keyChange, keyCreation, keyFilter, keyReference, keyRotation } from "./schemas.ts";
 import { tenantOf } from "./tenant.ts";
 
 export function createKeys(line: Line, ready: () => Promise<void>): Keys {

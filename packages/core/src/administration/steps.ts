@@ -12,7 +12,7 @@ import { stepColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { readSteps } from "./read-steps.ts";
 import { createRepricing, type RepricedAttempt, type Repricing } from "./reprice-steps.ts";
-import { exportOptions, recordReference, repricing, stepCorrection } from "./schemas.ts";
+import { exportOptions, recordReference, stepCorrection } from "./schemas.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";
 import { type StepRecord, toStepRecord } from "./step-records.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
