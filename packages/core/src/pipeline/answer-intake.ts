@@ -163,16 +163,9 @@ function wellFormedFields(fields: StateFields): StateFields {
 
 type AnswerStarted = Extract<CompletionEvent, { type: "answer-started" }>;
 
-function wellFormedLabels({
-  type,
-  providerRequestId,
-  providerModel,
-}: AnswerStarted): AnswerStarted {
-  return {
-    type,
-    ...(providerRequestId === undefined
-      ? {}
-      : { providerRequestId: providerRequestId.toWellFormed() }),
-    ...(providerModel === undefined ? {} : { providerModel: providerModel.toWellFormed() }),
-  };
+function wellFormedLabels({ type, ...labels }: AnswerStarted): AnswerStarted {
+  const wellFormed = Object.entries(labels).map(
+    ([name, label]) => [name, label.toWellFormed()] as const,
+  );
+  return { type, ...Object.fromEntries<string>(wellFormed) };
 }
