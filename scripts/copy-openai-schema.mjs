@@ -20,6 +20,7 @@ const roots = [
   "ResponseContentPartDoneEvent",
   "ResponseTextDeltaEvent",
   "ResponseTextDoneEvent",
+  "ResponseOutputTextAnnotationAddedEvent",
   "ResponseRefusalDeltaEvent",
   "ResponseRefusalDoneEvent",
   "ResponseReasoningSummaryPartAddedEvent",

@@ -15,6 +15,7 @@ const schemaOf: Readonly<Record<string, string>> = {
   "response.content_part.done": "ResponseContentPartDoneEvent",
   "response.output_text.delta": "ResponseTextDeltaEvent",
   "response.output_text.done": "ResponseTextDoneEvent",
+  "response.output_text.annotation.added": "ResponseOutputTextAnnotationAddedEvent",
   "response.refusal.delta": "ResponseRefusalDeltaEvent",
   "response.refusal.done": "ResponseRefusalDoneEvent",
   "response.reasoning_summary_part.added": "ResponseReasoningSummaryPartAddedEvent",

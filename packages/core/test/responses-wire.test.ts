@@ -79,11 +79,31 @@ const unseen = fc.constantFrom<CompletionEvent>(
   { type: "usage", usage: { promptTokens: 1 } },
   { type: "logprobs", logprobs: null },
 );
+/** What comes for a text next to its words, at any moment. */
+const detail = fc.oneof(
+  fc.record({
+    type: fc.constant("logprobs" as const),
+    logprobs: fc.record({
+      content: fc.array(
+        fc.record({ token: hostile, logprob: fc.double({ max: 0, noNaN: true, min: -99 }) }),
+        { maxLength: 2 },
+      ),
+    }),
+  }),
+  fc.record({
+    type: fc.constant("shown" as const),
+    name: fc.constantFrom("annotations" as const, "images" as const),
+    entries: fc.array(
+      fc.record({ type: fc.constantFrom("url_citation", "another"), url: hostile, title: hostile }),
+      { maxLength: 200 },
+    ),
+  }),
+);
 const reasons: readonly FinishReason[] = ["stop", "length", "tool_calls", "content_filter"];
 
 /** What a provider may send before it finishes; calls are numbered in order of appearance. */
 const said: fc.Arbitrary<readonly CompletionEvent[]> = fc
-  .array(fc.oneof(speech, call, fragment, unseen), { maxLength: 30 })
+  .array(fc.oneof(speech, call, fragment, unseen, detail), { maxLength: 30 })
   .map((drawn) => {
     let calls = 0;
     return drawn.flatMap((event, at): CompletionEvent | [] => {
@@ -137,10 +157,14 @@ function itemsOf(events: readonly StreamEvent[]): readonly Item[] {
     const added = own[0]?.["item"];
     const done = own.at(-1)?.["item"];
     if (!isItem(added) || !isItem(done)) throw new Error("an item was not added or not done");
-    const names = own.map((event) => event.type.slice("response.".length)).join(" ");
+    const names = own
+      .map((event) => event.type.slice("response.".length))
+      .filter((name) => name !== "output_text.annotation.added")
+      .join(" ");
     expect(names).toMatch(grammar[done.type] ?? /^$/);
     expect([done.id, done.type]).toEqual([added.id, added.type]);
     for (const event of own.slice(1, -1)) expect(event["item_id"]).toBe(added.id);
+    expectDetails(own, done);
     const deltas = own.flatMap((event) => (event.type.endsWith(".delta") ? event["delta"] : []));
     expect(deltas).not.toContain("");
     const whole = wholeOf(own.find(({ type }) => /(text|refusal|arguments)\.done$/.test(type)));
@@ -148,6 +172,19 @@ function itemsOf(events: readonly StreamEvent[]): readonly Item[] {
     expect(JSON.stringify(done)).toContain(JSON.stringify(whole));
     return done;
   });
+}
+
+/** What a text has next to its words is told once before the part is done, log probabilities at the latest with it. */
+function expectDetails(own: readonly StreamEvent[], done: Item): void {
+  const text = own.find(({ type }) => type === "response.output_text.done");
+  if (text === undefined) return;
+  const listed = (type: string, member: string) =>
+    own.flatMap((event) => (event.type === `response.output_text.${type}` ? event[member] : []));
+  const annotations = listed("annotation.added", "annotation");
+  const logprobs = listed("done", "logprobs");
+  expect(done).toMatchObject({ content: [{ annotations, logprobs }] });
+  const sent = listed("delta", "logprobs");
+  expect(logprobs.slice(0, sent.length)).toEqual(sent);
 }
 
 const isItem = (value: unknown): value is Item =>

@@ -15,9 +15,18 @@ import {
   stateBytes,
 } from "./provider-state.ts";
 
+/** What a provider gave for a text next to its words, as it gave it. */
+export interface TextDetails {
+  /** One entry per `logprobs` event. */
+  readonly logprobs: readonly Json[];
+  /** The sources that the text cites, at most 256. */
+  readonly annotations: readonly Json[];
+}
+
 /** A stretch of an answer: what the model said in one go, or one call it made, in the order they began. */
 export type CompletionPart =
-  | { readonly type: "text" | "refusal"; readonly text: string }
+  | { readonly type: "text"; readonly text: string; readonly details?: TextDetails }
+  | { readonly type: "refusal"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string; readonly field?: ReasoningField }
   | { readonly type: "tool-call"; readonly call: ToolCall; readonly fields?: StateFields };
 
@@ -54,6 +63,7 @@ type OpenPart =
   | {
       readonly type: "text" | "reasoning" | "refusal";
       readonly field: ReasoningField | undefined;
+      readonly details: DetailsFold | undefined;
       text: string;
     }
   | {
@@ -69,6 +79,28 @@ type OpenCall = Extract<OpenPart, { type: "tool-call" }>;
 /** The most sources, and the most images, that one answer shows. */
 const mostShown = 256;
 
+/** Collects what belongs to a text: what comes while it is the last part, and what came for none before it. */
+export interface DetailsFold {
+  /** The annotations that are new with the event. */
+  add(event: CompletionEvent): readonly Json[];
+  details(): TextDetails;
+}
+
+export function createDetailsFold(): DetailsFold {
+  const logprobs: Json[] = [];
+  const annotations: Json[] = [];
+  return {
+    add(event) {
+      if (event.type === "logprobs") logprobs.push(event.logprobs);
+      if (event.type !== "shown" || event.name !== "annotations") return [];
+      const taken = event.entries.slice(0, mostShown - annotations.length);
+      annotations.push(...taken);
+      return taken;
+    },
+    details: () => ({ logprobs, annotations }),
+  };
+}
+
 /** What is said without a pause is one part: another kind of text, or a tool call, begins the next. */
 export function createFold(): CompletionFold {
   const parts: OpenPart[] = [];
@@ -79,7 +111,20 @@ export function createFold(): CompletionFold {
   let finishReason: FinishReason | null = null;
   let usage: UsageReport = {};
   const state = createStateFold();
+  let unclaimed = createDetailsFold();
   let bytes = 0;
+
+  function addDetail(event: CompletionEvent): void {
+    const last = parts.at(-1);
+    const details = last?.type === "text" ? last.details : undefined;
+    (details ?? unclaimed).add(event);
+  }
+
+  function claimDetails(): DetailsFold {
+    const claimed = unclaimed;
+    unclaimed = createDetailsFold();
+    return claimed;
+  }
 
   function say(
     type: "text" | "reasoning" | "refusal",
@@ -90,7 +135,7 @@ export function createFold(): CompletionFold {
     bytes += Buffer.byteLength(text);
     const last = parts.at(-1);
     if (last?.type === type) last.text += text;
-    else parts.push({ type, text, field });
+    else parts.push({ type, text, field, details: type === "text" ? claimDetails() : undefined });
   }
 
   return {
@@ -128,10 +173,10 @@ export function createFold(): CompletionFold {
           return;
         case "shown":
           shown[event.name] = [...(shown[event.name] ?? []), ...event.entries].slice(0, mostShown);
-          return;
+          return addDetail(event);
         case "logprobs":
           logprobs.push(event.logprobs);
-          return;
+          return addDetail(event);
         case "usage":
           usage = { ...usage, ...event.usage };
           return;
@@ -157,10 +202,7 @@ export function createFold(): CompletionFold {
 }
 
 function closed(part: OpenPart): CompletionPart {
-  if (part.type !== "tool-call") {
-    const { type, text, field } = part;
-    return field === undefined || type !== "reasoning" ? { type, text } : { type, text, field };
-  }
+  if (part.type !== "tool-call") return closedText(part);
   const { id, name } = part;
   const fields = part.state.fields();
   return {
@@ -168,6 +210,15 @@ function closed(part: OpenPart): CompletionPart {
     call: { id, type: "function", function: { name, arguments: part.arguments } },
     ...(fields === null ? {} : { fields }),
   };
+}
+
+function closedText(part: Exclude<OpenPart, OpenCall>): CompletionPart {
+  const { type, text, field } = part;
+  if (type === "reasoning") return field === undefined ? { type, text } : { type, text, field };
+  const details = part.details?.details();
+  const hasDetails =
+    details !== undefined && details.logprobs.length + details.annotations.length > 0;
+  return type === "text" && hasDetails ? { type, text, details } : { type, text };
 }
 
 /** Everything said of one kind, or null when nothing was. */

@@ -49,6 +49,7 @@ export interface ResponseEcho {
   readonly text: { readonly format: EchoedFormat; readonly verbosity: string };
   readonly tool_choice: string | { readonly type: "function"; readonly name: string };
   readonly tools: readonly EchoedTool[];
+  readonly top_logprobs: number;
   readonly top_p: number;
   readonly presence_penalty: number;
   readonly frequency_penalty: number;
@@ -85,6 +86,7 @@ export function echoOf(options: Omit<CompletionRequest, "messages">, asked: Echo
     },
     tool_choice: echoedChoice(asked.toolChoice ?? "auto"),
     tools: asked.tools.map(echoedTool),
+    top_logprobs: options.topLogprobs ?? 0,
     top_p: options.topP ?? 1,
     presence_penalty: options.presencePenalty ?? 0,
     frequency_penalty: options.frequencyPenalty ?? 0,

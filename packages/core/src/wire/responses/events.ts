@@ -42,11 +42,7 @@ export function createEventWriter(head: ResponseHead): ResponseEventWriter {
 
   return {
     start,
-    write(events) {
-      let written = start();
-      for (const event of events) written += output.write(event);
-      return written;
-    },
+    write: (events) => start() + output.write(events),
     finish(completion, usage, finishReason, completedAt) {
       const { sealedState } = completion;
       const body = responseBody(head, completion, usage, finishReason, completedAt);

@@ -1,6 +1,9 @@
-import type { CompletionPart } from "../../domain/completion.ts";
+import type { CompletionPart, DetailsFold, TextDetails } from "../../domain/completion.ts";
+import type { CompletionEvent } from "../../domain/completion-event.ts";
+import type { Json } from "../../kernel/stable-json.ts";
 import type { ItemStatus, StoredItem } from "./items.ts";
 import { type OutputPlace, outputItem } from "./output-items.ts";
+import { shownAnnotations, shownLogprobs } from "./text-details.ts";
 
 /** Writes one event: its type, and its further members as JSON text without the braces. */
 export type WriteEvent = (type: string, members: string) => string;
@@ -8,10 +11,12 @@ export type WriteEvent = (type: string, members: string) => string;
 /** Writes the events of one output item, from `added` to `done`. */
 export interface ItemWriter {
   readonly kind: CompletionPart["type"];
-  /** The item and its one part appear, both empty. */
+  /** The item and its one part appear, both empty; then the annotations that were waiting for a text. */
   begin(): string;
-  /** More of the text, or of the arguments; not empty. */
+  /** More of the text, or of the arguments; not empty. The log probabilities that wait go with it. */
   add(fragment: string): string;
+  /** What comes next to a text: annotations are written at once. */
+  addDetail(event: CompletionEvent): string;
   /** Nothing the second time. */
   end(status: ItemStatus): string;
   /** The item as it ended; null before. */
@@ -23,9 +28,8 @@ interface ItemEvents {
   readonly name: string;
   /** The events around its part; a function call has none. */
   readonly part: string | null;
-  /** What tells the part from others of the item, and what follows each delta and the whole, as JSON text. */
+  /** What tells the part from others of the item, as JSON text. */
   readonly place: string;
-  readonly after: string;
   /** The member that has the whole. */
   readonly whole: string;
 }
@@ -35,69 +39,86 @@ const itemEvents: Readonly<Record<CompletionPart["type"], ItemEvents>> = {
     name: "response.output_text",
     part: "response.content_part",
     place: ',"content_index":0',
-    after: ',"logprobs":[]',
     whole: "text",
   },
   refusal: {
     name: "response.refusal",
     part: "response.content_part",
     place: ',"content_index":0',
-    after: "",
     whole: "refusal",
   },
   reasoning: {
     name: "response.reasoning_summary_text",
     part: "response.reasoning_summary_part",
     place: ',"summary_index":0',
-    after: "",
     whole: "text",
   },
   "tool-call": {
     name: "response.function_call_arguments",
     part: null,
     place: "",
-    after: "",
     whole: "arguments",
   },
 };
 
-/** `begun` is the part as it begins: without text or arguments. */
+/** `begun` is the part as it begins: without text or arguments. A text has `folded` next to it. */
 export function createItemWriter(
   begun: CompletionPart,
   place: OutputPlace,
-  write: WriteEvent,
+  { write, folded }: { readonly write: WriteEvent; readonly folded: DetailsFold },
 ): ItemWriter {
   const events = itemEvents[begun.type];
-  const itemOf = (text: string, status: ItemStatus) =>
-    outputItem(withText(begun, text), { ...place, status });
+  const itemOf = (text: string, status: ItemStatus, details?: TextDetails) =>
+    outputItem(withText(begun, text, details), { ...place, status });
   const first = itemOf("", "in_progress");
   const index = `"output_index":${place.index}`;
   const where = `"item_id":"${first.id}",${index}${events.place}`;
   const named = first.type === "function_call" ? `,"name":${JSON.stringify(first.name)}` : "";
   let text = "";
   let last: StoredItem | null = null;
+  let sentLogprobs = 0;
+  let sentAnnotations = 0;
 
   const writePart = (moment: "added" | "done", item: StoredItem): string =>
     events.part === null
       ? ""
       : write(`${events.part}.${moment}`, `${where},"part":${JSON.stringify(partOf(item))}`);
 
+  /** The log probabilities from one `logprobs` event on: every event about a text has them. */
+  const logprobsFrom = (start: number): string => {
+    if (begun.type !== "text") return "";
+    const pieces = folded.details().logprobs.slice(start);
+    return `,"logprobs":${JSON.stringify(shownLogprobs(pieces))}`;
+  };
+
+  const writeAnnotations = (entries: readonly Json[]): string =>
+    shownAnnotations(entries)
+      .map((annotation) => {
+        const members = { annotation_index: sentAnnotations++, annotation };
+        return write(
+          `${events.name}.annotation.added`,
+          `${where},${JSON.stringify(members).slice(1, -1)}`,
+        );
+      })
+      .join("");
+
   return {
     kind: begun.type,
     begin: () =>
       write("response.output_item.added", `${index},"item":${JSON.stringify(withoutPart(first))}`) +
-      writePart("added", first),
+      writePart("added", first) +
+      (begun.type === "text" ? writeAnnotations(folded.details().annotations) : ""),
     add(fragment) {
       text += fragment;
-      return write(
-        `${events.name}.delta`,
-        `${where},"delta":${JSON.stringify(fragment)}${events.after}`,
-      );
+      const delta = `"delta":${JSON.stringify(fragment)}${logprobsFrom(sentLogprobs)}`;
+      sentLogprobs = folded.details().logprobs.length;
+      return write(`${events.name}.delta`, `${where},${delta}`);
     },
+    addDetail: (event) => writeAnnotations(folded.add(event)),
     end(status) {
       if (last !== null) return "";
-      last = itemOf(text, status);
-      const whole = `${named},"${events.whole}":${JSON.stringify(text)}${events.after}`;
+      last = itemOf(text, status, folded.details());
+      const whole = `${named},"${events.whole}":${JSON.stringify(text)}${logprobsFrom(0)}`;
       return (
         write(`${events.name}.done`, where + whole) +
         writePart("done", last) +
@@ -108,7 +129,12 @@ export function createItemWriter(
   };
 }
 
-function withText(part: CompletionPart, text: string): CompletionPart {
+function withText(
+  part: CompletionPart,
+  text: string,
+  details: TextDetails | undefined,
+): CompletionPart {
+  if (part.type === "text") return { type: "text", text, ...(details && { details }) };
   if (part.type !== "tool-call") return { type: part.type, text };
   const { id, type, function: called } = part.call;
   return { type: "tool-call", call: { id, type, function: { ...called, arguments: text } } };

@@ -1,4 +1,5 @@
 import type { Json } from "../../kernel/stable-json.ts";
+import type { LogProb, UrlCitation } from "./text-details.ts";
 
 /** Where a provider's cache may end. */
 interface Breakpoints {
@@ -12,12 +13,12 @@ export interface InputTextPart extends Breakpoints {
   readonly text: string;
 }
 
-/** Text of the model. Its lists are part of the shape and always empty here. */
+/** Text of the model. Its lists are part of the shape; they are empty in history that a client sends. */
 export interface OutputTextPart extends Breakpoints {
   readonly type: "output_text";
   readonly text: string;
-  readonly annotations: readonly never[];
-  readonly logprobs: readonly never[];
+  readonly annotations: readonly UrlCitation[];
+  readonly logprobs: readonly LogProb[];
 }
 
 export interface OutputRefusalPart {

@@ -3,6 +3,7 @@ import type { FinishReason } from "../../domain/completion-event.ts";
 import { type ItemPlace, itemId } from "./item-ids.ts";
 import { type ItemStatus, outputText, type StoredItem } from "./items.ts";
 import type { Namespaces } from "./namespaces.ts";
+import { shownDetails } from "./text-details.ts";
 
 /** A whole answer as output items: one for each of its parts, and one for its sealed state where that is asked for. */
 export function outputItems(
@@ -62,7 +63,8 @@ export function outputItem(
   switch (part.type) {
     case "text": {
       const id = itemId("msg", responseId, place);
-      return { id, type: "message", status, role: "assistant", content: [outputText(part.text)] };
+      const content = [{ ...outputText(part.text), ...shownDetails(part.details) }];
+      return { id, type: "message", status, role: "assistant", content };
     }
     case "refusal": {
       const id = itemId("msg", responseId, place);

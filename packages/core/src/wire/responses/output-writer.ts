@@ -1,4 +1,4 @@
-import type { CompletionPart } from "../../domain/completion.ts";
+import { type CompletionPart, createDetailsFold } from "../../domain/completion.ts";
 import type { CompletionEvent } from "../../domain/completion-event.ts";
 import { createItemWriter, type ItemWriter, type WriteEvent } from "./item-writer.ts";
 import type { ItemStatus, StoredItem } from "./items.ts";
@@ -6,8 +6,8 @@ import { type OutputPlace, stateItem } from "./output-items.ts";
 
 /** Writes what the model says as output items, one for each part that the fold of the same events has. */
 export interface OutputWriter {
-  /** The events the client sees of one event. */
-  write(event: CompletionEvent): string;
+  /** The events the client sees of these events. */
+  write(events: readonly CompletionEvent[]): string;
   /** Closes what is open, in the order of the output. */
   end(statusOf: (isLast: boolean) => ItemStatus): string;
   /** Adds the state of the whole answer as an item of its own, after the end. */
@@ -24,11 +24,21 @@ export function createOutputWriter(
   const calls = new Map<number, ItemWriter>();
   /** The item that text goes on in; calls are open beside it, since they may overlap. */
   let speaking: ItemWriter | null = null;
+  /** What came for a text while none was open, and belongs to the next. */
+  let unclaimed = createDetailsFold();
 
   function open(begun: CompletionPart): ItemWriter {
-    const writer = createItemWriter(begun, { ...place, index: writers.length }, writeEvent);
+    const about = { write: writeEvent, folded: unclaimed };
+    const writer = createItemWriter(begun, { ...place, index: writers.length }, about);
+    if (begun.type === "text") unclaimed = createDetailsFold();
     writers.push(writer);
     return writer;
+  }
+
+  function addDetail(event: CompletionEvent): string {
+    if (speaking?.kind === "text") return speaking.addDetail(event);
+    unclaimed.add(event);
+    return "";
   }
 
   function stopSpeaking(): string {
@@ -54,23 +64,41 @@ export function createOutputWriter(
     return before + next.begin();
   }
 
+  function write(event: CompletionEvent): string {
+    switch (event.type) {
+      case "text-delta":
+        return say("text", event.text);
+      case "reasoning-delta":
+        return say("reasoning", event.text);
+      case "refusal-delta":
+        return say("refusal", event.text);
+      case "tool-call-started":
+        return beginCall(event.index, event.id, event.name);
+      case "tool-call-delta":
+        if (event.arguments === "") return "";
+        return calls.get(event.index)?.add(event.arguments) ?? "";
+      case "logprobs":
+      case "shown":
+        return addDetail(event);
+      default:
+        return "";
+    }
+  }
+
   return {
-    write(event) {
-      switch (event.type) {
-        case "text-delta":
-          return say("text", event.text);
-        case "reasoning-delta":
-          return say("reasoning", event.text);
-        case "refusal-delta":
-          return say("refusal", event.text);
-        case "tool-call-started":
-          return beginCall(event.index, event.id, event.name);
-        case "tool-call-delta":
-          if (event.arguments === "") return "";
-          return calls.get(event.index)?.add(event.arguments) ?? "";
-        default:
-          return "";
+    write(events) {
+      let written = "";
+      for (let at = 0; at < events.length; at++) {
+        const event = events[at];
+        const next = events[at + 1];
+        if (event === undefined) continue;
+        // Log probabilities come right after their text, and go out with it.
+        if (event.type === "text-delta" && event.text !== "" && next?.type === "logprobs") {
+          written += addDetail(next) + say("text", event.text);
+          at++;
+        } else written += write(event);
       }
+      return written;
     },
     end(statusOf) {
       const last = writers.length - 1;

@@ -94,6 +94,7 @@ function optionsOf(
     parallelToolCalls,
     text,
     reasoning,
+    topLogprobs = 0,
     truncation,
     include,
     ...options
@@ -104,6 +105,7 @@ function optionsOf(
     ...formatOf(text?.format),
     ...(text?.verbosity === undefined ? {} : { verbosity: text.verbosity }),
     ...(reasoning?.effort === undefined ? {} : { reasoningEffort: reasoning.effort }),
+    ...(topLogprobs === 0 ? {} : { logprobs: true, topLogprobs }),
     store,
   };
 }

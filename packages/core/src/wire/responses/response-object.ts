@@ -86,7 +86,7 @@ export function responseObject(head: ResponseHead, state: ResponseState): object
     text: echo.text,
     tool_choice: echo.tool_choice,
     tools: echo.tools,
-    top_logprobs: 0,
+    top_logprobs: echo.top_logprobs,
     top_p: echo.top_p,
     presence_penalty: echo.presence_penalty,
     frequency_penalty: echo.frequency_penalty,

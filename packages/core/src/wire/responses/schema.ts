@@ -100,11 +100,6 @@ const notInBackground: Read<boolean> = (value, path, limits) => {
   return false;
 };
 
-const noLogprobs: Read<number> = (value, path, limits) => {
-  if (integer(0, 20)(value, path, limits) > 0) throw unsupportedValue("must be 0", path);
-  return 0;
-};
-
 /** The body of `POST /v1/responses` (section 2.5), by its fields. */
 export const responseRequest = object({
   model: required(text),
@@ -131,7 +126,7 @@ export const responseRequest = object({
 
   ...samplingFields,
   max_output_tokens: named("maxOutputTokens", optional(integer(1))),
-  top_logprobs: ignored(noLogprobs),
+  top_logprobs: named("topLogprobs", optional(integer(0, 20))),
   truncation: optional(oneOf("auto", "disabled")),
 
   ...labelFields,
