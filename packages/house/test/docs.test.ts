@@ -57,7 +57,7 @@ describe("the documentation", () => {
   it("means by npm start and npm run tollgate what the checkout means", () => {
     const manifest: unknown = JSON.parse(readFileSync(`${repositoryRoot}/package.json`, "utf8"));
     const tollgate = "node --conditions=tollgate-source packages/cli/bin/tollgate.js";
-    expect(manifest).toMatchObject({ scripts: { start: `${tollgate} serve`, tollgate } });
+    expect(manifest).toMatchObject({ scripts: { start: `exec ${tollgate} serve`, tollgate } });
   });
 
   it("compiles", { timeout: 60_000 }, () => {
