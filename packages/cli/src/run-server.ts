@@ -2,6 +2,7 @@ import type { Gateway } from "@tollgate/core";
 import { type RunningServer, serve } from "@tollgate/node";
 import { announcement } from "./announcement.ts";
 import { CommandError } from "./failure.ts";
+import { failureLog } from "./failure-log.ts";
 import { type FirstKey, firstKey } from "./first-key.ts";
 import type { Globals } from "./globals.ts";
 import { openGateway } from "./open-gateway.ts";
@@ -24,6 +25,7 @@ export async function runServer(options: ServerOptions): Promise<void> {
   const signals = watchSignals();
   const { gateway, configuration } = await openGateway(options.config);
   try {
+    gateway.observe(failureLog((line) => process.stderr.write(line)));
     await gateway.ready();
     const server = await listen(gateway, options);
     const key = await firstKey(gateway, options.actor);

@@ -77,6 +77,8 @@ export interface Served {
   readonly url: string;
   /** What it printed until it printed a command to try. */
   readonly announced: string;
+  /** What it wrote on standard error so far. */
+  readonly errors: () => string;
   /** Resolves with the exit code. */
   readonly exited: Promise<number | null>;
 }
@@ -89,7 +91,8 @@ export async function startServe(
   const child = launch(folder, ["serve", "--port", "0", ...words], environment);
   const exited = once(child, "exit").then(() => child.exitCode);
   afterAll(() => void child.kill("SIGKILL"));
-  child.stderr?.pipe(process.stderr);
+  const written: Buffer[] = [];
+  child.stderr?.on("data", (part: Buffer) => written.push(part)).pipe(process.stderr);
   const lines: string[] = [];
   if (child.stdout) {
     for await (const line of createInterface({ input: child.stdout })) {
@@ -101,7 +104,7 @@ export async function startServe(
   const announced = lines.join("\n");
   const url = /http:\/\/\S+:\d+/.exec(announced)?.[0];
   if (url === undefined) throw new Error(`serve printed no address: ${announced}`);
-  return { child, url, announced, exited };
+  return { child, url, announced, exited, errors: () => Buffer.concat(written).toString() };
 }
 
 /** Asks the built-in model. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
+import { z } from "zod";
 import {
   chat,
   pacedConfiguration,
@@ -198,3 +199,54 @@ function accepts(url: string): Promise<boolean> {
     socket.once("connect", () => socket.destroy());
   });
 }
+
+it("logs each request that fails as one line of JSON, without content or secrets", async () => {
+  const apart = temporaryFolder();
+  const label = "a\u2028label";
+  const words = ["--organization", "acme\u202e", "--user", "ada", "--label", label];
+  const { secret } = z
+    .looseObject({ secret: z.string() })
+    .parse(await runJson(apart, "keys", "create", ...words));
+  const { url, child, exited, errors } = await startServe(apart);
+  const content = 'content\n{"code":"forged"}\u001b[2J';
+  const ask = (fields: object, headers: Readonly<Record<string, string>> = {}) =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${secret}`,
+        "content-type": "application/json",
+        ...headers,
+      },
+      body: JSON.stringify({
+        model: "sim/tollgate/echo",
+        messages: [{ role: "user", content }],
+        ...fields,
+      }),
+    });
+  const failing = [
+    ask({ model: content }),
+    ask({ [content]: 1 }),
+    ask({}, { "x-service-data-sensitivity": '{"forged":1}' }),
+    ask({}, { authorization: "Bearer tg_forged\u00a0" }),
+  ];
+  for (const answer of await Promise.all(failing)) expect(answer.ok).toBe(false);
+  expect((await ask({})).ok).toBe(true);
+  child.kill("SIGTERM");
+  await exited;
+  const lines = errors().trimEnd().split("\n");
+  expect(lines).toHaveLength(failing.length);
+  for (const line of lines) {
+    expect(line).toMatch(/^[\x20-\x7e]+$/);
+    expect(Object.keys(JSON.parse(line))).toEqual([
+      "time",
+      "requestId",
+      "code",
+      "status",
+      "organizationId",
+      "keyId",
+      "stepId",
+    ]);
+    expect(line).not.toMatch(/forged|content|tg_/);
+  }
+  expect(lines.filter((line) => line.includes("acme\\u202e"))).toHaveLength(3);
+}, 60_000);

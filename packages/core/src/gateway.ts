@@ -12,6 +12,7 @@ import { createKeys } from "./administration/keys.ts";
 import { createSessions, type Sessions } from "./administration/sessions.ts";
 import { createSteps, type Steps } from "./administration/steps.ts";
 import type { HostCaller } from "./contracts/authenticate.ts";
+import type { Observer } from "./contracts/observer.ts";
 import { createEntrance, type Entrance } from "./endpoints/entrance.ts";
 import { createIdentify } from "./endpoints/identify.ts";
 import { createAuthenticator } from "./identity/authenticate.ts";
@@ -43,6 +44,8 @@ export interface Gateway extends Entrance {
   readonly sessions: Sessions;
   readonly decisions: Decisions;
   readonly changes: Changes;
+  /** Calls an observer with every event from now on, as those of `observers`; the function it returns ends that. */
+  readonly observe: (observer: Observer) => () => void;
   /**
    * Opens the store, brings it up to date and checks it. Runs by itself at the first request.
    * @throws GatewayError `evidence_unavailable` with what the store failed with as `cause`, `overloaded` once closed
@@ -106,6 +109,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     sessions: createSessions(administered, ready),
     changes: createChanges(administered, ready),
     decisions: createDecisions(administered, ready),
+    observe: line.observe,
     ready,
     checkStore: () => administered.store.migrate("check"),
     async recover() {

@@ -53,7 +53,7 @@ export type { RetryRules } from "./attempts/retry.ts";
 export type { BudgetConfiguration, BudgetLimit } from "./budgets/read-budget.ts";
 export type { SecretKeys } from "./connections/key-ring.ts";
 export type { Authenticate, HostCaller } from "./contracts/authenticate.ts";
-export type { GatewayEvent, Observer } from "./contracts/observer.ts";
+export type { FailedRequest, GatewayEvent, Observer } from "./contracts/observer.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type { SecretBox, WrappedKey } from "./contracts/secret-box.ts";
 export type { BudgetScope } from "./domain/budget.ts";

@@ -66,7 +66,8 @@ export function readOptions(options: GatewayOptions): Line {
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createRandomIds();
   const prefix = options.headerPrefix ?? "X-Service-";
-  const notify = tell(options.observers ?? []);
+  const observers = new Set(options.observers);
+  const notify = tell(observers);
   const books = firstPrice([
     tableBook(custom),
     tableBook(configured),
@@ -104,6 +105,10 @@ export function readOptions(options: GatewayOptions): Line {
     clock,
     ids,
     notify,
+    observe(observer) {
+      observers.add(observer);
+      return () => void observers.delete(observer);
+    },
   };
 }
 
@@ -157,7 +162,7 @@ function readVault(
   });
 }
 
-function tell(observers: readonly Observer[]): (event: GatewayEvent) => void {
+function tell(observers: Iterable<Observer>): (event: GatewayEvent) => void {
   return (event) => {
     for (const observer of observers) {
       try {

@@ -1,7 +1,8 @@
+import type { GatewayEvent } from "@tollgate/core";
 import { definePolicy, permit } from "@tollgate/core/policy";
 import { ProviderError } from "@tollgate/core/provider";
 import { createTestGateway } from "@tollgate/testing";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
 
 const down = (details = {}) =>
@@ -53,8 +54,83 @@ it("reports an attempt that fails in mid-stream, and why its Step failed", async
     failure: { error: down({ reason: "cut", delivery: "unknown" }), afterEvents: 2 },
   });
   await gateway.fetch(chat({ stream: true })).then((answer) => answer.text());
-  expect(log.seen.slice(-2)).toMatchObject([
+  expect(log.seen.slice(-3)).toMatchObject([
     { type: "attempt.failed", attempt: 1, reason: "cut" },
     { type: "step.settled", outcome: "failed", reason: "cut" },
+    { type: "answer.failed", code: "upstream_error", status: 502 },
   ]);
+});
+
+describe("requests that fail", () => {
+  const failed = (seen: readonly GatewayEvent[], type: "answer.failed" | "request.refused") =>
+    seen.filter((event) => event.type === type);
+
+  it("are reported once each before a decision, with whose they are where that is known", async () => {
+    const log = eventLog();
+    const { gateway, chat, key } = await createTestGateway({ observers: log.observers });
+    const anonymous = chat({}, { authorization: "" });
+    const refused = [
+      [anonymous, { code: "missing_api_key", status: 401, endpoint: "chatCompletions" }, null],
+      [chat({ model: "x" }), { code: "model_not_found", status: 404, param: "model" }, key],
+      [
+        chat({ ["x".repeat(999)]: 1 }),
+        { code: "unknown_parameter", status: 400, param: `${"x".repeat(64)}…` },
+        key,
+      ],
+      [new Request("http://test/v1/nothing"), { code: "not_found", endpoint: null }, null],
+    ] as const;
+    for (const [request, event, caller] of refused) {
+      const before = log.seen.length;
+      const answer = await gateway.fetch(request);
+      const requestId = answer.headers.get("x-request-id");
+      const organizationId = caller?.organizationId ?? null;
+      const keyId = caller?.id ?? null;
+      expect(log.seen.slice(before)).toMatchObject([
+        { type: "request.refused", ...event, requestId, organizationId, keyId },
+        { type: "answer.failed", code: event.code, requestId, decisionId: null, stepId: null },
+      ]);
+    }
+  });
+
+  it("are reported with their decision and their Step where they got that far", async () => {
+    const log = eventLog();
+    const policy = definePolicy({
+      version: "1",
+      rules: [permit("all", { model: "test/tollgate/*" })],
+    });
+    const test = await createTestGateway({ observers: log.observers, policy });
+    const { gateway, provider, chat, key } = test;
+    const denied = await gateway.fetch(chat({ model: "test/a/other" }));
+    const decisionId = denied.headers.get("x-service-policy-decision-id");
+    provider.fail(down({ status: 400 }));
+    await gateway.fetch(chat());
+    provider.reply({
+      text: ["one ", "two "],
+      failure: { error: down({ reason: "cut", delivery: "unknown" }), afterEvents: 2 },
+    });
+    await gateway.fetch(chat({ stream: true })).then((answer) => answer.text());
+    await gateway.fetch(chat()).then((answer) => answer.text());
+    const { data: steps } = await gateway.steps.list({ organizationId: key.organizationId });
+    const [cut, down_] = steps.filter(({ outcome }) => outcome === "failed");
+    expect(failed(log.seen, "request.refused")).toEqual([]);
+    expect(failed(log.seen, "answer.failed")).toMatchObject([
+      { code: "policy_denied", status: 403, decisionId, stepId: null, keyId: key.id },
+      { decisionId: down_?.decisionId, stepId: down_?.id },
+      { code: "upstream_error", decisionId: cut?.decisionId, stepId: cut?.id },
+    ]);
+  });
+
+  it("are reported to observers that were added, until these are removed", async () => {
+    const { gateway, chat } = await createTestGateway();
+    const seen: GatewayEvent[] = [];
+    const remove = gateway.observe((event) => {
+      seen.push(event);
+      throw new Error("an observer's own");
+    });
+    expect((await gateway.fetch(chat({ model: "x" }))).status).toBe(404);
+    expect(seen).toHaveLength(2);
+    remove();
+    await gateway.fetch(chat({ model: "x" }));
+    expect(seen).toHaveLength(2);
+  });
 });

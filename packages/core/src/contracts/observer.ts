@@ -1,6 +1,21 @@
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { StepOutcome } from "../domain/step.ts";
 
+/** A request that was answered with an error. */
+export interface FailedRequest {
+  readonly at: number;
+  /** The answer's `x-request-id`. */
+  readonly requestId: string;
+  readonly code: string;
+  /** The status of the error; in the middle of a stream, the one that it would have had before. */
+  readonly status: number;
+  /** The gateway's handler, such as `chatCompletions`; null where the path or the method has none. */
+  readonly endpoint: string | null;
+  /** Whose request it was; null where that was not known yet. */
+  readonly organizationId: string | null;
+  readonly keyId: string | null;
+}
+
 /** Something that happened, for logs, metrics and alerts. It holds ids and counts, never content or a secret. */
 export type GatewayEvent =
   | {
@@ -12,6 +27,21 @@ export type GatewayEvent =
       /** What refused the request although the policy permitted it; null where the policy denied it. */
       readonly refusal: DecisionRefusal | null;
     }
+  /**
+   * A request was refused before any decision, with a status from 400 to 499: nothing of it is recorded. `param` is as the
+   * answer has it: a field that the client named itself is shortened there.
+   */
+  | (FailedRequest & { readonly type: "request.refused"; readonly param: string | null })
+  /**
+   * A request was answered with an error, in place of an answer or in the middle of one: one event for each such request,
+   * whoever is at fault, next to the event that says more of it. A Step's record says why it failed.
+   */
+  | (FailedRequest & {
+      readonly type: "answer.failed";
+      /** Null where the request failed before a decision, and before a Step was opened. */
+      readonly decisionId: string | null;
+      readonly stepId: string | null;
+    })
   | {
       readonly type: "step.opened";
       readonly at: number;

@@ -39,7 +39,7 @@ export function chatCompletions(context: EndpointContext, request: Request): Pro
     });
     const head = headOf(answer, parsed.model);
     return parsed.stream
-      ? presentStream(line, answer, chunkWriter(head, parsed.includeUsage))
+      ? presentStream(context, answer, chunkWriter(head, parsed.includeUsage))
       : presentBody(line, answer, ({ completion, usage }) =>
           chatCompletionBody(head, completion, usage),
         );

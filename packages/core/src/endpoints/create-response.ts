@@ -40,7 +40,7 @@ export function createResponse(context: EndpointContext, request: Request): Prom
     });
     const head = headOf(answer, call);
     return call.stream
-      ? presentStream(line, answer, eventWriter(head, call))
+      ? presentStream(context, answer, eventWriter(head, call))
       : presentBody(line, answer, (settled) => bodyOf(head, call, settled));
   };
   return asCaller(context, request, { read, run });

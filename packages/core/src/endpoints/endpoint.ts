@@ -1,4 +1,4 @@
-import type { Caller } from "../domain/caller.ts";
+import type { Caller, Owner } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
@@ -7,11 +7,24 @@ import type { Line } from "../pipeline/line.ts";
 import { KeyChanged } from "../pipeline/open-step.ts";
 import type { Identify } from "./identify.ts";
 
-/** What every endpoint is given. */
-export interface EndpointContext {
+/** What all requests of an entrance share. */
+export interface EntranceContext {
   readonly line: Line;
   readonly authenticator: Authenticator;
   readonly identify: Identify;
+}
+
+/** What every endpoint is given. */
+export interface EndpointContext extends EntranceContext {
+  readonly report: RequestReport;
+}
+
+/** What is known of one request, for the events of its failure. */
+export interface RequestReport {
+  /** Null until it is authenticated. */
+  caller: Owner | null;
+  /** Reports the error that it is answered with. */
+  failed(error: GatewayError): void;
 }
 
 /** Answers one route. `tail` is what the path has beyond the route's fixed part. */
@@ -30,7 +43,7 @@ const mostRuns = 5;
  * revoked key is refused at once.
  */
 export async function asCaller<Call, Result>(
-  { authenticator, identify }: EndpointContext,
+  { authenticator, identify, report }: EndpointContext,
   request: Request,
   {
     read,
@@ -43,6 +56,7 @@ export async function asCaller<Call, Result>(
 ): Promise<Result> {
   const credential = await identify(request);
   let caller = await durable(authenticator.authenticate(credential));
+  report.caller = caller;
   let reading: Promise<Call> | null = null;
   for (let runs = 1; ; runs++) {
     try {
@@ -63,10 +77,12 @@ export async function asCaller<Call, Result>(
  * @throws GatewayError `evidence_unavailable` when the store cannot say
  */
 export async function freshCaller(
-  { authenticator, identify }: EndpointContext,
+  { authenticator, identify, report }: EndpointContext,
   request: Request,
 ): Promise<Caller> {
-  return durable(authenticator.authenticateFresh(await identify(request)));
+  const caller = await durable(authenticator.authenticateFresh(await identify(request)));
+  report.caller = caller;
+  return caller;
 }
 
 export const jsonHeaders = { "content-type": "application/json" } as const;

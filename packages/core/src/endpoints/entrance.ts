@@ -6,9 +6,10 @@ import { toResponse } from "../http/to-response.ts";
 import { durable } from "../pipeline/durable.ts";
 import type { Lifecycle } from "../pipeline/lifecycle.ts";
 import type { Line } from "../pipeline/line.ts";
+import { DecidedError } from "../pipeline/with-decision.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { createResponse } from "./create-response.ts";
-import type { Endpoint, EndpointContext } from "./endpoint.ts";
+import type { Endpoint, EntranceContext, RequestReport } from "./endpoint.ts";
 import { getModel, listModels } from "./models.ts";
 import { endpointOf, tailFor } from "./routes.ts";
 import { deleteResponse, getResponse, listInputItems } from "./stored-responses.ts";
@@ -40,24 +41,31 @@ export interface Entrance {
   readonly handlers: Handlers;
 }
 
-export function createEntrance(context: EndpointContext, admit: Lifecycle["admit"]): Entrance {
+export function createEntrance(context: EntranceContext, admit: Lifecycle["admit"]): Entrance {
   const { line } = context;
 
-  async function answerTo(request: Request, endpoint: Endpoint | undefined): Promise<Answer> {
+  async function answerTo(
+    request: Request,
+    endpoint: Endpoint | undefined,
+    report: Report,
+  ): Promise<Answer> {
     return admit(async (open) => {
+      report.endpoint = endpoint ?? null;
       requireSmallHeaders(request.headers, line.limits.headerBytes);
       const found = endpoint ? { endpoint, tail: tailFor(endpoint, request) } : endpointOf(request);
+      report.endpoint = found.endpoint;
       await durable(open());
-      return found.endpoint(context, request, found.tail);
+      return found.endpoint({ ...context, report }, request, found.tail);
     });
   }
 
   async function answer(request: Request, endpoint?: Endpoint): Promise<Answer> {
     const requestId = line.ids.uuid();
-    const answered = await answerTo(request, endpoint).catch((thrown: unknown) => {
+    const report = reportOf(line, requestId);
+    const answered = await answerTo(request, endpoint, report).catch((thrown: unknown) => {
       if (request.signal?.aborted) throw request.signal.reason;
       const error = toGatewayError(thrown);
-      if (isOurs(error)) tellFailure(line, error, requestId);
+      report.failed(error);
       return errorAnswer(error);
     });
     return { ...answered, headers: { ...answered.headers, "x-request-id": requestId } };
@@ -73,13 +81,53 @@ export function createEntrance(context: EndpointContext, admit: Lifecycle["admit
       toResponse(await answer(input instanceof Request ? input : new Request(input, init))),
     answer: (request) => answer(request),
     handlers: {
-      chatCompletions: handler(chatCompletions),
-      createResponse: handler(createResponse),
-      getResponse: handler(getResponse),
-      deleteResponse: handler(deleteResponse),
-      listInputItems: handler(listInputItems),
-      listModels: handler(listModels),
-      getModel: handler(getModel),
+      chatCompletions: handler(endpoints.chatCompletions),
+      createResponse: handler(endpoints.createResponse),
+      getResponse: handler(endpoints.getResponse),
+      deleteResponse: handler(endpoints.deleteResponse),
+      listInputItems: handler(endpoints.listInputItems),
+      listModels: handler(endpoints.listModels),
+      getModel: handler(endpoints.getModel),
+    },
+  };
+}
+
+const endpoints: Readonly<Record<keyof Handlers, Endpoint>> = {
+  chatCompletions,
+  createResponse,
+  getResponse,
+  deleteResponse,
+  listInputItems,
+  listModels,
+  getModel,
+};
+
+interface Report extends RequestReport {
+  endpoint: Endpoint | null;
+}
+
+function reportOf(line: Line, requestId: string): Report {
+  return {
+    endpoint: null,
+    caller: null,
+    failed(error) {
+      if (isOurs(error)) tellFailure(line, error, requestId);
+      const { code, status } = error;
+      const names = Object.entries(endpoints);
+      const failed = {
+        at: line.clock.now(),
+        requestId,
+        code,
+        status,
+        endpoint: names.find(([, endpoint]) => endpoint === this.endpoint)?.[0] ?? null,
+        organizationId: this.caller?.organizationId ?? null,
+        keyId: this.caller?.keyId ?? null,
+      };
+      const { decisionId, stepId } =
+        error instanceof DecidedError ? error : { decisionId: null, stepId: null };
+      if (decisionId === null && status < 500)
+        line.notify({ type: "request.refused", ...failed, param: error.param });
+      line.notify({ type: "answer.failed", ...failed, decisionId, stepId });
     },
   };
 }

@@ -6,6 +6,7 @@ import { eventStreamHeaders, withHeartbeat } from "../http/event-stream.ts";
 import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { decisionHeaders } from "../pipeline/with-decision.ts";
+import type { EndpointContext, RequestReport } from "./endpoint.ts";
 
 /** Writes a protocol's events. */
 export interface StreamWriter {
@@ -22,7 +23,7 @@ type Next = IteratorResult<readonly CompletionEvent[], SettledAnswer>;
  * plain error; later failures take the stream's own form.
  */
 export async function presentStream(
-  line: Line,
+  { line, report }: EndpointContext,
   answer: GovernedAnswer,
   writer: StreamWriter,
 ): Promise<Answer> {
@@ -31,7 +32,7 @@ export async function presentStream(
   return {
     status: 200,
     headers: { ...eventStreamHeaders, ...decisionHeaders(line.headerNames, answer) },
-    body: withHeartbeat(streamOf(answer, writer, first), {
+    body: withHeartbeat(streamOf(answer, writer, { first, report }), {
       clock: line.clock,
       every: line.deadlines.heartbeat,
     }),
@@ -58,7 +59,7 @@ function firstOrWait(line: Line, first: Promise<Next>): Promise<void> {
 function streamOf(
   answer: GovernedAnswer,
   writer: StreamWriter,
-  first: Promise<Next>,
+  { first, report }: { readonly first: Promise<Next>; readonly report: RequestReport },
 ): AsyncIterable<string> {
   let pending: Promise<Next> | null = first;
   let isEnded = false;
@@ -72,9 +73,11 @@ function streamOf(
           if (!done) return { done: false, value: writer.write(value) };
           isEnded = true;
           return { done: false, value: writer.finish(value) };
-        } catch (error) {
+        } catch (thrown) {
           isEnded = true;
-          return { done: false, value: writer.fail(toGatewayError(error)) };
+          const error = toGatewayError(thrown);
+          report.failed(error);
+          return { done: false, value: writer.fail(error) };
         }
       },
       async return() {

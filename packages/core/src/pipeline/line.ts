@@ -3,7 +3,7 @@ import type { BudgetBook } from "../budgets/book.ts";
 import type { BudgetWatch } from "../budgets/watch.ts";
 import type { CredentialBook } from "../connections/credential-book.ts";
 import type { Vault } from "../connections/vault.ts";
-import type { GatewayEvent } from "../contracts/observer.ts";
+import type { GatewayEvent, Observer } from "../contracts/observer.ts";
 import type { Policy } from "../contracts/policy.ts";
 import type { PriceBook } from "../contracts/price-book.ts";
 import type { Provider } from "../contracts/provider.ts";
@@ -49,6 +49,8 @@ export interface Line {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly notify: (event: GatewayEvent) => void;
+  /** Adds an observer; what it returns removes it. */
+  readonly observe: (observer: Observer) => () => void;
 }
 
 export interface HeaderNames {

@@ -5,6 +5,20 @@ import type { HeaderNames } from "./line.ts";
 export interface DecisionMark {
   readonly dataClass: string;
   readonly decisionId: string;
+  /** Absent where no Step was opened. */
+  readonly stepId?: string;
+}
+
+/** An error of a request that got as far as a decision. */
+export class DecidedError extends GatewayError {
+  readonly decisionId: string;
+  readonly stepId: string | null;
+
+  constructor(mark: DecisionMark, ...error: ConstructorParameters<typeof GatewayError>) {
+    super(...error);
+    this.decisionId = mark.decisionId;
+    this.stepId = mark.stepId ?? null;
+  }
 }
 
 /** The two response headers of section 5.3. */
@@ -25,7 +39,7 @@ export function withDecision(
   mark: DecisionMark,
 ): GatewayError {
   const error = toGatewayError(thrown);
-  return new GatewayError(error.code, error.message, {
+  return new DecidedError(mark, error.code, error.message, {
     status: error.status,
     wireCode: error.wireCode,
     ...(error.param === null ? {} : { param: error.param }),
