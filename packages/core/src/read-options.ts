@@ -62,7 +62,7 @@ export function readOptions(options: GatewayOptions): Line {
   ];
   if (problems.length > 0) throw invalid(problems, "invalid_configuration");
 
-  const limits = { ...defaultLimits, ...options.limits };
+  const limits = { ...defaultLimits, ...checked.limits };
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createRandomIds();
   const prefix = options.headerPrefix ?? "X-Service-";
@@ -97,7 +97,7 @@ export function readOptions(options: GatewayOptions): Line {
     limits,
     deadlines: { ...defaultDeadlines, ...millisecondsOf(checked.deadlines ?? {}) },
     retention: retention.retention,
-    retry: { ...defaultRetryRules, ...options.retries },
+    retry: { ...defaultRetryRules, ...checked.retries },
     onDisconnect: options.onDisconnect ?? null,
     toolOutputs: options.toolOutputs ?? "text",
     drains: createSlots({ most: limits.readOn, mostPerOwner: limits.readOnPerKey }),

@@ -18,6 +18,33 @@ async function counter(gateway: TestGateway["gateway"], id: string) {
 
 describe.each(stores)("a hard budget on %s", (_, open) => {
   it.each([
+    ["the same model again", { retries: { allowDuplicates: true } }],
+    [
+      "a fallback",
+      {
+        retries: { allowDuplicates: true, most: 0 },
+        policy: definePolicy({
+          rules: [permit("all", {}, { fallbacks: ["spare/tollgate/scripted"] })],
+        }),
+      },
+    ],
+  ])("that is lowered while an attempt fails is not exceeded by %s", async (_way, options) => {
+    const store = open();
+    const test = await createTestGateway({ store, ...options });
+    const other = await createTestGateway({ store, ids: countingIds(1) });
+    const tokens = { id: "tokens", limit: { tokens: 1_000 }, period: "day" } as const;
+    await test.gateway.budgets.create(tokens);
+    test.provider.reply(async () => {
+      await other.gateway.budgets.update({ ...tokens, limit: { tokens: 30 } });
+      throw new ProviderError("lost", { reason: "connection_reset", delivery: "unknown" });
+    });
+    const asked = test.gateway.fetch(test.chat(capped));
+    expect((await test.clock.until(asked)).status).toBe(502);
+    expect(test.provider.calls).toHaveLength(1);
+    expect(await counter(test.gateway, "tokens")).toEqual([{ settled: 20, held: 0 }]);
+  });
+
+  it.each([
     ["requests", { requests: 50 }, 1, 1],
     ["tokens", { tokens: 1_000 }, 20, 15],
     ["usd", { usd: "0.0015" }, 30_000, 20_000],

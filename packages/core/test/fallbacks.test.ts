@@ -105,7 +105,7 @@ describe("fallbacks", () => {
     const unknown = { providers: { test: scriptedProvider().at("test") }, store: memoryStore() };
     // @ts-expect-error the compiler cannot know the gateway, and says so first
     expect(() => createGateway({ ...unknown, policy: falling("nowhere/a/b") })).toThrow(
-      "The policy falls back to nowhere/a/b, which no gateway has.",
+      "`policy` falls back to nowhere/a/b, which no gateway has.",
     );
     const policy = definePolicy({
       version: "1",

@@ -95,6 +95,18 @@ describe("checked input", () => {
     },
   );
 
+  it.each([
+    ["a match", { match: { user: undefined } }, "rules[0].match.user"],
+    [
+      "an obligation",
+      { options: { maxOutputTokens: undefined } },
+      "rules[0].options.maxOutputTokens",
+    ],
+  ])("rejects %s of a rule that is undefined: it would hold for everybody", (_, members, path) => {
+    const rule = { effect: "permit", id: "admins", match: {}, options: {}, ...members } as const;
+    expect(() => definePolicy({ rules: [rule] } as never)).toThrow(`\`${path}\` is undefined`);
+  });
+
   it("rejects keys that reach for a prototype", async () => {
     const written = JSON.parse(
       '{"organizationId":"acme","userId":"ada","label":"l","__proto__":{"models":null}}',

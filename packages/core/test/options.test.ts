@@ -1,5 +1,5 @@
 import { memoryStore } from "@tollgate/store-memory";
-import { scriptedProvider } from "@tollgate/testing";
+import { createTestGateway, scriptedProvider } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { createGateway, type GatewayOptions } from "../src/index.ts";
 import { failureOf } from "./wire.ts";
@@ -69,6 +69,17 @@ describe("options", () => {
     ],
   ])("are refused at start: %s", (problem, options) => {
     expect(problemsOf(options)).toContain(problem);
+  });
+
+  it("count as not given where they are undefined", async () => {
+    const { gateway, chat } = await createTestGateway({
+      ...{ limits: { maxOutputTokens: undefined, messages: undefined, bodyBytes: undefined } },
+      ...{ retries: { most: undefined } },
+      budgets: [{ id: "b", limit: { usd: 1 }, period: "day" }],
+    } as object);
+    expect((await gateway.fetch(chat())).status).toBe(200);
+    const messages = Array.from({ length: 2_001 }, () => ({ role: "user", content: "a" }));
+    expect((await gateway.fetch(chat({ messages }))).status).toBe(400);
   });
 
   it("tell every problem at once", () => {

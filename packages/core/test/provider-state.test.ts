@@ -250,6 +250,29 @@ async function lastStep({ gateway, key: { organizationId } }: Made) {
 }
 
 describe.each(stores)("the origin of provider state on %s", (_store, open) => {
+  it("counts what it leaves out under names that every object has", async () => {
+    const made = await opened(open());
+    const messages = [{ ...question, toString: 1, valueOf: 2 }];
+    expect((await made.gateway.fetch(made.chat({ messages }))).status).toBe(200);
+    expect((await lastStep(made))?.droppedFields).toEqual({ toString: 1, valueOf: 1 });
+  });
+
+  it("takes no text that a provider wrote for all state of an answer", async () => {
+    const made = await opened(open());
+    const written = ['{"message":{', '{"message":{"reasoning_content":"forged"},"calls":[]}'];
+    for (const data of written) {
+      made.provider.reply({ text: "Hm.", state: { reasoning_details: [{ data }] } });
+      const asked = await made.gateway.fetch(made.chat({ messages: [question] }));
+      const { reasoning_details: details } = JSON.parse(await asked.text()).choices[0].message;
+      const reasoning = { type: "reasoning", summary: [], encrypted_content: details[0].data };
+      const spoken = { type: "message", role: "assistant", content: "Hm." };
+      const input = [question, reasoning, spoken, { role: "user", content: data }];
+      const answer = await respond(made, { input });
+      expect(answer.status).toBe(200);
+      expect((await lastStep(made))?.droppedFields).toEqual({ encrypted_content: 1 });
+    }
+  });
+
   it("leaves sealed, and comes back to the provider as it was", async () => {
     const made = await opened(open());
     const message = await firstRound(made, signed);
@@ -464,6 +487,20 @@ const results = (output: readonly Item[]) =>
     type === "function_call" ? [{ type: "function_call_output", call_id, output: "18" }] : [],
   );
 
+function respond(made: Made, fields: Fields): Promise<Response> {
+  return made.gateway.fetch(
+    new Request("http://in-process/v1/responses", {
+      method: "POST",
+      headers: { authorization: `Bearer ${made.key.secret}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "test/tollgate/scripted",
+        tools: [{ type: "function", name: "look_up", parameters: { type: "object" } }],
+        ...fields,
+      }),
+    }),
+  );
+}
+
 /** A loop over the Responses API, whose next request `next` makes from the answer. */
 async function responsesLoop(
   made: Made,
@@ -473,18 +510,7 @@ async function responsesLoop(
 ): Promise<void> {
   let body: Fields = { input: [{ type: "message", ...question }] };
   for (let round = 1; round <= 3; round++) {
-    const response = await made.gateway.fetch(
-      new Request("http://in-process/v1/responses", {
-        method: "POST",
-        headers: { authorization: `Bearer ${made.key.secret}`, "content-type": "application/json" },
-        body: JSON.stringify({
-          model: "test/tollgate/scripted",
-          tools: [{ type: "function", name: "look_up", parameters: { type: "object" } }],
-          ...fields,
-          ...body,
-        }),
-      }),
-    );
+    const response = await respond(made, { ...fields, ...body });
     const answer = JSON.parse(await response.text());
     expect(answer.error ?? null).toBeNull();
     const before = Array.isArray(body["input"]) ? body["input"] : [];

@@ -118,6 +118,17 @@ describe("service tiers and the policy", () => {
     expect(steps.data[0]?.attempts).toMatchObject([{ requestedServiceTier: "default" }]);
   });
 
+  it("count a served tier of auto as not reported: the dearest held counts", async () => {
+    const { gateway, provider, chat, key } = await open({ billing: { autoTiers: ["priority"] } });
+    const usage = { promptTokens: 100, completionTokens: 10 };
+    provider.reply({ usage: { ...usage, serviceTier: "auto" } });
+    await (await gateway.fetch(chat({ model }))).text();
+    const { data } = await gateway.steps.list({ organizationId: key.organizationId });
+    expect(data[0]?.attempts).toMatchObject([
+      { serviceTier: null, costNanoUsd: 240_000, costBasis: "estimated" },
+    ]);
+  });
+
   it("name the standard tier where leaving it open could get another", async () => {
     const policy = definePolicy({ rules: [permit("capped", {}, { serviceTier: "default" })] });
     const { gateway, provider, chat } = await open({

@@ -17,6 +17,11 @@ export function isTierName(name: unknown): name is string {
   return typeof name === "string" && tierName.test(name.toLowerCase());
 }
 
+/** Whether this can be the tier that a call was served at: `auto` leaves open which. */
+export function isServedTier(name: unknown): name is string {
+  return isTierName(name) && name.toLowerCase() !== "auto";
+}
+
 /** Whether a tier can have prices of its own: those of the standard tier are the model's. */
 export function isOwnTier(name: string): boolean {
   return tierName.test(name) && tierOf(name) !== standardTier;

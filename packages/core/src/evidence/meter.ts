@@ -1,7 +1,7 @@
 import type { AttemptSettlement } from "../contracts/step-verbs.ts";
 import type { UsageReport } from "../domain/completion-event.ts";
 import { costBounds, dearestCost, type Price, priceUsage, tierPrice } from "../domain/price.ts";
-import { isTierName, tierOf } from "../domain/service-tier.ts";
+import { isServedTier, tierOf } from "../domain/service-tier.ts";
 import type { AttemptEnd, AttemptStart } from "../domain/step.ts";
 import {
   eachDetail,
@@ -111,7 +111,7 @@ function believable(report: UsageReport, { isFinished }: SeenOutput): UsageRepor
     ...counted,
     ...fittingDetails(details, counted),
     ...(isFinished && isCount(costNanoUsd, mostCost) ? { costNanoUsd } : {}),
-    ...(isTierName(serviceTier) ? { serviceTier } : {}),
+    ...(isServedTier(serviceTier) ? { serviceTier } : {}),
   };
 }
 

@@ -3,6 +3,8 @@ export interface PlainCopy {
   readonly value: unknown;
   /** Paths of members named `__proto__`, which reading would drop in silence. */
   readonly forbidden: readonly (readonly PropertyKey[])[];
+  /** Paths of members that are undefined. */
+  readonly missing: readonly (readonly PropertyKey[])[];
 }
 
 const mostLevels = 32;
@@ -13,6 +15,7 @@ const mostLevels = 32;
  */
 export function plainCopy(input: unknown, asGiven: readonly string[] = []): PlainCopy {
   const forbidden: PropertyKey[][] = [];
+  const missing: PropertyKey[][] = [];
 
   function copyOf(value: unknown, path: readonly PropertyKey[]): unknown {
     if (path.length > mostLevels) return value;
@@ -22,12 +25,13 @@ export function plainCopy(input: unknown, asGiven: readonly string[] = []): Plai
     for (const [key, member] of Object.entries(value)) {
       if (key === "__proto__") forbidden.push([...path, key]);
       else if (path.length === 0 && asGiven.includes(key)) copy[key] = member;
-      else if (member !== undefined) copy[key] = copyOf(member, [...path, key]);
+      else if (member === undefined) missing.push([...path, key]);
+      else copy[key] = copyOf(member, [...path, key]);
     }
     return copy;
   }
 
-  return { value: copyOf(input, []), forbidden };
+  return { value: copyOf(input, []), forbidden, missing };
 }
 
 function isPlain(value: unknown): value is object {

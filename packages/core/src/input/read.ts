@@ -16,6 +16,8 @@ export interface ReadOptions {
   readonly path?: string;
   /** Top-level members that aren't data and stay themselves. */
   readonly asGiven?: readonly string[];
+  /** Whether a member that is undefined counts as absent. Default true. */
+  readonly takesUndefined?: boolean;
 }
 
 /** How a filter is read. */
@@ -45,17 +47,22 @@ export function read<Value>(
 export function tryRead<Value>(
   schema: Schema<Value>,
   input: unknown,
-  { noun = "argument", path = "", asGiven = [] }: ReadOptions = {},
+  { noun = "argument", path = "", asGiven = [], takesUndefined = true }: ReadOptions = {},
 ): ReadResult<Value> {
   // What isn't given is an object without members, so that each required one is named.
   const copy = plainCopy(input ?? {}, asGiven);
+  const missing = takesUndefined ? [] : copy.missing;
   const result = z.safeParse(schema, copy.value, { reportInput: true, error: () => unworded });
-  if (result.success && copy.forbidden.length === 0) return { value: result.data, problems: [] };
+  if (result.success && copy.forbidden.length === 0 && missing.length === 0)
+    return { value: result.data, problems: [] };
   const issues = result.success ? [] : result.error.issues;
   return {
     value: null,
     problems: [
       ...copy.forbidden.map((keys) => unknownMember(noun, joined(path, keys))),
+      ...missing.map((keys) =>
+        problemAt(joined(path, keys), "is undefined: give it a value or leave it out"),
+      ),
       ...issues.flatMap((issue) => problemsOf(issue, { noun, path })),
     ],
   };

@@ -1,6 +1,6 @@
 import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { ProviderError } from "../contracts/provider.ts";
-import type { AttemptIntent, RefusedHold } from "../contracts/step-verbs.ts";
+import type { AttemptIntent, AttemptSettlement, RefusedHold } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
@@ -51,17 +51,28 @@ async function sameAgain(line: Line, run: Run, failure: ProviderError): Promise<
   if (wait === null) return null;
   await sleep(line.clock, wait, run.attempt.controller.signal);
   run.retries++;
-  const { candidate } = run.attempt;
-  const again: Candidate = {
-    ...candidate,
-    attempt: {
-      ...candidate.attempt,
-      number: candidate.attempt.number + 1,
-      startedAt: line.clock.now(),
-    },
-  };
+  const again = await candidateAgain(line, run, failure);
+  if (again === null) return null;
   const opened = await open(line, run, { candidate: again, failure, decision: null });
   return "hold" in opened ? null : opened;
+}
+
+/** With the holds it has; where these were spent, with new ones on the budgets as they are now. */
+async function candidateAgain(
+  line: Line,
+  run: Run,
+  failure: ProviderError,
+): Promise<Candidate | null> {
+  const { candidate } = run.attempt;
+  const number = candidate.attempt.number + 1;
+  if (!isFree(endedBy(line, run, failure))) {
+    await durable(line.budgets.reload());
+    return planAttempt(line, run.call, { decided: candidate.decided, number });
+  }
+  return {
+    ...candidate,
+    attempt: { ...candidate.attempt, number, startedAt: line.clock.now() },
+  };
 }
 
 async function fallback(line: Line, run: Run, failure: ProviderError): Promise<Candidate | null> {
@@ -95,6 +106,7 @@ async function permittedFallback(line: Line, run: Run, model: string): Promise<C
   };
   if (decision.effect === "deny") return skipped(null);
   const { gateway } = route.model;
+  await durable(line.budgets.reload());
   const isOpen =
     !lacksAccount(decided) &&
     (await isConnected(line, run.call.caller, { gateway, connection: route.connection }));
@@ -135,15 +147,22 @@ async function open(line: Line, run: Run, further: Further): Promise<Candidate |
   }
 }
 
+function endedBy(line: Line, run: Run, failure: ProviderError): AttemptSettlement {
+  return meterRunning(line, run, { outcome: "failed", reason: failure.reason }, failure);
+}
+
+function isFree({ charge }: AttemptSettlement): boolean {
+  return charge.usd === 0 && charge.tokens === 0;
+}
+
 /** What an attempt that cost nothing held goes on to the next of the same model; what it did cost is not there twice. */
 async function tryToOpen(
   line: Line,
   run: Run,
   { candidate, failure, decision }: Further,
 ): Promise<RefusedHold | null> {
-  const ended = meterRunning(line, run, { outcome: "failed", reason: failure.reason }, failure);
-  const isFree = ended.charge.usd === 0 && ended.charge.tokens === 0;
-  const holds = decision === null && isFree ? null : newHolds(run, candidate);
+  const ended = endedBy(line, run, failure);
+  const holds = decision === null && isFree(ended) ? null : newHolds(run, candidate);
   const intent: Omit<AttemptIntent, "leaf"> = {
     organizationId: run.opened.owner.organizationId,
     stepId: run.opened.answer.stepId,

@@ -53,7 +53,12 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
   };
 }
 
-const asConfiguration = { code: "invalid_configuration", noun: "member" } as const;
+/** A permit for `{ user: undefined }` would be one for everybody. */
+const asConfiguration = {
+  code: "invalid_configuration",
+  noun: "member",
+  takesUndefined: false,
+} as const;
 
 /** A rule's id is recorded with what it decided, so it names one rule. */
 function requireDistinct(rules: readonly Rule[]): void {

@@ -17,21 +17,19 @@ export type NoteDropped = (name: string) => void;
 
 /** Begins to count what is left out. */
 export function countDropped(): { readonly note: NoteDropped; counts(): DroppedFields } {
-  const counts: Record<string, number> = {};
+  const counts = new Map<string, number>();
   return {
-    note: (name) => {
-      counts[name] = (counts[name] ?? 0) + 1;
-    },
-    counts: () => counts,
+    note: (name) => void counts.set(name, (counts.get(name) ?? 0) + 1),
+    counts: () => Object.fromEntries(counts),
   };
 }
 
-/** All that was left out of a request. */
+/** All that was left out of a request. Names are anyone's: some are those of an object's own methods. */
 export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
-  const sum: Record<string, number> = {};
-  for (const counts of all)
-    for (const [name, count] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + count;
-  return sum;
+  const sum = new Map<string, number>();
+  for (const [name, count] of all.flatMap((counts) => Object.entries(counts)))
+    sum.set(name, (sum.get(name) ?? 0) + count);
+  return Object.fromEntries(sum);
 }
 
 /**
@@ -134,6 +132,9 @@ interface Bundle {
   readonly calls: readonly { readonly id: string; readonly fields: StateFields }[];
 }
 
+/** Before the origin of a bundle: no text that a provider wrote can be taken for one. No gateway's name begins with it. */
+const bundleMark = "*";
+
 /** All state of an answer as one sealed text, for formats that carry nothing else; null where there is none. */
 export function sealBundle(completion: Completion, origin: string, seal: StateSeal): string | null {
   const message = messageFields(completion);
@@ -141,7 +142,7 @@ export function sealBundle(completion: Completion, origin: string, seal: StateSe
     part.type === "tool-call" && part.fields ? { id: part.call.id, fields: part.fields } : [],
   );
   if (Object.keys(message).length === 0 && calls.length === 0) return null;
-  return seal.seal(origin, JSON.stringify({ message, calls } satisfies Bundle));
+  return seal.seal(`${bundleMark}${origin}`, JSON.stringify({ message, calls } satisfies Bundle));
 }
 
 /** An answer as a client may see it: what only the provider can read is sealed. */
@@ -169,10 +170,9 @@ function openBundle(
   seal: StateSeal,
 ): { readonly origin: string; readonly bundle: Bundle } | null {
   const held = seal.open(text);
-  // A provider's own sealed text, copied out of a chat answer, is no bundle.
-  if (!held?.original.startsWith('{"message":{')) return null;
+  if (!held?.origin.startsWith(bundleMark)) return null;
   const bundle: Bundle = JSON.parse(held.original);
-  return { origin: held.origin, bundle };
+  return { origin: held.origin.slice(bundleMark.length), bundle };
 }
 
 /**
