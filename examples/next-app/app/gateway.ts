@@ -1,5 +1,6 @@
 import { createGateway, type Gateway } from "@tollgate/core";
 import { definePolicy, permit } from "@tollgate/core/policy";
+import { oneGateway } from "@tollgate/next";
 import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import { organizationId, visitorOf } from "./visitor.ts";
@@ -29,12 +30,5 @@ const open = (): Gateway =>
     ],
   });
 
-declare global {
-  var tollgate: Gateway | undefined;
-}
-
-// Next loads this module once per bundle, and again after each change of it in development: there is one gateway.
-globalThis.tollgate ??= open();
-
 /** The gateway of this app. It opens its database at the first request, not while Next builds. */
-export const gateway = globalThis.tollgate;
+export const gateway = oneGateway(open);

@@ -1,1 +1,2 @@
+export { oneGateway } from "./one-gateway.ts";
 export { type NextHandlers, type NextOptions, toNextHandlers } from "./to-next-handlers.ts";

@@ -1,0 +1,54 @@
+import { createGateway } from "@tollgate/core";
+import { memoryStore } from "@tollgate/store-memory";
+import { scriptedProvider } from "@tollgate/testing";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+
+const create = () =>
+  createGateway({ store: memoryStore(), providers: { test: scriptedProvider() } });
+
+/** What an edit under `next dev` does: the module is loaded again, without its state. */
+async function reload() {
+  vi.resetModules();
+  return (await import("../src/index.ts")).oneGateway;
+}
+
+describe("one gateway", () => {
+  it("outlives ten edits under next dev", async () => {
+    const made: ReturnType<typeof create>[] = [];
+    const held = new Set<unknown>();
+    for (let edit = 0; edit < 10; edit++) {
+      const oneGateway = await reload();
+      held.add(
+        oneGateway(() => {
+          const gateway = create();
+          made.push(gateway);
+          return gateway;
+        }, "ten edits"),
+      );
+    }
+    onTestFinished(async () => void (await made[0]?.close()));
+    expect(made).toHaveLength(1);
+    expect([...held]).toEqual(made);
+  });
+
+  it("is another under another name", async () => {
+    const oneGateway = await reload();
+    const [first, second] = ["chat", "jobs"].map((name) => oneGateway(create, name));
+    onTestFinished(async () => {
+      await first?.close();
+      await second?.close();
+    });
+    expect(first).not.toBe(second);
+  });
+
+  it("is made by the next call when it could not be made", async () => {
+    const oneGateway = await reload();
+    const fail = () => {
+      throw new Error("no database");
+    };
+    expect(() => oneGateway(fail, "late")).toThrow("no database");
+    const gateway = oneGateway(create, "late");
+    onTestFinished(() => gateway.close());
+    expect(gateway.fetch).toBeTypeOf("function");
+  });
+});
