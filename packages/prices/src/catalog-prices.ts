@@ -1,12 +1,10 @@
-import { createRequire } from "node:module";
+import * as catalog from "@pydantic/genai-prices";
 import type { ModelFacts, ModelId, Price, PriceBook } from "@tollgate/core/provider";
-import { catalogVersion } from "./catalog-version.ts";
+import { catalogVersion, requireFilled } from "./catalog-version.ts";
 import { chooseList, findEntry, listNamed } from "./find-entry.ts";
 import { knownModels } from "./known-models.ts";
 import { namesIn } from "./names-in.ts";
 import { readPrice } from "./read-price.ts";
-
-type Catalog = typeof import("@pydantic/genai-prices");
 
 /** How `catalogPrices` reads gateway names. */
 export interface CatalogPricesOptions {
@@ -37,8 +35,9 @@ const minute = 60_000;
  * tokens. Prices of OpenAI's service tiers, output limits and which models reason come from a dated table of this
  * package; a tier that it does not list has no known price.
  *
- * The catalog is loaded once, which takes some 20 ms: when the first price is asked for, or at once to check lists that
- * `gateways` names.
+ * The catalog is part of the module graph, so bundlers take it along; importing this package loads it, which takes some
+ * 20 ms.
+ * @throws Error when the catalog has come without its prices. Nothing goes unpriced because a file was left behind.
  * @throws RangeError when `gateways` names a list that the catalog does not have.
  */
 export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
@@ -46,23 +45,16 @@ export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
   const known = new Map<string, { readonly since: number; readonly price: Price | null }>();
   const facts = new Map<string, ModelFacts>();
   const names = new Map<string, readonly string[]>();
-  const load = createRequire(import.meta.url);
-  let catalog: { readonly data: Catalog; readonly version: string } | undefined;
-
-  function open() {
-    catalog ??= { data: load("@pydantic/genai-prices"), version: catalogVersion(load) };
-    return catalog;
-  }
+  requireFilled(catalog);
 
   function lookUp(model: ModelId, at: number): Price | null {
-    const { data, version } = open();
-    const entry = findEntry(data, model, { at, list: gateways.get(model.gateway) });
-    return entry === null ? null : readPrice(entry, version);
+    const entry = findEntry(catalog, model, { at, list: gateways.get(model.gateway) });
+    return entry === null ? null : readPrice(entry, catalogVersion);
   }
 
   /** A model is the same wherever it is sold, so its vendor's own list names it. */
   function lookUpFacts(model: ModelId): ModelFacts {
-    const entry = findEntry(open().data, model, { at: Date.UTC(2026, 10, 22), list: "vendor" });
+    const entry = findEntry(catalog, model, { at: Date.UTC(2026, 10, 22), list: "vendor" });
     const known = entry?.list === undefined ? undefined : knownModels[entry.list];
     const found = known?.[model.model] ?? (entry === null ? undefined : known?.[entry.name]);
     if (found === undefined) return { maxOutputTokens: null, reasons: null };
@@ -71,7 +63,7 @@ export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
   }
 
   for (const [gateway, list] of gateways)
-    if (list !== null && list !== "vendor" && listNamed(open().data, list) !== list)
+    if (list !== null && list !== "vendor" && listNamed(catalog, list) !== list)
       throw new RangeError(`the price catalog has no list "${list}" (gateway "${gateway}")`);
 
   return {
@@ -93,10 +85,9 @@ export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
       return found;
     },
     modelNames({ gateway, vendor }, at) {
-      const { data } = open();
-      const list = chooseList(data, { gateway, vendor: vendor ?? "" }, gateways.get(gateway));
+      const list = chooseList(catalog, { gateway, vendor: vendor ?? "" }, gateways.get(gateway));
       if (list === null) return [];
-      const found = names.get(list) ?? namesIn(data, list, at);
+      const found = names.get(list) ?? namesIn(catalog, list, at);
       names.set(list, found);
       return found;
     },

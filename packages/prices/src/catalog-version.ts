@@ -1,13 +1,16 @@
-import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import type { Catalog } from "./find-entry.ts";
 
-/** The catalog's release, as `genai-prices@0.1.8`; its package does not export its own manifest. */
-export function catalogVersion(load: NodeJS.Require): string {
-  const entry = load.resolve("@pydantic/genai-prices");
-  const manifest: unknown = JSON.parse(
-    readFileSync(join(dirname(entry), "..", "package.json"), "utf8"),
+/** The release that this package depends on, to the digit: the catalog does not say its own, and bundles have no manifests. */
+export const catalogVersion = "genai-prices@0.1.8";
+
+/** A list that every release has. */
+const knownList = "openai";
+
+/** @throws Error when the catalog has come without its prices, as out of a bundle that left them behind. */
+export function requireFilled(catalog: Pick<Catalog, "findProvider">): void {
+  const models = catalog.findProvider({ providerId: knownList })?.models ?? [];
+  if (models.length > 0) return;
+  throw new Error(
+    `catalogPrices(): @pydantic/genai-prices has no prices of "${knownList}", so calls would go unpriced. Let the bundler include that package whole, or leave it external and ship it.`,
   );
-  if (typeof manifest !== "object" || manifest === null || !("version" in manifest))
-    throw new TypeError("the price catalog's package.json has no version");
-  return `genai-prices@${String(manifest.version)}`;
 }

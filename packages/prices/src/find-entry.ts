@@ -1,7 +1,8 @@
 import type { ModelPrice } from "@pydantic/genai-prices";
 import type { ModelId } from "@tollgate/core/provider";
 
-type Catalog = Pick<typeof import("@pydantic/genai-prices"), "calcPrice" | "findProvider">;
+/** What is read of the catalog. */
+export type Catalog = Pick<typeof import("@pydantic/genai-prices"), "calcPrice" | "findProvider">;
 
 /** What the catalog says of a model: the name of its entry and the prices that hold at the time asked for. */
 export interface CatalogEntry {
