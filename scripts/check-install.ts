@@ -1,10 +1,12 @@
 // Tries the packages as their users get them: packed, and installed into an empty project outside of
-// this checkout. `npm run check:install` takes one pair of Node and TypeScript, `-- --matrix` every one.
+// this checkout. `npm run check:install` takes one pair of Node and TypeScript, `-- --matrix` every one, and
+// apps that have older versions of the peers; `-- --apps` those alone.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { snippets } from "../packages/house/src/markdown-snippets.ts";
+import { checkApp, everyApp, nameOf } from "./install/app-versions.ts";
 import { coreSizeProblems, measureCore } from "./install/core-size.ts";
 import { compiled, createEmptyProject, specifiers } from "./install/empty-project.ts";
 import { everyNode, everyTypescript, newestTypescript, thisNode } from "./install/matrix.ts";
@@ -61,6 +63,12 @@ function sourcesOf(packages: readonly Tarball[]): ReadonlyMap<string, string> {
   return sources.set("every-door.ts", everyDoor.join("\n"));
 }
 
+/** Apps that have other versions of the peers. */
+function checkApps(folder: string, packages: readonly Tarball[]): void {
+  for (const app of everyApp)
+    check(`in an app of ${nameOf(app)}`, () => checkApp(folder, app, packages));
+}
+
 function checkEverything(folder: string, matrix: boolean): void {
   const nodes = matrix ? everyNode : thisNode;
   const compilers = matrix ? everyTypescript : newestTypescript;
@@ -68,6 +76,7 @@ function checkEverything(folder: string, matrix: boolean): void {
   for (const tarball of packages) {
     check(`${tarball.manifest.name} is complete`, () => requireNone(contentProblems(tarball)));
   }
+  if (matrix) checkApps(folder, packages);
   const project = createEmptyProject(join(folder, "project"), packages, [...nodes, ...compilers]);
   const sources = sourcesOf(packages);
   for (const [name, text] of sources) project.write(name, text);
@@ -106,11 +115,17 @@ function checkEverything(folder: string, matrix: boolean): void {
   });
 }
 
-const { values } = parseArgs({ options: { matrix: { type: "boolean", default: false } } });
+const { values } = parseArgs({
+  options: {
+    matrix: { type: "boolean", default: false },
+    apps: { type: "boolean", default: false },
+  },
+});
 const folder = mkdtempSync(join(tmpdir(), "tollgate-install-"));
 mkdirSync(join(folder, "project"));
 try {
-  checkEverything(folder, values.matrix);
+  if (values.apps) checkApps(folder, packPackages(".", folder));
+  else checkEverything(folder, values.matrix);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -11,7 +11,7 @@ type Read = (path: string) => SourceFile;
 function peers({ manifest }: Workspace): string {
   const all = Object.entries(manifest.peerDependencies ?? {});
   if (all.length === 0) return "";
-  return `Beside it, where they are used:  ${all.map(([name, range]) => `\`${name}\` ${range}`).join(", ")}.\n\n`;
+  return `Next to it, where they are used: ${all.map(([name, range]) => `\`${name}\` ${range}`).join(", ")}.\n\n`;
 }
 
 function readme(at: Workspace): string {

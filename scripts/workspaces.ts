@@ -7,6 +7,10 @@ export interface Manifest {
   readonly type?: string;
   readonly license?: string;
   readonly description?: string;
+  readonly homepage?: string;
+  readonly bugs?: string;
+  readonly repository?: { readonly type: string; readonly url: string; readonly directory: string };
+  readonly keywords?: readonly string[];
   readonly engines?: Readonly<Record<string, string>>;
   readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   readonly files?: readonly string[];

@@ -29,9 +29,26 @@ function exportProblems({ exports = {} }: Manifest): readonly string[] {
   return problems;
 }
 
+const repositoryUrl = "https://github.com/tollgate-dev/tollgate";
+
+/** Where a registry's page of the package leads to. */
+function addressProblems({ directory, manifest }: Workspace): readonly string[] {
+  const { repository, homepage, bugs, keywords = [] } = manifest;
+  const problems: string[] = [];
+  if (repository?.url !== `git+${repositoryUrl}.git` || repository.directory !== directory)
+    problems.push(`does not name the repository ${repositoryUrl} and its folder in it`);
+  if (homepage !== `${repositoryUrl}/tree/main/${directory}#readme`)
+    problems.push("has no homepage, or another one than its README");
+  if (bugs !== `${repositoryUrl}/issues`) problems.push("does not say where to report a bug");
+  if (keywords.length < 3 || new Set(keywords).size < keywords.length)
+    problems.push("has fewer than three keywords, or one of them twice");
+  return problems;
+}
+
 /** What is wrong with the package.json of a published package. */
-export function manifestProblems({ directory, manifest }: Workspace): readonly string[] {
-  const problems = [...exportProblems(manifest)];
+export function manifestProblems(at: Workspace): readonly string[] {
+  const { directory, manifest } = at;
+  const problems = [...exportProblems(manifest), ...addressProblems(at)];
   if (manifest.license !== "MIT") problems.push("has no MIT license");
   if (manifest.type !== "module") problems.push("is not a module");
   if (!manifest.description) problems.push("has no description");

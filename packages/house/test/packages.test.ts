@@ -57,7 +57,7 @@ describe("every package", () => {
     expect(runners).not.toEqual([]);
   });
 
-  it("says under which licence, on which node and through which doors it works", () => {
+  it("says under which licence, on which node and through which doors it works, and where it is developed", () => {
     expect(published.flatMap(manifestProblems)).toEqual([]);
   });
 
@@ -129,11 +129,20 @@ describe("core", () => {
 });
 
 describe("the rules on a package.json", () => {
+  const repository = "git+https://github.com/tollgate-dev/tollgate.git";
   const good: Manifest = {
     name: "@tollgate/sample",
     type: "module",
     license: "MIT",
     description: "A sample",
+    homepage: "https://github.com/tollgate-dev/tollgate/tree/main/packages/sample#readme",
+    bugs: "https://github.com/tollgate-dev/tollgate/issues",
+    repository: {
+      type: "git",
+      url: repository,
+      directory: "packages/sample",
+    },
+    keywords: ["llm", "gateway", "tollgate"],
     engines: { node: "^22.22.3 || >=24.15" },
     files: ["dist", "src", "!src/**/*.test.ts"],
     exports: {
@@ -153,6 +162,14 @@ describe("the rules on a package.json", () => {
     ["CommonJS", { type: "commonjs" }],
     ["no description", { description: "" }],
     ["published tests", { files: ["src"] }],
+    ["another homepage", { homepage: "https://example.com" }],
+    ["no place to report a bug", { bugs: "" }],
+    ["too few keywords", { keywords: ["llm"] }],
+    ["a keyword twice", { keywords: ["llm", "gateway", "llm"] }],
+    [
+      "another package's folder",
+      { repository: { type: "git", url: repository, directory: "packages/b" } },
+    ],
     ["no door", { exports: {} }],
     [
       "a door without source",
