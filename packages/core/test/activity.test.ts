@@ -82,12 +82,12 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
     const { gateway, provider, key, chat } = await createTestGateway({ store: open() });
     await gateway.fetch(chat());
     provider.fail(new ProviderError("Down.", { reason: "down", delivery: "unknown" }));
-    await gateway.fetch(chat());
+    await gateway.fetch(chat({ max_tokens: 10 }));
     const { organizationId } = key;
     expect((await gateway.activity.list({ organizationId })).data).toHaveLength(1);
     const { data } = await gateway.steps.list({ organizationId });
     expect(data.map(({ outcome, costNanoUsd }) => [outcome, costNanoUsd])).toEqual([
-      ["failed", 10_000],
+      ["failed", 30_000],
       ["completed", 20_000],
     ]);
   });

@@ -125,8 +125,12 @@ describe("`authenticate` of the host", () => {
       expect(error).toMatchObject({ code: "authentication_unavailable", type: "server_error" });
       said.push(inspect([...answer.headers]), await answer.text());
     }
+    const code = "authentication_unavailable";
     expect(log.seen).toMatchObject(
-      Array(3).fill({ type: "request.failed", code: "authentication_unavailable" }),
+      [1, 2, 3].flatMap(() => [
+        { type: "request.failed", code },
+        { type: "answer.failed", code },
+      ]),
     );
     expect([...said, inspect(log.seen)].join()).not.toContain(canary);
     expect(provider.calls).toEqual([]);
@@ -153,6 +157,6 @@ describe("`authenticate` of the host", () => {
   it("must be a function", () => {
     const options = { store: memoryStore(), providers: {}, authenticate: "cookie" };
     // @ts-expect-error a function is asked for
-    expect(() => createGateway(options)).toThrow("authenticate must be a function.");
+    expect(() => createGateway(options)).toThrow("`authenticate` must be a function.");
   });
 });
