@@ -56,7 +56,7 @@ const wrong: readonly Row[] = [
     "tool output that is no string",
     { input: [called, { type: "function_call_output", call_id: "call_1", output: [] }] },
     "input[1].output",
-    "invalid_type",
+    "invalid_value",
   ],
   [
     "an image that is no image",
