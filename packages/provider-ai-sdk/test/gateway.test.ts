@@ -1,4 +1,4 @@
-import { createGateway } from "@tollgate/core";
+import { createGateway, type GatewayOptions } from "@tollgate/core";
 import { memoryStore } from "@tollgate/store-memory";
 import { countingIds, manualClock } from "@tollgate/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -12,12 +12,16 @@ const bytesOf = (native: typeof error): Buffer =>
   answer(native.contentType, native.body, native.status);
 
 /** A gateway whose one upstream speaks Anthropic's protocol and answers the first request by the script's first item. */
-async function overAnthropic(script: readonly (typeof error)[]) {
+async function overAnthropic(
+  script: readonly (typeof error)[],
+  options: Pick<GatewayOptions, "toolOutputs"> = {},
+) {
   const upstream = await startUpstream(({ send }, number) => {
     const next = script[number - 1];
     if (next) return send(bytesOf(next));
   });
   const gateway = createGateway({
+    ...options,
     store: memoryStore(),
     clock: manualClock(),
     ids: countingIds(),
@@ -112,6 +116,34 @@ describe("a gateway over an AI SDK provider", () => {
     ]);
     const { data } = await gateway.steps.list({ organizationId: "acme" });
     expect(new Set(data.map(({ turnId }) => turnId)).size).toBe(1);
+  });
+
+  it("sends images that a function returned after its result", async () => {
+    const { upstream, post } = await overAnthropic([text.plain], { toolOutputs: "parts" });
+    const input = [
+      { role: "user", content: "Show it." },
+      { type: "function_call", call_id: "call_1", name: "show", arguments: "{}" },
+      {
+        type: "function_call_output",
+        call_id: "call_1",
+        output: [
+          { type: "input_text", text: "A lake." },
+          { type: "input_image", image_url: "data:image/png;base64,iVBORw0KGgo=" },
+        ],
+      },
+    ];
+    expect((await post("/v1/responses", { input })).status).toBe(200);
+    expect(JSON.parse(upstream.requests[0]?.body ?? "").messages).toMatchObject([
+      { role: "user", content: [{ type: "text", text: "Show it." }] },
+      { role: "assistant", content: [{ type: "tool_use", id: "call_1", name: "show" }] },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "call_1", content: "A lake." },
+          { type: "image", source: { type: "base64", data: "iVBORw0KGgo=" } },
+        ],
+      },
+    ]);
   });
 
   it("gives signed and hidden thinking back, from the client's copy or its own record", async () => {

@@ -18,7 +18,7 @@ import {
 } from "../provider-state.ts";
 import { mapped, type Read, wrongValue } from "../read.ts";
 import { content, identifier, oneOf, text } from "../scalars.ts";
-import { requireSmallStates } from "./item-state.ts";
+import { countLostReasoning, requireSmallStates } from "./item-state.ts";
 import {
   type ContentPart,
   type FunctionCallItem,
@@ -200,6 +200,7 @@ const inputItem: Read<InputItem> = (value, path, limits) => {
 const list: Read<readonly InputItem[]> = (value, path, limits) => {
   const read = listOf(inputItem, { most: (limits) => limits.messages })(value, path, limits);
   requireSmallStates(read, path);
+  for (let lost = countLostReasoning(read); lost > 0; lost--) limits.noteDropped("reasoning");
   return read;
 };
 

@@ -48,6 +48,39 @@ export function carriedReasoning({ type, summary, ...item }: ReasoningItem): Car
   };
 }
 
+/** Whether the item has nothing to carry. */
+export function isEmptyReasoning({ summary, content, encrypted_content }: ReasoningItem): boolean {
+  return summary.length === 0 && !content && !encrypted_content;
+}
+
+/** Whether the item is the state of the answer before it, which comes last. */
+export function showsNothing({ summary, content, encrypted_content }: CarriedReasoning): boolean {
+  return summary.length === 0 && content === undefined && encrypted_content !== undefined;
+}
+
+/** How many reasoning items no answer follows: they belong to none, and go to no provider. */
+export function countLostReasoning(items: readonly InputItem[]): number {
+  let lost = 0;
+  let waiting: ReasoningItem[] = [];
+  let isAnswering = false;
+  const end = (): void => {
+    lost += waiting.filter((item) => !(isAnswering && showsNothing(item))).length;
+    waiting = [];
+    isAnswering = false;
+  };
+  for (const item of items) {
+    if (item.type === "reasoning") {
+      if (!isEmptyReasoning(item)) waiting.push(item);
+      // What a reference refers to is not known yet: it may be an answer.
+    } else if (joinsAnswer(item) || item.type === "item_reference") {
+      waiting = [];
+      isAnswering = true;
+    } else end();
+  }
+  end();
+  return lost;
+}
+
 /** Refuses input whose items would become a message with more state than a message may have. */
 export function requireSmallStates(items: readonly InputItem[], path: string): void {
   let bytes = 0;

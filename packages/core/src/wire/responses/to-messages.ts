@@ -11,7 +11,9 @@ import { GatewayError } from "../../errors/gateway-error.ts";
 import {
   type CarriedReasoning,
   carriedReasoning,
+  isEmptyReasoning,
   type StateFields,
+  showsNothing,
   stateFields,
   withState,
 } from "./item-state.ts";
@@ -100,9 +102,7 @@ function createConversation(): Conversation {
 
   return {
     think(item) {
-      const { summary, content, encrypted_content } = item;
-      const isEmpty = summary.length === 0 && !content && !encrypted_content;
-      if (!isEmpty) thought.push(carriedReasoning(item));
+      if (!isEmptyReasoning(item)) thought.push(carriedReasoning(item));
     },
     say(parts, state) {
       if (draft?.calls.length === 0) close();
@@ -122,10 +122,6 @@ function createConversation(): Conversation {
       return messages;
     },
   };
-}
-
-function showsNothing({ summary, content, encrypted_content }: CarriedReasoning): boolean {
-  return summary.length === 0 && content === undefined && encrypted_content !== undefined;
 }
 
 function assistantMessage({ said, calls, reasoning, state }: AssistantDraft): AssistantMessage {
