@@ -53,7 +53,7 @@ export interface GatewayOptions<Gateway extends string = string> {
    * images as well; the model gets the images in a user message after the function's text.
    */
   readonly toolOutputs?: "text" | "parts";
-  /** Starts the names of the two headers of section 5.3. Default `X-Service-`. */
+  /** Starts the names of the two headers of section 5.3, and of `X-Service-Model`. Default `X-Service-`. */
   readonly headerPrefix?: string;
   /** Says for whom a request is, before its API key is looked at: users whom the host signed in need none. */
   readonly authenticate?: Authenticate;

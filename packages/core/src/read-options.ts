@@ -93,6 +93,7 @@ export function readOptions(options: GatewayOptions): Line {
     headerNames: {
       dataSensitivity: `${prefix}Data-Sensitivity`,
       policyDecisionId: `${prefix}Policy-Decision-Id`,
+      model: `${prefix}Model`,
     },
     limits,
     deadlines: { ...defaultDeadlines, ...millisecondsOf(checked.deadlines ?? {}) },

@@ -19,6 +19,7 @@ export function describeAnswers(binding: Binding): void {
       expect(headers.get("content-type")).toBe("application/json");
       expect(headers.get("x-service-data-sensitivity")).toBe("D2_CONFIDENTIAL");
       expect(headers.get("x-service-policy-decision-id")).toMatch(/./);
+      expect(headers.get("x-service-model")).toMatch(/^[^/]+\/[^/]+\/./);
       expect(headers.get("x-request-id")).toMatch(/./);
       expect(await answer.text()).toContain("é".repeat(100_000));
     });

@@ -2,7 +2,7 @@ import type { Answer } from "../http/answer.ts";
 import { unlessAborted } from "../http/read-bytes.ts";
 import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
-import { decisionHeaders } from "../pipeline/with-decision.ts";
+import { answerHeaders } from "../pipeline/with-decision.ts";
 import { jsonHeaders } from "./endpoint.ts";
 
 /** A governed answer as a plain body: the fold of the same events that a stream would send. */
@@ -11,10 +11,11 @@ export async function presentBody(
   answer: GovernedAnswer,
   bodyOf: (settled: SettledAnswer) => string,
 ): Promise<Answer> {
+  const body = bodyOf(await unlessAborted(answer.signal, settled(answer)));
   return {
     status: 200,
-    headers: { ...jsonHeaders, ...decisionHeaders(line.headerNames, answer) },
-    body: bodyOf(await unlessAborted(answer.signal, settled(answer))),
+    headers: { ...jsonHeaders, ...answerHeaders(line.headerNames, answer) },
+    body,
   };
 }
 

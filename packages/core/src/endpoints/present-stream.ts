@@ -5,7 +5,7 @@ import type { Answer } from "../http/answer.ts";
 import { eventStreamHeaders, withHeartbeat } from "../http/event-stream.ts";
 import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
-import { decisionHeaders } from "../pipeline/with-decision.ts";
+import { answerHeaders } from "../pipeline/with-decision.ts";
 import type { EndpointContext, RequestReport } from "./endpoint.ts";
 
 /** Writes a protocol's events. */
@@ -31,7 +31,7 @@ export async function presentStream(
   await firstOrWait(line, first);
   return {
     status: 200,
-    headers: { ...eventStreamHeaders, ...decisionHeaders(line.headerNames, answer) },
+    headers: { ...eventStreamHeaders, ...answerHeaders(line.headerNames, answer) },
     body: withHeartbeat(streamOf(answer, writer, { first, report }), {
       clock: line.clock,
       every: line.deadlines.heartbeat,

@@ -1,4 +1,5 @@
 import { ProviderError } from "../contracts/provider.ts";
+import { formatModelId } from "../domain/model-id.ts";
 import { outputToldBy } from "../evidence/meter.ts";
 import { answerEvents } from "./answer-events.ts";
 import type { GovernedAnswer, PreparedCall } from "./governed-call.ts";
@@ -29,7 +30,13 @@ export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): Go
   if (call.signal.aborted) abandon();
   else call.signal.addEventListener("abort", abandon, { once: true });
   const systemFingerprint = (): string | null => run.attempt.systemFingerprint;
-  return { ...opened.answer, events, systemFingerprint, signal: call.signal, abandon };
+  // Another attempt can only follow one of which nothing was seen.
+  const servedBy = (): string | null =>
+    run.attempt.firstTokenAt === null && !run.isEnding
+      ? null
+      : formatModelId(run.attempt.candidate.attempt);
+  const { signal } = call;
+  return { ...opened.answer, events, systemFingerprint, servedBy, signal, abandon };
 }
 
 /** The client left: the provider's call ends, or is read on to its end within bounds of time and of number. */

@@ -101,6 +101,8 @@ export interface GovernedAnswer extends AnswerHead {
   readonly signal: AbortSignal;
   /** The configuration that the provider says it answers with; null before it began, and where it says none. */
   readonly systemFingerprint: () => string | null;
+  /** The canonical id of the model that answers; null before anything of its answer was seen. */
+  readonly servedBy: () => string | null;
   /** The client left: ends the provider's call, or reads it to its end, as configured. */
   readonly abandon: () => void;
 }

@@ -56,4 +56,5 @@ export interface Line {
 export interface HeaderNames {
   readonly dataSensitivity: string;
   readonly policyDecisionId: string;
+  readonly model: string;
 }

@@ -1,4 +1,5 @@
 import { GatewayError, toGatewayError } from "../errors/gateway-error.ts";
+import type { GovernedAnswer } from "./governed-call.ts";
 import type { HeaderNames } from "./line.ts";
 
 /** What every answer says that got as far as a decision. */
@@ -29,6 +30,21 @@ export function decisionHeaders(
   return {
     [names.dataSensitivity.toLowerCase()]: mark.dataClass,
     [names.policyDecisionId.toLowerCase()]: mark.decisionId,
+  };
+}
+
+/** The headers of an answer: those of its decision, and the model that served it where that is known by then. */
+export function answerHeaders(
+  names: HeaderNames,
+  answer: GovernedAnswer,
+): Readonly<Record<string, string>> {
+  const model = answer.servedBy();
+  return {
+    ...decisionHeaders(names, answer),
+    // A model's name may have any letters, and a header has ASCII.
+    ...(model !== null && {
+      [names.model.toLowerCase()]: model.replace(/[^\x21-\x7e]/gu, encodeURIComponent),
+    }),
   };
 }
 
