@@ -121,6 +121,8 @@ function fold(events: readonly CompletionEvent[]) {
   return folded.completion();
 }
 
+const joined = (pieces: Iterable<string>): string => [...pieces].join("");
+
 /** Writes the events in batches that end where `cuts` say. */
 function written(
   writer: ReturnType<typeof createEventWriter>,
@@ -130,7 +132,9 @@ function written(
   const ends = [...cuts.map((cut) => cut % (events.length + 1)), events.length].sort(
     (a, b) => a - b,
   );
-  return ends.map((end, index) => writer.write(events.slice(ends[index - 1] ?? 0, end))).join("");
+  return ends
+    .map((end, index) => joined(writer.write(events.slice(ends[index - 1] ?? 0, end))))
+    .join("");
 }
 
 /** The grammar of one item's events, by the kind of its item. */
@@ -219,7 +223,7 @@ describe("a streamed response", () => {
           const stream =
             writer.start() +
             written(writer, finished, cuts) +
-            writer.finish(completion, usage, reason, 1_790_000_001_999);
+            joined(writer.finish(completion, usage, reason, 1_790_000_001_999));
           const all = eventsOf(stream);
           for (const event of all) expect(eventProblems(event)).toEqual([]);
           const inner = all.slice(2, -1);
@@ -250,7 +254,7 @@ describe("a streamed response", () => {
         const writer = createEventWriter(head);
         const stream =
           written(writer, events, cuts) +
-          writer.fail(new GatewayError("upstream_error", "The provider failed."));
+          joined(writer.fail(new GatewayError("upstream_error", "The provider failed.")));
         const all = eventsOf(stream);
         for (const event of all) expect(eventProblems(event)).toEqual([]);
         const items = itemsOf(all.slice(2, -2));
@@ -273,7 +277,8 @@ describe("a streamed response", () => {
         const completion = fold([...events, { type: "finish", reason: "stop" }]);
         const writer = createEventWriter(headFor({ model: "sim/acme/echo", input: "Hello" }));
         const stream =
-          written(writer, events, []) + writer.finish(completion, usage, "stop", 1_790_000_001_000);
+          written(writer, events, []) +
+          joined(writer.finish(completion, usage, "stop", 1_790_000_001_000));
         const lines = eventsOf(stream).map((event) => `${JSON.stringify(event)}\n`);
         const response = await ResponseStream.fromReadableStream(
           new Blob(lines).stream(),

@@ -1,4 +1,4 @@
-import { sha256 } from "../kernel/digest.ts";
+import { sha256, sha256Of } from "../kernel/digest.ts";
 import type { EvidenceLeaf } from "./evidence-leaf.ts";
 
 /** What only the store knows of an opened Step, and only inside its transaction. */
@@ -42,7 +42,7 @@ export function leafHash(meta: string): Buffer {
 
 /** SHA-256(0x02 ‖ salt ‖ bytes): says nothing about the content once the salt is gone. */
 export function commitContent(salt: Uint8Array, content: Uint8Array): Buffer {
-  return sha256(Buffer.concat([commitmentTag, salt, content]));
+  return sha256Of(commitmentTag, salt, content);
 }
 
 const commitmentTag = Uint8Array.of(2);

@@ -35,7 +35,7 @@ export interface Limits {
 export const defaultLimits: Limits = {
   headerBytes: 16_384,
   bodyBytes: 4_194_304,
-  imageBodyBytes: 33_554_432,
+  imageBodyBytes: 8_388_608,
   depth: 64,
   schemaDepth: 32,
   stringBytes: 1_048_576,

@@ -31,7 +31,7 @@ export function chatCompletions(context: EndpointContext, request: Request): Pro
         referredClass: null,
         alsoConsider: null,
         storedMessages: 0,
-        conclude: (_answer, { completion }, withState) => ({
+        conclude: async (_answer, { completion }, withState) => ({
           reply: withState([replyMessage(completion)]),
           response: null,
         }),
@@ -64,9 +64,10 @@ function headOf(
 function chunkWriter(head: ChatCompletionHead, includeUsage: boolean): StreamWriter {
   const chunks = createChunkWriter({ ...head, includeUsage });
   return {
-    write: chunks.write,
-    finish: ({ completion, finishReason, usage }) =>
+    write: (events) => [chunks.write(events)],
+    finish: ({ completion, finishReason, usage }) => [
       chunks.finish(finishReason, usage, completion.usage.serviceTier),
-    fail: chunks.fail,
+    ],
+    fail: (error) => [chunks.fail(error)],
   };
 }

@@ -4,6 +4,7 @@ import type { Completion } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
 import type { Answer } from "../http/answer.ts";
 import { readJson } from "../http/read-json.ts";
+import { otherWorkAfter } from "../kernel/other-work.ts";
 import { execute } from "../pipeline/execute.ts";
 import type { AnswerHead, PreparedRequest, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
@@ -68,18 +69,18 @@ function prepared(line: Line, exchange: Exchange): PreparedRequest {
     referredClass: conversation.dataClass,
     alsoConsider: conversation.sessionId,
     storedMessages: conversation.history.length,
-    conclude: (head, answer, withState) => {
+    conclude: async (head, answer, withState) => {
       const output = outputItems(answer.completion, responseId(head.stepId));
       const reply = withState(toMessages(output.filter((item) => item.type !== "reasoning")));
       return {
         reply,
-        response: call.store ? draft(line, exchange, { head, answer, reply }) : null,
+        response: call.store ? await draft(line, exchange, { head, answer, reply }) : null,
       };
     },
   };
 }
 
-function draft(
+async function draft(
   line: Line,
   { caller, call, conversation }: Exchange,
   {
@@ -91,7 +92,7 @@ function draft(
     readonly answer: SettledAnswer;
     readonly reply: readonly Message[];
   },
-): ResponseDraft {
+): Promise<ResponseDraft> {
   const id = responseId(head.stepId);
   const { organizationId, userId, keyId } = caller;
   return {
@@ -105,10 +106,10 @@ function draft(
     previousResponseId: call.previousResponseId,
     createdAt: head.openedAt,
     expiresAt: head.openedAt + line.retention.responses,
-    body: Buffer.from(bodyOf(headOf(head, call), call, answer)),
-    input: json(storedInput(conversation.items, id)),
-    messages: json([...conversation.messages, ...reply]),
-    inherited: json(conversation.history),
+    body: await bytesOf(() => bodyOf(headOf(head, call), call, answer)),
+    input: await bytesOf(() => JSON.stringify(storedInput(conversation.items, id))),
+    messages: await bytesOf(() => JSON.stringify([...conversation.messages, ...reply])),
+    inherited: await bytesOf(() => JSON.stringify(conversation.history)),
   };
 }
 
@@ -147,6 +148,8 @@ function eventWriter(head: ResponseHead, call: ResponseCall): StreamWriter {
   };
 }
 
-function json(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
+async function bytesOf(write: () => string): Promise<Buffer> {
+  const bytes = Buffer.from(write());
+  await otherWorkAfter(bytes.length);
+  return bytes;
 }

@@ -1,19 +1,19 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
-import type { GatewayError } from "../errors/gateway-error.ts";
-import { toGatewayError } from "../errors/gateway-error.ts";
+import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import { eventStreamHeaders, withHeartbeat } from "../http/event-stream.ts";
+import { otherWorkAfter } from "../kernel/other-work.ts";
 import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { answerHeaders } from "../pipeline/with-decision.ts";
 import type { EndpointContext, RequestReport } from "./endpoint.ts";
 
-/** Writes a protocol's events. */
+/** Writes a protocol's events, in pieces that are made when they are read: one may repeat the whole answer. */
 export interface StreamWriter {
-  write(events: readonly CompletionEvent[]): string;
+  write(events: readonly CompletionEvent[]): Iterable<string>;
   /** Everything that marks the answer as complete. */
-  finish(settled: SettledAnswer): string;
-  fail(error: GatewayError): string;
+  finish(settled: SettledAnswer): Iterable<string>;
+  fail(error: GatewayError): Iterable<string>;
 }
 
 type Next = IteratorResult<readonly CompletionEvent[], SettledAnswer>;
@@ -63,28 +63,57 @@ function streamOf(
 ): AsyncIterable<string> {
   let pending: Promise<Next> | null = first;
   let isEnded = false;
+  let pieces: ReturnType<typeof piecesOf> | null = null;
+  const begin = async (): Promise<Iterable<string>> => {
+    try {
+      const { done, value } = await (pending ?? answer.events.next());
+      pending = null;
+      isEnded = done === true;
+      return done ? writer.finish(value) : writer.write(value);
+    } catch (thrown) {
+      isEnded = true;
+      const error = toGatewayError(thrown);
+      report.failed(error);
+      return writer.fail(error);
+    }
+  };
   return {
     [Symbol.asyncIterator]: () => ({
       async next() {
-        if (isEnded) return { done: true, value: undefined };
-        try {
-          const { done, value } = await (pending ?? answer.events.next());
-          pending = null;
-          if (!done) return { done: false, value: writer.write(value) };
-          isEnded = true;
-          return { done: false, value: writer.finish(value) };
-        } catch (thrown) {
-          isEnded = true;
-          const error = toGatewayError(thrown);
-          report.failed(error);
-          return { done: false, value: writer.fail(error) };
+        if (pieces?.isOver() !== false) {
+          if (isEnded) return { done: true, value: undefined };
+          pieces = piecesOf(await begin());
         }
+        const value = pieces.take();
+        await otherWorkAfter(value.length);
+        return { done: false, value };
       },
       async return() {
         if (!isEnded) answer.abandon();
         isEnded = true;
+        pieces = null;
         return { done: true, value: undefined };
       },
     }),
+  };
+}
+
+const enough = 65_536;
+
+/** Joins pieces until there is enough to send at once. */
+function piecesOf(all: Iterable<string>): { take(): string; isOver(): boolean } {
+  const iterator = all[Symbol.iterator]();
+  let isOver = false;
+  return {
+    take() {
+      let text = "";
+      while (!isOver && text.length < enough) {
+        const { done, value } = iterator.next();
+        if (done === true) isOver = true;
+        else text += value;
+      }
+      return text;
+    },
+    isOver: () => isOver,
   };
 }

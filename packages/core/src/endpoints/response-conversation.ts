@@ -3,6 +3,7 @@ import type { Owner } from "../domain/caller.ts";
 import { rankOf } from "../domain/data-class.ts";
 import type { Message } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { otherWorkAfter } from "../kernel/other-work.ts";
 import { durable } from "../pipeline/durable.ts";
 import type { Line } from "../pipeline/line.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
@@ -36,10 +37,11 @@ export async function findConversation(
   const { limits } = line;
   const previous = await previousOf(line, caller, call.previousResponseId);
   const said = previous?.messages.reduce((bytes, { length }) => bytes + length, 0) ?? 0;
+  await otherWorkAfter(said);
   const room = limits.imageBodyBytes - said;
   if (room < 0) throw conversationTooLarge(limits.imageBodyBytes);
   const { items, dataClasses } = await resolveInput(line, caller, { input: call.input, room });
-  const history = previous?.messages.flatMap(messagesOf) ?? [];
+  const history = await messagesOf(previous?.messages ?? []);
   const messages = toMessages(items);
   if (history.length + messages.length > limits.messages) throw tooManyMessages(limits.messages);
   const referred = [...dataClasses, ...(previous ? [previous.response.dataClass] : [])];
@@ -67,8 +69,16 @@ async function previousOf(
   });
 }
 
-function messagesOf(bytes: Uint8Array): readonly Message[] {
-  return JSON.parse(Buffer.from(bytes).toString());
+async function messagesOf(stored: readonly Uint8Array[]): Promise<readonly Message[]> {
+  const all: Message[] = [];
+  for (const bytes of stored) {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+    await otherWorkAfter(text.length);
+    const messages: readonly Message[] = JSON.parse(text);
+    all.push(...messages);
+    await otherWorkAfter(text.length);
+  }
+  return all;
 }
 
 function tooManyMessages(most: number): GatewayError {

@@ -1,4 +1,4 @@
-import { createHmac, hash, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, hash, timingSafeEqual } from "node:crypto";
 
 /** SHA-256 of a text's UTF-8 bytes or of bytes. */
 export function sha256(data: string | Uint8Array): Buffer {
@@ -7,6 +7,17 @@ export function sha256(data: string | Uint8Array): Buffer {
 
 export function sha256Hex(data: string | Uint8Array): string {
   return hash("sha256", data, "hex");
+}
+
+const smallBytes = 65_536;
+
+/** SHA-256 of bytes one after the other; large ones are not copied for it. */
+export function sha256Of(...parts: readonly Uint8Array[]): Buffer {
+  const size = parts.reduce((sum, { length }) => sum + length, 0);
+  if (size <= smallBytes) return sha256(Buffer.concat(parts, size));
+  const digest = createHash("sha256");
+  for (const part of parts) digest.update(part);
+  return digest.digest();
 }
 
 /** HMAC-SHA256 of the UTF-8 bytes of texts, one after the other. */

@@ -42,14 +42,14 @@ export interface PreparedRequest {
   /** How many of the transcript's first messages were read from stored responses. */
   readonly storedMessages: number;
   /**
-   * Says what becomes of a completed answer. Called once, before its settlement. `withState` adds to a reply what its
+   * Says what becomes of a completed answer. Called once, before its settlement, which waits for it. `withState` adds to a reply what its
    * provider wants back, where that is kept.
    */
   readonly conclude: (
     answer: AnswerHead,
     settled: SettledAnswer,
     withState: (reply: readonly Message[]) => readonly Message[],
-  ) => Conclusion;
+  ) => Promise<Conclusion>;
 }
 
 /** A call whose messages have the state that they can be sent with. */

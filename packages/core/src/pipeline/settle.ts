@@ -9,6 +9,7 @@ import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterAttempt } from "../evidence/meter.ts";
+import { otherWorkAfter } from "../kernel/other-work.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
 import { evidenceUnavailable } from "./durable.ts";
@@ -39,17 +40,17 @@ export async function settleCompleted(
     usage: attempt.usage,
     settledAt,
   };
-  const { reply, response } = run.call.conclude(run.opened.answer, settled, (reply) =>
-    keepsContent(run) ? withState(reply, answered, origin) : reply,
-  );
-  const ending = {
-    attempt,
-    finishReason,
-    reply: replyOf(line, run, { messages: reply, joins: true }),
-    response,
-  };
+  run.isEnding = true;
   try {
-    await settle(line, run, ending);
+    const size = run.attempt.fold.outputBytes();
+    await otherWorkAfter(size);
+    const { reply, response } = await run.call.conclude(run.opened.answer, settled, (reply) =>
+      keepsContent(run) ? withState(reply, answered, origin) : reply,
+    );
+    const recorded = await replyOf(line, run, { messages: reply, joins: true });
+    await otherWorkAfter(size);
+    await settle(line, run, { attempt, finishReason, reply: recorded, response });
+    await otherWorkAfter(size);
   } catch (thrown) {
     leaveToRecovery(line, run);
     throw thrown;
@@ -75,7 +76,7 @@ export async function settleEnded(
     await settle(line, run, {
       attempt,
       finishReason: run.isAbandoned ? run.attempt.fold.finishReason() : null,
-      reply: partialReply(line, run),
+      reply: await partialReply(line, run),
       response: null,
     });
   } catch {
@@ -188,7 +189,7 @@ function settlementOf(line: Line, { opened }: Run, ending: Ending): StepSettleme
 }
 
 /** What was said before a Step failed or was cancelled stays on the Step and never joins the Session. */
-function partialReply(line: Line, run: Run): StepReply | null {
+async function partialReply(line: Line, run: Run): Promise<StepReply | null> {
   const message = replyMessage(run.attempt.fold.completion());
   const isEmpty =
     message.content == null && message.refusal === undefined && message.tool_calls === undefined;
@@ -201,12 +202,13 @@ function keepsContent({ opened, attempt }: Run): boolean {
   return decisions.every(({ obligations }) => obligations?.transcript !== "digest");
 }
 
-function replyOf(
+async function replyOf(
   line: Line,
   run: Run,
   { messages, joins }: { readonly messages: readonly Message[]; readonly joins: boolean },
-): StepReply {
+): Promise<StepReply> {
   const content = Buffer.from(JSON.stringify(messages));
+  await otherWorkAfter(content.length);
   const contentSalt = line.ids.bytes(32);
   const { opened, call } = run;
   return {

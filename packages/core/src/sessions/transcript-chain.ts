@@ -1,5 +1,5 @@
 import type { Message } from "../domain/message.ts";
-import { sha256 } from "../kernel/digest.ts";
+import { sha256, sha256Of } from "../kernel/digest.ts";
 import { otherWork } from "../kernel/other-work.ts";
 import { canonicalMessage } from "./canonical-message.ts";
 
@@ -90,6 +90,5 @@ export function headOf(chain: TranscriptChain): Buffer {
 }
 
 function nextHead(head: Uint8Array, canonical: string, salt: Uint8Array): Buffer {
-  const message = sha256(Buffer.concat([salt, Buffer.from(canonical)]));
-  return sha256(Buffer.concat([head, message]));
+  return sha256Of(head, sha256Of(salt, Buffer.from(canonical)));
 }

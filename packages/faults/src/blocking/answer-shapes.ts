@@ -4,6 +4,8 @@ import { defaultLimits } from "./limits.ts";
 /** The largest accepted answer of one shape, or more of it than is accepted, in pieces. */
 export interface AnswerShape {
   readonly stream: boolean;
+  /** What the gateway answers with: 502 for more than is accepted. */
+  readonly status: number;
   readonly pieces: () => Iterable<string>;
 }
 
@@ -28,13 +30,15 @@ function* stream(count: number, piece: (index: number) => string): Generator<str
   yield read + finish + usage(1, 2) + done;
 }
 
-const streamed = (count: number, piece: (index: number) => string): AnswerShape => ({
+const streamed = (count: number, piece: (index: number) => string, status = 200): AnswerShape => ({
   stream: true,
+  status,
   pieces: () => stream(count, piece),
 });
 
-const plain = (message: () => string, logprobs = () => "null"): AnswerShape => ({
+const plain = (message: () => string, logprobs = () => "null", status = 200): AnswerShape => ({
   stream: false,
+  status,
   pieces: () => [
     plainHead,
     `{"choices":[{"index":0,"message":${message()},"logprobs":${logprobs()},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
@@ -88,14 +92,28 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
   "deep log probabilities": streamed(4_000, () =>
     rawDelta(`"logprobs":{"content":${nested(depth - 2)}}`),
   ),
-  "log probabilities that nest too deep": streamed(4, () =>
-    rawDelta(`"logprobs":{"content":${nested(upstreamEventBytes / 2 - frame)}}`),
+  "log probabilities that nest too deep": streamed(
+    4,
+    () => rawDelta(`"logprobs":{"content":${nested(upstreamEventBytes / 2 - frame)}}`),
+    502,
   ),
   "log probabilities in the largest events": streamed(60, () =>
     rawDelta(`"logprobs":${logprobs(upstreamEventBytes - frame)}`),
   ),
-  "an event of many values": streamed(4, () =>
-    rawDelta(`"logprobs":{"content":[${"[],".repeat(upstreamEventBytes / 3 - frame)}1]}`),
+  "an event of many values": streamed(
+    4,
+    () => rawDelta(`"logprobs":{"content":[${"[],".repeat(upstreamEventBytes / 3 - frame)}1]}`),
+    502,
+  ),
+  "wide provider state": streamed(4, (event) =>
+    delta({
+      content: "a",
+      reasoning_details: Array.from({ length: 14_000 }, (_, index) => ({
+        type: "reasoning.text",
+        index: event * 14_000 + index,
+        text: "",
+      })),
+    }),
   ),
   "plain: huge text": plain(() => JSON.stringify({ content: "x".repeat(whole) })),
   "plain: huge text of escapes": plain(() => `{"content":"${"\\u65e5".repeat(whole / 6)}"}`),
@@ -109,10 +127,13 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
       ),
     }),
   ),
-  "plain: more tool calls than are accepted": plain(() =>
-    JSON.stringify({
-      tool_calls: Array.from({ length: whole / 80 }, (_, index) => call(index, "{}")),
-    }),
+  "plain: more tool calls than are accepted": plain(
+    () =>
+      JSON.stringify({
+        tool_calls: Array.from({ length: whole / 80 }, (_, index) => call(index, "{}")),
+      }),
+    undefined,
+    502,
   ),
   "plain: log probabilities": plain(
     () => '{"content":"a"}',
@@ -121,9 +142,11 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
   "plain: many values": plain(
     () => '{"content":"a"}',
     () => `{"content":[${"[],".repeat(whole / 3)}1]}`,
+    502,
   ),
   "plain: many members": plain(
     () => '{"content":"a"}',
     () => `{${Array.from({ length: whole / 12 }, (_, index) => `"k${index}":1`).join(",")}}`,
+    502,
   ),
 };

@@ -1,7 +1,7 @@
 /** The default limits of a gateway that make a body or an answer the largest of its shape. */
 export const defaultLimits = {
   bodyBytes: 4_194_304,
-  imageBodyBytes: 33_554_432,
+  imageBodyBytes: 8_388_608,
   stringBytes: 1_048_576,
   depth: 64,
   keys: 256,

@@ -4,7 +4,10 @@ import { defaultLimits } from "./limits.ts";
 export interface RequestShape {
   readonly name: string;
   readonly path: "/v1/chat/completions" | "/v1/responses";
-  readonly body: () => string;
+  /** A request whose stored response this one refers to. */
+  readonly before?: () => string;
+  /** `earlier` is the opaque part of that response's id. */
+  readonly body: (earlier: string) => string;
 }
 
 const { bodyBytes, imageBodyBytes, messages, tools, keys, stringBytes, values } = defaultLimits;
@@ -17,10 +20,21 @@ const chat = (name: string, members: () => object): RequestShape => ({
   path: "/v1/chat/completions",
   body: () => JSON.stringify({ model, ...members() }),
 });
+const inputOf = (items: readonly object[]): string => JSON.stringify({ model, input: items });
 const responses = (name: string, input: () => readonly object[]): RequestShape => ({
   name: `responses: ${name}`,
   path: "/v1/responses",
-  body: () => JSON.stringify({ model, input: input() }),
+  body: () => inputOf(input()),
+});
+const referring = (
+  name: string,
+  before: () => readonly object[],
+  body: (earlier: string) => object,
+): RequestShape => ({
+  name: `responses: ${name}`,
+  path: "/v1/responses",
+  before: () => inputOf(before()),
+  body: (earlier) => JSON.stringify({ model, ...body(earlier) }),
 });
 
 export const model = "up/vendor/fine";
@@ -50,6 +64,15 @@ const wide = (width: number): object =>
 const image = (bytes: number): object => ({
   type: "image_url",
   image_url: { url: `data:image/png;base64,${"A".repeat(bytes)}` },
+});
+const imageItem = (): object => ({
+  role: "user",
+  content: [
+    {
+      type: "input_image",
+      image_url: `data:image/png;base64,${"A".repeat(imageBodyBytes - frame)}`,
+    },
+  ],
 });
 /** As many calls as messages allow where every call has its answer. */
 const calls = messages * 0.9;
@@ -102,6 +125,32 @@ export const requestShapes: readonly RequestShape[] = [
   chat("many parts", () => ({
     messages: [user(times(values / 3 - 100, () => ({ type: "text", text: "x" })))],
   })),
+  chat("tool output of many parts", () => ({
+    messages: [
+      ...calling(["{}"], 1).slice(0, 2),
+      {
+        role: "tool",
+        tool_call_id: "call_0",
+        content: times(values / 3 - 100, () => ({ type: "text", text: "x" })),
+      },
+    ],
+  })),
+  chat("wide provider state", () => ({
+    messages: times(4, () => [
+      user("Hi"),
+      {
+        role: "assistant",
+        content: "Hello",
+        reasoning_details: times(values / 4 / 4 - 500, (index) => ({
+          type: "reasoning.text",
+          index,
+          text: "",
+        })),
+      },
+    ])
+      .flat()
+      .concat(user("Hi")),
+  })),
   chat("many tools with wide schemas", () => ({
     messages: [user("Hi")],
     tools: times(tools, (index) => ({
@@ -137,11 +186,41 @@ export const requestShapes: readonly RequestShape[] = [
       { type: "function_call_output", call_id: `call_${index}`, output: "x".repeat(2_000) },
     ]).flat(),
   ]),
-  responses("many reasoning items", () => [
-    ...times(messages - 1, () => ({
-      type: "reasoning",
-      summary: [{ type: "summary_text", text: "x".repeat(1_900) }],
-    })),
-    { type: "message", role: "user", content: "Hi" },
+  responses("many reasoning items", () =>
+    times(messages / 4, () => [
+      { role: "user", content: "Hi" },
+      { type: "reasoning", summary: [{ type: "summary_text", text: "x".repeat(7_000) }] },
+      { role: "assistant", content: "Hello" },
+    ]).flat(),
+  ),
+  responses("tool output of many parts", () => [
+    { role: "user", content: "Hi" },
+    { type: "function_call", call_id: "call_1", name: "f", arguments: "{}" },
+    {
+      type: "function_call_output",
+      call_id: "call_1",
+      output: times(values / 3 - 100, () => ({ type: "input_text", text: "x" })),
+    },
   ]),
+  responses("one huge image, stored", () => [imageItem()]),
+  referring(
+    "goes on after one huge image",
+    () => [imageItem()],
+    (earlier) => ({ previous_response_id: `resp_${earlier}`, input: "Hi" }),
+  ),
+  referring(
+    "references to one huge text",
+    () => [user("x".repeat(text))],
+    (earlier) => ({ input: [{ type: "item_reference", id: `msg_${earlier}_i0` }] }),
+  ),
+  referring(
+    "many references",
+    () => times(messages / 2, () => user("x".repeat(3_000))),
+    (earlier) => ({
+      input: times(messages / 2, (index) => ({
+        type: "item_reference",
+        id: `msg_${earlier}_i${index}`,
+      })),
+    }),
+  ),
 ];

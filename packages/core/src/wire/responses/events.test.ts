@@ -43,13 +43,41 @@ const beginning = [
   ["response.in_progress", `"response":${started}`],
 ] as const;
 
+/** The writer with the pieces of its texts joined. */
+function writerOf(of: ResponseHead) {
+  const { start, write, finish, fail } = createEventWriter(of);
+  return {
+    start,
+    write: (...given: Parameters<typeof write>) => [...write(...given)].join(""),
+    finish: (...given: Parameters<typeof finish>) => [...finish(...given)].join(""),
+    fail: (...given: Parameters<typeof fail>) => [...fail(...given)].join(""),
+  };
+}
+
 /** The names of a stream's events. */
 const namesOf = (stream: string) =>
   [...stream.matchAll(/^event: (.*)$/gm)].map(([, name = ""]) => name.replace("response.", ""));
 
 describe("createEventWriter", () => {
-  it("writes the bytes of a text answer", () => {
+  it("gives every event that repeats the answer as a piece of its own", () => {
     const writer = createEventWriter(head);
+    const large = "x".repeat(1_000);
+    const events: readonly CompletionEvent[] = [
+      { type: "reasoning-delta", text: large },
+      { type: "text-delta", text: large },
+      { type: "finish", reason: "stop" },
+    ];
+    const pieces = [
+      ...writer.write(events),
+      ...writer.finish(foldOf(events), usage, "stop", 1_790_000_001_000),
+    ];
+    const repeating = (piece: string) =>
+      namesOf(piece).filter((name) => !/added$|delta$/.test(name)).length;
+    expect(Math.max(...pieces.slice(1).map(repeating))).toBe(1);
+  });
+
+  it("writes the bytes of a text answer", () => {
+    const writer = writerOf(head);
     expect(writer.start()).toBe(framed(beginning));
     const place = `"item_id":"msg_${opaque}_o0","output_index":0,"content_index":0`;
     const item = `{"id":"msg_${opaque}_o0","type":"message","status":`;
@@ -92,7 +120,7 @@ describe("createEventWriter", () => {
   });
 
   it("writes the bytes of a function call, named from the beginning", () => {
-    const writer = createEventWriter(head);
+    const writer = writerOf(head);
     writer.start();
     const place = `"item_id":"fc_${opaque}_o0","output_index":0`;
     const item = (status: string, written: string) =>
@@ -129,7 +157,7 @@ describe("createEventWriter", () => {
   });
 
   it("writes reasoning as a summary, then the refusal as an item of its own", () => {
-    const writer = createEventWriter(head);
+    const writer = writerOf(head);
     writer.start();
     const written = writer.write([
       { type: "reasoning-delta", text: "Hm." },
@@ -155,7 +183,7 @@ describe("createEventWriter", () => {
   });
 
   it("keeps parallel calls open until the end, and closes them in the order of the output", () => {
-    const writer = createEventWriter(head);
+    const writer = writerOf(head);
     const events: readonly CompletionEvent[] = [
       { type: "text-delta", text: "I look." },
       { type: "tool-call-started", index: 0, id: "call_1", name: "look" },
@@ -174,13 +202,13 @@ describe("createEventWriter", () => {
 
   it("begins by itself where nobody began it, once", () => {
     const failure = new GatewayError("upstream_error", "The provider failed.");
-    expect(namesOf(createEventWriter(head).fail(failure))).toEqual([
+    expect(namesOf(writerOf(head).fail(failure))).toEqual([
       "created",
       "in_progress",
       "error",
       "failed",
     ]);
-    const writer = createEventWriter(head);
+    const writer = writerOf(head);
     expect(namesOf(writer.write([{ type: "text-delta", text: "" }]))).toEqual([
       "created",
       "in_progress",
@@ -189,7 +217,7 @@ describe("createEventWriter", () => {
   });
 
   it("says what failed flat and nested, with a code that clients know", () => {
-    const writer = createEventWriter(head);
+    const writer = writerOf(head);
     writer.start();
     const error = new GatewayError("rate_limit_exceeded", "Too many.");
     const failed = JSON.stringify(responseObject(head, { status: "failed", output: [], error }));
@@ -208,7 +236,7 @@ describe("createEventWriter", () => {
   });
 
   it("ends an answer of nothing with an empty output", () => {
-    const writer = createEventWriter(head);
+    const writer = writerOf(head);
     const stream = writer.finish(foldOf([]), usage, "stop", 0);
     expect(namesOf(stream)).toEqual(["created", "in_progress", "completed"]);
     expect(stream).toContain('"output":[]');

@@ -8,21 +8,21 @@ import { createOutputWriter } from "./output-writer.ts";
 import { responseError } from "./response-error.ts";
 import { outcomeOf, type ResponseHead, responseBody, responseObject } from "./response-object.ts";
 
-/** Writes one streamed answer as typed Responses events (section 6.2). */
+/** Writes one streamed answer as typed Responses events (section 6.2), in pieces to be read in order, each once. */
 export interface ResponseEventWriter {
   /** `response.created` and `response.in_progress`; nothing the second time. The others begin with it by themselves. */
   start(): string;
   /** The events the client sees of what happened. */
-  write(events: readonly CompletionEvent[]): string;
+  write(events: readonly CompletionEvent[]): Iterable<string>;
   /** Closes what is open, then `response.completed` or `response.incomplete` with the body a plain answer would be. */
   finish(
     completion: Completion,
     usage: Usage,
     finishReason: FinishReason,
     completedAt: number,
-  ): string;
+  ): Iterable<string>;
   /** Closes what is open as incomplete, then `error` and `response.failed`. */
-  fail(error: GatewayError): string;
+  fail(error: GatewayError): Iterable<string>;
 }
 
 export function createEventWriter(head: ResponseHead): ResponseEventWriter {
@@ -42,25 +42,24 @@ export function createEventWriter(head: ResponseHead): ResponseEventWriter {
 
   return {
     start,
-    write: (events) => start() + output.write(events),
-    finish(completion, usage, finishReason, completedAt) {
-      const { sealedState } = completion;
-      const body = responseBody(head, completion, usage, finishReason, completedAt);
-      return (
-        start() +
-        output.end((isLast) => (isLast ? lastStatus(finishReason) : "completed")) +
-        (sealedState === undefined ? "" : output.addState(sealedState)) +
-        writeEvent(`response.${outcomeOf(finishReason)}`, `"response":${body}`)
-      );
+    *write(events) {
+      yield start();
+      yield* output.write(events);
     },
-    fail(error) {
-      const before = start() + output.end(() => "incomplete");
+    *finish(completion, usage, finishReason, completedAt) {
+      const { sealedState } = completion;
+      yield start();
+      yield* output.end((isLast) => (isLast ? lastStatus(finishReason) : "completed"));
+      if (sealedState !== undefined) yield output.addState(sealedState);
+      const body = responseBody(head, completion, usage, finishReason, completedAt);
+      yield writeEvent(`response.${outcomeOf(finishReason)}`, `"response":${body}`);
+    },
+    *fail(error) {
+      yield start();
+      yield* output.end(() => "incomplete");
       const failed = responseObject(head, { status: "failed", output: output.items(), error });
-      return (
-        before +
-        writeEvent("error", errorMembers(error)) +
-        writeEvent("response.failed", `"response":${JSON.stringify(failed)}`)
-      );
+      yield writeEvent("error", errorMembers(error));
+      yield writeEvent("response.failed", `"response":${JSON.stringify(failed)}`);
     },
   };
 }

@@ -17,8 +17,8 @@ export interface ItemWriter {
   add(fragment: string): string;
   /** What comes next to a text: annotations are written at once. */
   addDetail(event: CompletionEvent): string;
-  /** Nothing the second time. */
-  end(status: ItemStatus): string;
+  /** One event at a time, since each repeats the whole; nothing the second time. */
+  end(status: ItemStatus): Iterable<string>;
   /** The item as it ended; null before. */
   ended(): StoredItem | null;
 }
@@ -115,15 +115,13 @@ export function createItemWriter(
       return write(`${events.name}.delta`, `${where},${delta}`);
     },
     addDetail: (event) => writeAnnotations(folded.add(event)),
-    end(status) {
-      if (last !== null) return "";
+    *end(status) {
+      if (last !== null) return;
       last = itemOf(text, status, folded.details());
       const whole = `${named},"${events.whole}":${JSON.stringify(text)}${logprobsFrom(0)}`;
-      return (
-        write(`${events.name}.done`, where + whole) +
-        writePart("done", last) +
-        write("response.output_item.done", `${index},"item":${JSON.stringify(last)}`)
-      );
+      yield write(`${events.name}.done`, where + whole);
+      yield writePart("done", last);
+      yield write("response.output_item.done", `${index},"item":${JSON.stringify(last)}`);
     },
     ended: () => last,
   };

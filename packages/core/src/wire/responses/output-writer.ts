@@ -7,9 +7,9 @@ import { type OutputPlace, stateItem } from "./output-items.ts";
 /** Writes what the model says as output items, one for each part that the fold of the same events has. */
 export interface OutputWriter {
   /** The events the client sees of these events. */
-  write(events: readonly CompletionEvent[]): string;
+  write(events: readonly CompletionEvent[]): Iterable<string>;
   /** Closes what is open, in the order of the output. */
-  end(statusOf: (isLast: boolean) => ItemStatus): string;
+  end(statusOf: (isLast: boolean) => ItemStatus): Iterable<string>;
   /** Adds the state of the whole answer as an item of its own, after the end. */
   addState(sealedState: string): string;
   /** The items that ended. */
@@ -41,30 +41,33 @@ export function createOutputWriter(
     return "";
   }
 
-  function stopSpeaking(): string {
-    const closed = speaking?.end("completed") ?? "";
+  function stopSpeaking(): Iterable<string> {
+    const closed = speaking?.end("completed") ?? [];
     speaking = null;
     return closed;
   }
 
-  function say(type: "text" | "reasoning" | "refusal", text: string): string {
-    if (text === "") return "";
-    if (speaking?.kind === type) return speaking.add(text);
-    const before = stopSpeaking();
-    const next = open({ type, text: "" });
-    speaking = next;
-    return before + next.begin() + next.add(text);
+  function say(type: "text" | "reasoning" | "refusal", text: string): Iterable<string> {
+    if (text === "") return [];
+    if (speaking?.kind === type) return [speaking.add(text)];
+    return beginToSay(type, text);
   }
 
-  function beginCall(index: number, id: string, name: string): string {
-    const before = stopSpeaking();
+  function* beginToSay(type: "text" | "reasoning" | "refusal", text: string): Iterable<string> {
+    yield* stopSpeaking();
+    speaking = open({ type, text: "" });
+    yield speaking.begin() + speaking.add(text);
+  }
+
+  function* beginCall(index: number, id: string, name: string): Iterable<string> {
+    yield* stopSpeaking();
     const call = { id, type: "function", function: { name, arguments: "" } } as const;
     const next = open({ type: "tool-call", call });
     if (!calls.has(index)) calls.set(index, next);
-    return before + next.begin();
+    yield next.begin();
   }
 
-  function write(event: CompletionEvent): string {
+  function write(event: CompletionEvent): Iterable<string> {
     switch (event.type) {
       case "text-delta":
         return say("text", event.text);
@@ -75,34 +78,33 @@ export function createOutputWriter(
       case "tool-call-started":
         return beginCall(event.index, event.id, event.name);
       case "tool-call-delta":
-        if (event.arguments === "") return "";
-        return calls.get(event.index)?.add(event.arguments) ?? "";
+        if (event.arguments === "") return [];
+        return [calls.get(event.index)?.add(event.arguments) ?? ""];
       case "logprobs":
       case "shown":
-        return addDetail(event);
+        return [addDetail(event)];
       default:
-        return "";
+        return [];
     }
   }
 
   return {
-    write(events) {
-      let written = "";
+    *write(events) {
       for (let at = 0; at < events.length; at++) {
         const event = events[at];
         const next = events[at + 1];
         if (event === undefined) continue;
         // Log probabilities come right after their text, and go out with it.
         if (event.type === "text-delta" && event.text !== "" && next?.type === "logprobs") {
-          written += addDetail(next) + say("text", event.text);
+          yield addDetail(next);
+          yield* say("text", event.text);
           at++;
-        } else written += write(event);
+        } else yield* write(event);
       }
-      return written;
     },
-    end(statusOf) {
+    *end(statusOf) {
       const last = writers.length - 1;
-      return writers.map((writer, index) => writer.end(statusOf(index === last))).join("");
+      for (const [index, writer] of writers.entries()) yield* writer.end(statusOf(index === last));
     },
     addState(sealedState) {
       const { responseId } = place;
