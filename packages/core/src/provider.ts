@@ -36,5 +36,5 @@ export { orAborted } from "./kernel/or-aborted.ts";
 export { otherWorkAfter } from "./kernel/other-work.ts";
 export type { Json } from "./kernel/stable-json.ts";
 export { isShallow } from "./kernel/well-formed-json.ts";
-export { modelProblems, modelsOf } from "./routing/model-options.ts";
-export { type StateOptions, stateNeedsFor, stateProblems } from "./routing/state-needs.ts";
+export { modelsOf } from "./routing/model-options.ts";
+export { type StateOptions, stateNeedsFor } from "./routing/state-needs.ts";

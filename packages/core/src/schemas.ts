@@ -13,4 +13,9 @@ export {
 export { duration, milliseconds, text, usd, wholeNumber } from "./input/values.ts";
 export { type GatewaySettings, gatewaySettingsSchema } from "./options-schema.ts";
 export { rulePolicySchema } from "./policy/rules/schema.ts";
-export { billingSchema, modelOptions, priceTableSchema } from "./routing/model-schema.ts";
+export {
+  billingSchema,
+  modelOptions,
+  priceTableSchema,
+  stateOptions,
+} from "./routing/model-schema.ts";

@@ -22,7 +22,7 @@ export type Middleware = (
  * Mounts a gateway on an Express app: `app.use("/ai", tollgate(gateway))`. It answers everything below its prefix.
  * A failure of the gateway is an answer; what fails beside it goes to the error handlers of the app. Mount it before
  * the body parser: a parsed body has lost what the parser let through, such as a member given twice.
- * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no positive integer.
+ * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no whole number from 1.
  */
 export function tollgate(gateway: Entrance, options: ExpressOptions = {}): Middleware {
   requireGateway(gateway, "tollgate(gateway)");

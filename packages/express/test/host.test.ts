@@ -161,7 +161,7 @@ describe("mounting what is no gateway", () => {
     expect(wrong(undefined)).toThrow("tollgate(gateway) needs what createGateway returns");
     expect(wrong(Promise.resolve(gateway))).toThrow("await it first");
     expect(wrong(gateway, { writeStall: "30s" })).toThrow(
-      'writeStall must be a positive integer of milliseconds, not "30s".',
+      "`writeStall` must be a whole number of milliseconds, 1 or more.",
     );
     await gateway.close();
   });

@@ -19,13 +19,16 @@ export interface TollgateOptions extends NodeHandlerOptions {
  * below its prefix, in a scope of its own: the hooks of the app run, its body parsers do not, since they let a member
  * given twice and bytes that are no UTF-8 through. Headers the app has set on the reply are kept; `onSend` hooks do not
  * see the answer, which goes to the socket as it comes.
- * @throws GatewayError `invalid_configuration` when it is not given a gateway, `writeStall` is no positive integer, or
+ * @throws GatewayError `invalid_configuration` when it is not given a gateway, `writeStall` is no whole number from 1, or
  * the prefix is encoded.
  */
 export async function tollgate(scope: FastifyInstance, options: TollgateOptions): Promise<void> {
   const { gateway } = options;
   requireGateway(gateway, "register(tollgate, { gateway })");
-  const { writeStall } = requireHandlerOptions(options);
+  // The options of the plugin come together with Fastify's own.
+  const { writeStall } = requireHandlerOptions(
+    options.writeStall === undefined ? {} : { writeStall: options.writeStall },
+  );
   requireDecoded(scope.prefix);
   let closing = false;
   scope.addHook("preClose", async () => {

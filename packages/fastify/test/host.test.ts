@@ -133,7 +133,7 @@ describe("registering", () => {
   it.each([
     [{}, "register(tollgate, { gateway }) needs what createGateway returns"],
     [{ gateway: {} }, "was given another object"],
-    [{ writeStall: 0 }, "writeStall must be a positive integer of milliseconds, not 0."],
+    [{ writeStall: 0 }, "`writeStall` must be a whole number of milliseconds, 1 or more."],
     [{ prefix: "/a%20b" }, "Fastify matches decoded paths: register the prefix /a%20b with"],
   ])("%o fails at start, and says what is wrong", async (options, message) => {
     const { gateway } = await createTestGateway();

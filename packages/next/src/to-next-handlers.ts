@@ -1,4 +1,6 @@
-import { type Entrance, GatewayError, type Handler, requireGateway } from "@tollgate/core";
+import { type Entrance, type Handler, requireGateway } from "@tollgate/core";
+import { milliseconds, read, type Schema } from "@tollgate/core/schemas";
+import * as z from "zod/mini";
 import { cutStalled } from "./cut-stalled.ts";
 
 /** The route handlers of every method the gateway takes. Next answers any other method itself. */
@@ -14,20 +16,22 @@ export interface NextOptions {
   readonly writeStall?: number;
 }
 
+const nextOptions: Schema<NextOptions> = z.strictObject({
+  writeStall: z.exactOptional(milliseconds),
+});
+
 /**
  * Mounts a gateway on a catch-all route of the app router, in `app/ai/[...path]/route.ts`:
  * `export const { GET, POST, DELETE } = toNextHandlers(gateway)`. Route handlers speak web requests, so no bridge stands
  * between; the route needs the Node.js runtime, which is Next's default.
- * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no positive integer.
+ * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no whole number from 1.
  */
 export function toNextHandlers(gateway: Entrance, options: NextOptions = {}): NextHandlers {
   requireGateway(gateway, "toNextHandlers(gateway)");
-  const { writeStall = 30_000 } = options;
-  if (!Number.isSafeInteger(writeStall) || writeStall <= 0)
-    throw new GatewayError(
-      "invalid_configuration",
-      `writeStall must be a positive integer of milliseconds, not ${JSON.stringify(writeStall)}.`,
-    );
+  const { writeStall = 30_000 } = read(nextOptions, options, {
+    code: "invalid_configuration",
+    noun: "option",
+  });
   // Next passes the parameters of the path as a second argument.
   const handle: Handler = async (request) => cutStalled(await gateway.fetch(request), writeStall);
   return { GET: handle, POST: handle, DELETE: handle };

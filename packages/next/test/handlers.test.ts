@@ -47,7 +47,7 @@ describe("the route handlers", () => {
     const { gateway } = await createTestGateway();
     onTestFinished(() => gateway.close());
     expect(() => toNextHandlers(gateway, { writeStall: 0 })).toThrow(
-      "writeStall must be a positive integer of milliseconds, not 0.",
+      "`writeStall` must be a whole number of milliseconds, 1 or more.",
     );
     const make = () => Reflect.apply(toNextHandlers, undefined, [{ store: null }]);
     expect(make).toThrow(

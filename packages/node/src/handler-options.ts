@@ -1,4 +1,5 @@
-import { GatewayError } from "@tollgate/core";
+import { milliseconds, read, type Schema } from "@tollgate/core/schemas";
+import * as z from "zod/mini";
 import { defaultServerLimits } from "./server-limits.ts";
 
 /** Bounds of the bridge itself; a gateway's own limits are configured on the gateway. */
@@ -7,15 +8,18 @@ export interface NodeHandlerOptions {
   readonly writeStall?: number;
 }
 
+const handlerOptions: Schema<NodeHandlerOptions> = z.strictObject({
+  writeStall: z.exactOptional(milliseconds),
+});
+
 /**
  * The bounds of a bridge with their defaults, refused when a host starts rather than at its first request.
- * @throws GatewayError `invalid_configuration`
+ * @throws GatewayError `invalid_configuration`, with every problem and its path.
  */
 export function requireHandlerOptions(options: NodeHandlerOptions): Required<NodeHandlerOptions> {
-  const { writeStall = defaultServerLimits.writeStall } = options;
-  if (Number.isSafeInteger(writeStall) && writeStall > 0) return { writeStall };
-  throw new GatewayError(
-    "invalid_configuration",
-    `writeStall must be a positive integer of milliseconds, not ${JSON.stringify(writeStall)}.`,
-  );
+  const checked = read(handlerOptions, options, {
+    code: "invalid_configuration",
+    noun: "option",
+  });
+  return { writeStall: defaultServerLimits.writeStall, ...checked };
 }

@@ -1,4 +1,6 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
+import { read, type Schema, text, wholeNumber } from "@tollgate/core/schemas";
+import * as z from "zod/mini";
 import type { AnswerHandler, FetchHandler } from "./handler.ts";
 import { toNodeHandler } from "./node-handler.ts";
 import { refuse, refuseConnection } from "./refuse.ts";
@@ -20,6 +22,12 @@ export interface ServeOptions {
   readonly close?: (bound: { readonly within: number }) => Promise<unknown>;
 }
 
+const limitName = z.enum(
+  Object.keys(defaultServerLimits).filter(
+    (name): name is keyof ServerLimits => name in defaultServerLimits,
+  ),
+);
+
 /** A server that listens. */
 export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:8787`. */
@@ -31,22 +39,38 @@ export interface RunningServer {
   close(options?: { readonly within?: number }): Promise<void>;
 }
 
+const serveOptions: Schema<ServeOptions> = z.strictObject({
+  port: z.exactOptional(wholeNumber(0).check(z.maximum(65_535))),
+  host: z.exactOptional(text((host) => host !== "", "must be an address or a name")),
+  limits: z.exactOptional(z.partialRecord(limitName, wholeNumber(1))),
+  close: z.exactOptional(
+    z.custom<NonNullable<ServeOptions["close"]>>((value) => typeof value === "function", {
+      error: "must be a function, such as gateway.close",
+    }),
+  ),
+});
+
+function requireServeOptions(options: ServeOptions): ServeOptions {
+  return read(serveOptions, options, { code: "invalid_configuration", noun: "option" });
+}
+
 /**
  * Serves a gateway over HTTP, with every limit of `ServerLimits`; resolves when it listens.
+ * @throws GatewayError `invalid_configuration`, with every problem and its path.
  * @throws the system's error when the address cannot be listened on (`EADDRINUSE`, `EACCES`, …).
  */
 export async function serve(
   gateway: FetchHandler | AnswerHandler,
   options: ServeOptions = {},
 ): Promise<RunningServer> {
-  const limits = { ...defaultServerLimits, ...options.limits };
+  const { port = 8787, host = "127.0.0.1", ...checked } = requireServeOptions(options);
+  const limits = { ...defaultServerLimits, ...checked.limits };
   const answers = trackAnswers();
-  const handle = toNodeHandler(gateway, limits);
+  const handle = toNodeHandler(gateway, { writeStall: limits.writeStall });
   const server = createLimitedServer(limits, (incoming, outgoing) => {
     if (!answers.admit(outgoing)) return refuse(outgoing, "overloaded");
     void handle(incoming, outgoing);
   });
-  const { port = 8787, host = "127.0.0.1" } = options;
   await listen(server, port, host);
 
   const bound = createBound();

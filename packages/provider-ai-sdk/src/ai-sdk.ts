@@ -9,7 +9,7 @@ import {
 import { Agent } from "undici";
 import { askDirectly } from "./ask-directly.ts";
 import { askGoverned } from "./ask-governed.ts";
-import { isModel, isProvider, problemsOf, type Source } from "./configuration.ts";
+import { isModel, isProvider, readOptions, type Source } from "./configuration.ts";
 import { failureOf } from "./failure-of.ts";
 import { notSent } from "./failures.ts";
 import { createOpenCalls } from "./open-calls.ts";
@@ -37,9 +37,10 @@ const mostConnections = 4_096;
  */
 export function aiSdk(
   source: AiSdkModel | AiSdkProvider | Connect,
-  options: AiSdkOptions = {},
+  written: AiSdkOptions = {},
 ): Provider {
-  const problems = problemsOf(source, options);
+  const { options: read, problems } = readOptions(source, written);
+  const options = read ?? {};
   const { clock = systemClock } = options;
   const calls = createOpenCalls();
   const agent = openAgent();

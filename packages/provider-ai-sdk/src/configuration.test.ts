@@ -1,7 +1,7 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { MockLanguageModelV4 } from "ai/test";
 import { describe, expect, it } from "vitest";
-import { problemsOf } from "./configuration.ts";
+import { readOptions } from "./configuration.ts";
 import type { AiSdkOptions, Connect } from "./options.ts";
 
 const connect: Connect = ({ fetch, credential }) => createAnthropic({ apiKey: credential, fetch });
@@ -9,14 +9,14 @@ const model = new MockLanguageModelV4();
 
 /** As JavaScript would call it. */
 const problems = (source: unknown, options: unknown = {}): readonly string[] =>
-  Reflect.apply(problemsOf, undefined, [source, options]);
+  readOptions(source, options).problems;
 
 describe("the configuration", () => {
   it("takes a language model, a provider of the AI SDK and a function", () => {
     for (const source of [model, createAnthropic({ apiKey: "sk-1" }), connect])
       expect(problems(source, { models: { "a/b": { input: "0.25", output: 1 } } })).toEqual([]);
     const customer: AiSdkOptions = { connection: "customer", hosts: ["api.anthropic.com"] };
-    expect(problemsOf(connect, customer)).toEqual([]);
+    expect(problems(connect, customer)).toEqual([]);
   });
 
   it.each([undefined, null, "anthropic/claude", 7, {}])("refuses %s as a model", (source) => {
@@ -39,12 +39,19 @@ describe("the configuration", () => {
   });
 
   it.each([
-    [{ connection: "both" }, "connection must be"],
-    [{ connection: "customer", apiKey: "sk-1" }, "apiKey has no use"],
-    [{ apiKey: undefined }, "apiKey must be"],
-    [{ apiKey: 7 }, "apiKey must be"],
-    [{ apiKey: "" }, "apiKey must be"],
-    [{ hosts: ["https://api.test"] }, "not a host name"],
+    [{ connection: "both" }, "`connection` must be"],
+    [{ connection: "customer", apiKey: "sk-1" }, "`apiKey` has no use"],
+    [{ apiKey: undefined }, "`apiKey` is required"],
+    [{ apiKey: 7 }, "`apiKey` must be"],
+    [{ apiKey: "" }, "`apiKey` must be"],
+    [{ hosts: ["https://api.test"] }, "`hosts[0]` is not a host name"],
+    [{ hosts: "api.test" }, "`hosts` must be a list"],
+    [{ modles: {} }, "Unknown option: modles."],
+    [{ providerOptions: {} }, "`providerOptions` must be a function"],
+    [{ billing: { autoTiers: 1 } }, "`billing.autoTiers` must be a list"],
+    [{ open: "yes" }, "`open` must be true or false"],
+    [{ clock: 1 }, "`clock` must be a clock"],
+    ["sk-1", "must be an object"],
     [{ models: { b: {} } }, "must be of the form <vendor>/<model>"],
     [{ models: { "a/b": null } }, "must be { input, output }"],
     [{ models: { "a/b": { input: -1, output: 1 } } }, "input` must be US dollars"],

@@ -1,4 +1,13 @@
-import { modelProblems, stateProblems } from "@tollgate/core/provider";
+import type { Clock } from "@tollgate/core/provider";
+import {
+  billingSchema,
+  modelOptions,
+  type Schema,
+  stateOptions,
+  text,
+  tryRead,
+} from "@tollgate/core/schemas";
+import * as z from "zod/mini";
 import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options.ts";
 
 /** The three forms a provider is made from. */
@@ -26,34 +35,64 @@ export function isKnownVersion({ specificationVersion }: AiSdkModel): boolean {
   return specificationVersion === "v3" || specificationVersion === "v4";
 }
 
-/** What is wrong with the source and its options, one sentence each, without their secrets. */
-export function problemsOf(source: Source, options: AiSdkOptions): readonly string[] {
-  const { connection, apiKey, hosts = [], models } = options;
+const callable = <Function>() =>
+  z.custom<Function>((value) => typeof value === "function", { error: "must be a function" });
+
+const keyRule = "must be a string that is not empty, or a function";
+
+const optionsSchema: Schema<AiSdkOptions> = z
+  .strictObject({
+    ...modelOptions,
+    ...stateOptions,
+    connection: z.exactOptional(z.enum(["platform", "customer"])),
+    apiKey: z.exactOptional(
+      z.union([callable<() => string | Promise<string>>(), text((key) => key !== "", keyRule)], {
+        error: keyRule,
+      }),
+    ),
+    hosts: z.exactOptional(
+      z.array(text((name) => host.test(name), "is not a host name in lower case")),
+    ),
+    providerOptions: z.exactOptional(callable<NonNullable<AiSdkOptions["providerOptions"]>>()),
+    billing: z.exactOptional(billingSchema),
+    clock: z.exactOptional(
+      z.custom<Clock>((value) => typeof value === "object" && value !== null, {
+        error: "must be a clock",
+      }),
+    ),
+  })
+  .check(
+    z.refine<AiSdkOptions>(
+      ({ connection, apiKey }) => connection !== "customer" || apiKey === undefined,
+      {
+        error: "has no use on a customer-owned connection: the organization's own is given",
+        path: ["apiKey"],
+        when: ({ value }) => typeof value === "object" && value !== null,
+      },
+    ),
+  );
+
+/** The options, checked; null where something is wrong with them or with the source. */
+export interface Configuration {
+  readonly options: AiSdkOptions | null;
+  /** One sentence each, without secrets. */
+  readonly problems: readonly string[];
+}
+
+/** Reads the options of a source. A key that is `undefined` is refused: it is a variable that isn't set. */
+export function readOptions(source: unknown, written: unknown): Configuration {
+  const read = tryRead(optionsSchema, written, { noun: "option", asGiven: ["clock", "apiKey"] });
   const connects = typeof source === "function" && !isProvider(source);
   const usable = connects || isProvider(source) || isModel(source);
-  return [
+  const problems = [
     ...(usable ? [] : ["aiSdk takes a language model or a provider of the AI SDK, or a function"]),
     ...(isModel(source) && !isKnownVersion(source)
       ? ["the language model must be of specification version v3 or v4"]
       : []),
-    ...(connection === undefined || connection === "platform" || connection === "customer"
-      ? []
-      : ['connection must be "platform" or "customer"']),
-    ...(connects || !usable ? [] : formProblems(options)),
-    ...(connection === "customer" && apiKey !== undefined
-      ? ["apiKey has no use on a customer-owned connection: the organization's own is given"]
-      : []),
-    ...("apiKey" in options &&
-    typeof apiKey !== "function" &&
-    !(typeof apiKey === "string" && apiKey)
-      ? ["apiKey must be a string that is not empty, or a function"]
-      : []),
-    ...hosts
-      .filter((name) => !host.test(name))
-      .map((name) => `hosts: ${JSON.stringify(name)} is not a host name in lower case`),
-    ...modelProblems(models),
-    ...stateProblems(options),
+    ...(connects || !usable || read.value === null ? [] : formProblems(read.value)),
+    ...read.problems.map(({ message }) => message),
   ];
+  return { options: problems.length === 0 ? read.value : null, problems };
 }
 
 /** What only the function form can keep. */

@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { parseBaseUrl, problemsOf } from "./configuration.ts";
+import { parseBaseUrl, readOptions } from "./configuration.ts";
+import { openaiCompatible } from "./openai-compatible.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 
 const good: OpenaiCompatibleOptions = { baseURL: "https://api.example.com/v1", apiKey: "sk-1" };
 const problems = (over: Partial<OpenaiCompatibleOptions>): readonly string[] =>
   problemsOf({ ...good, ...over });
+const problemsOf = (options: unknown): readonly string[] =>
+  readOptions(options).problems.map(({ message }) => message);
 
 describe("a base URL (S6)", () => {
   it("is a scheme, a host and a path", () => {
@@ -59,7 +62,7 @@ describe("the options of a provider", () => {
 
   it("name a credential that is missing or cannot be sent, without showing it", () => {
     expect(problems({ apiKey: undefined })).toEqual([
-      expect.stringContaining("apiKey is undefined"),
+      expect.stringContaining("`apiKey` is undefined"),
     ]);
     for (const apiKey of ["", " sk", "sk\r\nx: y", "schlüssel"]) {
       const [problem] = problems({ apiKey });
@@ -102,5 +105,28 @@ describe("the options of a provider", () => {
         ]);
     for (const maxOutputTokens of [0, -1, 1.5, Number.NaN])
       expect(problems({ models: { "a/b": { maxOutputTokens } } })).toHaveLength(1);
+  });
+
+  it.each([
+    [undefined, ["baseURL", "apiKey"]],
+    [null, ["baseURL", "apiKey"]],
+    ["https://a", [""]],
+    [{ ...good, modles: {} }, ["modles"]],
+    [{ ...good, connection: "Platform" }, ["connection"]],
+    [{ ...good, listModels: "yes" }, ["listModels"]],
+    [{ ...good, maxTokensField: "tokens" }, ["maxTokensField"]],
+    [{ ...good, developerRole: "user" }, ["developerRole"]],
+    [{ ...good, forwardStore: 1 }, ["forwardStore"]],
+    [{ ...good, billing: { reportedCost: "always" } }, ["billing.reportedCost"]],
+    [{ ...good, open: 1, vendor: 2 }, ["open", "vendor"]],
+    [{ ...good, headers: [] }, ["headers"]],
+    [{ ...good, clock: 1 }, ["clock"]],
+    [{ ...good, connection: "customer", apiKey: null, listModels: true }, ["listModels"]],
+  ])("name the path of each fault of %j", (written, paths) => {
+    expect([...new Set(readOptions(written).problems.map(({ path }) => path))].sort()).toEqual(
+      [...paths].sort(),
+    );
+    // @ts-expect-error as JavaScript would call it
+    expect(openaiCompatible(written).problems).not.toEqual([]);
   });
 });

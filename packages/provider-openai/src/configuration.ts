@@ -1,4 +1,14 @@
-import { modelProblems, stateProblems } from "@tollgate/core/provider";
+import type { Clock } from "@tollgate/core/provider";
+import {
+  billingSchema,
+  modelOptions,
+  type ReadResult,
+  type Schema,
+  stateOptions,
+  text,
+  tryRead,
+} from "@tollgate/core/schemas";
+import * as z from "zod/mini";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 
 const url =
@@ -29,49 +39,78 @@ export function isCredential(value: unknown): value is string {
   return typeof value === "string" && value.length <= 8_192 && headerValue.test(value);
 }
 
-/** What is wrong with the options, one sentence each, without their secrets. */
-export function problemsOf(options: OpenaiCompatibleOptions): readonly string[] {
-  return [
-    ...(parseBaseUrl(options.baseURL) === null
-      ? ["baseURL must be an http or https URL without user, query and fragment"]
-      : []),
-    ...credentialProblems(options),
-    ...listProblems(options),
-    ...Object.entries(options.headers ?? {}).flatMap(headerProblems),
-    ...modelProblems(options.models),
-    ...stateProblems(options),
-  ];
+const credentialRule = "must be visible ASCII characters, a function or null";
+
+const credential: Schema<NonNullable<OpenaiCompatibleOptions["apiKey"]> | null> = z.union(
+  [
+    z.null(),
+    z.custom<() => string | Promise<string>>((value) => typeof value === "function"),
+    text(isCredential, credentialRule),
+  ],
+  { error: credentialRule },
+);
+
+const header = z.string().check(
+  z.refine((name) => headerName.test(name.toLowerCase()), { error: "is not a header name" }),
+  z.refine((name) => !reserved.test(name.toLowerCase()), { error: "cannot be set" }),
+);
+
+const headerText = text((value) => headerValue.test(value), "must be visible ASCII characters");
+
+function isObject({ value }: { readonly value: unknown }): boolean {
+  return typeof value === "object" && value !== null;
 }
 
-function credentialProblems({ apiKey, connection }: OpenaiCompatibleOptions): readonly string[] {
-  if (connection !== undefined && connection !== "platform" && connection !== "customer")
-    return ['connection must be "platform" or "customer"'];
-  if (connection === "customer")
-    return apiKey === undefined || apiKey === null
-      ? []
-      : [
-          "apiKey has no use on a customer-owned connection: the organization's own credential is sent",
-        ];
-  if (apiKey === undefined)
-    return ["apiKey is undefined: pass a string, a function, or null for an upstream without keys"];
-  return apiKey === null || typeof apiKey === "function" || isCredential(apiKey)
-    ? []
-    : ["apiKey must be visible ASCII characters"];
+/** What a member may be depends on whose account is used. Told together with what is wrong inside of members. */
+function forConnection(
+  path: "apiKey" | "listModels",
+  error: string,
+  test: (options: Partial<OpenaiCompatibleOptions>) => boolean,
+) {
+  return z.refine<OpenaiCompatibleOptions>(test, { error, path: [path], when: isObject });
 }
 
-function listProblems({ listModels, connection }: OpenaiCompatibleOptions): readonly string[] {
-  if (listModels !== undefined && typeof listModels !== "boolean")
-    return ["listModels must be true or false"];
-  return listModels === true && connection === "customer"
-    ? ["listModels asks with the platform's credential, and a customer-owned connection has none"]
-    : [];
-}
+const optionsSchema: Schema<OpenaiCompatibleOptions> = z
+  .strictObject({
+    ...modelOptions,
+    ...stateOptions,
+    baseURL: text(
+      (url) => parseBaseUrl(url) !== null,
+      "must be an http or https URL without user, query and fragment",
+    ),
+    apiKey: z.exactOptional(credential),
+    connection: z.exactOptional(z.enum(["platform", "customer"])),
+    listModels: z.exactOptional(z.boolean()),
+    headers: z.exactOptional(z.record(header, headerText)),
+    maxTokensField: z.exactOptional(z.enum(["max_completion_tokens", "max_tokens"])),
+    developerRole: z.exactOptional(z.enum(["developer", "system"])),
+    forwardStore: z.exactOptional(z.boolean()),
+    billing: z.exactOptional(billingSchema),
+    clock: z.exactOptional(
+      z.custom<Clock>((value) => typeof value === "object" && value !== null, {
+        error: "must be a clock",
+      }),
+    ),
+  })
+  .check(
+    forConnection(
+      "apiKey",
+      "is undefined: pass a string, a function, or null for an upstream without keys",
+      ({ connection, apiKey }) => connection === "customer" || apiKey !== undefined,
+    ),
+    forConnection(
+      "apiKey",
+      "has no use on a customer-owned connection: the organization's own credential is sent",
+      ({ connection, apiKey }) => connection !== "customer" || apiKey == null,
+    ),
+    forConnection(
+      "listModels",
+      "asks with the platform's credential, and a customer-owned connection has none",
+      ({ connection, listModels }) => connection !== "customer" || listModels !== true,
+    ),
+  );
 
-function headerProblems([name, value]: readonly [string, unknown]): readonly string[] {
-  const lower = name.toLowerCase();
-  if (!headerName.test(lower)) return [`headers: ${JSON.stringify(name)} is not a header name`];
-  if (reserved.test(lower)) return [`headers: ${name} cannot be set`];
-  return typeof value === "string" && headerValue.test(value)
-    ? []
-    : [`headers: the value of ${name} must be visible ASCII characters`];
+/** The options, checked, and what is wrong with them, one sentence each, without their secrets. */
+export function readOptions(written: unknown): ReadResult<OpenaiCompatibleOptions> {
+  return tryRead(optionsSchema, written, { noun: "option", asGiven: ["clock"] });
 }

@@ -9,7 +9,7 @@ import {
   systemClock,
 } from "@tollgate/core/provider";
 import { Pool } from "undici";
-import { parseBaseUrl, problemsOf } from "./configuration.ts";
+import { parseBaseUrl, readOptions } from "./configuration.ts";
 import { credentialOf } from "./credential.ts";
 import { startExchange } from "./exchange.ts";
 import { notSent } from "./failures.ts";
@@ -24,6 +24,8 @@ const longestSilenceMs = 3_600_000;
 const connectMs = 10_000;
 const mostConnections = 4_096;
 const maxListBytes = 4_194_304;
+/** In place of options that were refused: it reaches nothing. */
+const unusable: OpenaiCompatibleOptions = { baseURL: "" };
 
 /**
  * A provider for any upstream that speaks the Chat Completions API. Nothing is opened before the first call. Redirects
@@ -31,8 +33,10 @@ const maxListBytes = 4_194_304;
  *
  * Wrong options are listed in `problems`, which `createGateway` refuses; a call made nevertheless is a ProviderError.
  */
-export function openaiCompatible(options: OpenaiCompatibleOptions): Provider {
-  const problems = problemsOf(options);
+export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
+  const read = readOptions(written);
+  const options = read.value ?? unusable;
+  const problems = read.problems.map(({ message }) => message);
   const target = parseBaseUrl(options.baseURL);
   const clock = options.clock ?? systemClock;
   const pool = target && openPool(target.origin);

@@ -209,6 +209,6 @@ describe("the sim provider", () => {
 
   it("tells what is wrong with its configuration", () => {
     expect(simProvider().problems).toEqual([]);
-    expect(simProvider({ pace: -1 }).problems).toEqual(["`pace` must be milliseconds."]);
+    expect(simProvider({ pace: -1 }).problems).toEqual(["`pace` must be a whole number from 0."]);
   });
 });

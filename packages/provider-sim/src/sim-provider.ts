@@ -8,6 +8,8 @@ import {
   type ProviderCall,
   ProviderError,
 } from "@tollgate/core/provider";
+import { type Schema, tryRead, wholeNumber } from "@tollgate/core/schemas";
+import * as z from "zod/mini";
 import { type SimAnswer, simAnswer, usageOf } from "./sim-answer.ts";
 
 /** How the built-in model behaves. */
@@ -15,6 +17,8 @@ export interface SimOptions {
   /** Milliseconds between two words of a streamed answer. Default: none, and no timer is used. */
   readonly pace?: number;
 }
+
+const optionsSchema: Schema<SimOptions> = z.strictObject({ pace: z.exactOptional(wholeNumber(0)) });
 
 const echo: ListedModel = {
   input: "0.10",
@@ -35,8 +39,9 @@ const models: Readonly<Record<string, ListedModel>> = {
  * result, and fills a JSON Schema where one is given. Tokens are words. Any other model is a 404.
  */
 export function simProvider(options: SimOptions = {}): Provider {
-  const pace = options.pace ?? 0;
-  const problems = Number.isSafeInteger(pace) && pace >= 0 ? [] : ["`pace` must be milliseconds."];
+  const read = tryRead(optionsSchema, options, { noun: "option" });
+  const pace = read.value?.pace ?? 0;
+  const problems = read.problems.map(({ message }) => message);
   return {
     contract: 1,
     connection: "platform",

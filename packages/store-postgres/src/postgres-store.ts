@@ -1,10 +1,12 @@
+import { read, type Schema, text } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
 import { createConditions } from "@tollgate/store-sql";
+import * as z from "zod/mini";
 import type { PostgresPool } from "./database/client.ts";
 import { createDatabase, type Database } from "./database/database.ts";
 import { openPool } from "./database/open-pool.ts";
 import { postgresDialect } from "./database/postgres-dialect.ts";
-import { requireSchemaName } from "./database/schema-name.ts";
+import { isSchemaName } from "./database/schema-name.ts";
 import { createBudgetRepository } from "./repositories/budget-repository.ts";
 import { createConnectionRepository } from "./repositories/connection-repository.ts";
 import { createEvidenceRepository } from "./repositories/evidence-repository.ts";
@@ -44,6 +46,41 @@ export interface PostgresStoreOptions {
   readonly namedStatements?: boolean;
 }
 
+const optionsSchema: Schema<PostgresStoreOptions> = z.strictObject({
+  schema: z.exactOptional(
+    text(
+      isSchemaName,
+      "must be 1 to 48 lower-case letters, digits and underscores, and not begin with pg_ or a digit",
+    ),
+  ),
+  migrate: z.exactOptional(z.enum(["auto", "check"])),
+  namedStatements: z.exactOptional(z.boolean()),
+});
+
+const openedPool = z.custom<PostgresPool>(
+  (value) =>
+    typeof value === "object" &&
+    value !== null &&
+    typeof Reflect.get(value, "connect") === "function",
+  { error: "must be an open pool of pg" },
+);
+
+const poolSource: Schema<PostgresSource> = z.strictObject({ pool: openedPool });
+const urlSource: Schema<PostgresSource> = z.strictObject({
+  url: text((url) => /^postgres(?:ql)?:\/\//.test(url), "must be a postgres:// address"),
+});
+
+const configured = {
+  code: "invalid_configuration",
+  noun: "option",
+  asGiven: ["pool"],
+} as const;
+
+function requireSource(source: PostgresSource): PostgresSource {
+  const isPool = typeof source === "object" && source !== null && "pool" in source;
+  return read(isPool ? poolSource : urlSource, source, configured);
+}
+
 /**
  * Creates a store in a PostgreSQL database (18), which any number of processes may share, directly or through a pooler
  * in transaction mode. A resolved change is committed. The schema must have been migrated once.
@@ -55,10 +92,10 @@ export interface PostgresStoreOptions {
  *
  * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for what the caller got wrong, and with an
  * Error that says what is the matter when the database cannot serve. Throws a GatewayError `invalid_configuration` for
- * a schema name that it does not take.
+ * an option that it does not take, with every problem and its path.
  */
 export function postgresStore(source: PostgresSource, options: PostgresStoreOptions = {}): Store {
-  const database = openDatabase(source, options);
+  const database = openDatabase(requireSource(source), read(optionsSchema, options, configured));
   const conditions = createConditions(postgresDialect);
   const anyway = { evenIfDone: true };
   return {
@@ -88,7 +125,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
 
 function openDatabase(source: PostgresSource, options: PostgresStoreOptions): Database {
   const { schema = "tollgate", migrate = "auto", namedStatements = true } = options;
-  const settings = { schema: requireSchemaName(schema), migrate, namedStatements };
+  const settings = { schema, migrate, namedStatements };
   if ("pool" in source)
     return createDatabase({ ...settings, pool: source.pool, end: async () => {} });
   const pool = openPool(source.url);

@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
+import { read, type Schema, text } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
 import { createConditions } from "@tollgate/store-sql";
+import * as z from "zod/mini";
 import type { SqliteClient } from "./database/client.ts";
 import { createDatabase } from "./database/database.ts";
 import { openFile } from "./database/open-file.ts";
@@ -22,6 +24,28 @@ import { settleStep } from "./verbs/settle-step.ts";
 /** Where the database is: a file, created when it is missing, or an open database that the caller closes. */
 export type SqliteSource = { readonly filename: string } | { readonly client: SqliteClient };
 
+const openDatabase = z.custom<SqliteClient>(
+  (value) =>
+    typeof value === "object" &&
+    value !== null &&
+    ["exec", "prepare", "close"].every((name) => typeof Reflect.get(value, name) === "function"),
+  { error: "must be an open database of node:sqlite or better-sqlite3" },
+);
+
+const clientSource: Schema<SqliteSource> = z.strictObject({ client: openDatabase });
+const fileSource: Schema<SqliteSource> = z.strictObject({
+  filename: text((name) => name !== "" && !name.includes("\0"), "must be the path of a file"),
+});
+
+function requireSource(source: SqliteSource): SqliteSource {
+  const isClient = typeof source === "object" && source !== null && "client" in source;
+  return read(isClient ? clientSource : fileSource, source, {
+    code: "invalid_configuration",
+    noun: "option",
+    asGiven: ["client"],
+  });
+}
+
 /**
  * Creates a store in one SQLite file, which several processes of one machine may share. A resolved change is on disk
  * (write-ahead log, `synchronous=FULL`); changes that arrive together share one commit. The file is opened on first
@@ -32,9 +56,10 @@ export type SqliteSource = { readonly filename: string } | { readonly client: Sq
  * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for what the caller got wrong, and with an
  * Error that says what is the matter when the database cannot serve: SQLite older than 3.51.3, the schema of a newer
  * release, a file that is not a database, was removed or replaced, is read-only or full, or stayed locked by another
- * process for 2 seconds.
+ * process for 2 seconds. Throws a GatewayError `invalid_configuration` for a source that is none.
  */
-export function sqliteStore(source: SqliteSource): Store {
+export function sqliteStore(written: SqliteSource): Store {
+  const source = requireSource(written);
   const database = createDatabase(
     "client" in source
       ? { open: () => source.client, isMissing: () => false, ownsClient: false }

@@ -102,3 +102,10 @@ export const modelOptions = {
   open: z.exactOptional(z.boolean()),
   vendor: z.exactOptional(z.string()),
 };
+
+/** The members by which a provider's options say what its models take back. */
+export const stateOptions = {
+  restoreState: z.exactOptional(z.enum(["turn", "history", "none"])),
+  reasoningContent: z.exactOptional(z.boolean()),
+  cacheBreakpoints: z.exactOptional(z.boolean()),
+};

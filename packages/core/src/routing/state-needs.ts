@@ -41,22 +41,3 @@ export function stateNeedsFor(model: string, options: StateOptions = {}): StateN
     cacheBreakpoints: cacheBreakpoints ?? breakpointVendors.has(vendor),
   };
 }
-
-/** What is wrong with the options, one sentence each. */
-export function stateProblems({
-  restoreState,
-  reasoningContent,
-  cacheBreakpoints,
-}: StateOptions): readonly string[] {
-  const isKnown = ["turn", "history", "none", undefined].includes(restoreState);
-  return [
-    ...(isKnown ? [] : ['restoreState must be "turn", "history" or "none"']),
-    ...flagProblems({ reasoningContent, cacheBreakpoints }),
-  ];
-}
-
-function flagProblems(flags: Readonly<Record<string, unknown>>): readonly string[] {
-  return Object.entries(flags).flatMap(([name, value]) =>
-    value === undefined || typeof value === "boolean" ? [] : [`${name} must be true or false`],
-  );
-}

@@ -1,15 +1,8 @@
-import { GatewayError } from "@tollgate/core/store";
-
 import { postgresSchema, restOfSteps } from "./schema.ts";
 
-/** Refuses a schema name that would have to be quoted. */
-export function requireSchemaName(schema: string): string {
-  if (/^[a-z_][a-z0-9_]{0,47}$/.test(schema) && !schema.startsWith("pg_")) return schema;
-  throw new GatewayError(
-    "invalid_configuration",
-    "The schema must be 1 to 48 lower-case letters, digits and underscores, and not begin with pg_ or a digit.",
-    { param: "schema" },
-  );
+/** Whether a schema's name needs no quotes. */
+export function isSchemaName(schema: string): boolean {
+  return /^[a-z_][a-z0-9_]{0,47}$/.test(schema) && !schema.startsWith("pg_");
 }
 
 /**

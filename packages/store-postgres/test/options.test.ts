@@ -1,0 +1,31 @@
+import { GatewayError } from "@tollgate/core";
+import { describe, expect, it } from "vitest";
+import { postgresStore } from "../src/index.ts";
+
+const url = "postgres://ada:hunter2@db.example/app";
+
+describe("the options of a PostgreSQL store", () => {
+  it.each([
+    [{ url }, { migrate: "Check" }, "migrate"],
+    [{ url }, { schema: "Acme" }, "schema"],
+    [{ url }, { schema: 1 }, "schema"],
+    [{ url }, { namedStatements: "no" }, "namedStatements"],
+    [{ url }, { shcema: "acme" }, "shcema"],
+    [{ url }, "check", ""],
+    [{ url: "db.example hunter2" }, {}, "url"],
+    [{ url, pol: 1 }, {}, "pol"],
+    [{ pool: {} }, {}, "pool"],
+    [undefined, {}, "url"],
+  ])("are refused when they are %j, %j", (source, options, path) => {
+    // @ts-expect-error as JavaScript would call it
+    const open = () => postgresStore(source, options);
+    expect(open).toThrow(GatewayError);
+    expect(open).toThrow(
+      expect.objectContaining({
+        code: "invalid_configuration",
+        problems: [expect.objectContaining({ path })],
+      }),
+    );
+    expect(open).not.toThrow("hunter2");
+  });
+});
