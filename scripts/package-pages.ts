@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { apiPage } from "../packages/house/src/api-page.ts";
 import { readSource, type SourceFile } from "../packages/house/src/source-file.ts";
+import { packageSnippets } from "./package-snippets.ts";
 import { publishedPackages, type Workspace } from "./workspaces.ts";
 
 type Read = (path: string) => SourceFile;
@@ -12,6 +13,14 @@ function peers({ manifest }: Workspace): string {
   const all = Object.entries(manifest.peerDependencies ?? {});
   if (all.length === 0) return "";
   return `Next to it, where they are used: ${all.map(([name, range]) => `\`${name}\` ${range}`).join(", ")}.\n\n`;
+}
+
+function program({ manifest }: Workspace): string {
+  const snippet = packageSnippets[manifest.name];
+  if (snippet === undefined)
+    throw new Error(`scripts/package-snippets.ts has no program for ${manifest.name}: write one`);
+  const printed = snippet.prints === null ? "" : `\n\`\`\`text\n${snippet.prints}\n\`\`\`\n`;
+  return `\`\`\`ts\n${snippet.code.trim()}\n\`\`\`\n${printed}\n`;
 }
 
 function readme(at: Workspace): string {
@@ -27,7 +36,7 @@ ${description}. A package of Tollgate, the model gateway you embed: one governed
 npm install ${name}
 \`\`\`
 
-${peers(at)}Import it from ${doors.join(", ")}: ES modules with types, every export with a docstring.
+${program(at)}${peers(at)}Import it from ${doors.join(", ")}: ES modules with types, every export with a docstring.
 It needs Node \`${engines?.["node"]}\`. MIT licence.
 `;
 }

@@ -14,7 +14,9 @@ interface Page {
   readonly folder: PageFolder;
 }
 
-const pages: readonly Page[] = globSync(["README.md", "docs/**/*.md"], { cwd: repositoryRoot })
+const pages: readonly Page[] = globSync(["README.md", "packages/*/README.md", "docs/**/*.md"], {
+  cwd: repositoryRoot,
+})
   .sort()
   .map((path) => ({
     path,

@@ -1,0 +1,170 @@
+// The program in each package's README: the least that shows what the package is for. The docs test runs them.
+
+/** A program and what it prints; `prints` is null where that differs from run to run. */
+export interface PackageSnippet {
+  readonly code: string;
+  readonly prints: string | null;
+}
+
+const call = `const { secret } = await gateway.keys.create({ organizationId: "acme", userId: "ada", label: "laptop" });`;
+const built = (store: string, name: string, options = ""): string => `
+import { createGateway } from "@tollgate/core";
+import { simProvider } from "@tollgate/provider-sim";
+import { ${name} } from "${store}";
+
+await using gateway = createGateway({ store: ${name}(${options}), providers: { sim: simProvider() } });
+`;
+const simulated = built("@tollgate/store-memory", "memoryStore");
+const asked = `${call}
+const answer = await gateway.fetch("http://in-process/v1/responses", {
+  method: "POST",
+  headers: { authorization: "Bearer " + secret, "content-type": "application/json" },
+  body: JSON.stringify({ model: "sim/tollgate/echo", input: "Hello" }),
+});
+console.log(answer.status);
+`;
+
+/** By the name of the package. */
+export const packageSnippets: Readonly<Record<string, PackageSnippet>> = {
+  "@tollgate/core": { code: `${simulated}${asked}`, prints: "200" },
+  "@tollgate/provider-sim": { code: `${simulated}${asked}`, prints: "200" },
+  "@tollgate/store-memory": { code: `${simulated}${asked}`, prints: "200" },
+  "@tollgate/store-sqlite": {
+    code: `${built("@tollgate/store-sqlite", "sqliteStore", '{ filename: "tollgate.db" }')}${asked}`,
+    prints: "200",
+  },
+  "@tollgate/store-postgres": {
+    code: `${built("@tollgate/store-postgres", "postgresStore", '{ url: "postgres://localhost/tollgate" }')}
+// Nothing is opened before the first request.
+console.log(typeof gateway.fetch);
+`,
+    prints: "function",
+  },
+  "@tollgate/store-sql": {
+    code: `
+import { insertInto } from "@tollgate/store-sql";
+
+// For those who write a store on another SQL database; an application needs none of it.
+console.log(insertInto("notes", ["id", "text"]));
+`,
+    prints: null,
+  },
+  "@tollgate/provider-openai": {
+    code: `
+import { openaiCompatible } from "@tollgate/provider-openai";
+
+// Goes into createGateway({ providers: { openai } }).
+const openai = openaiCompatible({
+  baseURL: "https://api.openai.com/v1",
+  apiKey: process.env["OPENAI_API_KEY"] ?? null,
+  vendor: "openai",
+});
+console.log(typeof openai);
+`,
+    prints: null,
+  },
+  "@tollgate/provider-ai-sdk": {
+    code: `
+import { createMistral } from "@ai-sdk/mistral";
+import { aiSdk } from "@tollgate/provider-ai-sdk";
+
+// Goes into createGateway({ providers: { mistral } }).
+const mistral = aiSdk(({ fetch, credential }) => createMistral({ apiKey: credential, fetch }), {
+  vendor: "mistral",
+  apiKey: () => process.env["MISTRAL_API_KEY"] ?? "",
+});
+console.log(typeof mistral);
+`,
+    prints: null,
+  },
+  "@tollgate/prices": {
+    code: `
+import { catalogPrices } from "@tollgate/prices";
+
+// Goes into createGateway({ prices: catalogPrices() }). In nanodollars per million tokens.
+const model = { gateway: "openai", vendor: "openai", model: "gpt-5-mini" };
+const price = catalogPrices().priceOf(model, Date.UTC(2026, 8, 1));
+console.log(price?.input, price?.output);
+`,
+    prints: "250000000 2000000000",
+  },
+  "@tollgate/node": {
+    code: `${simulated.replace("import { simProvider", 'import { serve } from "@tollgate/node";\nimport { simProvider')}
+const server = await serve(gateway, { port: 0 });
+const answer = await fetch(server.url + "/v1/models");
+console.log(answer.status);
+await server.close();
+`,
+    prints: "401",
+  },
+  "@tollgate/express": {
+    code: `${simulated.replace("import { simProvider", 'import { tollgate } from "@tollgate/express";\nimport { simProvider').replace('store-memory";\n', 'store-memory";\nimport express from "express";\n')}
+const app = express();
+app.use("/ai", tollgate(gateway)); // before the body parser
+app.use(express.json());
+const server = app.listen(0, () => server.close());
+`,
+    prints: null,
+  },
+  "@tollgate/fastify": {
+    code: `${simulated.replace("import { simProvider", 'import { tollgate } from "@tollgate/fastify";\nimport { simProvider').replace('store-memory";\n', 'store-memory";\nimport fastify from "fastify";\n')}
+const app = fastify();
+await app.register(tollgate, { gateway, prefix: "/ai" });
+const answer = await app.inject({ url: "/ai/v1/models" });
+console.log(answer.statusCode);
+`,
+    prints: "401",
+  },
+  "@tollgate/next": {
+    code: `
+import { createGateway } from "@tollgate/core";
+import { oneGateway, toNextHandlers } from "@tollgate/next";
+import { simProvider } from "@tollgate/provider-sim";
+import { memoryStore } from "@tollgate/store-memory";
+
+// In app/ai/[...path]/route.ts
+const gateway = oneGateway(() =>
+  createGateway({ store: memoryStore(), providers: { sim: simProvider() } }),
+);
+export const { GET, POST, DELETE } = toNextHandlers(gateway);
+`,
+    prints: null,
+  },
+  "@tollgate/testing": {
+    code: `
+import { createTestGateway, expectDenied } from "@tollgate/testing";
+import { definePolicy, forbid } from "@tollgate/core/policy";
+
+// In any test runner: no network, and a provider that answers by script.
+const { gateway, provider, chat } = await createTestGateway({
+  policy: definePolicy({ rules: [forbid("nobody", {}, { reason: "closed" })] }),
+});
+await expectDenied(gateway, await gateway.fetch(chat()), { rule: "nobody" });
+console.log(provider.calls.length);
+`,
+    prints: "0",
+  },
+  "@tollgate/conformance": {
+    code: `
+import type { OpenedStore } from "@tollgate/conformance/store-contract";
+import { memoryStore } from "@tollgate/store-memory";
+
+const open = async (): Promise<OpenedStore> => ({ store: memoryStore() });
+
+// In a test file of vitest: describeStoreContract("my store", { open });
+const { store } = await open();
+console.log(store.contract);
+`,
+    prints: "1",
+  },
+  tollgate: {
+    code: `
+import { main } from "tollgate";
+
+// What "npx tollgate keys create …" does; "npx tollgate serve" runs a gateway.
+const words = ["keys", "create", "--organization", "acme", "--user", "ada", "--label", "laptop"];
+await main(["node", "tollgate", ...words]);
+`,
+    prints: null,
+  },
+};
