@@ -65,6 +65,29 @@ describe("F60 an answer that no client could take is the provider's failure", ()
     await expectWhole(of);
   });
 
+  it("in a stream that says more than is accepted", async () => {
+    const of = await product(streaming(text("x".repeat(1_000_000)).repeat(3) + finish + done));
+    expectFailedStream(await of.ask({ stream: true }));
+    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason: "answer_too_large" }]);
+    await expectWhole(of);
+  });
+
+  const many = `[${"[],".repeat(210_000)}1]`;
+
+  it("in an event of more values than are read at once", async () => {
+    const of = await product(streaming(`${text("Half")}data: ${withLogprobs(many)}\n\n${done}`));
+    expectFailedStream(await of.ask({ stream: true }));
+    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason: "too_many_values" }]);
+    await expectWhole(of);
+  });
+
+  it("in a whole answer of more values than are read at once", async () => {
+    const of = await product(answering(json(200, withLogprobs(many))));
+    expect((await of.ask()).status).toBe(502);
+    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason: "too_many_values" }]);
+    await expectWhole(of);
+  });
+
   it("and what is within the limits is passed on", async () => {
     const of = await product(
       streaming(

@@ -40,7 +40,7 @@ export async function settleCompleted(
     usage: attempt.usage,
     settledAt,
   };
-  run.isEnding = true;
+  fixOutcome(run);
   try {
     const size = run.attempt.fold.outputBytes();
     await otherWorkAfter(size);
@@ -71,6 +71,7 @@ export async function settleEnded(
     failure instanceof ProviderError && !run.isAbandoned
       ? { outcome: "failed" as const, reason: failure.reason }
       : { outcome: "cancelled" as const, reason: "client_closed" };
+  fixOutcome(run);
   try {
     const attempt = meterRunning(line, run, ended, failure);
     await settle(line, run, {
@@ -142,8 +143,12 @@ function wasRefused({ delivery, status }: ProviderError, outputBytes: number): b
 
 type Ending = Pick<StepSettlement, "attempt" | "finishReason" | "reply" | "response">;
 
-async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
+/** From here on nothing stops the run, however long its records take. */
+function fixOutcome(run: Run): void {
   run.isEnding = true;
+}
+
+async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   const settlement = settlementOf(line, run, ending);
   const { attempt } = ending;
   try {
