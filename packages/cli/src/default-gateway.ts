@@ -1,5 +1,6 @@
 import { createGateway, type Gateway } from "@tollgate/core";
 import type { Provider } from "@tollgate/core/provider";
+import type { Store } from "@tollgate/core/store";
 import { catalogPrices } from "@tollgate/prices";
 import { simProvider } from "@tollgate/provider-sim";
 import { sqliteStore } from "@tollgate/store-sqlite";
@@ -7,13 +8,21 @@ import { environmentGateways } from "./environment-gateways.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The gateway without a configuration: `./tollgate.db`, the built-in model, and the accounts the environment has keys for. */
+/** The gateway without a configuration: `DATABASE_URL` or `./tollgate.db`, the built-in model, and the accounts the environment has keys for. */
 export async function createDefaultGateway(environment: Environment): Promise<Gateway> {
   return createGateway({
-    store: sqliteStore({ filename: "tollgate.db" }),
+    store: await storeOf(environment),
     providers: { sim: simProvider(), ...(await accounts(environment)) },
     prices: catalogPrices(),
   });
+}
+
+/** A database of another kind is another program's: its address is left alone. */
+async function storeOf({ DATABASE_URL: url }: Environment): Promise<Store> {
+  if (url === undefined || !/^postgres(?:ql)?:/.test(url))
+    return sqliteStore({ filename: "tollgate.db" });
+  const { postgresStore } = await import("@tollgate/store-postgres");
+  return postgresStore({ url });
 }
 
 async function accounts(environment: Environment): Promise<Readonly<Record<string, Provider>>> {

@@ -13,6 +13,7 @@ const variables = [
   "FIREWORKS_API_KEY",
   "CEREBRAS_API_KEY",
   "GEMINI_API_KEY",
+  "ANTHROPIC_API_KEY",
 ];
 
 describe("gateways from the environment", () => {
@@ -37,5 +38,18 @@ describe("gateways from the environment", () => {
     });
     expect(openai?.vendor).toBe("openai");
     expect(openrouter).not.toHaveProperty("vendor");
+  });
+
+  it("are Ollama and Azure where the environment has their addresses", () => {
+    expect(environmentGateways({ AZURE_OPENAI_API_KEY: "a" })).toEqual({});
+    const { azure, ollama } = environmentGateways({
+      OLLAMA_HOST: "127.0.0.1:11434",
+      AZURE_OPENAI_ENDPOINT: "https://acme.openai.azure.com/",
+      AZURE_OPENAI_API_KEY: "secret",
+    });
+    expect(ollama).toMatchObject({ baseURL: "http://127.0.0.1:11434/v1", apiKey: null });
+    expect(azure).toMatchObject({ baseURL: "https://acme.openai.azure.com/openai/v1" });
+    for (const options of [azure, ollama])
+      expect(options && openaiCompatible(options).problems).toEqual([]);
   });
 });

@@ -58,12 +58,43 @@ const knownUpstreams: readonly KnownUpstream[] = [
     baseURL: "https://generativelanguage.googleapis.com/v1beta/openai",
     developerRole: "system",
   },
+  {
+    gateway: "anthropic",
+    variable: "ANTHROPIC_API_KEY",
+    baseURL: "https://api.anthropic.com/v1",
+    developerRole: "system",
+  },
 ];
 
-/** The gateways whose provider keys the environment holds, by name. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The gateways whose provider keys, or addresses, the environment holds, by name. */
 export function environmentGateways(
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
 ): Readonly<Record<string, OpenaiCompatibleOptions>> {
+  return { ...withKeys(environment), ...azure(environment), ...ollama(environment) };
+}
+
+/** Models of Azure go by the names of their deployments. */
+function azure({ AZURE_OPENAI_ENDPOINT: endpoint, AZURE_OPENAI_API_KEY: apiKey }: Environment) {
+  if (!endpoint || !apiKey) return {};
+  const baseURL = `${withoutLastSlash(endpoint)}/openai/v1`;
+  return { azure: { baseURL, apiKey, vendor: "openai" } };
+}
+
+/** As Ollama's own tools read it: a host and a port, or an address. */
+function ollama({ OLLAMA_HOST: host }: Environment) {
+  if (!host) return {};
+  const address = /^https?:/.test(host) ? host : `http://${host}`;
+  const baseURL = `${withoutLastSlash(address)}/v1`;
+  return { ollama: { ...older, baseURL, apiKey: null, listModels: true, vendor: "ollama" } };
+}
+
+function withoutLastSlash(address: string): string {
+  return address.endsWith("/") ? address.slice(0, -1) : address;
+}
+
+function withKeys(environment: Environment): Readonly<Record<string, OpenaiCompatibleOptions>> {
   return Object.fromEntries(
     knownUpstreams.flatMap(({ gateway, variable, manyVendors, ...options }) => {
       const apiKey = environment[variable];

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { describeFailure } from "./failure.ts";
 import { createProgram } from "./program.ts";
 
@@ -45,4 +45,18 @@ describe("the help of a command", () => {
     const help = keys?.commands.find((command) => command.name() === "list")?.helpInformation();
     expect(help).toMatch(/Global Options:.*--config <file>.*--json.*--actor <name>/s);
   });
+});
+
+it("listens where the environment says, unless an option says otherwise", async () => {
+  vi.stubEnv("PORT", "9001");
+  vi.stubEnv("HOST", "0.0.0.0");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const parsed = async (...words: readonly string[]) => {
+    const serve = createProgram().commands.find((command) => command.name() === "serve");
+    const seen = serve?.action(() => {});
+    await seen?.parseAsync([...words], { from: "user" });
+    return seen?.opts();
+  };
+  expect(await parsed()).toMatchObject({ port: 9001, host: "0.0.0.0" });
+  expect(await parsed("--port", "0")).toMatchObject({ port: 0, host: "0.0.0.0" });
 });

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { wholeNumber } from "../arguments.ts";
 import { optionsOf } from "../globals.ts";
 
@@ -12,8 +12,13 @@ export function defineServe(program: Command): void {
   program
     .command("serve")
     .description("answer requests until told to stop (SIGINT, SIGTERM)")
-    .option("--port <port>", "port to listen on, 0 for a free one", wholeNumber(0, 65_535), 8787)
-    .option("--host <host>", "address to listen on", "127.0.0.1")
+    .addOption(
+      new Option("--port <port>", "port to listen on, 0 for a free one")
+        .argParser(wholeNumber(0, 65_535))
+        .default(8787)
+        .env("PORT"),
+    )
+    .addOption(new Option("--host <host>", "address to listen on").default("127.0.0.1").env("HOST"))
     .option(
       "--close-within <seconds>",
       "how long a shutdown may take: answers that outlast it end with an error",
