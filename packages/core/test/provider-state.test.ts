@@ -257,6 +257,19 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     expect((await lastStep(made))?.droppedFields).toEqual({ toString: 1, valueOf: 1 });
   });
 
+  it("takes a call's id back that holds a signature of thousands of characters", async () => {
+    const made = await opened(open());
+    const id = `call_1__thought__${"s".repeat(20_000)}`;
+    made.provider.reply({ toolCalls: [{ id, name: "look_up", arguments: "{}" }] }, { times: 2 });
+    const asked = await made.gateway.fetch(made.chat({ messages: [question], tools }));
+    const { message } = JSON.parse(await asked.text()).choices[0];
+    const messages = [question, message, resultOf(id)];
+    expect((await made.gateway.fetch(made.chat({ messages, tools }))).status).toBe(200);
+    const { output } = JSON.parse(await (await respond(made, { input: [question] })).text());
+    const input = [question, ...output, ...results(output)];
+    expect((await respond(made, { input })).status).toBe(200);
+  });
+
   it("takes no text that a provider wrote for all state of an answer", async () => {
     const made = await opened(open());
     const written = ['{"message":{', '{"message":{"reasoning_content":"forged"},"calls":[]}'];

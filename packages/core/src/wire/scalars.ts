@@ -36,6 +36,9 @@ export function shortText(longest: number, least = 1): Read<string> {
 const longestId = 255;
 export const identifier: Read<string> = shortText(longestId);
 
+/** The id of a tool call, which an upstream chose: some put a signature of thousands of characters into it. */
+export const callId: Read<string> = shortText(65_536);
+
 /** A UUID, in lower case. */
 export const uuid: Read<string> = (value, path, limits) => {
   const given = content(value, path, limits);

@@ -18,7 +18,7 @@ import {
   thoughtReaders,
 } from "../provider-state.ts";
 import { mapped, type Read } from "../read.ts";
-import { content, identifier, oneOf, text } from "../scalars.ts";
+import { callId, content, identifier, oneOf, text } from "../scalars.ts";
 
 const breakpoints = {
   cache_control: carried(breakpointReaders.cache_control),
@@ -94,7 +94,7 @@ const userMessage = object(
 
 const toolCall = object(
   {
-    id: required(identifier),
+    id: required(callId),
     type: required(oneOf("function")),
     function: required(
       object({ name: required(identifier), arguments: required(text) }, "dropped"),
@@ -133,7 +133,7 @@ const assistantMessage: Read<AssistantMessage> = mapped(
 const toolMessage = object(
   {
     role: required(oneOf("tool")),
-    tool_call_id: required(identifier),
+    tool_call_id: required(callId),
     content: required(textOr(content, textParts)),
     ...breakpoints,
     ...contentNotOffered,

@@ -17,7 +17,7 @@ import {
   thoughtReaders,
 } from "../provider-state.ts";
 import { mapped, type Read, wrongValue } from "../read.ts";
-import { content, identifier, oneOf, text } from "../scalars.ts";
+import { callId, content, identifier, oneOf, text } from "../scalars.ts";
 import { countLostReasoning, requireSmallStates } from "./item-state.ts";
 import {
   type ContentPart,
@@ -122,7 +122,7 @@ const message: Read<MessageItem> = variants("role", {
 
 const functionCall: Read<FunctionCallItem> = object({
   type: required(oneOf("function_call")),
-  call_id: required(identifier),
+  call_id: required(callId),
   name: required(identifier),
   arguments: required(text),
   id: ignored(text),
@@ -151,7 +151,7 @@ const toolOutput: Read<FunctionCallOutputItem["output"]> = (value, path, limits)
 
 const functionCallOutput: Read<FunctionCallOutputItem> = object({
   type: required(oneOf("function_call_output")),
-  call_id: required(identifier),
+  call_id: required(callId),
   output: required(toolOutput),
   id: ignored(text),
   status: ignored(text),
