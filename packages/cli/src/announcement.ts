@@ -1,4 +1,4 @@
-/** What `serve` tells a person when it listens: where, with which key, and what to try. */
+/** The text that `serve` prints once it listens: its address, its key, and a call to try. */
 export function announcement({
   url,
   secret,
@@ -12,9 +12,9 @@ export function announcement({
 }): string {
   const key =
     secret === null
-      ? "There is a key already; put it in TOLLGATE_KEY. To make another:\n\n" +
+      ? "API keys already exist. Put one in TOLLGATE_KEY, or create another:\n\n" +
         "  tollgate keys create --organization default --user default --label laptop"
-      : `A key was made, organization "default". It is shown this once:\n\n  ${secret}`;
+      : `Created an API key for organization "default". It is shown only once:\n\n  ${secret}`;
   const bearer = `-H "Authorization: Bearer ${secret ?? "$TOLLGATE_KEY"}"`;
   const command = sim ? tryChat(url, bearer) : `  curl -fsS ${url}/v1/models ${bearer}`;
   return `Tollgate listens on ${url}\n\n${key}\n\nTry it:\n\n${command}\n`;

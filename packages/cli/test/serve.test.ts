@@ -42,7 +42,7 @@ describe("tollgate serve without a configuration", () => {
     });
 
     const second = await startServe(folder);
-    expect(second.announced).toContain("There is a key already");
+    expect(second.announced).toContain("API keys already exist");
     expect(second.announced).not.toMatch(secretPattern);
     expect((await chat(second.url, { secret, text: "again" })).status).toBe(200);
     second.child.kill("SIGINT");

@@ -62,10 +62,10 @@ export interface Gateway extends Entrance {
    */
   sweep(): Promise<number>;
   /**
-   * Stops admitting, waits for running Steps to settle, ends what is still open with an error, and closes providers and
-   * store, all within one bound: `within`, or `deadlines.close` (25 s). What outlasts the bound is left to recovery. Safe
-   * to call twice; another call with a shorter bound makes it end sooner.
-   * @throws GatewayError `invalid_argument` when `within` is no duration
+   * Rejects new requests, waits for running Steps to settle, ends the remaining ones with an error, and closes providers
+   * and store. All of it takes at most `within`, or `deadlines.close` (25 s). Recovery settles Steps that take longer.
+   * Safe to call twice: a call with a shorter bound ends it sooner.
+   * @throws GatewayError `invalid_argument` if `within` isn't a duration
    */
   close(options?: CloseOptions): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

@@ -39,23 +39,24 @@ export interface GatewayOptions<Gateway extends string = string> {
   /**
    * How long things are kept. `responses`: stored responses, from their creation; default `"30d"`. `activity`: Steps and
    * with them activity records, from when they opened. `transcripts`: what was said in a Session, from its last Step.
-   * The latter two are kept for as long as the database stands unless they are given.
+   * The latter two are kept as long as the database exists unless they are given.
    */
   readonly retention?: Partial<Record<keyof Retention, Duration>>;
   /**
-   * What becomes of an answer whose client left. Without it, plain answers are read on to their end, streams of models
-   * known to reason for `deadlines.drain`, and all other streams are aborted: only where what was seen does not tell the
-   * cost is more of it read. `abort` reads nothing on, `drain` everything. At most `limits.readOn` at once.
+   * What to do with an answer whose client left. By default Tollgate keeps reading answers whose cost isn't known before
+   * their end: plain ones for `deadlines.plainAnswer`, and streams of models known to reason for `deadlines.drain`. It
+   * aborts all other streams. `abort` aborts every answer, `drain` keeps reading every answer. At most `limits.readOn`
+   * answers are read on at once.
    */
   readonly onDisconnect?: "abort" | "drain";
   /**
-   * What a Responses client may say that a function returned. Default `text`: a string. `parts` takes lists of texts and
-   * images as well; the model gets the images in a user message after the function's text.
+   * The form of function outputs that Responses clients may send. Default `text`: a string. `parts` also accepts lists of
+   * texts and images; the model gets the images in a user message after the function's text.
    */
   readonly toolOutputs?: "text" | "parts";
   /** Starts the names of the two headers of section 5.3, and of `X-Service-Model`. Default `X-Service-`. */
   readonly headerPrefix?: string;
-  /** Says for whom a request is, before its API key is looked at: users whom the host signed in need none. */
+  /** Identifies the caller before the API key is checked: users who are signed in to the host app need no key. */
   readonly authenticate?: Authenticate;
   /** Told of every event; what an observer throws is ignored. */
   readonly observers?: readonly Observer[];

@@ -267,7 +267,7 @@ describe("a budget", () => {
     expect((await gateway.fetch(other.chat())).status).toBe(200);
     expect((await gateway.fetch(chat())).status).toBe(429);
     expect(await failureOf(gateway.fetch(other.chat({ model: "test/a/b" })))).toMatchObject({
-      message: expect.stringMatching(/^The budget (each|model) is exhausted/),
+      message: expect.stringMatching(/^The budget (each|model) has too little left/),
     });
     const { data } = await gateway.budgets.status({ id: "each" });
     expect(data.map(({ subject }) => subject).sort()).toEqual([key.id, other.key.id].sort());
@@ -283,7 +283,7 @@ describe("a budget", () => {
     const answer = await gateway.fetch(chat());
     expect(answer.headers.get("retry-after")).toBe(String(31 * 86_400));
     expect((await failureOf(answer)).message).toBe(
-      "The budget acme-month is exhausted. It resets at 2026-02-01T00:00:00.000Z.",
+      "The budget acme-month has too little left for this request. It resets at 2026-02-01T00:00:00.000Z.",
     );
   });
 

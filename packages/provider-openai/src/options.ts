@@ -19,8 +19,8 @@ export interface OpenaiCompatibleOptions extends ModelOptions, StateOptions {
   /** Whose account is used. Default `platform`; `customer` sends each organization's own credential. */
   readonly connection?: ConnectionOwnership;
   /**
-   * Whether `GET /v1/models` may show the models that the upstream lists itself, if neither `models` nor the prices know
-   * any. Asked with the platform's credential, so never on a customer connection. Default false.
+   * Whether `GET /v1/models` may show the upstream's own list if neither `models` nor the prices name any model. Tollgate
+   * asks for it with the platform's credential, so customer connections don't support it. Default false.
    */
   readonly listModels?: boolean;
   /** Headers sent with every call, besides the provider's own. */

@@ -34,9 +34,10 @@ const models: Readonly<Record<string, ListedModel>> = {
 };
 
 /**
- * A model that needs no account: `tollgate/echo`, and the same as `tollgate/echo-preview` for policies to tell apart. Equal requests get equal answers. It says the last user message
- * back, calls an offered tool whose name the user mentions (or that `tool_choice` demands) and then answers from its
- * result, and fills a JSON Schema where one is given. Tokens are words. Any other model is a 404.
+ * A model that needs no account: `tollgate/echo`. `tollgate/echo-preview` is the same model under a name that a policy can
+ * forbid. Equal requests get equal answers. It repeats the last user message. It calls an offered tool if the user
+ * mentions its name or `tool_choice` demands it, and then answers from the tool's result. It fills in a JSON Schema if
+ * the request has one. Tokens are words. Any other model is a 404.
  */
 export function simProvider(options: SimOptions = {}): Provider {
   const read = tryRead(optionsSchema, options, { noun: "option" });

@@ -16,9 +16,9 @@ export interface DecisionFilter extends OrganizationScope {
   readonly user?: OneOrMany;
   readonly key?: OneOrMany;
   readonly effect?: "permit" | "deny";
-  /** Whether something refused what the policy had permitted. What the policy itself denied has `effect: "deny"`. */
+  /** Whether a request that the policy permitted was refused. Requests that the policy denied have `effect: "deny"`. */
   readonly refused?: boolean;
-  /** Only what these refused. */
+  /** Only requests refused for these reasons. */
   readonly refusal?: OneOrMany<DecisionRefusal["by"]>;
   /** The id of a rule that determined the effect. */
   readonly rule?: OneOrMany;

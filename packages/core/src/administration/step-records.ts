@@ -32,7 +32,7 @@ export interface AttemptRecord extends Usage {
   readonly connection: ConnectionOwnership;
   /** Who the provider bills for it. */
   readonly billedTo: BilledTo;
-  /** Tokens of output that it held. Sent upstream as a cap where a hard budget of dollars or tokens applies, or the policy's cap. */
+  /** Output tokens it held. Tollgate sends them as a cap if a hard budget of dollars or tokens, or the policy's cap, applies. */
   readonly outputCap: number;
   readonly outputCapFrom: OutputCapSource;
   readonly host: string | null;

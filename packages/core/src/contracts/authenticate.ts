@@ -1,4 +1,4 @@
-/** A caller for whom the host application vouches: its signed-in user, or a job of its own. It needs no secret. */
+/** A caller that the host application vouches for: its signed-in user, or a job of its own. It needs no secret. */
 export interface HostCaller {
   readonly organizationId: string;
   readonly userId: string;
@@ -15,11 +15,11 @@ export interface HostCaller {
 }
 
 /**
- * Says for whom a request is, by whatever the host application signs its users in with: a cookie, a token of its own.
- * Null or undefined where it knows nobody; the API key is looked at then. It throws a GatewayError `unauthenticated` for a
- * sign-in that is no longer good, such as an expired token: the caller gets 401 with its message, and no retry helps.
- * Anything else it throws is 503 `authentication_unavailable`. It is asked once for each request and waited for up to ten
- * seconds. It must not read the body, which is the gateway's.
+ * Identifies a request's caller from the host application's own sign-in, such as a cookie or a token. It returns null or
+ * undefined if it finds no caller; Tollgate then checks the API key. For a sign-in that is no longer valid, such as an
+ * expired token, throw a GatewayError `unauthenticated`: the caller gets 401 with its message and shouldn't retry. Any
+ * other error becomes 503 `authentication_unavailable`. Tollgate calls it once per request and waits up to ten seconds. It
+ * must not read the body, which belongs to the gateway.
  */
 export type Authenticate = (
   request: Request,

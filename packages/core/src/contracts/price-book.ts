@@ -2,15 +2,15 @@ import type { ModelFacts } from "../domain/model-facts.ts";
 import type { ModelId } from "../domain/model-id.ts";
 import type { Price } from "../domain/price.ts";
 
-/** What models cost, and what else is known of them. `priceOf` and `factsOf` are asked on the path of a request: they must be fast. */
+/** Prices and facts of models. Each request calls `priceOf` and `factsOf`, so they must be fast. */
 export interface PriceBook {
-  /** The price of a model at a time (milliseconds since the epoch), or null when it is not known: unknown is not zero. */
+  /** The price of a model at a time (milliseconds since the epoch), or null if unknown. Unknown isn't zero. */
   priceOf(model: ModelId, at: number): Price | null;
-  /** How much a model can write and whether it reasons, each null when it is not known. */
+  /** A model's output limit and whether it reasons, each null if unknown. */
   factsOf(model: ModelId): ModelFacts;
   /**
-   * The upstream names of the models it knows for a gateway, for `GET /v1/models` of a gateway that is configured without
-   * models. `vendor` is the one whose models the upstream names without their vendor. Absent: it knows none.
+   * The upstream names of the models it knows for a gateway. `GET /v1/models` shows them for a gateway configured without
+   * models. `vendor` is the vendor that the upstream leaves out of its names. Default: it knows none.
    */
   modelNames?(
     gateway: { readonly gateway: string; readonly vendor: string | null },

@@ -2,94 +2,94 @@ import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 
-/** US dollars, as a number or a decimal string, from 0 and to the nanodollar. */
+/** US dollars as a number or a decimal string: 0 or more, with at most 9 decimals. */
 export type UsdAmount = number | string;
 
 /** What tokens cost, in US dollars per million. */
 export interface ConfiguredRates {
-  /** Prompt tokens; `input` and `output` go together. */
+  /** Prompt tokens. A price needs both `input` and `output`, or neither. */
   readonly input?: UsdAmount;
   /** Completion tokens. */
   readonly output?: UsdAmount;
-  /** Prompt tokens read from the provider's cache. Default: as `input`. */
+  /** Prompt tokens read from the provider's cache. Default: the `input` price. */
   readonly cachedInput?: UsdAmount;
-  /** Prompt tokens written to the provider's cache: one price, or by how long they are kept. Default: as `input`. */
+  /** Prompt tokens written to the provider's cache: one price, or one for each lifetime. Default: the `input` price. */
   readonly cacheWrite?: UsdAmount | { readonly "5m"?: UsdAmount; readonly "1h"?: UsdAmount };
-  /** Reasoning tokens, where they are priced apart. Default: as `output`. */
+  /** Reasoning tokens, if they have a price of their own. Default: the `output` price. */
   readonly reasoning?: UsdAmount;
-  /** Sound. Default: as `input` and `output`. */
+  /** Audio tokens. Default: the `input` and `output` prices. */
   readonly audio?: { readonly input?: UsdAmount; readonly output?: UsdAmount };
-  /** Images, where the provider counts them in tokens. Default: as `input` and `output`. */
+  /** Image tokens, if the provider counts them. Default: the `input` and `output` prices. */
   readonly image?: { readonly input?: UsdAmount; readonly output?: UsdAmount };
 }
 
 /** What a model costs at one service tier. */
 export interface ConfiguredPrice extends ConfiguredRates {
-  /** US dollars per request. Default: none, and for a tier that of the standard one. */
+  /** US dollars per request. Default: 0; for a tier, the standard tier's. */
   readonly request?: UsdAmount;
-  /** Prices of the whole request instead, where its prompt has more than `above` tokens; ascending. */
+  /** Prices that apply to the whole request if its prompt has more than `above` tokens, in ascending order of `above`. */
   readonly longPrompt?: readonly (ConfiguredRates & { readonly above: number })[];
 }
 
-/** What is configured of a model: prices in US dollars per million tokens, and what else is known of it. */
+/** The configuration of a model: its prices in US dollars per million tokens, its output limit, whether it reasons. */
 export interface ModelConfiguration extends ConfiguredPrice {
-  /** The prices of other service tiers than the standard one, such as `priority` and `flex`, by name. */
+  /** Prices of the other service tiers by name, such as `priority` and `flex`. */
   readonly tiers?: Readonly<Record<string, ConfiguredPrice>>;
-  /** The most tokens the model can answer with. Default: as the price book knows it. */
+  /** The most tokens the model can answer with. Default: the price book's value. */
   readonly maxOutputTokens?: number;
-  /** Whether the model reasons before it answers. Default: as the price book knows it. */
+  /** Whether the model reasons before it answers. Default: the price book's value. */
   readonly reasons?: boolean;
 }
 
-/** How a gateway's calls are billed, where that differs from a price table read by the tier it reports. */
+/** How a gateway bills calls, if not by the price table at the service tier it reports. */
 export interface Billing {
   /**
-   * Whether a cost that the provider itself reports counts instead of the price table. Default `ignore`: it is recorded
-   * next to the cost.
+   * `trust` uses a cost that the provider reports instead of the price table. Default `ignore`: Tollgate records it next
+   * to the cost.
    */
   readonly reportedCost?: "trust" | "ignore";
-  /** By what factor a trusted cost may leave the bounds of the price table, 1 to 1,000. Default 2; outside of them the table counts. */
+  /** How far a trusted cost may be from the price table, as a factor from 1 to 1,000. Default 2. Beyond it the table counts. */
   readonly reportedCostFactor?: number;
-  /** The tiers at which a call may be served that asks for none, or for `auto`, besides the standard one. Default: none. */
+  /** The tiers, in addition to the standard one, that may serve a call that asks for none or for `auto`. Default: none. */
   readonly autoTiers?: readonly string[];
 }
 
 /** A model that a provider lists. */
 export interface ListedModel extends ModelConfiguration {
   /**
-   * What the upstream calls the model, such as the name of a deployment. Default: `<vendor>/<model>`, without its vendor
-   * where that is the provider's `vendor`.
+   * The upstream's name of the model, such as a deployment's. Default: `<model>` if the provider's `vendor` is the
+   * model's, otherwise `<vendor>/<model>`.
    */
   readonly upstreamName?: string;
 }
 
-/** The options by which a provider says which models it has. */
+/** The options that define a provider's models. */
 export interface ModelOptions {
   /** Models by `<vendor>/<model>`, with their prices. Default: none listed. */
   readonly models?: Readonly<Record<string, ListedModel>>;
-  /** Whether models that are not listed can be called too. Default: only if `models` lists none. */
+  /** Whether callers can use models that aren't listed. Default: true if `models` is empty, otherwise false. */
   readonly open?: boolean;
   /**
-   * The vendor whose models the upstream names without their vendor: with `vendor: "openai"`, `openai/gpt-5` is `gpt-5`
-   * upstream, and `openai/a/b` is no model. Models of all other vendors keep their whole `<vendor>/<model>`. Default:
-   * every model does.
+   * The vendor that the upstream leaves out of its model names. With `vendor: "openai"`, `openai/gpt-5` is `gpt-5`
+   * upstream, and `openai/a/b` isn't a model. Other vendors' models keep the whole `<vendor>/<model>`. Default: none,
+   * so every model keeps it.
    */
   readonly vendor?: string;
 }
 
-/** What a model takes back of what came with its answers, and of what clients add for it. */
+/** Which provider state and cache breakpoints a model gets. */
 export interface StateNeeds {
   /**
-   * How far back recorded state is restored where a client's history lacks it: the messages after the last one of the
-   * user, the whole history, or nothing.
+   * How far back to restore recorded state that a client's history lacks: the messages after the user's last one
+   * (`turn`), the whole history, or none.
    */
   readonly restore: "turn" | "history" | "none";
   /**
-   * Whether reasoning goes back as plain text: `own` where it is known that this gateway and vendor wrote it, `always`
-   * wherever a client brings some, `never` at all.
+   * Whether to send reasoning back as plain text: `own` only if a record shows that this gateway and vendor wrote it,
+   * `always` whenever the client sends some, or `never`.
    */
   readonly reasoningText: "own" | "always" | "never";
-  /** Whether a client's cache breakpoints are sent on. */
+  /** Whether to pass on a client's cache breakpoints. */
   readonly cacheBreakpoints: boolean;
 }
 
@@ -100,17 +100,15 @@ export interface Provider {
   readonly connection: ConnectionOwnership;
   /** The models it lists, by `<vendor>/<model>`. No two may have the same upstream name. */
   readonly models: Readonly<Record<string, ListedModel>>;
-  /** Whether models it does not list can be called too. Where it is false they are 404, before any policy. */
+  /** Whether callers can use models it doesn't list. If false, those are 404 before the policy is asked. */
   readonly open: boolean;
-  /** The vendor whose models the upstream names without their vendor; null for none. See `ModelOptions`. */
+  /** The vendor that the upstream leaves out of its model names, or null. See `ModelOptions`. */
   readonly vendor: string | null;
-  /** How its calls are billed. Absent: by the price table alone. */
+  /** How its calls are billed. Default: by the price table alone. */
   readonly billing?: Billing;
   /** What is wrong with its configuration, one sentence each, without secrets; `createGateway` refuses them. */
   readonly problems: readonly string[];
-  /**
-   * What the model `<vendor>/<model>` takes back. Default: what `stateNeedsFor` says without options.
-   */
+  /** The provider state that the model `<vendor>/<model>` gets. Default: `stateNeedsFor` without options. */
   readonly stateNeeds?: (model: string) => StateNeeds;
   /**
    * Asks a model. Each item holds the events of one upstream read, in order. `request-sent` comes alone before anything
@@ -120,9 +118,9 @@ export interface Provider {
    */
   complete(call: ProviderCall): AsyncIterable<readonly CompletionEvent[]>;
   /**
-   * The names of the upstream's own models, asked with the platform's credential where the host opted in; `GET /v1/models`
-   * shows them if neither configuration nor prices know any. Absent: the upstream isn't asked. The gateway bounds the
-   * wait and remembers the answer.
+   * Asks the upstream for the names of its models, with the platform's credential. Define it only if the host opted in.
+   * `GET /v1/models` shows these models if neither the configuration nor the prices name any. The gateway limits the wait
+   * and caches the answer.
    */
   listModels?(signal: AbortSignal): Promise<readonly string[]>;
   /** Closes connections. Safe to call twice. */
@@ -134,8 +132,8 @@ export interface ProviderCall {
   /** `<vendor>/<model>`, as it follows the gateway in the request's model id. */
   readonly model: string;
   /**
-   * What the upstream calls the model: the only name to send. The gateway derives it, and no two models of a gateway
-   * share one. A name made from `model` instead could reach a model that a policy forbids.
+   * The upstream's name of the model, and the only one to send. The gateway derives it, and no two models of a gateway
+   * share one. A name derived from `model` instead could reach a model that a policy forbids.
    */
   readonly upstreamName: string;
   readonly request: CompletionRequest;
@@ -144,7 +142,7 @@ export interface ProviderCall {
   /** The organization's own credential on a customer-owned connection; null on a platform connection. */
   readonly credential: string | null;
   readonly signal: AbortSignal;
-  /** Bytes, decoded: one event, a whole stream, and an answer in one body. What is larger is a ProviderError. */
+  /** Limits in decoded bytes: one event, a whole stream, an answer in one body. Throw a ProviderError beyond them. */
   readonly limits: {
     readonly eventBytes: number;
     readonly totalBytes: number;
@@ -167,7 +165,7 @@ export class ProviderError extends Error {
   readonly retryAfterMs: number | null;
   /** Whether the wait was too long: the caller gets 504 instead of 502. */
   readonly timedOut: boolean;
-  /** An error code of the upstream's, if it is a plain identifier. Callers see it only where `upstreamCode` knows it. */
+  /** The upstream's error code, if it is a plain identifier. Callers see it only if `upstreamCode` knows it. */
   readonly code: string | null;
   /** A request field the upstream named, if it is a plain path. */
   readonly param: string | null;

@@ -16,18 +16,18 @@ export interface Limits {
   readonly values: number;
   readonly messages: number;
   readonly tools: number;
-  /** The output cap of a model that states none, and the least that budgets lower a cap to. Tokens. */
+  /** The output cap of a model that states none, and the lowest cap that budgets can reduce a call to. Tokens. */
   readonly maxOutputTokens: number;
   /** The estimate for one image. Tokens. */
   readonly imageTokens: number;
-  /** Stretches of text, reasoning or refusal in one answer, and its tool calls; of the latter at most `tools`. */
+  /** Runs of text, reasoning or refusal in one answer, plus its tool calls, of which `tools` is the limit. */
   readonly answerParts: number;
-  /** All that one answer says; its body, where it is not streamed, may have twice as much. */
+  /** The content of one answer. The body of an answer that isn't streamed may be twice as large. */
   readonly answerBytes: number;
-  /** One event of an upstream's stream, and all it answers. */
+  /** One event of an upstream's stream, and its whole answer. */
   readonly upstreamEventBytes: number;
   readonly upstreamBytes: number;
-  /** Answers that are read on after their clients left: in all, and of one API key. */
+  /** Answers that Tollgate keeps reading after their clients left: in total, and per API key. */
   readonly readOn: number;
   readonly readOnPerKey: number;
 }
@@ -59,7 +59,7 @@ export interface Deadlines {
   readonly total: number;
   /** From sending a request for a stream to the first event of its answer. */
   readonly firstByte: number;
-  /** From sending a request for a plain answer to all of it. */
+  /** From sending a request for a plain answer to its end. */
   readonly plainAnswer: number;
   /** Between two events of a stream. */
   readonly idle: number;
@@ -67,9 +67,9 @@ export interface Deadlines {
   readonly headers: number;
   /** Between two comments that keep a silent stream open. */
   readonly heartbeat: number;
-  /** How long a stream is read on after its client left, and how long closing waits for Steps that run. */
+  /** How long Tollgate keeps reading a stream after its client left. */
   readonly drain: number;
-  /** How long closing the gateway may take in all, unless `close` is given another bound. */
+  /** How long closing the gateway may take in total. The `within` of `close` overrides it. */
   readonly close: number;
 }
 

@@ -1,8 +1,8 @@
-/** What is known of a model besides its price; each fact is null where neither configuration nor catalog states it. */
+/** Facts about a model other than its price. Each is null if neither the configuration nor the catalog states it. */
 export interface ModelFacts {
   /** The most tokens the model can answer with, reasoning included. */
   readonly maxOutputTokens: number | null;
-  /** Whether the model reasons before it answers, so that it can write tokens that nobody sees. */
+  /** Whether the model reasons before it answers, so it may write tokens that it doesn't show. */
   readonly reasons: boolean | null;
 }
 

@@ -5,15 +5,15 @@ export interface Clock {
   /** Milliseconds from an arbitrary start, never going back. */
   monotonic(): number;
   /**
-   * Calls `run` once, `milliseconds` from now, unless the returned function is called first. Until then the process
-   * stays alive, as somebody waits for it; a `background` timer does not keep it alive.
+   * Calls `run` once, `milliseconds` from now, unless the returned function is called first. The timer keeps the process
+   * alive until then, unless it is a `background` timer.
    */
   after(milliseconds: number, run: () => void, options?: TimerOptions): () => void;
 }
 
 /** How a timer affects its process. */
 export interface TimerOptions {
-  /** Nobody waits for this timer, so the process may exit before it fires. Default false. */
+  /** Whether the process may exit before the timer fires. Default false. */
   readonly background?: boolean;
 }
 

@@ -26,11 +26,11 @@ export interface Lifecycle {
   close(options?: CloseOptions): Promise<void>;
 }
 
-/** How a gateway closes. */
+/** Options for closing a gateway. */
 export interface CloseOptions {
   /**
-   * The longest that closing may take. Answers that still run when four fifths of it are over, or all but five seconds,
-   * end with an error. Default `deadlines.close` (25 s).
+   * The longest that closing may take. Default `deadlines.close` (25 s). When a fifth of it is left, but at most five
+   * seconds, answers that still run end with an error.
    */
   readonly within?: Duration;
 }

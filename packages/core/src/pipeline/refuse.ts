@@ -84,7 +84,8 @@ export function budgetExceeded(hold: Hold, budgets: readonly Budget[], now: numb
   const end = periodEnd(period, hold.periodStart);
   const until =
     end === null ? "It does not reset." : `It resets at ${new Date(end).toISOString()}.`;
-  return new GatewayError("budget_exceeded", `The budget ${hold.budgetId} is exhausted. ${until}`, {
+  const message = `The budget ${hold.budgetId} has too little left for this request. ${until}`;
+  return new GatewayError("budget_exceeded", message, {
     headers:
       end === null ? {} : { "retry-after": String(Math.max(1, Math.ceil((end - now) / 1_000))) },
   });

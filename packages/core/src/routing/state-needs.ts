@@ -1,19 +1,19 @@
 import type { StateNeeds } from "../contracts/provider.ts";
 
-/** The options by which a provider says what its models take back of provider state. */
+/** The options that define which provider state a provider's models get. */
 export interface StateOptions {
   /**
-   * How far back recorded state is restored where a client's history lacks it. Default `history` for models of `deepseek`,
-   * which want the reasoning of every tool call in all later requests; else `turn`.
+   * How far back to restore recorded state that a client's history lacks. Default `history` for models of `deepseek`,
+   * which want the reasoning of every tool call in all later requests; otherwise `turn`.
    */
   readonly restoreState?: StateNeeds["restore"];
   /**
-   * Whether reasoning that a client brings back as plain text is sent on, though nothing says which model wrote it:
-   * `false` sends no reasoning text at all, not even what was recorded. Default `true` for models of `deepseek`,
-   * `moonshotai`, `moonshot` and `kimi`, which refuse tool calls without it; for others only what was recorded as theirs.
+   * Whether to pass on reasoning that a client sends as plain text even if no record shows which model wrote it. `false`
+   * sends no reasoning text at all, not even recorded text. Default: `true` for models of `deepseek`, `moonshotai`,
+   * `moonshot` and `kimi`, which reject tool calls without it; other models get only text recorded as theirs.
    */
   readonly reasoningContent?: boolean;
-  /** Whether a client's cache breakpoints are sent on. Default `true` for models of `anthropic`, else `false`. */
+  /** Whether to pass on a client's cache breakpoints. Default `true` for models of `anthropic`, otherwise `false`. */
   readonly cacheBreakpoints?: boolean;
 }
 
@@ -26,7 +26,7 @@ const reasoningVendors: ReadonlySet<string> = new Set([
 const historyVendors: ReadonlySet<string> = new Set(["deepseek"]);
 const breakpointVendors: ReadonlySet<string> = new Set(["anthropic"]);
 
-/** What a model `<vendor>/<model>` takes back, by the options of its provider. */
+/** The provider state that a model `<vendor>/<model>` gets under its provider's options. */
 export function stateNeedsFor(model: string, options: StateOptions = {}): StateNeeds {
   const vendor = model.slice(0, Math.max(0, model.indexOf("/"))).toLowerCase();
   const { restoreState, reasoningContent, cacheBreakpoints } = options;
