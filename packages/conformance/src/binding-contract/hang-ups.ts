@@ -51,7 +51,8 @@ export function describeHangUps(binding: Binding): void {
     });
 
     it.each(endpoints)("before the plain answer of %s is heard of, too", async (path) => {
-      const driven = await drive(binding);
+      // By default a plain answer is read on, so that its cost is known.
+      const driven = await drive(binding, {}, { onDisconnect: "abort" });
       leave(await waiting(driven, path, null));
       await aborted(driven);
     });

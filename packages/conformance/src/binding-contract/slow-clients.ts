@@ -57,7 +57,9 @@ export function describeSlowClients(binding: Binding): void {
 
   async function driveFlood(writeStall: number) {
     const { provider, produced } = floodProvider();
-    const options = { providers: { flood: provider } };
+    // More than any buffer on the way holds.
+    const limits = { answerBytes: 67_108_864 };
+    const options = { providers: { flood: provider }, limits };
     const driven = await drive(binding, { writeStall }, options);
     const client = await driven.rawClient();
     client.pause();
