@@ -222,7 +222,7 @@ describe("what goes wrong", () => {
     [
       "wrong.mjs",
       "export default { store: {}, providers: {} }",
-      /store must be a store of contract 1.* · providers must name at least one gateway\.\n$/,
+      /`store` must be a store of contract 1.* · `providers` must name at least one gateway\.\n$/,
     ],
   ])("names what is wrong with the configuration %s", async (name, source, line) => {
     writeFileSync(join(folder, name), source);

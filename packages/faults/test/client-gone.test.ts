@@ -188,7 +188,7 @@ it("F23 a silent stream is kept open by comments every 15 seconds", async () => 
 });
 
 it("F23 a client that vanished without a word is cut off when nothing of its stream is taken", async () => {
-  const of = await product(flood, { server: { limits: { writeStall: 150 } } });
+  const of = await product(flood, { ...roomy, server: { limits: { writeStall: 150 } } });
   const client = await of.post({ stream: true });
   await client.until("xxxx");
   client.pause();
@@ -206,7 +206,7 @@ it("F24 an upstream is paused while its reader is slow, and goes on when it read
     await send(streamHead);
     for (; sent < pieces; sent++) await send(chunked(text("x".repeat(65_536))));
     await send(chunked(finish + usage(1, 2) + done) + lastChunk);
-  });
+  }, roomy);
   const client = await of.post({ stream: true });
   await client.until("xxxx");
   client.pause();
@@ -219,6 +219,9 @@ it("F24 an upstream is paused while its reader is slow, and goes on when it read
   expect(isDone).toBe(true);
   await expectWhole(of);
 }, 30_000);
+
+/** An answer that no buffer on the way holds. */
+const roomy = { gateway: { limits: { answerBytes: 67_108_864 } } };
 
 /** Resolves when a count has not moved for a tenth of a second: the buffers of the system are full. */
 async function standsStill(count: () => number): Promise<void> {

@@ -87,7 +87,8 @@ export async function openLedger(store: Store) {
   async function cancel(body: Record<string, unknown>): Promise<void> {
     const client = new AbortController();
     const calls = provider.calls.length;
-    provider.reply({ text: ["a", "b"], delay: "10m" });
+    // A plain answer is read on after its client left, and has to end before the lease is let lapse.
+    provider.reply({ text: ["a", "b"], delay: "10s" });
     const request = new Request(here.chat(body), { signal: client.signal });
     const asked = gateway.fetch(request).then((answer) => answer.text());
     while (provider.calls.length === calls) await new Promise((resolve) => setImmediate(resolve));

@@ -178,7 +178,7 @@ describe("assistant history", () => {
       tool_calls: [{ ...call, ...change }],
     });
     refused(calling({ id: undefined }), "missing_required_parameter", `${at}.id`);
-    refused(calling({ id: "x".repeat(256) }), "invalid_value", `${at}.id`);
+    refused(calling({ id: "x".repeat(65_537) }), "invalid_value", `${at}.id`);
     refused(calling({ type: "custom" }), "unsupported_value", `${at}.type`);
     refused(calling({ function: null }), "missing_required_parameter", `${at}.function`);
     refused(
