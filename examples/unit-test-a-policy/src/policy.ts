@@ -41,8 +41,8 @@ export const budgets = [
   },
 ] as const;
 
-/** What the models cost, in US dollars per million tokens. */
+/** What the models cost, in US dollars per million tokens, and how much they can write. */
 export const models = {
-  "openai/gpt-5": { input: "1.25", output: "10" },
+  "openai/gpt-5": { input: "1.25", output: "10", maxOutputTokens: 128_000 },
   "meta/llama-4": { input: "0.2", output: "0.6" },
 };

@@ -156,10 +156,12 @@ export function describePolicy({ describe, it }: Runner): void {
 
     it("refuse what could cost more than the month has left", async () => {
       const { gateway, chat, provider } = await open();
-      const answer = await gateway.fetch(chat({ model: outside, max_tokens: 400_000 }));
+      provider.reply({ text: "Hi", usage: { promptTokens: 0, completionTokens: 200_000 } });
+      await gateway.fetch(chat({ model: outside }));
+      const answer = await gateway.fetch(chat({ model: outside, max_tokens: 128_000 }));
       await expectExhausted(answer, "acme-month");
-      await expectBudget(gateway, "acme-month", { settled: 0, held: 0 });
-      deepEqual(provider.calls, []);
+      await expectBudget(gateway, "acme-month", { settled: 2_000_000_000, held: 0 });
+      equal(provider.calls.length, 1);
     });
   });
 }
