@@ -6,6 +6,17 @@ export function isShallow(value: Json, depth: number): boolean {
   return depth > 0 && membersOf(value).every((member) => isShallow(member ?? null, depth - 1));
 }
 
+/** About the bytes that a value takes as JSON: escapes are not counted. The value must be shallow. */
+export function jsonBytes(value: Json): number {
+  if (typeof value === "string") return Buffer.byteLength(value) + 3;
+  if (typeof value === "number") return 8;
+  if (value === null || typeof value !== "object") return 5;
+  let bytes = 3;
+  if (!isList(value)) for (const key of Object.keys(value)) bytes += key.length + 3;
+  for (const member of membersOf(value)) bytes += jsonBytes(member ?? null);
+  return bytes;
+}
+
 /** The value with U+FFFD for every half of a surrogate pair; itself where it has none. The value must be shallow. */
 export function wellFormedJson(value: Json): Json {
   if (isWellFormed(value)) return value;

@@ -2,7 +2,7 @@ import { ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { StateFields } from "../domain/provider-state.ts";
-import { isShallow, wellFormedJson } from "../kernel/well-formed-json.ts";
+import { isShallow, jsonBytes, wellFormedJson } from "../kernel/well-formed-json.ts";
 
 /**
  * What an attempt's events pass before anything is made of them: text becomes well-formed, and an answer that no client
@@ -21,8 +21,9 @@ type Spoken = Extract<
 >;
 type AnswerLimits = Pick<Limits, "depth" | "tools" | "answerParts" | "answerBytes">;
 
-export function createAnswerIntake(limits: AnswerLimits): AnswerIntake {
-  const bounds = createBounds(limits);
+/** `isKept` says that the answer is written whole at its end, log probabilities and all: in one body, or as a response. */
+export function createAnswerIntake(limits: AnswerLimits, isKept: boolean): AnswerIntake {
+  const bounds = createBounds(limits, isKept);
   const halves = createHalves();
   let failure: ProviderError | null = null;
   return {
@@ -40,9 +41,13 @@ export function createAnswerIntake(limits: AnswerLimits): AnswerIntake {
 }
 
 /** Counts the parts and tool calls as the fold of the same events will have them. */
-function createBounds(limits: AnswerLimits): {
+function createBounds(
+  limits: AnswerLimits,
+  isKept: boolean,
+): {
   excess(event: CompletionEvent): ProviderError | null;
 } {
+  let logprobBytes = 0;
   let speaking: Spoken["type"] | null = null;
   let parts = 0;
   let toolCalls = 0;
@@ -61,7 +66,9 @@ function createBounds(limits: AnswerLimits): {
         case "tool-call-started":
           return ++toolCalls > limits.tools ? beyond("too_many_tool_calls") : begin(null);
         case "logprobs":
-          return isShallow(event.logprobs, limits.depth) ? null : beyond("too_deep");
+          if (!isShallow(event.logprobs, limits.depth)) return beyond("too_deep");
+          if (isKept) logprobBytes += jsonBytes(event.logprobs);
+          return logprobBytes > limits.answerBytes ? beyond("too_many_logprobs") : null;
         case "state":
           return isShallow(event.fields, limits.depth) ? null : beyond("too_deep");
         default:

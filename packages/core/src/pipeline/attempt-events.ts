@@ -28,9 +28,9 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
   const { attempt } = run;
   const { clock, deadlines } = line;
   const reading = untilAborted(callProvider(line, run), attempt.controller.signal);
-  const intake = createAnswerIntake(line.limits);
+  const { stream, endpoint } = run.call;
+  const intake = createAnswerIntake(line.limits, !stream || endpoint === "responses");
   let handled = 0;
-  const { stream } = run.call;
   // A plain answer comes all at once, and whatever its provider sends before says nothing.
   const bounds = stream
     ? deadlines

@@ -97,8 +97,13 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
     () => rawDelta(`"logprobs":{"content":${nested(upstreamEventBytes / 2 - frame)}}`),
     502,
   ),
-  "log probabilities in the largest events": streamed(60, () =>
-    rawDelta(`"logprobs":${logprobs(upstreamEventBytes - frame)}`),
+  "log probabilities in the largest events": streamed(2, () =>
+    rawDelta(`"logprobs":${logprobs(0.75 * upstreamEventBytes)}`),
+  ),
+  "plain: more log probabilities than are accepted": plain(
+    () => '{"content":"a"}',
+    () => logprobs(whole),
+    502,
   ),
   "an event of many values": streamed(
     4,
@@ -137,7 +142,7 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
   ),
   "plain: log probabilities": plain(
     () => '{"content":"a"}',
-    () => logprobs(whole),
+    () => logprobs(0.7 * whole),
   ),
   "plain: many values": plain(
     () => '{"content":"a"}',
