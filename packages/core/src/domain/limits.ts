@@ -40,7 +40,7 @@ export const defaultLimits: Limits = {
   schemaDepth: 32,
   stringBytes: 1_048_576,
   keys: 256,
-  values: 200_000,
+  values: 131_072,
   messages: 2_000,
   tools: 128,
   maxOutputTokens: 4_096,

@@ -5,7 +5,7 @@ export const defaultLimits = {
   stringBytes: 1_048_576,
   depth: 64,
   keys: 256,
-  values: 200_000,
+  values: 131_072,
   messages: 2_000,
   tools: 128,
   answerParts: 1_024,
