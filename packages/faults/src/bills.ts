@@ -1,6 +1,6 @@
 /**
  * `npm run faults:bills -- --runs 2000 --seed 7`: calls at once that end early in every way, before an upstream that knows
- * its true bill. Hard budgets hold, and nothing is charged less than is known to be owed. Time stands still while the stores
+ * its true bill. Hard budgets hold, and nothing is charged less than is known to be owed. Time doesn't move while the stores
  * work, so only those that need no waiting are played on.
  */
 import fc from "fast-check";

@@ -11,7 +11,7 @@ export interface ServedBinding {
 
 /** How the host mounts the gateway. */
 export interface Mounting {
-  /** The path to mount at, as it stands in a URL: `/ai`, `/a%20b`. */
+  /** The path to mount at, as in a URL: `/ai`, `/a%20b`. */
   readonly prefix: string;
   /** How long a client may leave an answer unread, in milliseconds. */
   readonly writeStall: number;

@@ -41,5 +41,5 @@ export type CreateProvider = (upstream: {
   readonly credential: string;
 }) => Provider;
 
-/** A word that fixtures put where an upstream's own text stands, and that no error may repeat. */
+/** A word that fixtures put into an upstream's own text, and that no error may repeat. */
 export const canary = "canary-of-the-upstream";

@@ -10,7 +10,7 @@ import { sharedKeyWithoutSecretTests } from "./keys-without-secret.ts";
 import { type SharedTest, sharedResponseTests } from "./shared-responses.ts";
 import { sharedRetentionTests } from "./shared-retention.ts";
 
-/** A store whose data can be opened again, beside it or after it was closed. */
+/** A store whose data can be opened again, next to it or after it was closed. */
 export interface OpenedSharedStore {
   readonly store: Store;
   /** Another store on the same data, as another process would open it. */

@@ -34,7 +34,7 @@ export type GatewayEvent =
   | (FailedRequest & { readonly type: "request.refused"; readonly param: string | null })
   /**
    * A request was answered with an error, in place of an answer or in the middle of one: one event for each such request,
-   * whoever is at fault, next to the event that says more of it. A Step's record says why it failed.
+   * no matter who is at fault, next to the event that says more of it. A Step's record says why it failed.
    */
   | (FailedRequest & {
       readonly type: "answer.failed";

@@ -12,7 +12,7 @@ export interface Limits {
   readonly stringBytes: number;
   /** Members of one object. */
   readonly keys: number;
-  /** Values of the whole body: objects, arrays and what stands between commas. */
+  /** Values in the whole body: objects, arrays and everything between commas. */
   readonly values: number;
   readonly messages: number;
   readonly tools: number;

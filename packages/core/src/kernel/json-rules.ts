@@ -7,7 +7,7 @@ export interface JsonRules {
   readonly freeForm: ReadonlySet<string>;
   /** Members of one object. */
   readonly keys: number;
-  /** Values of the whole text: objects, arrays and what stands between commas. */
+  /** Values in the whole text: objects, arrays and everything between commas. */
   readonly values: number;
 }
 

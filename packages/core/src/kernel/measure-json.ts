@@ -2,7 +2,7 @@
 export interface JsonBounds {
   /** Nesting of objects and arrays. */
   readonly depth: number;
-  /** Values of the whole text: objects, arrays and what stands between commas. */
+  /** Values in the whole text: objects, arrays and everything between commas. */
   readonly values: number;
   /** Members of all its objects. */
   readonly members: number;

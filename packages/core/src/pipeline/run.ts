@@ -23,7 +23,7 @@ export interface RunningAttempt {
   toolCalls: number;
   /** Whether the client can have seen text, a refusal or a tool call of it. */
   isVisible: boolean;
-  /** Whether reasoning was seen of it, or state that stands for reasoning. */
+  /** Whether reasoning was seen of it, or state that means reasoning. */
   hasReasoned: boolean;
   /** Whether the model wrote something after its provider last reported usage. */
   hasWrittenOn: boolean;

@@ -33,7 +33,7 @@ export function createModelLists({
 }): ModelLists {
   const asked = new Map<string, Asked>();
 
-  /** Fine-tuned models belong to whoever trained them, and other names reach no model. */
+  /** Fine-tuned models belong to the account that trained them, and other names reach no model. */
   const idsOf = (gateway: string, names: readonly string[]): readonly string[] => {
     const ids = names
       .slice(0, maxModels)

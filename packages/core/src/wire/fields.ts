@@ -84,7 +84,7 @@ function isObject(value: unknown): value is JsonObject {
 
 /**
  * Reads an object by its fields, in their order. Other members are refused first, or left out and noted; null is not
- * given, whoever's member it is.
+ * given, on any member.
  */
 export function object<const F extends Fields>(
   fields: F,

@@ -25,7 +25,7 @@ const longestName = 64;
 
 /**
  * The name the model knows a function by. It follows from the two names alone, so that a call means the same in every
- * later request; where both are too long together, a digest stands for their end.
+ * later request; if both are too long together, a digest replaces their end.
  */
 export function modelName({ name, namespace }: CalledFunction): string {
   if (namespace === undefined) return name;
