@@ -3,6 +3,7 @@
 /** What implementing one takes: time that can be set by hand, exact money, values of JSON, and what all of them do alike. */
 export { retryAfterMs } from "./attempts/retry-after.ts";
 export { type UpstreamCode, upstreamCode } from "./attempts/upstream-code.ts";
+export { isTooMuchJson } from "./attempts/upstream-json.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type {
   Billing,
@@ -30,7 +31,6 @@ export { isTierName } from "./domain/service-tier.ts";
 export { imagesAfterTools, type TextToolMessage } from "./domain/tool-images.ts";
 export type { UsageDetails } from "./domain/usage.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
-export { type JsonBounds, measureJson } from "./kernel/measure-json.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";
 export { orAborted } from "./kernel/or-aborted.ts";
 export { otherWorkAfter } from "./kernel/other-work.ts";

@@ -28,9 +28,9 @@ export async function* askGoverned(
   { name, question, options, call, agent, clock }: GovernedCall,
 ): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
   const { signal } = question;
-  const { limits } = call;
+  const { limits, stream } = call;
   const credential = await credentialOf(options, call);
-  const exchange = createExchange({ agent, hosts: options.hosts, limits, signal, clock });
+  const exchange = createExchange({ agent, hosts: options.hosts, limits, stream, signal, clock });
   const model = languageModel(connect({ fetch: exchange.fetch, credential }), name);
   const asked = ask(model, question);
   try {

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type Clock, ProviderError } from "@tollgate/core/provider";
+import { type Clock, type ProviderCall, ProviderError } from "@tollgate/core/provider";
 import { type Agent, type Response as Answered, fetch as send } from "undici";
 import { invalidAnswer, notSent, transportFailure } from "./failures.ts";
 import { measuredBody } from "./measured-body.ts";
@@ -26,7 +26,8 @@ export interface Exchange {
 export interface ExchangeOptions {
   readonly agent: Agent;
   readonly hosts: readonly string[] | undefined;
-  readonly limits: { readonly eventBytes: number; readonly totalBytes: number };
+  readonly limits: ProviderCall["limits"];
+  readonly stream: boolean;
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
@@ -87,7 +88,7 @@ function dispatch(
 /** A good answer as the AI SDK may read it; every other is a failure that it need not interpret. */
 async function answered(
   response: Answered,
-  { limits, clock, signal }: ExchangeOptions,
+  { limits, stream, clock, signal }: ExchangeOptions,
   fail: (failure: ProviderError) => ProviderError,
 ): Promise<Response> {
   const { status, headers, body } = response;
@@ -110,6 +111,7 @@ async function answered(
     await body?.cancel();
     throw invalidAnswer("unexpected_encoding", "The provider's answer is compressed.");
   }
-  const measured = body?.pipeThrough(measuredBody(type, limits, fail)) ?? null;
+  const measured =
+    body?.pipeThrough(measuredBody({ contentType: type, stream }, limits, fail)) ?? null;
   return new Response(measured, { status, headers: fields });
 }

@@ -27,6 +27,10 @@ export function invalidAnswer(reason: string, message: string): ProviderError {
   return new ProviderError(message, { reason, delivery: "unknown", status: 200 });
 }
 
+export function tooMuch(reason: string): ProviderError {
+  return invalidAnswer(reason, "The provider answered more than is accepted.");
+}
+
 // Only these say for certain that there never was a connection to send on.
 const neverConnected =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|\w*CERT\w*|UNABLE_TO_\w+)$/;

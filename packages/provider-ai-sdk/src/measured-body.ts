@@ -1,78 +1,79 @@
-import type { ProviderError } from "@tollgate/core/provider";
-import { invalidAnswer } from "./failures.ts";
+import { isTooMuchJson, type ProviderCall, type ProviderError } from "@tollgate/core/provider";
+import { type EventMeasure, measureEvents, measureFrames, measureLines } from "./event-measures.ts";
+import { invalidAnswer, tooMuch } from "./failures.ts";
 
-/** Counts the bytes of an answer as they pass, against the bounds of a call. */
+/**
+ * Passes on the bytes of an answer that are within the bounds of a call. What the AI SDK reads in one go, an event or a
+ * whole body, arrives there only once it was measured.
+ */
 export function measuredBody(
-  contentType: string,
-  { eventBytes, totalBytes }: { readonly eventBytes: number; readonly totalBytes: number },
+  { contentType, stream }: { readonly contentType: string; readonly stream: boolean },
+  limits: ProviderCall["limits"],
   onFailure: (failure: ProviderError) => void,
 ): TransformStream<Uint8Array, Uint8Array> {
-  const longestEvent = eventMeasure(contentType);
+  const events = stream ? eventMeasure(contentType) : null;
+  return events === null ? wholeBody(limits, onFailure) : streamedBody(events, limits, onFailure);
+}
+
+function streamedBody(
+  events: EventMeasure,
+  { eventBytes, totalBytes }: ProviderCall["limits"],
+  onFailure: (failure: ProviderError) => void,
+): TransformStream<Uint8Array, Uint8Array> {
   let total = 0;
   return new TransformStream({
     transform(chunk, controller) {
       total += chunk.length;
-      const tooLarge =
-        total > totalBytes
-          ? "answer_too_large"
-          : longestEvent(chunk) > eventBytes
-            ? "event_too_large"
-            : null;
-      if (tooLarge === null) return controller.enqueue(chunk);
-      const failure = invalidAnswer(tooLarge, "The provider answered more than is accepted.");
+      const failure =
+        total > totalBytes ? tooMuch("answer_too_large") : excess(events, chunk, eventBytes);
+      if (failure === null) return controller.enqueue(chunk);
       onFailure(failure);
       controller.error(failure);
     },
   });
 }
 
-/** The longest event so far that ends in, or goes on after, each chunk it is given. */
-function eventMeasure(contentType: string): (chunk: Uint8Array) => number {
-  if (/^text\/event-stream\b/i.test(contentType)) return measureLines();
+function excess(events: EventMeasure, chunk: Uint8Array, most: number): ProviderError | null {
+  const { longest, texts } = events(chunk);
+  if (longest > most) return tooMuch("event_too_large");
+  return texts.some(isTooMuchJson) ? tooMuch("too_many_values") : null;
+}
+
+function wholeBody(
+  { bodyBytes, totalBytes }: ProviderCall["limits"],
+  onFailure: (failure: ProviderError) => void,
+): TransformStream<Uint8Array, Uint8Array> {
+  const most = Math.min(bodyBytes, totalBytes);
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      total += chunk.length;
+      if (total <= most) return void chunks.push(chunk);
+      const failure = tooMuch("answer_too_large");
+      onFailure(failure);
+      controller.error(failure);
+    },
+    flush(controller) {
+      const body = Buffer.concat(chunks);
+      const failure = excessOfWhole(body.toString("latin1"));
+      if (failure === null) return controller.enqueue(body);
+      onFailure(failure);
+      controller.error(failure);
+    },
+  });
+}
+
+/** Some of the AI SDK's providers read events whatever the type says; JSON has no line that begins like one. */
+function excessOfWhole(text: string): ProviderError | null {
+  if (/(?:^(?:\xef\xbb\xbf)?|[\r\n])data/.test(text))
+    return invalidAnswer("invalid_answer", "The provider's answer holds no completion.");
+  return isTooMuchJson(text) ? tooMuch("too_many_values") : null;
+}
+
+/** How the events of a stream are told apart; null for one body. */
+function eventMeasure(contentType: string): EventMeasure | null {
   if (/^application\/vnd\.amazon\.eventstream\b/i.test(contentType)) return measureFrames();
-  return () => 0;
-}
-
-const lineFeed = 10;
-const carriageReturn = 13;
-
-/** Server-sent events end with an empty line. */
-function measureLines(): (chunk: Uint8Array) => number {
-  let event = 0;
-  let line = 0;
-  return (chunk) => {
-    let longest = 0;
-    for (const byte of chunk) {
-      event += 1;
-      if (byte !== lineFeed && byte !== carriageReturn) line += 1;
-      if (event > longest) longest = event;
-      if (byte !== lineFeed) continue;
-      if (line === 0) event = 0;
-      line = 0;
-    }
-    return longest;
-  };
-}
-
-/** Frames say their length in their first four bytes. */
-function measureFrames(): (chunk: Uint8Array) => number {
-  const prefix = Buffer.alloc(4);
-  let at = 0;
-  let length = 0;
-  return (chunk) => {
-    let longest = length;
-    for (let index = 0; index < chunk.length; ) {
-      if (at < 4) {
-        prefix[at++] = chunk[index++] ?? 0;
-        if (at === 4) length = Math.max(4, prefix.readUInt32BE());
-        longest = Math.max(longest, at === 4 ? length : 0);
-      } else {
-        const step = Math.min(length - at, chunk.length - index);
-        at += step;
-        index += step;
-      }
-      if (at >= 4 && at === length) at = length = 0;
-    }
-    return longest;
-  };
+  if (/^application\/(?:x-)?(?:ndjson|jsonl|jsonlines)\b/i.test(contentType)) return measureLines();
+  return /^application\/json\b/i.test(contentType) ? null : measureEvents();
 }

@@ -1,10 +1,9 @@
 import { TextDecoder } from "node:util";
-import type { CompletionEvent, Json } from "@tollgate/core/provider";
+import { type CompletionEvent, isTooMuchJson, type Json } from "@tollgate/core/provider";
 import { createParser } from "eventsource-parser";
 import type { Answer } from "./answer.ts";
 import { errorEvent, errorIn } from "./error-answer.ts";
-import { invalidAnswer, invalidEvent } from "./failures.ts";
-import { isTooMuch, tooMuch } from "./json-bounds.ts";
+import { invalidAnswer, invalidEvent, tooManyValues } from "./failures.ts";
 
 /** Reads an answer from the bytes of a server-sent event stream. */
 export interface EventStream {
@@ -61,7 +60,7 @@ function decode(decoder: TextDecoder, bytes: Uint8Array): string {
 }
 
 function parse(data: string): Json {
-  if (isTooMuch(data)) throw tooMuch();
+  if (isTooMuchJson(data)) throw tooManyValues();
   try {
     return JSON.parse(data);
   } catch {

@@ -9,6 +9,10 @@ export function invalidEvent(message: string): ProviderError {
   return invalidAnswer("invalid_event", message);
 }
 
+export function tooManyValues(): ProviderError {
+  return invalidAnswer("too_many_values", "The provider answered more than is accepted.");
+}
+
 /** Nothing left. */
 export function notSent(reason: string, message: string, cause?: unknown): ProviderError {
   return new ProviderError(message, {

@@ -1,10 +1,14 @@
 import { isUtf8 } from "node:buffer";
-import { type CompletionEvent, type Json, otherWorkAfter } from "@tollgate/core/provider";
+import {
+  type CompletionEvent,
+  isTooMuchJson,
+  type Json,
+  otherWorkAfter,
+} from "@tollgate/core/provider";
 import type { Answer } from "./answer.ts";
 import { errorIn } from "./error-answer.ts";
-import { invalidAnswer } from "./failures.ts";
+import { invalidAnswer, tooManyValues } from "./failures.ts";
 import { isList, isObject, type JsonObject, membersOf } from "./json.ts";
-import { isTooMuch, tooMuch } from "./json-bounds.ts";
 
 /** Reads an answer from the bytes of a whole body: the same events, by the same code, as from a stream. */
 export async function readPlainAnswer(
@@ -16,7 +20,7 @@ export async function readPlainAnswer(
   if (bytes.length === 0) throw invalidAnswer("empty_answer", "The provider's answer is empty.");
   const text = textOf(bytes);
   await otherWorkAfter(bytes.length);
-  if (isTooMuch(text)) throw tooMuch();
+  if (isTooMuchJson(text)) throw tooManyValues();
   await otherWorkAfter(bytes.length);
   const body = parse(text);
   await otherWorkAfter(bytes.length);

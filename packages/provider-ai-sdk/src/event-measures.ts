@@ -1,0 +1,125 @@
+/** What a chunk adds to the events of a stream. */
+export interface Measured {
+  /** Bytes of the longest event so far that ends in the chunk or goes on after it. */
+  readonly longest: number;
+  /** The JSON texts of the long events that end in it: as bytes, each of which is one character. */
+  readonly texts: readonly string[];
+}
+
+export type EventMeasure = (chunk: Uint8Array) => Measured;
+
+const lineFeed = 10;
+const carriageReturn = 13;
+// A shorter event is read at once, whatever it holds.
+const longEvent = 65_536;
+
+/** Server-sent events, which end with an empty line. */
+export function measureEvents(): EventMeasure {
+  return measureText(({ isEmpty }) => isEmpty, dataOf);
+}
+
+/** One JSON text on every line. */
+export function measureLines(): EventMeasure {
+  return measureText(
+    () => true,
+    (line) => line,
+  );
+}
+
+/** What a server-sent event holds: its other lines can have any text, quotes too, which nobody reads as JSON. */
+function dataOf(event: string): string {
+  return event
+    .split(/\r\n?|\n/)
+    .filter((line) => dataName.test(line))
+    .map((line) => line.replace(dataName, ""))
+    .join("\n");
+}
+
+// A byte order mark may come before the first line.
+const dataName = /^(?:\xef\xbb\xbf)?data:?/;
+
+function measureText(
+  endsEvent: (line: { readonly isEmpty: boolean }) => boolean,
+  textOf: (event: string) => string,
+): EventMeasure {
+  const event = createPieces();
+  let line = 0;
+  let hasEnded = false;
+  let afterReturn = false;
+  return (chunk) => {
+    const texts: string[] = [];
+    let longest = 0;
+    let from = 0;
+    const measureUpTo = (at: number, goesOn: boolean): void => {
+      event.add(chunk.subarray(from, at));
+      from = at;
+      if (event.bytes() > longest) longest = event.bytes();
+      if (hasEnded && event.bytes() > longEvent) texts.push(textOf(event.text()));
+      if (goesOn) return;
+      event.clear();
+      hasEnded = false;
+    };
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at];
+      const isRest = byte === lineFeed && afterReturn;
+      if (hasEnded && !isRest) measureUpTo(at, false);
+      afterReturn = byte === carriageReturn;
+      if (byte !== lineFeed && !afterReturn) line += 1;
+      else if (!isRest) {
+        hasEnded = endsEvent({ isEmpty: line === 0 });
+        line = 0;
+      }
+    }
+    // The other half of a line's end may still come.
+    measureUpTo(chunk.length, !hasEnded || afterReturn);
+    return { longest, texts };
+  };
+}
+
+/** Frames, which say their length in their first four bytes and that of their headers in the next. */
+export function measureFrames(): EventMeasure {
+  const frame = createPieces();
+  const prefix = Buffer.alloc(8);
+  let at = 0;
+  const length = (): number => Math.max(prefix.length, prefix.readUInt32BE(0));
+  return (chunk) => {
+    const texts: string[] = [];
+    let longest = at < prefix.length ? 0 : length();
+    for (let index = 0; index < chunk.length; ) {
+      const wanted = at < prefix.length ? prefix.length : length();
+      const piece = chunk.subarray(index, index + wanted - at);
+      if (at < prefix.length) prefix.set(piece, at);
+      else frame.add(piece);
+      at += piece.length;
+      index += piece.length;
+      if (at < prefix.length) continue;
+      longest = Math.max(longest, length());
+      if (at < length()) continue;
+      if (at > longEvent) texts.push(frame.text().slice(preludeRest + prefix.readUInt32BE(4)));
+      frame.clear();
+      at = 0;
+    }
+    return { longest, texts };
+  };
+}
+
+/** The checksum between a frame's lengths and its headers. */
+const preludeRest = 4;
+
+/** The pieces of one event, wherever chunks split it. */
+function createPieces() {
+  let pieces: Uint8Array[] = [];
+  let bytes = 0;
+  return {
+    add(piece: Uint8Array): void {
+      pieces.push(piece);
+      bytes += piece.length;
+    },
+    bytes: (): number => bytes,
+    text: (): string => Buffer.concat(pieces).toString("latin1"),
+    clear(): void {
+      pieces = [];
+      bytes = 0;
+    },
+  };
+}
