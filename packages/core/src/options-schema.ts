@@ -8,7 +8,7 @@ import { defaultRetention } from "./domain/retention.ts";
 import type { Schema } from "./input/read.ts";
 import { className, duration, text, wholeNumber } from "./input/values.ts";
 import type { GatewayOptions } from "./options.ts";
-import type { Rule } from "./policy/rules/rule.ts";
+import type { RulePolicy } from "./policy/define-policy.ts";
 import { rulePolicySchema } from "./policy/rules/schema.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
 import { priceTableSchema } from "./routing/model-schema.ts";
@@ -86,7 +86,7 @@ export interface GatewaySettings
     | "maintenance"
   > {
   /** A policy as rules, which `definePolicy` takes. */
-  readonly policy?: { readonly version?: string; readonly rules: readonly Rule[] };
+  readonly policy?: RulePolicy<string>;
   /** Prices under full model ids. */
   readonly prices?: PriceTable;
 }

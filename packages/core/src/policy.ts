@@ -10,6 +10,7 @@ export type {
 export { combine } from "./policy/combine.ts";
 export { definePolicy, type FunctionPolicy, type RulePolicy } from "./policy/define-policy.ts";
 export {
+  type ClassRange,
   forbid,
   type PermitOptions,
   permit,

@@ -27,7 +27,12 @@ export { messagePrefix } from "./domain/message-prefix.ts";
 export { lowerAscii } from "./domain/pattern.ts";
 export type * from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
-export type * from "./domain/session.ts";
+export {
+  isExpectedSession,
+  type Session,
+  type SessionFacts,
+  type TranscriptPart,
+} from "./domain/session.ts";
 export type * from "./domain/step.ts";
 export type { StoredResponse } from "./domain/stored-response.ts";
 export type { Usage, UsageBasis } from "./domain/usage.ts";

@@ -36,12 +36,16 @@ export function assignSession(
 export function foundBy(assignment: Assignment): FoundSession | null {
   switch (assignment.kind) {
     case "continue":
-      return { sessionId: assignment.session.id, commonLength: assignment.session.length };
+      return found(assignment.session, assignment.session.length);
     case "branch":
-      return { sessionId: assignment.origin.id, commonLength: assignment.commonLength };
+      return found(assignment.origin, assignment.commonLength);
     case "create":
       return null;
   }
+}
+
+function found({ id, dataClasses }: SessionRow, commonLength: number): FoundSession {
+  return { sessionId: id, commonLength, dataClasses: [...dataClasses] };
 }
 
 /** A named Session goes on, or the branch of it that the request follows, or a new branch begins. */

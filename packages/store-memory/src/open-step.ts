@@ -3,6 +3,7 @@ import {
   commitContent,
   fillLeaf,
   GatewayError,
+  isExpectedSession,
   keyIsLive,
   type OpeningRefusal,
   type Step,
@@ -32,9 +33,7 @@ export function openStep(state: State, intent: StepIntent): StepOpening {
   const chain = Buffer.from(transcript.chain).toString("hex");
   const assignment = assignSession(state, intent, chain);
   if ("code" in assignment) return refuse(assignment);
-  const { expectedSessionId } = transcript;
-  const found = foundBy(assignment);
-  if (expectedSessionId !== undefined && expectedSessionId !== (found?.sessionId ?? null))
+  if (!isExpectedSession(transcript.expectedSession, foundBy(assignment)))
     return refuse({ code: "session_changed" });
 
   if (intent.budgetsVersion !== state.budgetsVersion) return refuse({ code: "budgets_changed" });
@@ -79,6 +78,7 @@ function write(state: State, intent: StepIntent, assignment: Assignment, chain: 
   const contentCommitment = appendMessages(session, intent, common, chain);
   const row = createStep(state, intent, session, turnId, assignment.kind === "branch");
   if (assignment.kind !== "continue") session.createdBy = row;
+  session.dataClasses.add(intent.dataClass);
   touchSession(state, session, intent.at);
   session.steps.add(row);
   session.holdsContent ||= contentCommitment !== null || row.instructions !== null;
@@ -116,6 +116,7 @@ function createSession(state: State, intent: StepIntent, assignment: Assignment)
     chain: "",
     head: "",
     length: 0,
+    dataClasses: new Set(origin?.dataClasses),
     latestTurnId: transcript.newTurnId,
     updatedAt: at,
     updated: 0,

@@ -52,6 +52,7 @@ function sessionOf(row: SessionRow): Session {
     source,
     head,
     length,
+    dataClasses: [...row.dataClasses],
     createdAt,
     updatedAt,
     branchedFromSessionId: row.branchedFrom?.id ?? null,

@@ -51,6 +51,8 @@ export interface SessionRow extends Owner {
   /** The last of them; empty for an empty history. */
   head: string;
   length: number;
+  /** The data classes of its Steps, and of those of the Sessions it branched from. */
+  readonly dataClasses: Set<string>;
   latestTurnId: string;
   updatedAt: number;
   /** The store's counter when it was last updated: unique, so that "most recently" has no ties. */

@@ -42,13 +42,13 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
 
 function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
   return [
-    // `updated` is the store's sequence; `in_flight` marks a Session whose first Step alone is all it has, unanswered.
+    // `updated` is the store's sequence; `data_classes` a JSON array that only grows; `in_flight` marks a Session whose first Step alone is all it has, unanswered.
     `CREATE TABLE sessions (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
       source ${text} NOT NULL, head ${bytes} NOT NULL, length ${integer} NOT NULL,
       created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL, updated ${integer} NOT NULL,
       in_flight ${integer} NOT NULL, turn_id ${text} NOT NULL, branched_from_session_id ${text},
-      common_length ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
+      common_length ${integer} NOT NULL, data_classes ${text} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
     // For lists, which say what is true of every row: PostgreSQL would take these for a request's candidates, too, and
     // then pass over the Sessions of other keys.
     `CREATE INDEX sessions_by_time ON sessions (organization_id, updated) WHERE length >= 0`,

@@ -1,12 +1,18 @@
 import type { Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, type TestMessage, user } from "./chain.ts";
-import type { ContractTest } from "./contract-test.ts";
+import { type ContractTest, opened } from "./contract-test.ts";
 import { createConversation, type Named, overridesOf } from "./conversation.ts";
 import type { Intents } from "./intents.ts";
 
 const organizationId = "acme";
 const history = [user("a"), assistant("b"), user("c"), assistant("d")];
+
+const dataClasses = ["D1_INTERNAL"];
+
+function expectationOf(sessionId: string | null) {
+  return sessionId === null ? null : { sessionId, dataClasses };
+}
 
 /** What a store says of the Session that a Step would go on with, before it opens, and that the Step can insist on it. */
 export function foundSessionTests(test: ContractTest): void {
@@ -24,7 +30,7 @@ export function foundSessionTests(test: ContractTest): void {
     const { exchange } = createConversation(store, intents);
     expect(await find(store, intents, history)).toBeNull();
     const { sessionId, turnId } = await exchange(history.slice(0, 1), history.slice(1, 2));
-    const found = { sessionId, commonLength: 2 };
+    const found = { sessionId, commonLength: 2, dataClasses };
     expect(await find(store, intents, history)).toEqual(found);
     for (const named of [{ sessionId }, { turnId }, { alsoConsider: sessionId, source: "other" }])
       expect(await find(store, intents, history, named)).toEqual(found);
@@ -43,11 +49,13 @@ export function foundSessionTests(test: ContractTest): void {
     expect(await find(store, intents, rewound, { sessionId })).toEqual({
       sessionId,
       commonLength: 2,
+      dataClasses,
     });
     const branch = await exchange(rewound, [assistant("x")], { sessionId });
     expect(await find(store, intents, [...rewound, assistant("x")], { sessionId })).toEqual({
       sessionId: branch.sessionId,
       commonLength: 4,
+      dataClasses,
     });
   });
 
@@ -72,8 +80,10 @@ export function foundSessionTests(test: ContractTest): void {
   }) => {
     const { exchange, open } = createConversation(store, intents);
     const { sessionId } = await exchange(history.slice(0, 1), history.slice(1, 2));
-    const expecting = (messages: readonly TestMessage[], expectedSessionId: string | null) =>
-      store.openStep(intents.step(messages, { transcript: { expectedSessionId } }));
+    const expecting = (messages: readonly TestMessage[], expected: string | null) =>
+      store.openStep(
+        intents.step(messages, { transcript: { expectedSession: expectationOf(expected) } }),
+      );
     const changed = { opened: false, refusal: { code: "session_changed" } };
     expect(await expecting(history, null)).toEqual(changed);
     expect(await expecting(history, "another")).toEqual(changed);
@@ -83,14 +93,66 @@ export function foundSessionTests(test: ContractTest): void {
     expect(await expecting(history, sessionId)).toMatchObject({ opened: true, sessionId });
     // A branch is expected by the Session that it leaves.
     const { sessionId: origin } = await open([user("o"), assistant("p")]);
-    const branching = (expectedSessionId: string) =>
+    const branching = (expected: string) =>
       store.openStep(
         intents.step([user("o"), user("q")], {
-          transcript: { sessionId: origin, expectedSessionId },
+          transcript: { sessionId: origin, expectedSession: expectationOf(expected) },
         }),
       );
     expect(await branching(sessionId)).toEqual(changed);
     expect(await branching(origin)).toMatchObject({ branchedFromSessionId: origin });
+  });
+
+  test("knows every data class that a Session's content was handled under", async ({
+    store,
+    intents,
+  }) => {
+    const openAs = async (messages: readonly TestMessage[], dataClass: string, named?: string) => {
+      const transcript = named === undefined ? {} : { sessionId: named };
+      const intent = intents.step(messages, { dataClass, transcript });
+      const { sessionId } = await opened(store.openStep(intent));
+      await store.settleStep(intents.settlement(intent, { reply: [assistant("x")] }));
+      return sessionId;
+    };
+    const classesOf = async (id: string) =>
+      (await store.sessions.get(organizationId, id))?.dataClasses;
+    const first = [user("a")];
+    const second = [...first, assistant("x"), user("b")];
+    const sessionId = await openAs(first, "D2_CONFIDENTIAL");
+    expect(await openAs(second, "D1_INTERNAL")).toBe(sessionId);
+    expect(await openAs([...second, assistant("x"), user("c")], "D2_CONFIDENTIAL")).toBe(sessionId);
+    expect(await classesOf(sessionId)).toEqual(["D2_CONFIDENTIAL", "D1_INTERNAL"]);
+    // A branch begins with content of its origin, and what it adds is its own.
+    const branch = await openAs([...first, user("other")], "D3_RESTRICTED", sessionId);
+    expect(branch).not.toBe(sessionId);
+    const handled = ["D2_CONFIDENTIAL", "D1_INTERNAL", "D3_RESTRICTED"];
+    expect(await classesOf(branch)).toEqual(handled);
+    expect(await classesOf(sessionId)).toEqual(handled.slice(0, 2));
+    const { data } = await store.sessions.list({ organizationId }, { cursor: null, limit: 10 });
+    expect(data.map((session) => session.dataClasses)).toEqual([handled, handled.slice(0, 2)]);
+  });
+
+  test("lets one of two racing Steps open that raise the data class of one Session", async ({
+    store,
+    intents,
+  }) => {
+    const { exchange } = createConversation(store, intents);
+    await exchange(history.slice(0, 1), history.slice(1, 2));
+    const expectedSession = await find(store, intents, history);
+    const racing = ["D2_CONFIDENTIAL", "D3_RESTRICTED"].map((dataClass) =>
+      store.openStep(
+        intents.step([...history.slice(0, 2), user(dataClass)], {
+          dataClass,
+          transcript: { expectedSession, sessionId: expectedSession?.sessionId ?? null },
+        }),
+      ),
+    );
+    const results = await Promise.all(racing);
+    expect(results.filter((result) => result.opened)).toHaveLength(1);
+    expect(results.find((result) => !result.opened)).toEqual({
+      opened: false,
+      refusal: { code: "session_changed" },
+    });
   });
 
   test("reads a transcript from a position on", async ({ store, intents }) => {

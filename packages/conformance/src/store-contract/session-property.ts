@@ -16,6 +16,7 @@ interface Send {
   readonly add: readonly TestMessage[];
   readonly ids: "omitted" | "session" | "turn" | "both";
   readonly of: number;
+  readonly dataClass: string;
 }
 
 interface Settle {
@@ -37,6 +38,7 @@ const send: fc.Arbitrary<Send> = fc.record({
   add: fc.array(message, { maxLength: 3 }),
   ids: fc.constantFrom("omitted", "omitted", "session", "turn", "both"),
   of: fc.nat(1_000),
+  dataClass: fc.constantFrom("D0_PUBLIC", "D1_INTERNAL", "D2_CONFIDENTIAL"),
 });
 
 const settle: fc.Arbitrary<Settle> = fc.record({
@@ -101,11 +103,16 @@ function createRun(store: Store, intents: Intents): Run {
     const ids = { sessionId, turnId };
     const found = await store.sessions.find(intents.step(messages, { transcript: ids }));
     // Whoever insists on what was found opens the Step, so finding equals assigning.
-    const expectedSessionId = found?.sessionId ?? null;
-    const intent = intents.step(messages, { transcript: { ...ids, expectedSessionId } });
+    const intent = intents.step(messages, {
+      transcript: { ...ids, expectedSession: found },
+      dataClass: command.dataClass,
+    });
     const { opened: _, ...assignment } = await opened(store.openStep(intent));
     const { stepId, transcript } = intent;
-    expect(assignment).toEqual(reference.open({ stepId, ...transcript, messages }));
+    const { dataClass } = intent;
+    const { handled, ...expected } = reference.open({ stepId, ...transcript, dataClass, messages });
+    expect(assignment).toEqual(expected);
+    expect(found?.dataClasses ?? []).toEqual(handled);
     sent.push({ messages, ...assignment });
     histories.push(messages);
     inFlight.push({ intent, messages });

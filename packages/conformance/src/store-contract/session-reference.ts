@@ -4,6 +4,7 @@ interface ReferenceSession {
   readonly messages: string[];
   readonly branchedFrom: ReferenceSession | null;
   readonly createdBy: string;
+  readonly dataClasses: Set<string>;
   latestTurn: string;
   updated: number;
 }
@@ -13,6 +14,7 @@ export interface ReferenceRequest {
   readonly sessionId: string | null;
   readonly turnId: string | null;
   readonly messages: readonly { readonly role: string; readonly json: string }[];
+  readonly dataClass: string;
   readonly newSessionId: string;
   readonly newTurnId: string;
 }
@@ -21,6 +23,8 @@ export interface ReferenceAssignment {
   readonly sessionId: string;
   readonly turnId: string;
   readonly branchedFromSessionId: string | null;
+  /** The data classes before it of the Session that it continues or branches from. */
+  readonly handled: readonly string[];
 }
 
 /**
@@ -68,11 +72,13 @@ export function createSessionReference(): SessionReference {
       const ofTurn = request.turnId === null ? null : turns.get(request.turnId);
       const turnMatches = ofTurn && isPrefix(ofTurn.messages, texts) ? ofTurn : null;
       const found = named ? byNamedSession(named, texts) : (turnMatches ?? byOmittedIds(texts));
+      const handled = [...(found ?? named ?? none).dataClasses];
       const session = found ?? {
         id: request.newSessionId,
         messages: [],
         branchedFrom: named ?? null,
         createdBy: request.stepId,
+        dataClasses: new Set(handled),
         latestTurn: "",
         updated: 0,
       };
@@ -82,11 +88,12 @@ export function createSessionReference(): SessionReference {
       const turnId = beginsTurn ? request.newTurnId : (request.turnId ?? session.latestTurn);
       if (beginsTurn) turns.set(turnId, session);
       session.messages.push(...fresh.map(({ json }) => json));
+      session.dataClasses.add(request.dataClass);
       session.updated = ++updates;
       sessions.set(session.id, session);
       open.set(request.stepId, { session, sentOn: texts });
       const branchedFromSessionId = found ? null : (named?.id ?? null);
-      return { sessionId: session.id, turnId, branchedFromSessionId };
+      return { sessionId: session.id, turnId, branchedFromSessionId, handled };
     },
     settle(stepId, reply) {
       const step = open.get(stepId);
@@ -101,6 +108,8 @@ export function createSessionReference(): SessionReference {
     histories: () => new Map([...sessions].map(([id, { messages }]) => [id, messages])),
   };
 }
+
+const none: Pick<ReferenceSession, "dataClasses"> = { dataClasses: new Set() };
 
 function isPrefix(history: readonly string[], texts: readonly string[]): boolean {
   return history.length > 0 && history.every((text, at) => text === texts[at]);

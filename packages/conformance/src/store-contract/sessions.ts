@@ -25,6 +25,7 @@ export function sessionTests(test: ContractTest): void {
       source: "api",
       head: hex(chainOf(intents.salt, [...history, user("c")]).at(-1)),
       length: 3,
+      dataClasses: ["D1_INTERNAL"],
       createdAt: first.intent.at,
       updatedAt: next.intent.at,
       branchedFromSessionId: null,

@@ -10,6 +10,11 @@ export interface Policy<Gateway extends string = string> {
   readonly dataClasses: readonly string[];
   /** The model ids its rules fall back to: one of an unknown gateway is refused at start. */
   readonly fallbacks: readonly string[];
+  /**
+   * `ignore`: `facts.session` is always absent, which saves Tollgate from looking the Session up. `read`: the policy gets it.
+   * `raise`: in addition, no request is handled below the class of the Session that it continues.
+   */
+  readonly sessions: "ignore" | "read" | "raise";
   /** `dataClasses` is the configured order, the least sensitive first. */
   decide(facts: PolicyFacts, dataClasses: readonly string[]): Verdict;
 }

@@ -69,7 +69,7 @@ export interface SessionRepository {
   ): Promise<readonly TranscriptPart[] | null>;
   /**
    * The Session that `openStep` would continue, or branch from, by the same rules; null where it would create one, or
-   * would refuse a named one. It locks nothing: `expectedSessionId` makes `openStep` check that it is the same still.
+   * would refuse a named one. It locks nothing: `expectedSession` makes `openStep` check that it is the same still.
    */
   find(lookup: SessionLookup): Promise<FoundSession | null>;
   /** Whether the Session is this organization's, user's and key's. */

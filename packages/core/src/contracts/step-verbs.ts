@@ -4,6 +4,7 @@ import type { CorrectionDraft } from "../domain/correction.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import type { LeafTemplate } from "../domain/leaf-template.ts";
 import type { PolicyDecision } from "../domain/policy-decision.ts";
+import type { SessionFacts } from "../domain/session.ts";
 import type {
   AttemptEnd,
   AttemptStart,
@@ -70,10 +71,11 @@ export interface TranscriptIntent {
   /** Salt of the commitment to the new content. */
   readonly contentSalt: Uint8Array;
   /**
-   * What `sessions.find` said before: the Session that the Step continues or branches from, null for none. The Step is
-   * refused where that is another one now. Absent where nobody asked.
+   * What `sessions.find` said before of the Session that the Step continues or branches from; null for none. The Step is
+   * refused if that is now another Session, or if its content was handled under another data class since. Absent if
+   * nobody asked.
    */
-  readonly expectedSessionId?: string | null;
+  readonly expectedSession?: SessionFacts | null;
 }
 
 /** What the Session rules of section 3 look at to say where a request belongs. */
@@ -82,8 +84,7 @@ export interface SessionLookup extends Pick<StepIntent, "owner" | "source"> {
 }
 
 /** A Session that a request continues or branches from. */
-export interface FoundSession {
-  readonly sessionId: string;
+export interface FoundSession extends SessionFacts {
   /** How many of its messages the request begins with. */
   readonly commonLength: number;
 }
@@ -105,7 +106,7 @@ export type OpeningRefusal =
   | { readonly code: "invalid_api_key" }
   /** The key works, and was changed since it was read. */
   | { readonly code: "key_changed" }
-  /** The Session that the Step continues or branches from is not `expectedSessionId` any more: find it again. */
+  /** The Session that the Step continues or branches from is not `expectedSession` any more: find it again. */
   | { readonly code: "session_changed" }
   /** The named Session or Turn is not the owner's. */
   | { readonly code: "session_not_found" | "turn_not_found" }

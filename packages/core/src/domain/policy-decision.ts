@@ -11,6 +11,11 @@ export interface PolicyFacts {
   readonly source: string;
   /** The effective data class. */
   readonly dataClass: string;
+  /**
+   * The Session that the Step would continue or branch from, with the most sensitive class under which its content was
+   * handled. Absent for a new Session, and under a policy that doesn't read it.
+   */
+  readonly session?: { readonly dataClass: string };
   /** The three parts of the resolved model id. */
   readonly gateway: string;
   readonly vendor: string;

@@ -8,11 +8,35 @@ export interface Session {
   /** The chain value of its whole history, in hex, and the number of messages in it. */
   readonly head: string;
   readonly length: number;
+  /** The data classes its content was handled under, in the order of their first use; a branch begins with its origin's. */
+  readonly dataClasses: readonly string[];
   readonly createdAt: number;
   readonly updatedAt: number;
   /** Set when a named Session's history was rewound: the Session it diverged from, and the messages they share. */
   readonly branchedFromSessionId: string | null;
   readonly commonLength: number;
+}
+
+/** What a Session was decided on: which one it is, and the data classes that its content was handled under. */
+export interface SessionFacts {
+  readonly sessionId: string;
+  /** In the order of their first use. */
+  readonly dataClasses: readonly string[];
+}
+
+/**
+ * Whether the Session that a Step goes on with is still the expected one, handled under no other class since: classes are
+ * only ever added. An absent expectation is met by any Session.
+ */
+export function isExpectedSession(
+  expected: SessionFacts | null | undefined,
+  found: SessionFacts | null,
+): boolean {
+  if (expected === undefined) return true;
+  return (
+    expected?.sessionId === found?.sessionId &&
+    expected?.dataClasses.join() === found?.dataClasses.join()
+  );
 }
 
 /** A stretch of a Session's transcript: what one Step appended. */

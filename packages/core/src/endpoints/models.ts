@@ -68,7 +68,11 @@ function mayUse(line: Line, caller: Caller, id: string): boolean {
     user: caller.userId,
     key: caller.keyId,
     source: caller.source,
-    dataClass: classify(noHeader, caller, { dataClasses: line.dataClasses, referred: null }),
+    dataClass: classify(noHeader, caller, {
+      dataClasses: line.dataClasses,
+      referred: null,
+      session: null,
+    }),
     ...route.model,
     listed: route.listed,
     connection: route.connection,

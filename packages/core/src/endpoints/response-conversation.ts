@@ -1,6 +1,6 @@
 import type { ResponseHistory } from "../contracts/repositories.ts";
 import type { Owner } from "../domain/caller.ts";
-import { rankOf } from "../domain/data-class.ts";
+import { mostSensitive } from "../domain/data-class.ts";
 import type { Message } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { otherWorkAfter } from "../kernel/other-work.ts";
@@ -87,9 +87,4 @@ function tooManyMessages(most: number): GatewayError {
     `The conversation must hold at most ${most} messages, with those it continues.`,
     { param: "input" },
   );
-}
-
-function mostSensitive(dataClasses: readonly string[], referred: readonly string[]): string | null {
-  const ranks = referred.map((dataClass) => rankOf(dataClasses, dataClass));
-  return dataClasses[Math.max(-1, ...ranks)] ?? null;
 }

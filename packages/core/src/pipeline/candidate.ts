@@ -2,6 +2,7 @@ import { type Estimates, heldAt, holdsHard, holdsOn, matchingBudgets } from "../
 import type { RefusedHold } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
+import { mostSensitive } from "../domain/data-class.ts";
 import { countImages, estimateInput } from "../domain/estimate.ts";
 import type { PolicyDecision, PolicyFacts } from "../domain/policy-decision.ts";
 import { dearestCost, isPrice, type Price } from "../domain/price.ts";
@@ -59,7 +60,10 @@ export function decideOn(
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const { usd: cost } = estimatesOf(asked, output);
-  const facts = factsOf(call, { route, dataClass, input: inputTokens, output, cost });
+  const facts = {
+    ...factsOf(call, { route, dataClass, input: inputTokens, output, cost }),
+    ...sessionFacts(line, call),
+  };
   const verdict = decide(line.policy, facts, {
     allowlists: call.caller.allowlists,
     dataClasses: line.dataClasses,
@@ -239,6 +243,16 @@ function estimatesOf(
     tokens: promptTokens + output,
     requests: 1,
   };
+}
+
+/** The most sensitive class under which content of the Session that a call goes on with was handled; null for a new one. */
+export function sessionClassOf({ dataClasses }: Line, { state }: PreparedCall): string | null {
+  return mostSensitive(dataClasses, state.continued?.session?.dataClasses ?? []);
+}
+
+function sessionFacts(line: Line, call: PreparedCall): Pick<PolicyFacts, "session"> {
+  const dataClass = line.policy.sessions === "ignore" ? null : sessionClassOf(line, call);
+  return dataClass === null ? {} : { session: { dataClass } };
 }
 
 function factsOf(

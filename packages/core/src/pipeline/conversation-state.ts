@@ -32,17 +32,17 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
 }
 
 /**
- * The call with what was recorded of provider state in the Session that it goes on with, for the messages that its model
- * takes it back with, and instead of a client's own copy. Only calls that have such messages read anything: most begin
- * with a question.
+ * The call with what was recorded of the Session that it goes on with: its data classes, for a policy that reads them, and
+ * provider state, for the messages that its model takes it back with, and instead of a client's own copy. Without such a
+ * policy, only calls that have such messages read anything: most begin with a question.
  */
-export async function withRecordedState(
+export async function withSession(
   line: Line,
   call: PreparedCall,
   { provider, model }: Route,
 ): Promise<PreparedCall> {
   const first = firstToRestore(call, stateNeedsOf(provider, model).restore);
-  if (first < 0) return call;
+  if (first < 0 && line.policy.sessions === "ignore") return call;
 
   const { transcript, caller } = call;
   const chain = await chainOf(transcript, caller.salt);
@@ -56,6 +56,8 @@ export async function withRecordedState(
       transcript: { sessionId, turnId, alsoConsider, chain: chain.values },
     }),
   );
+  const continued = { chain, session: found };
+  if (first < 0) return { ...call, state: { ...call.state, continued } };
   const from = chain.places[first] ?? 0;
   const recorded =
     found && found.commonLength > from
@@ -71,7 +73,6 @@ export async function withRecordedState(
     bringsState(given) && !call.state.restored.has(given) ? [] : kept,
   );
   const restored = new Set([...call.state.restored, ...left]);
-  const continued = { chain, sessionId: found?.sessionId ?? null };
   return { ...replacing(call, replaced), state: { ...call.state, restored, continued } };
 }
 

@@ -4,8 +4,15 @@ import { connectionRequired, type Route } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import { answerOf } from "./answer.ts";
-import { type Candidate, type Decided, decideOn, lacksAccount, planAttempt } from "./candidate.ts";
-import { withClientState, withRecordedState } from "./conversation-state.ts";
+import {
+  type Candidate,
+  type Decided,
+  decideOn,
+  lacksAccount,
+  planAttempt,
+  sessionClassOf,
+} from "./candidate.ts";
+import { withClientState, withSession } from "./conversation-state.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call.ts";
 import { isConnected } from "./is-connected.ts";
@@ -20,13 +27,13 @@ import { withDecision } from "./with-decision.ts";
  * Nothing is sent to a provider before the Step is durable, and nothing complete is released before its settlement is.
  */
 export async function execute(line: Line, call: GovernedCall): Promise<GovernedAnswer> {
-  classifyCall(line, call, null);
+  classifyCall(line, call, { referred: null, session: null });
   const route = line.router.require(call.model);
   if (route.connection === "customer") await requireConnection(line, call, route);
   await requireOwned(line.store, call);
   const prepared = withClientState(call, await call.prepare());
   for (let round = 1; ; round++) {
-    const current = await withRecordedState(line, prepared, route);
+    const current = await withSession(line, prepared, route);
     try {
       return await governed(line, current, route);
     } catch (thrown) {
@@ -40,7 +47,10 @@ export async function execute(line: Line, call: GovernedCall): Promise<GovernedA
 const mostRounds = 5;
 
 async function governed(line: Line, call: PreparedCall, route: Route): Promise<GovernedAnswer> {
-  const dataClass = classifyCall(line, call, call.referredClass);
+  const dataClass = classifyCall(line, call, {
+    referred: call.referredClass,
+    session: line.policy.sessions === "raise" ? sessionClassOf(line, call) : null,
+  });
   const decided = decideOn(line, call, { route, dataClass, first: null });
   try {
     const candidate = await permitted(line, call, decided);
@@ -77,7 +87,11 @@ async function permitted(line: Line, call: PreparedCall, decided: Decided): Prom
   return candidate;
 }
 
-function classifyCall(line: Line, call: GovernedCall, referred: string | null): string {
+function classifyCall(
+  line: Line,
+  call: GovernedCall,
+  floors: { readonly referred: string | null; readonly session: string | null },
+): string {
   const header = { name: line.headerNames.dataSensitivity, value: call.dataClass };
-  return classify(header, call.caller, { dataClasses: line.dataClasses, referred });
+  return classify(header, call.caller, { dataClasses: line.dataClasses, ...floors });
 }

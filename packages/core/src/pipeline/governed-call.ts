@@ -1,4 +1,4 @@
-import type { ResponseDraft } from "../contracts/step-verbs.ts";
+import type { FoundSession, ResponseDraft } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { Completion } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
@@ -65,7 +65,7 @@ export interface ConversationState {
   /** What was found of the Session that the call goes on with; absent where nobody had to look. */
   readonly continued?: {
     readonly chain: TranscriptChain;
-    readonly sessionId: string | null;
+    readonly session: FoundSession | null;
   };
 }
 

@@ -118,7 +118,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
       lastUserMessage: chain.lastUserMessage,
       keep: decision.obligations?.transcript ?? "full",
       contentSalt: ids.bytes(32),
-      ...(call.state.continued && { expectedSessionId: call.state.continued.sessionId }),
+      ...(call.state.continued && { expectedSession: call.state.continued.session }),
     },
     instructions: instructionsOf(line, call, decision.obligations?.transcript ?? "full"),
     decision,

@@ -5,7 +5,7 @@ import { strictest } from "./strictest.ts";
 
 /**
  * Several policies as one: all must permit. A denial names the rules of every policy that denied; obligations add up to
- * the strictest, and fallbacks are those of the first policy that has any.
+ * the strictest, and fallbacks are those of the first policy that has any. Sessions are raised if any policy raises them.
  */
 export function combine<const Policies extends readonly Policy<string>[]>(
   ...policies: Policies
@@ -18,12 +18,18 @@ export function combine<const Policies extends readonly Policy<string>[]>(
     gateways: policies.flatMap((policy) => policy.gateways),
     dataClasses: policies.flatMap((policy) => policy.dataClasses),
     fallbacks: policies.flatMap((policy) => policy.fallbacks),
+    sessions: mostOf(policies.map(({ sessions }) => sessions)),
     decide(facts, dataClasses) {
       const verdicts = policies.map((policy) => policy.decide(facts, dataClasses));
       const denials = verdicts.filter((verdict) => verdict.effect === "deny");
       return denials.length > 0 ? merged("deny", denials) : merged("permit", verdicts);
     },
   };
+}
+
+function mostOf(all: readonly Policy["sessions"][]): Policy["sessions"] {
+  if (all.includes("raise")) return "raise";
+  return all.includes("read") ? "read" : "ignore";
 }
 
 function merged(effect: Verdict["effect"], verdicts: readonly Verdict[]): Verdict {

@@ -10,6 +10,7 @@ export const permitAll: Policy<never> = {
   gateways: [],
   dataClasses: [],
   fallbacks: [],
+  sessions: "ignore",
   decide: () => ({ effect: "permit", rules: ["no-policy"] }),
 };
 

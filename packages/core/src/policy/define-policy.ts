@@ -5,19 +5,26 @@ import { invalid, problemAt, read } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 import { decideByRules } from "./rules/decide-by-rules.ts";
-import type { Rule } from "./rules/rule.ts";
+import type { ClassRange, Rule } from "./rules/rule.ts";
 import { functionPolicySchema, rulePolicySchema } from "./rules/schema.ts";
 
 /** A policy as rules. `version` defaults to a hash of the rules. */
 export interface RulePolicy<Gateway extends string> {
   readonly version?: string;
   readonly rules: readonly Rule<Gateway>[];
+  /**
+   * `raise`: no request is handled below the most sensitive class of the Session that it continues. A key's default class
+   * is lifted to it; a header below it is 400 `data_class_below_floor`. Default: each request has its own class.
+   */
+  readonly sessions?: "raise";
 }
 
 /** A policy as a function of the facts. One that throws, or gives no verdict, denies by rule `policy-error`. */
 export interface FunctionPolicy {
   readonly version: string;
   readonly decide: (facts: PolicyFacts) => Verdict;
+  /** As `sessions` of `RulePolicy`. */
+  readonly sessions?: "raise";
 }
 
 /**
@@ -31,24 +38,26 @@ export function definePolicy<const Gateway extends string = never>(
 ): Policy<NoInfer<Gateway>>;
 export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): Policy {
   if (typeof definition === "object" && definition !== null && "decide" in definition) {
-    const { version, decide } = read(functionPolicySchema, definition, asConfiguration);
+    const { version, decide, sessions } = read(functionPolicySchema, definition, asConfiguration);
     return {
       contract: 1,
       version,
       gateways: [],
       dataClasses: [],
       fallbacks: [],
+      sessions: sessions ?? "read",
       decide: (facts) => decide(facts),
     };
   }
-  const { version, rules } = read(rulePolicySchema, definition, asConfiguration);
+  const { version, rules, sessions } = read(rulePolicySchema, definition, asConfiguration);
   requireDistinct(rules);
   return {
     contract: 1,
-    version: version ?? sha256Hex(stableJson(asJson(rules))).slice(0, 16),
+    version: version ?? hashOf(rules, sessions),
     gateways: rules.flatMap(({ match }) => listed(match.gateway ?? [])),
-    dataClasses: rules.flatMap(({ match }) => [match.from ?? [], match.upTo ?? []].flat()),
+    dataClasses: rules.flatMap(({ match }) => [...rangeOf(match), ...rangeOf(match.session ?? {})]),
     fallbacks: rules.flatMap(({ options }) => options.fallbacks ?? []),
+    sessions: sessions ?? (rules.some(({ match }) => match.session) ? "read" : "ignore"),
     decide: (facts, dataClasses) => decideByRules(rules, facts, dataClasses),
   };
 }
@@ -70,6 +79,12 @@ function requireDistinct(rules: readonly Rule[]): void {
   if (twice.length > 0) throw invalid(twice, "invalid_configuration");
 }
 
-function asJson(rules: readonly Rule[]): Json {
-  return JSON.parse(JSON.stringify(rules));
+function rangeOf({ from, upTo }: ClassRange): readonly string[] {
+  return [from ?? [], upTo ?? []].flat();
+}
+
+/** Of everything that decides. */
+function hashOf(rules: readonly Rule[], sessions: "raise" | undefined): string {
+  const definition: Json = JSON.parse(JSON.stringify(sessions ? { rules, sessions } : rules));
+  return sha256Hex(stableJson(definition)).slice(0, 16);
 }

@@ -11,7 +11,8 @@ export const defaultDataClasses = [
 ] as const;
 
 /**
- * The effective data class: the header's, else the key's default, never below what the request refers to (section 5.3).
+ * The effective data class: the header's, else the key's default, never below what the request refers to (section 5.3), nor
+ * below its Session's class where the policy says so.
  * @throws GatewayError `invalid_data_class` or `data_class_below_floor`; a header is never silently raised.
  */
 export function classify(
@@ -20,10 +21,18 @@ export function classify(
   {
     dataClasses,
     referred,
-  }: { readonly dataClasses: readonly string[]; readonly referred: string | null },
+    session,
+  }: {
+    readonly dataClasses: readonly string[];
+    /** The class of what the request refers to; null for nothing. */
+    readonly referred: string | null;
+    /** The class of the Session that it continues, where the policy raises requests to it; null otherwise. */
+    readonly session: string | null;
+  },
 ): string {
   const rank = (dataClass: string): number => rankOf(dataClasses, dataClass);
-  const least = referred === null ? -1 : rank(referred);
+  const leastOf = (dataClass: string | null): number => (dataClass === null ? -1 : rank(dataClass));
+  const least = Math.max(leastOf(referred), leastOf(session));
   if (header.value === null) {
     const usual = dataClasses[Math.max(rank(caller.defaultDataClass), least)];
     return usual ?? caller.defaultDataClass;
@@ -40,7 +49,10 @@ export function classify(
   }
   if (asked < rank(caller.minimumDataClass))
     throw belowFloor(header.name, `the key's minimum ${caller.minimumDataClass}`);
-  if (asked < least) throw belowFloor(header.name, `the class of the response it refers to`);
+  if (asked < leastOf(referred))
+    throw belowFloor(header.name, "the class of the response it refers to");
+  if (asked < least)
+    throw belowFloor(header.name, `the class of the Session it continues, ${session}`);
   return header.value;
 }
 

@@ -52,18 +52,25 @@ export function findSession(name: string, commonLength: string): string {
   });
 }
 
-const assignOutputs = { assigned: "TEXT", found_id: "TEXT", found_length: "BIGINT" } as const;
+const assignOutputs = {
+  assigned: "TEXT",
+  found_id: "TEXT",
+  found_length: "BIGINT",
+  found_classes: "TEXT",
+} as const;
 
 function assignBody(commonLength: string, lock: "FOR UPDATE" | ""): string {
   const lockSession = lock === "" ? "" : `${lock} OF s`;
   return `DECLARE
       messages BIGINT := octet_length(in_chain) / 32;
-      named_id TEXT; named_length BIGINT; named_fits BOOLEAN;
+      named_id TEXT; named_length BIGINT; named_fits BOOLEAN; named_classes TEXT;
       of_turn_id TEXT; of_turn_length BIGINT; of_turn_fits BOOLEAN;
+      of_turn_classes TEXT;
       candidate TEXT;
     BEGIN
       IF in_named_session_id IS NOT NULL THEN
-        SELECT s.id, s.length, ${isPrefix("s")} INTO named_id, named_length, named_fits
+        SELECT s.id, s.length, ${isPrefix("s")}, s.data_classes
+          INTO named_id, named_length, named_fits, named_classes
           FROM sessions s
           WHERE s.organization_id = in_organization_id AND s.id = in_named_session_id
             AND ${owned("s")} ${lockSession};
@@ -73,7 +80,8 @@ function assignBody(commonLength: string, lock: "FOR UPDATE" | ""): string {
         END IF;
       END IF;
       IF in_named_turn_id IS NOT NULL THEN
-        SELECT s.id, s.length, ${isPrefix("s")} INTO of_turn_id, of_turn_length, of_turn_fits
+        SELECT s.id, s.length, ${isPrefix("s")}, s.data_classes
+          INTO of_turn_id, of_turn_length, of_turn_fits, of_turn_classes
           FROM turns t
           JOIN sessions s ON s.organization_id = t.organization_id AND s.id = t.session_id
           WHERE t.organization_id = in_organization_id AND t.id = in_named_turn_id
@@ -87,6 +95,7 @@ function assignBody(commonLength: string, lock: "FOR UPDATE" | ""): string {
         assigned := 'continue';
         found_id := coalesce(named_id, of_turn_id);
         found_length := coalesce(named_length, of_turn_length);
+        found_classes := coalesce(named_classes, of_turn_classes);
         RETURN;
       END IF;
       FOR round IN 1 .. ${mostRounds} LOOP
@@ -99,14 +108,17 @@ function assignBody(commonLength: string, lock: "FOR UPDATE" | ""): string {
           IF named_id IS NULL THEN
             assigned := 'create';
             found_length := 0;
+            found_classes := '[]';
           ELSE
             assigned := 'branch';
             found_id := named_id;
+            found_classes := named_classes;
             found_length := ${commonLength}(in_organization_id, named_id, in_chain);
           END IF;
           RETURN;
         END IF;
-        SELECT s.id, s.length INTO found_id, found_length FROM sessions s
+        SELECT s.id, s.length, s.data_classes INTO found_id, found_length, found_classes
+          FROM sessions s
           WHERE s.organization_id = in_organization_id AND s.id = candidate AND ${isPrefix("s")}
             AND (named_id IS NOT NULL OR s.in_flight = 0 OR s.length < messages)
           ${lockSession};

@@ -39,6 +39,7 @@ export const openStepParameters = {
   content_salt: "BYTEA",
   expects_session: "BIGINT",
   expected_session_id: "TEXT",
+  expected_classes: "TEXT",
   instructions: "BYTEA",
   instructions_salt: "BYTEA",
   instructions_commitment: "BYTEA",
@@ -139,7 +140,8 @@ export function openStep(name: string, parts: OpeningParts): string {
       IF a.assigned IN ('session_not_found', 'turn_not_found') THEN
         ${refuse("a.assigned")}
       END IF;
-      IF in_expects_session = 1 AND a.found_id IS DISTINCT FROM in_expected_session_id THEN
+      IF in_expects_session = 1 AND (a.found_id IS DISTINCT FROM in_expected_session_id
+          OR a.found_classes::JSONB <> in_expected_classes::JSONB) THEN
         ${refuse("'session_changed'")}
       END IF;
       IF (SELECT budgets_version FROM store_state WHERE id = 1) <> in_budgets_version THEN
@@ -174,6 +176,12 @@ function inputs(parameters: FunctionParameters): string {
     .join(", ");
 }
 
+/** A JSON array of data classes with that of the Step in it. */
+function withClass(classes: string): string {
+  return `CASE WHEN jsonb_exists(${classes}::JSONB, in_data_class) THEN ${classes}
+    ELSE (${classes}::JSONB || to_jsonb(in_data_class))::TEXT END`;
+}
+
 /** Makes or extends the Session, and begins a Turn where the request has a new user message. */
 function joinSession(sequence: string): string {
   const created = insertFrom("sessions", sessionColumns, {
@@ -187,6 +195,7 @@ function joinSession(sequence: string): string {
     turn_id: "to_turn_id",
     branched_from_session_id: "branched_from",
     common_length: "a.found_length",
+    data_classes: withClass("a.found_classes"),
   });
   return `IF a.assigned = 'continue' THEN
       SELECT s.id, s.turn_id, s.in_flight INTO continued FROM sessions s
@@ -198,7 +207,8 @@ function joinSession(sequence: string): string {
       UPDATE sessions SET head = ${head}, length = ${messages},
           updated = nextval('${sequence}'), updated_at = in_opened_at,
           in_flight = CASE WHEN in_flight = 1 AND a.found_length = ${messages} THEN 1 ELSE 0 END,
-          turn_id = CASE WHEN begins_turn THEN to_turn_id ELSE turn_id END
+          turn_id = CASE WHEN begins_turn THEN to_turn_id ELSE turn_id END,
+          data_classes = ${withClass("data_classes")}
         WHERE organization_id = in_organization_id AND id = to_session_id;
     ELSE
       begins_turn := TRUE;

@@ -58,7 +58,11 @@ export function createSessionRepository(
         const sessionId = read.textOrNull("found_id");
         return sessionId === null
           ? null
-          : { sessionId, commonLength: read.integer("found_length") };
+          : {
+              sessionId,
+              commonLength: read.integer("found_length"),
+              dataClasses: read.json("found_classes"),
+            };
       }),
     isOwned: async (owner, sessionId) =>
       (await ownedBy(owner, opening.session, sessionId)) !== null,

@@ -17,6 +17,7 @@ export const sessionColumns = [
   "turn_id",
   "branched_from_session_id",
   "common_length",
+  "data_classes",
 ] as const;
 
 /** A Session with what only the assignment needs. */
@@ -40,6 +41,7 @@ export function sessionFromRow(row: unknown): Session {
     source: read.text("source"),
     head: toHex(read.bytes("head")),
     length: read.integer("length"),
+    dataClasses: read.json("data_classes"),
     createdAt: read.integer("created_at"),
     updatedAt: read.integer("updated_at"),
     branchedFromSessionId: read.textOrNull("branched_from_session_id"),

@@ -39,7 +39,8 @@ export const opening = {
     ORDER BY s.length DESC, s.updated DESC LIMIT 1`,
   insertSession: `${insertInto("sessions", sessionColumns)} ON CONFLICT DO NOTHING`,
   extendSession: `UPDATE sessions SET head = :head, length = :length, updated = :updated,
-      updated_at = :updated_at, in_flight = :in_flight, turn_id = :turn_id
+      updated_at = :updated_at, in_flight = :in_flight, turn_id = :turn_id,
+      data_classes = :data_classes
     WHERE organization_id = :organization_id AND id = :id`,
   insertTurn: `${insertInto("turns", ["organization_id", "id", "session_id"])}
     ON CONFLICT DO NOTHING`,

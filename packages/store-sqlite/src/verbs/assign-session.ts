@@ -7,7 +7,7 @@ import { chainOf } from "./chain-of.ts";
 /** Where a request's messages belong. */
 export type Assignment =
   | { readonly kind: "continue"; readonly session: SessionRecord }
-  | { readonly kind: "branch"; readonly originId: string; readonly commonLength: number }
+  | { readonly kind: "branch"; readonly origin: SessionRecord; readonly commonLength: number }
   | { readonly kind: "create" };
 
 /** All it takes is to read. */
@@ -38,12 +38,16 @@ export function assignSession(connection: Reads, lookup: SessionLookup): Assignm
 export function foundBy(assignment: Assignment): FoundSession | null {
   switch (assignment.kind) {
     case "continue":
-      return { sessionId: assignment.session.id, commonLength: assignment.session.length };
+      return found(assignment.session, assignment.session.length);
     case "branch":
-      return { sessionId: assignment.originId, commonLength: assignment.commonLength };
+      return found(assignment.origin, assignment.commonLength);
     case "create":
       return null;
   }
+}
+
+function found({ id, dataClasses }: SessionRecord, commonLength: number): FoundSession {
+  return { sessionId: id, commonLength, dataClasses };
 }
 
 /** A named Session goes on, or the branch of it that the request follows, or a new branch begins. */
@@ -62,7 +66,7 @@ function continueNamed(
   const followed = findById(connection, owner, branch);
   if (followed) return { kind: "continue", session: followed };
   const commonLength = commonPrefix(chainOf(connection, session), chain);
-  return { kind: "branch", originId: session.id, commonLength };
+  return { kind: "branch", origin: session, commonLength };
 }
 
 /** Omitted ids continue or create; they never branch. */

@@ -25,25 +25,30 @@ export function joinSession(
   const branched = assignment.kind === "branch" ? assignment : null;
   const commonLength = continued?.length ?? branched?.commonLength ?? 0;
   const beginsTurn = !continued || transcript.lastUserMessage > commonLength;
+  const handled = continued?.dataClasses ?? branched?.origin.dataClasses ?? [];
   const joined = {
     sessionId: continued?.id ?? transcript.newSessionId,
     turnId: beginsTurn ? transcript.newTurnId : (transcript.turnId ?? continued.turnId),
-    branchedFromSessionId: branched?.originId ?? null,
+    branchedFromSessionId: branched?.origin.id ?? null,
     commonLength,
     openedSession: !continued,
   };
+  const dataClasses = [...new Set([...handled, intent.dataClass])];
   if (continued) {
     const latestTurnId = beginsTurn ? joined.turnId : continued.turnId;
     const unchanged = continued.inFlight && commonLength === transcript.messages.length;
-    extendSession(transaction, intent, { ...joined, turnId: latestTurnId, inFlight: unchanged });
-  } else createSession(transaction, intent, joined);
+    const place = { ...joined, dataClasses, turnId: latestTurnId };
+    extendSession(transaction, intent, { ...place, inFlight: unchanged });
+  } else createSession(transaction, intent, { ...joined, dataClasses });
   if (beginsTurn) beginTurn(transaction, intent, joined);
   return { ...joined, contentCommitment: appendMessages(transaction, intent, joined) };
 }
 
 type Place = Omit<Joined, "contentCommitment">;
 
-function createSession(transaction: Transaction, intent: StepIntent, place: Place): void {
+type SessionPlace = Place & { readonly dataClasses: readonly string[] };
+
+function createSession(transaction: Transaction, intent: StepIntent, place: SessionPlace): void {
   const { owner, transcript, at } = intent;
   const written = transaction.run(opening.insertSession, {
     organization_id: owner.organizationId,
@@ -60,6 +65,7 @@ function createSession(transaction: Transaction, intent: StepIntent, place: Plac
     turn_id: place.turnId,
     branched_from_session_id: place.branchedFromSessionId,
     common_length: place.commonLength,
+    data_classes: JSON.stringify(place.dataClasses),
   });
   if (written === 0)
     throw new GatewayError("invalid_argument", "The id for a new Session is taken.");
@@ -68,7 +74,7 @@ function createSession(transaction: Transaction, intent: StepIntent, place: Plac
 function extendSession(
   transaction: Transaction,
   { owner, transcript, at }: StepIntent,
-  place: Place & { readonly inFlight: boolean },
+  place: SessionPlace & { readonly inFlight: boolean },
 ): void {
   transaction.run(opening.extendSession, {
     organization_id: owner.organizationId,
@@ -79,6 +85,7 @@ function extendSession(
     updated_at: at,
     in_flight: place.inFlight ? 1 : 0,
     turn_id: place.turnId,
+    data_classes: JSON.stringify(place.dataClasses),
   });
 }
 

@@ -1,6 +1,7 @@
 import {
   fillLeaf,
   GatewayError,
+  isExpectedSession,
   keyIsLive,
   type OpeningRefusal,
   type StepIntent,
@@ -28,9 +29,7 @@ export function openStep(transaction: Transaction, intent: StepIntent): StepOpen
   if (key.version !== intent.keyVersion) return refuse({ code: "key_changed" });
   const assignment = assignSession(transaction, intent);
   if ("code" in assignment) return refuse(assignment);
-  const { expectedSessionId } = transcript;
-  const found = foundBy(assignment);
-  if (expectedSessionId !== undefined && expectedSessionId !== (found?.sessionId ?? null))
+  if (!isExpectedSession(transcript.expectedSession, foundBy(assignment)))
     return refuse({ code: "session_changed" });
   if (intent.budgetsVersion !== transaction.budgetsVersion)
     return refuse({ code: "budgets_changed" });

@@ -2,7 +2,7 @@ import { selectsModel } from "../../domain/model-pattern.ts";
 import { listed, selects } from "../../domain/pattern.ts";
 import type { PolicyFacts } from "../../domain/policy-decision.ts";
 import { tierOf } from "../../domain/service-tier.ts";
-import type { RuleMatch } from "./rule.ts";
+import type { ClassRange, RuleMatch } from "./rule.ts";
 
 /** Whether a rule's match covers the facts; `dataClasses` is the order that `from` and `upTo` refer to. */
 export function matchesRule(
@@ -10,7 +10,13 @@ export function matchesRule(
   facts: PolicyFacts,
   dataClasses: readonly string[],
 ): boolean {
-  const rank = dataClasses.indexOf(facts.dataClass);
+  const rank = (dataClass: string): number => dataClasses.indexOf(dataClass);
+  const isIn = ({ from, upTo }: ClassRange, dataClass: string | undefined): boolean => {
+    const place = dataClass === undefined ? -1 : rank(dataClass);
+    return (
+      (from === undefined || place >= rank(from)) && (upTo === undefined || place <= rank(upTo))
+    );
+  };
   return (
     selects(match.organization, facts.organization) &&
     selects(match.user, facts.user) &&
@@ -18,8 +24,8 @@ export function matchesRule(
     selects(match.gateway, facts.gateway) &&
     selects(match.connection, facts.connection) &&
     selects(match.source, facts.source) &&
-    (match.from === undefined || rank >= dataClasses.indexOf(match.from)) &&
-    (match.upTo === undefined || rank <= dataClasses.indexOf(match.upTo)) &&
+    isIn(match, facts.dataClass) &&
+    isIn(match.session ?? {}, facts.session?.dataClass) &&
     same(match.listed, facts.listed) &&
     same(match.tools, facts.tools) &&
     same(match.images, facts.images) &&

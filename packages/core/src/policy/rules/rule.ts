@@ -1,8 +1,14 @@
 import type { OneOrMany } from "../../domain/pattern.ts";
 import type { ConnectionOwnership, Obligations } from "../../domain/policy-decision.ts";
 
+/** Data classes from one up and up to one, in the configured order; both inclusive. */
+export interface ClassRange {
+  readonly from?: string;
+  readonly upTo?: string;
+}
+
 /** What a rule applies to: every given member must match, and a list matches any of its values. */
-export interface RuleMatch<Gateway extends string = string> {
+export interface RuleMatch<Gateway extends string = string> extends ClassRange {
   readonly organization?: OneOrMany;
   readonly user?: OneOrMany;
   readonly key?: OneOrMany;
@@ -13,9 +19,8 @@ export interface RuleMatch<Gateway extends string = string> {
   readonly listed?: boolean;
   readonly connection?: OneOrMany<ConnectionOwnership>;
   readonly source?: OneOrMany;
-  /** Data classes from this one up, and up to this one; both inclusive. */
-  readonly from?: string;
-  readonly upTo?: string;
+  /** The most sensitive class of the Session that the request continues. A new Session is below every class. */
+  readonly session?: ClassRange;
   /** Whether the request uses tools, images or structured output. */
   readonly tools?: boolean;
   readonly images?: boolean;

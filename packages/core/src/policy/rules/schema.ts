@@ -19,6 +19,8 @@ const flag = z.exactOptional(z.boolean());
 
 const tierName = text(isTierName, "must be the name of a service tier, such as priority");
 
+const classRange = { from: z.exactOptional(className), upTo: z.exactOptional(className) };
+
 /** A member that is mistyped would match everything. */
 const match: Schema<RuleMatch> = z.strictObject({
   organization: selector,
@@ -29,8 +31,8 @@ const match: Schema<RuleMatch> = z.strictObject({
   listed: flag,
   connection: z.exactOptional(oneOrMany(connectionOwnership)),
   source: selector,
-  from: z.exactOptional(className),
-  upTo: z.exactOptional(className),
+  ...classRange,
+  session: z.exactOptional(z.strictObject(classRange)),
   tools: flag,
   images: flag,
   structuredOutput: flag,
@@ -47,6 +49,8 @@ const permitOptions: Schema<RuleOptions> = z.strictObject({
   connection: z.exactOptional(z.literal("customer")),
   reason,
 });
+
+const sessions = z.exactOptional(z.literal("raise"));
 
 const anything: RuleMatch = {};
 const nothing: RuleOptions = {};
@@ -71,15 +75,18 @@ const rule: Schema<Rule> = z.discriminatedUnion("effect", [
 export const rulePolicySchema: Schema<{
   readonly version?: string;
   readonly rules: readonly Rule[];
-}> = z.strictObject({ version: z.exactOptional(opaqueId), rules: z.array(rule) });
+  readonly sessions?: "raise";
+}> = z.strictObject({ version: z.exactOptional(opaqueId), rules: z.array(rule), sessions });
 
 /** A policy as a function. */
 export const functionPolicySchema: Schema<{
   readonly version: string;
   readonly decide: (facts: PolicyFacts) => Verdict;
+  readonly sessions?: "raise";
 }> = z.strictObject({
   version: opaqueId,
   decide: z.custom<(facts: PolicyFacts) => Verdict>((value) => typeof value === "function", {
     error: "must be a function",
   }),
+  sessions,
 });
