@@ -9,9 +9,11 @@ import type {
 import type { AssistantMessage, Message, ToolCall } from "./message.ts";
 import {
   createStateFold,
+  createStateScale,
   maxStateBytes,
   type StateFields,
   type StateFold,
+  type StateSize,
   stateBytes,
 } from "./provider-state.ts";
 
@@ -57,6 +59,8 @@ export interface CompletionFold {
   usage(): UsageReport;
   /** UTF-8 bytes of everything the model has written so far. */
   outputBytes(): number;
+  /** How much state has come so far, of the message and of its calls. */
+  stateSize(): StateSize;
 }
 
 type OpenPart =
@@ -110,7 +114,8 @@ export function createFold(): CompletionFold {
   const shown: Partial<Record<ShownField, Json[]>> = {};
   let finishReason: FinishReason | null = null;
   let usage: UsageReport = {};
-  const state = createStateFold();
+  const scale = createStateScale();
+  const state = createStateFold(scale);
   let unclaimed = createDetailsFold();
   let bytes = 0;
 
@@ -154,7 +159,7 @@ export function createFold(): CompletionFold {
             type: "tool-call",
             id,
             name,
-            state: createStateFold(),
+            state: createStateFold(scale),
             arguments: "",
           };
           parts.push(call);
@@ -198,6 +203,7 @@ export function createFold(): CompletionFold {
     finishReason: () => finishReason,
     usage: () => usage,
     outputBytes: () => bytes,
+    stateSize: scale.size,
   };
 }
 

@@ -35,6 +35,20 @@ export const reasoningTextFields: ReadonlySet<string> = new Set(["reasoning_cont
 /** Members that arrive in pieces while a model thinks: the pieces of one entry are one text. */
 const piecedMembers: ReadonlySet<string> = new Set(["text", "thinking", "summary"]);
 
+/**
+ * The most state of one message: what a request may bring, and an answer may say. An answer of more could not come back.
+ */
+export const mostState = { bytes: 1_048_576, values: 65_536 } as const;
+
+/** How deep one field of state nests: what a request may bring back. */
+export const deepestState = 32;
+
+export interface StateSize {
+  readonly values: number;
+  /** About the bytes of the JSON text once every text in it is sealed. */
+  readonly bytes: number;
+}
+
 /** Collects the state of a message or of a tool call from what arrives of it. */
 export interface StateFold {
   add(fields: StateFields): void;
@@ -46,7 +60,7 @@ export interface StateFold {
  * Lists grow, and an entry that goes on with the last one of its list (the same `type` and `index`, not signed yet) is
  * joined to it. Objects gain members. Of everything else the last value counts.
  */
-export function createStateFold(): StateFold {
+export function createStateFold(scale: StateScale = createStateScale()): StateFold {
   const collected = new Map<string, Collected>();
   return {
     add(fields) {
@@ -55,14 +69,16 @@ export function createStateFold(): StateFold {
         const before = collected.get(name);
         if (isList(value)) {
           const entries = before?.kind === "list" ? before.entries : [];
-          for (const entry of value) addEntry(entries, entry);
+          for (const entry of value) addEntry(entries, entry, scale);
           collected.set(name, { kind: "list", entries });
         } else if (isObject(value)) {
           const members = before?.kind === "object" ? before.members : new Map<string, Json>();
-          for (const [key, member] of Object.entries(value))
-            if (member !== undefined) members.set(key, member);
+          for (const [key, member] of Object.entries(value)) put(members, key, member, scale);
           collected.set(name, { kind: "object", members });
-        } else collected.set(name, { kind: "value", value });
+        } else {
+          scale.exchange(before?.kind === "value" ? before.value : undefined, value);
+          collected.set(name, { kind: "value", value });
+        }
       }
     },
     fields: () =>
@@ -70,6 +86,54 @@ export function createStateFold(): StateFold {
         ? null
         : Object.fromEntries([...collected].map(([name, value]) => [name, joined(value)])),
   };
+}
+
+/** Weighs what folds collect, once its pieces are joined. */
+export interface StateScale {
+  exchange(before: Json | undefined, after: Json): void;
+  /** A text goes on. */
+  grow(text: string): void;
+  size(): StateSize;
+}
+
+/** What a seal adds to a text, with an origin of usual length. */
+const sealBytes = 64;
+
+export function createStateScale(): StateScale {
+  const sum = { values: 0, bytes: 0 };
+  const weigh = (value: Json, sign: 1 | -1): void => {
+    sum.values += sign;
+    sum.bytes += sign * 3;
+    if (isText(value)) sum.bytes += sign * (Buffer.byteLength(value) + sealBytes);
+    else if (isList(value)) for (const entry of value) weigh(entry, sign);
+    else if (isObject(value))
+      for (const [key, member] of Object.entries(value)) {
+        sum.bytes += sign * (key.length + 3);
+        if (member !== undefined) weigh(member, sign);
+      }
+  };
+  return {
+    exchange(before, after) {
+      if (before === after) return;
+      if (before !== undefined) weigh(before, -1);
+      weigh(after, 1);
+    },
+    grow(text) {
+      sum.bytes += Buffer.byteLength(text);
+    },
+    size: () => sum,
+  };
+}
+
+function put(
+  members: Map<string, Json>,
+  name: string,
+  value: Json | undefined,
+  scale: StateScale,
+): void {
+  if (value === undefined) return;
+  scale.exchange(members.get(name), value);
+  members.set(name, value);
 }
 
 type Collected =
@@ -80,18 +144,20 @@ type Collected =
 /** Key of an entry that is no object. */
 const bare = "";
 
-function addEntry(entries: Map<string, Json>[], entry: Json): void {
+function addEntry(entries: Map<string, Json>[], entry: Json, scale: StateScale): void {
   const members = isObject(entry) ? definedMembers(entry) : new Map<string, Json>([[bare, entry]]);
   const last = entries.at(-1);
   if (last === undefined || !continues(last, members)) {
     entries.push(members);
+    scale.exchange(undefined, entry);
     return;
   }
   for (const [name, value] of members) {
     const before = last.get(name);
-    if (piecedMembers.has(name) && typeof before === "string" && typeof value === "string")
+    if (piecedMembers.has(name) && typeof before === "string" && typeof value === "string") {
       last.set(name, before + value);
-    else if (value !== null || before === undefined) last.set(name, value);
+      scale.grow(value);
+    } else if (value !== null || before === undefined) put(last, name, value, scale);
   }
 }
 
@@ -103,6 +169,91 @@ function continues(last: ReadonlyMap<string, Json>, next: ReadonlyMap<string, Js
     !isText(last.get("signature")) &&
     !isText(last.get("data"))
   );
+}
+
+/** Joins the halves of surrogate pairs that the pieces of one text split between them. */
+export interface StateHalves {
+  /** The fields without a half at the end of their last text, which waits for what goes on with it. */
+  join(fields: StateFields): StateFields;
+  /** The halves that nothing went on with, as a last piece; null for none. */
+  rest(): StateFields | null;
+}
+
+/** Members of an entry, as they say to which entry they belong. */
+type Piece = { readonly [key: string]: Json | undefined };
+
+export function createStateHalves(): StateHalves {
+  const waiting = new Map<string, Piece>();
+
+  const joinList = (name: string, list: readonly Json[]): readonly Json[] => {
+    const entries = [...list];
+    const half = waiting.get(name);
+    if (half !== undefined) entries.splice(0, 1, ...goneOn(half, entries[0]));
+    waiting.delete(name);
+    const last = entries.pop();
+    if (last === undefined) return entries;
+    const [whole, rest] = isObject(last) ? splitHalf(last) : [last, null];
+    if (rest !== null) waiting.set(name, rest);
+    return [...entries, whole];
+  };
+  return {
+    join(fields) {
+      const lists = Object.entries(fields).flatMap(([name, value]) =>
+        value !== undefined && isList(value) && (waiting.has(name) || endsInHalf(value))
+          ? [[name, joinList(name, value)] as const]
+          : [],
+      );
+      return lists.length === 0 ? fields : { ...fields, ...Object.fromEntries(lists) };
+    },
+    rest() {
+      const left = [...waiting].map(([name, half]) => [name, [half]] as const);
+      waiting.clear();
+      return left.length === 0 ? null : Object.fromEntries(left);
+    },
+  };
+}
+
+/** The entries that come of a half and of the one after it: one where that goes on with it, else two. */
+function goneOn(half: Piece, next: Json | undefined): readonly Json[] {
+  if (next === undefined) return [half];
+  if (!isObject(next)) return [half, next];
+  if (next["type"] !== half["type"] || next["index"] !== half["index"]) return [half, next];
+  const texts = Object.entries(half).flatMap(([name, text]) =>
+    piecedMembers.has(name) && typeof text === "string"
+      ? [[name, text + (typeof next[name] === "string" ? next[name] : "")] as const]
+      : [],
+  );
+  return [{ ...next, ...Object.fromEntries(texts) }];
+}
+
+/** An entry that may go on, without the half at the end of its text, and that half. */
+function splitHalf(entry: Piece): readonly [whole: Piece, half: Piece | null] {
+  const ends = [...piecedMembers].filter((name) => isHalf(entry[name]));
+  if (ends.length === 0 || isText(entry["signature"]) || isText(entry["data"]))
+    return [entry, null];
+  const { type, index } = entry;
+  const whole: Record<string, Json | undefined> = { ...entry };
+  const half: Record<string, Json | undefined> = {
+    ...(type === undefined ? {} : { type }),
+    ...(index === undefined ? {} : { index }),
+  };
+  for (const name of ends) {
+    const text = String(entry[name]);
+    whole[name] = text.slice(0, -1);
+    half[name] = text.slice(-1);
+  }
+  return [whole, half];
+}
+
+function endsInHalf(list: readonly Json[]): boolean {
+  const last = list.at(-1) ?? null;
+  return isObject(last) && [...piecedMembers].some((name) => isHalf(last[name]));
+}
+
+function isHalf(text: Json | undefined): boolean {
+  if (typeof text !== "string" || text === "") return false;
+  const last = text.charCodeAt(text.length - 1);
+  return last >= 0xd800 && last <= 0xdbff;
 }
 
 function definedMembers(entry: { readonly [key: string]: Json | undefined }): Map<string, Json> {
@@ -123,7 +274,7 @@ function joined(value: Collected): Json {
   }
 }
 
-function isText(value: Json | undefined): boolean {
+function isText(value: Json | undefined): value is string {
   return typeof value === "string" && value !== "";
 }
 

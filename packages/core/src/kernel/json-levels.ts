@@ -1,4 +1,4 @@
-import type { JsonFaultKind, JsonRules } from "./json-rules.ts";
+import { forbiddenKeys, type JsonFaultKind, type JsonRules } from "./json-rules.ts";
 
 /** The objects and arrays that are open at one point of a JSON text, and what may come next in them. */
 export interface JsonLevels {
@@ -25,7 +25,6 @@ interface Level {
   index: number;
 }
 
-const forbidden = new Set(["__proto__", "constructor", "prototype"]);
 const fewKeys = 12;
 const longestName = 64;
 
@@ -78,7 +77,7 @@ function within(parent: Level | null, depth: number, isObject: boolean, rules: J
 function enter(level: Level, key: string, rules: JsonRules): JsonFaultKind | null {
   level.expectsKey = false;
   level.key = key;
-  if (!level.isFreeForm && forbidden.has(key)) return "forbidden-key";
+  if (!level.isFreeForm && forbiddenKeys.has(key)) return "forbidden-key";
   if (level.keySet === null && level.keys.length === fewKeys) level.keySet = new Set(level.keys);
   if (level.keySet?.has(key) ?? level.keys.includes(key)) return "duplicate-key";
   level.keySet?.add(key);

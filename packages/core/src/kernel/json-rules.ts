@@ -11,6 +11,13 @@ export interface JsonRules {
   readonly values: number;
 }
 
+/** Names that touch prototypes: no member has one, outside of data of the sender's own. */
+export const forbiddenKeys: ReadonlySet<string> = new Set([
+  "__proto__",
+  "constructor",
+  "prototype",
+]);
+
 export type JsonFaultKind =
   | "depth"
   | "keys"

@@ -5,11 +5,13 @@ import { createAnswerIntake } from "./answer-intake.ts";
 const entry = { token: "a", logprob: -0.5, bytes: [97], top_logprobs: [] };
 const logprobs = { content: Array.from({ length: 10 }, () => entry) };
 
+const noState = { values: 0, bytes: 0 };
+
 /** What comes of so many events with log probabilities, within 1,000 bytes. */
 function failureAfter(events: number, isKept: boolean): string | null {
   const intake = createAnswerIntake({ ...defaultLimits, answerBytes: 1_000 }, isKept);
   for (let event = 0; event < events; event++) intake.take([{ type: "logprobs", logprobs }]);
-  return intake.failure(0)?.reason ?? null;
+  return intake.failure(0, noState)?.reason ?? null;
 }
 
 describe("the log probabilities of one answer", () => {

@@ -1,8 +1,16 @@
 import { ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { Limits } from "../domain/limits.ts";
-import type { StateFields } from "../domain/provider-state.ts";
-import { isShallow, jsonBytes, wellFormedJson } from "../kernel/well-formed-json.ts";
+import {
+  createStateHalves,
+  deepestState,
+  mostState,
+  type StateFields,
+  type StateHalves,
+  type StateSize,
+} from "../domain/provider-state.ts";
+import { forbiddenKeys } from "../kernel/json-rules.ts";
+import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/returnable-json.ts";
 
 /**
  * What an attempt's events pass before anything is made of them: text becomes well-formed, and an answer that no client
@@ -11,20 +19,21 @@ import { isShallow, jsonBytes, wellFormedJson } from "../kernel/well-formed-json
 export interface AnswerIntake {
   /** The events to go on with: those before the answer went beyond the limits, where it did. */
   take(events: readonly CompletionEvent[]): readonly CompletionEvent[];
-  /** Why no more is taken after so many bytes of output; null while the answer is within the limits. */
-  failure(outputBytes: number): ProviderError | null;
+  /** Why no more is taken after so many bytes of output and so much state; null while the answer is within the limits. */
+  failure(outputBytes: number, state: StateSize): ProviderError | null;
 }
 
 type Spoken = Extract<
   CompletionEvent,
   { type: "text-delta" | "reasoning-delta" | "refusal-delta" }
 >;
-type AnswerLimits = Pick<Limits, "depth" | "tools" | "answerParts" | "answerBytes">;
+type State = Extract<CompletionEvent, { type: "state" }>;
+type AnswerLimits = Pick<Limits, "depth" | "keys" | "tools" | "answerParts" | "answerBytes">;
 
 /** `isKept` says that the answer is written whole at its end, log probabilities and all: in one body, or as a response. */
 export function createAnswerIntake(limits: AnswerLimits, isKept: boolean): AnswerIntake {
   const bounds = createBounds(limits, isKept);
-  const halves = createHalves();
+  const halves = createHalves(limits);
   let failure: ProviderError | null = null;
   return {
     take(events) {
@@ -36,7 +45,11 @@ export function createAnswerIntake(limits: AnswerLimits, isKept: boolean): Answe
       }
       return taken;
     },
-    failure: (bytes) => failure ?? (bytes > limits.answerBytes ? beyond("answer_too_large") : null),
+    failure(bytes, state) {
+      if (bytes > limits.answerBytes) failure ??= beyond("answer_too_large");
+      if (isTooMuchState(state)) failure ??= beyond("too_much_state");
+      return failure;
+    },
   };
 }
 
@@ -48,6 +61,7 @@ function createBounds(
   excess(event: CompletionEvent): ProviderError | null;
 } {
   let logprobBytes = 0;
+  let shownBytes = 0;
   let speaking: Spoken["type"] | null = null;
   let parts = 0;
   let toolCalls = 0;
@@ -70,12 +84,22 @@ function createBounds(
           if (isKept) logprobBytes += jsonBytes(event.logprobs);
           return logprobBytes > limits.answerBytes ? beyond("too_many_logprobs") : null;
         case "state":
-          return isShallow(event.fields, limits.depth) ? null : beyond("too_deep");
+          if (!isShallow(event.fields, deepestState + 1)) return beyond("too_deep");
+          return hasMoreValues(event.fields, mostState.values) ? beyond("too_much_state") : null;
+        case "shown":
+          if (!event.entries.every((entry) => isShallow(entry, deepestState)))
+            return beyond("too_deep");
+          for (const entry of event.entries) shownBytes += jsonBytes(entry);
+          return shownBytes > 2 * limits.answerBytes ? beyond("answer_too_large") : null;
         default:
           return null;
       }
     },
   };
+}
+
+function isTooMuchState({ values, bytes }: StateSize): boolean {
+  return values > mostState.values || bytes > mostState.bytes;
 }
 
 function beyond(reason: string): ProviderError {
@@ -90,9 +114,13 @@ function beyond(reason: string): ProviderError {
  * Joins the halves of surrogate pairs that deltas of one part split between them. A half that stays alone becomes
  * U+FFFD, before the next part begins or the answer finishes.
  */
-function createHalves(): { add(event: CompletionEvent, into: CompletionEvent[]): void } {
+function createHalves({ keys }: Pick<Limits, "keys">): {
+  add(event: CompletionEvent, into: CompletionEvent[]): void;
+} {
   let waiting: Spoken | null = null;
   const ofCalls = new Map<number, string>();
+  /** Of the message, which has no index, and of each call. */
+  const ofStates = new Map<number | undefined, StateHalves>();
 
   function endSpoken(into: CompletionEvent[]): void {
     if (waiting !== null) into.push({ ...waiting, text: replacement });
@@ -115,6 +143,19 @@ function createHalves(): { add(event: CompletionEvent, into: CompletionEvent[]):
     for (const index of ofCalls.keys())
       into.push({ type: "tool-call-delta", index, arguments: replacement });
     ofCalls.clear();
+    for (const [index, state] of ofStates) {
+      const fields = state.rest();
+      if (fields !== null)
+        push({ type: "state", ...(index !== undefined && { index }), fields }, into);
+    }
+  }
+  function keep(event: State, into: CompletionEvent[]): void {
+    const state = ofStates.get(event.index) ?? createStateHalves();
+    ofStates.set(event.index, state);
+    push({ ...event, fields: state.join(event.fields) }, into);
+  }
+  function push(event: State, into: CompletionEvent[]): void {
+    into.push({ ...event, fields: returnableFields(event.fields, keys) });
   }
 
   return {
@@ -132,11 +173,16 @@ function createHalves(): { add(event: CompletionEvent, into: CompletionEvent[]):
         case "tool-call-delta":
           return write(event.index, event.arguments, into);
         case "logprobs":
-          into.push({ type: "logprobs", logprobs: wellFormedJson(event.logprobs) });
+          into.push({ type: "logprobs", logprobs: returnableJson(event.logprobs, keys) });
+          return;
+        case "shown":
+          into.push({
+            ...event,
+            entries: event.entries.map((entry) => returnableJson(entry, keys)),
+          });
           return;
         case "state":
-          into.push({ ...event, fields: wellFormedFields(event.fields) });
-          return;
+          return keep(event, into);
         case "answer-started":
           into.push(wellFormedLabels(event));
           return;
@@ -162,9 +208,12 @@ function joined(before: string, text: string): readonly [whole: string, half: st
   return isHalf ? [all.slice(0, -1).toWellFormed(), all.slice(-1)] : [all.toWellFormed(), ""];
 }
 
-function wellFormedFields(fields: StateFields): StateFields {
+/** Fields by names that may come back: an object of them may be returned itself. */
+function returnableFields(fields: StateFields, keys: number): StateFields {
   return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name.toWellFormed(), wellFormedJson(value)]),
+    Object.entries(fields)
+      .filter(([name]) => !forbiddenKeys.has(name))
+      .map(([name, value]) => [name.toWellFormed(), returnableJson(value ?? null, keys)]),
   );
 }
 

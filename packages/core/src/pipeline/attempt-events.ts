@@ -40,7 +40,7 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
     async next() {
       watchdog.resume();
       for (;;) {
-        const failure = intake.failure(attempt.fold.outputBytes());
+        const failure = intake.failure(attempt.fold.outputBytes(), attempt.fold.stateSize());
         if (failure !== null) throw failure;
         const { done, value: events } = await reading.next();
         if (done) return null;

@@ -1,10 +1,8 @@
+import { deepestState, mostState } from "../domain/provider-state.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { anyObject, unsupported } from "./fields.ts";
 import { type Read, wrongType, wrongValue } from "./read.ts";
 import { content } from "./scalars.ts";
-
-const deepest = 32;
-const mostBytes = 1_048_576;
 
 /** State that is an object, such as a cache breakpoint. */
 export const stateObject: Read<Json> = (value, path, limits) =>
@@ -22,7 +20,7 @@ export const stateText: Read<Json> = content;
 
 function shallow<Value extends Json | undefined>(value: Value, path: string, depth: number): Value {
   if (typeof value !== "object" || value === null) return value;
-  if (depth > deepest) throw wrongValue(`must be nested at most ${deepest} deep`, path);
+  if (depth > deepestState) throw wrongValue(`must be nested at most ${deepestState} deep`, path);
   for (const member of Object.values(value)) shallow(member, path, depth + 1);
   return value;
 }
@@ -68,9 +66,9 @@ export function stateBytes(value: Json | undefined): number {
 
 /** Refuses a message whose state takes so many bytes. */
 export function requireSmallState(bytes: number, path: string): void {
-  if (bytes > mostBytes)
+  if (bytes > mostState.bytes)
     throw wrongValue(
-      `must hold at most ${mostBytes} bytes of reasoning and other provider state`,
+      `must hold at most ${mostState.bytes} bytes of reasoning and other provider state`,
       path,
     );
 }
