@@ -1,22 +1,26 @@
 import { everyOrganization, type Gateway, type OrganizationScope } from "@tollgate/core";
-import { findConfiguration } from "./find-configuration.ts";
+import type { ServeSettings } from "./configuration/data-schema.ts";
+import { findConfiguration } from "./configuration/find-configuration.ts";
 
 /** A gateway, and where its configuration came from. */
 export interface OpenedGateway {
   readonly gateway: Gateway;
   /** The configuration file; null where there is none and the defaults hold. */
   readonly configuration: string | null;
+  /** What the configuration file says about the server. */
+  readonly serve: ServeSettings;
 }
 
 /** Creates the gateway that a command works on: from `--config`, from the file found, or by default. */
 export async function openGateway(file: string | undefined): Promise<OpenedGateway> {
   const configuration = findConfiguration(process.cwd(), file);
   if (configuration === null) {
-    const { createDefaultGateway } = await import("./default-gateway.ts");
-    return { gateway: await createDefaultGateway(process.env), configuration };
+    const { createDefaultGateway } = await import("./configuration/default-gateway.ts");
+    return { gateway: await createDefaultGateway(process.env), configuration, serve: {} };
   }
-  const { loadConfiguration } = await import("./load-configuration.ts");
-  return { gateway: await loadConfiguration(configuration), configuration };
+  const { loadConfiguration } = await import("./configuration/load-configuration.ts");
+  const { gateway, serve } = await loadConfiguration(configuration, process.env);
+  return { gateway, configuration, serve };
 }
 
 /** Runs an action on the gateway and closes it, whatever happens. */

@@ -7,6 +7,7 @@ import { defineConnections } from "./commands/connections.ts";
 import { defineDecisions } from "./commands/decisions.ts";
 import { defineKeys } from "./commands/keys.ts";
 import { defineMaintenance } from "./commands/maintenance.ts";
+import { defineSchema } from "./commands/schema.ts";
 import { defineServe } from "./commands/serve.ts";
 import { defineSessions } from "./commands/sessions.ts";
 import { defineSteps } from "./commands/steps.ts";
@@ -16,7 +17,10 @@ export function createProgram(): Command {
   const program = new Command("tollgate")
     .description("A governed model gateway: serve it, administer it, read what it recorded.")
     .version(version())
-    .option("--config <file>", "configuration file (default: tollgate.config.{ts,mts,js,mjs})")
+    .option(
+      "--config <file>",
+      "configuration file (default: tollgate.config.{ts,mts,js,mjs,json,yaml,yml})",
+    )
     .option("--json", "print one JSON document instead of text")
     .option("--actor <name>", "who is named in the record of a change", "cli")
     .helpCommand(true)
@@ -32,6 +36,7 @@ export function createProgram(): Command {
   defineDecisions(program);
   defineChanges(program);
   defineMaintenance(program);
+  defineSchema(program);
   return program;
 }
 

@@ -1,5 +1,5 @@
 import type { Gateway } from "@tollgate/core";
-import { type RunningServer, serve } from "@tollgate/node";
+import { type RunningServer, type ServeOptions, serve } from "@tollgate/node";
 import { announcement } from "./announcement.ts";
 import { CommandError } from "./failure.ts";
 import { failureLog } from "./failure-log.ts";
@@ -15,36 +15,44 @@ const lastMoment = 500;
 
 /** Where to listen, and how many seconds a shutdown may take. */
 export interface ServerOptions extends Globals {
-  readonly port: number;
-  readonly host: string;
-  readonly closeWithin: number;
+  readonly port?: number;
+  readonly host?: string;
+  readonly closeWithin?: number;
 }
 
 /** Serves until a signal asks to stop; then open answers may end, and the gateway settles and closes. */
 export async function runServer(options: ServerOptions): Promise<void> {
   const signals = watchSignals();
-  const { gateway, configuration } = await openGateway(options.config);
+  const { gateway, configuration, serve: configured } = await openGateway(options.config);
+  const { closeWithin = 25, ...listening } = { ...configured, ...given(options) };
   try {
     gateway.observe(failureLog((line) => process.stderr.write(line)));
     await gateway.ready();
-    const server = await listen(gateway, options);
+    const server = await listen(gateway, listening);
     const key = await firstKey(gateway, options.actor);
     announce(options.json, server.url, key, configuration);
     await signals.first;
     signals.onSecond(() => void server.close({ within: sooner }));
-    await server.close({ within: options.closeWithin * 1_000 });
+    await server.close({ within: closeWithin * 1_000 });
   } finally {
     await gateway.close();
     setTimeout(() => process.exit(), lastMoment).unref();
   }
 }
 
-async function listen(
-  gateway: Gateway,
-  { port, host }: { readonly port: number; readonly host: string },
-): Promise<RunningServer> {
+/** What the command line and the environment say, which comes before the configuration file. */
+function given({ port, host, closeWithin }: ServerOptions): Omit<ServerOptions, keyof Globals> {
+  return {
+    ...(port === undefined ? {} : { port }),
+    ...(host === undefined ? {} : { host }),
+    ...(closeWithin === undefined ? {} : { closeWithin }),
+  };
+}
+
+async function listen(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
+  const { port = 8787, host = "127.0.0.1" } = options;
   try {
-    return await serve(gateway, { port, host, close: gateway.close });
+    return await serve(gateway, { ...options, port, host, close: gateway.close });
   } catch (thrown) {
     const code = thrown instanceof Error && "code" in thrown ? thrown.code : null;
     if (code === "EADDRINUSE")

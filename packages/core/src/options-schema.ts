@@ -28,7 +28,7 @@ const callable = <Function>() =>
 
 const { allowDuplicates: _flag, ...countedRules } = defaultRetryRules;
 
-/** What is plain data in the options of a gateway. */
+/** What is plain data in the options of a gateway, besides its policy and its prices. */
 const settings = {
   budgets: z.exactOptional(z.array(budgetSchema)),
   dataClasses: z.exactOptional(z.array(className).check(z.minLength(1))),
@@ -91,12 +91,15 @@ export interface GatewaySettings
   readonly prices?: PriceTable;
 }
 
-/** The options of a gateway as a JSON or YAML file can hold them, without its store and its providers. */
-export const gatewaySettingsSchema: Schema<GatewaySettings> = z.strictObject({
+/** The members of `gatewaySettingsSchema`, for files that hold more than these. */
+export const gatewaySettings = {
   ...settings,
   policy: z.exactOptional(rulePolicySchema),
   prices: z.exactOptional(priceTableSchema),
-});
+};
+
+/** The options of a gateway as a JSON or YAML file can hold them, without its store and its providers. */
+export const gatewaySettingsSchema: Schema<GatewaySettings> = z.strictObject(gatewaySettings);
 
 function namesOf<Values extends object>(defaults: Values) {
   return z.enum(

@@ -1,8 +1,10 @@
 /** The schemas of what is given to Tollgate as data, and the same as JSON Schemas for editors and other languages. */
 export { administrationSchemas } from "./administration/schemas.ts";
 export { budgetSchema } from "./budgets/schema.ts";
+export type { Problem } from "./errors/gateway-error.ts";
 export { type JsonSchema, jsonSchemaOf } from "./input/json-schema.ts";
 export {
+  pathOf,
   problemAt,
   type ReadOptions,
   type ReadResult,
@@ -11,7 +13,7 @@ export {
   tryRead,
 } from "./input/read.ts";
 export { duration, milliseconds, text, usd, wholeNumber } from "./input/values.ts";
-export { type GatewaySettings, gatewaySettingsSchema } from "./options-schema.ts";
+export { type GatewaySettings, gatewaySettings, gatewaySettingsSchema } from "./options-schema.ts";
 export { rulePolicySchema } from "./policy/rules/schema.ts";
 export {
   billingSchema,

@@ -39,10 +39,15 @@ export interface RunningServer {
   close(options?: { readonly within?: number }): Promise<void>;
 }
 
-const serveOptions: Schema<ServeOptions> = z.strictObject({
+/** The options of `serve` that are data, as members of a schema. */
+export const serveMembers = {
   port: z.exactOptional(wholeNumber(0).check(z.maximum(65_535))),
   host: z.exactOptional(text((host) => host !== "", "must be an address or a name")),
   limits: z.exactOptional(z.partialRecord(limitName, wholeNumber(1))),
+};
+
+const serveOptions: Schema<ServeOptions> = z.strictObject({
+  ...serveMembers,
   close: z.exactOptional(
     z.custom<NonNullable<ServeOptions["close"]>>((value) => typeof value === "function", {
       error: "must be a function, such as gateway.close",

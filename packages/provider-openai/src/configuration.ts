@@ -70,7 +70,8 @@ function forConnection(
   return z.refine<OpenaiCompatibleOptions>(test, { error, path: [path], when: isObject });
 }
 
-const optionsSchema: Schema<OpenaiCompatibleOptions> = z
+/** The options of `openaiCompatible`: as data, all but a function for `apiKey` and `clock`. */
+export const openaiCompatibleSchema: Schema<OpenaiCompatibleOptions> = z
   .strictObject({
     ...modelOptions,
     ...stateOptions,
@@ -112,5 +113,5 @@ const optionsSchema: Schema<OpenaiCompatibleOptions> = z
 
 /** The options, checked, and what is wrong with them, one sentence each, without their secrets. */
 export function readOptions(written: unknown): ReadResult<OpenaiCompatibleOptions> {
-  return tryRead(optionsSchema, written, { noun: "option", asGiven: ["clock"] });
+  return tryRead(openaiCompatibleSchema, written, { noun: "option", asGiven: ["clock"] });
 }

@@ -1,2 +1,2 @@
 /** A built-in model that needs no account: for first steps, examples and demonstrations. */
-export { type SimOptions, simProvider } from "./sim-provider.ts";
+export { type SimOptions, simProvider, simSchema } from "./sim-provider.ts";

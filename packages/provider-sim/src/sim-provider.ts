@@ -18,7 +18,10 @@ export interface SimOptions {
   readonly pace?: number;
 }
 
-const optionsSchema: Schema<SimOptions> = z.strictObject({ pace: z.exactOptional(wholeNumber(0)) });
+/** The options of `simProvider`, which are all data. */
+export const simSchema: Schema<SimOptions> = z.strictObject({
+  pace: z.exactOptional(wholeNumber(0)),
+});
 
 const echo: ListedModel = {
   input: "0.10",
@@ -40,7 +43,7 @@ const models: Readonly<Record<string, ListedModel>> = {
  * the request has one. Tokens are words. Any other model is a 404.
  */
 export function simProvider(options: SimOptions = {}): Provider {
-  const read = tryRead(optionsSchema, options, { noun: "option" });
+  const read = tryRead(simSchema, options, { noun: "option" });
   const pace = read.value?.pace ?? 0;
   const problems = read.problems.map(({ message }) => message);
   return {

@@ -5,4 +5,9 @@ export type {
   PostgresQuery,
   PostgresResult,
 } from "./database/client.ts";
-export { type PostgresSource, type PostgresStoreOptions, postgresStore } from "./postgres-store.ts";
+export {
+  type PostgresSource,
+  type PostgresStoreOptions,
+  postgresAddressSchema,
+  postgresStore,
+} from "./postgres-store.ts";

@@ -46,7 +46,7 @@ export interface PostgresStoreOptions {
   readonly namedStatements?: boolean;
 }
 
-const optionsSchema: Schema<PostgresStoreOptions> = z.strictObject({
+const optionMembers = {
   schema: z.exactOptional(
     text(
       isSchemaName,
@@ -55,7 +55,11 @@ const optionsSchema: Schema<PostgresStoreOptions> = z.strictObject({
   ),
   migrate: z.exactOptional(z.enum(["auto", "check"])),
   namedStatements: z.exactOptional(z.boolean()),
-});
+};
+
+const optionsSchema: Schema<PostgresStoreOptions> = z.strictObject(optionMembers);
+
+const address = text((url) => /^postgres(?:ql)?:\/\//.test(url), "must be a postgres:// address");
 
 const openedPool = z.custom<PostgresPool>(
   (value) =>
@@ -66,9 +70,11 @@ const openedPool = z.custom<PostgresPool>(
 );
 
 const poolSource: Schema<PostgresSource> = z.strictObject({ pool: openedPool });
-const urlSource: Schema<PostgresSource> = z.strictObject({
-  url: text((url) => /^postgres(?:ql)?:\/\//.test(url), "must be a postgres:// address"),
-});
+const urlSource: Schema<PostgresSource> = z.strictObject({ url: address });
+
+/** The options of `postgresStore` that are data: the address of the database, and how the store is kept. */
+export const postgresAddressSchema: Schema<PostgresStoreOptions & { readonly url: string }> =
+  z.strictObject({ url: address, ...optionMembers });
 
 const configured = {
   code: "invalid_configuration",

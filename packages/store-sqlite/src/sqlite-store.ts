@@ -33,13 +33,17 @@ const openDatabase = z.custom<SqliteClient>(
 );
 
 const clientSource: Schema<SqliteSource> = z.strictObject({ client: openDatabase });
-const fileSource: Schema<SqliteSource> = z.strictObject({
-  filename: text((name) => name !== "" && !name.includes("\0"), "must be the path of a file"),
-});
+/** The options of `sqliteStore` that are data: the file. */
+export const sqliteFileSchema: Schema<Extract<SqliteSource, { filename: string }>> = z.strictObject(
+  {
+    filename: text((name) => name !== "" && !name.includes("\0"), "must be the path of a file"),
+  },
+);
 
 function requireSource(source: SqliteSource): SqliteSource {
   const isClient = typeof source === "object" && source !== null && "client" in source;
-  return read(isClient ? clientSource : fileSource, source, {
+  const schema: Schema<SqliteSource> = isClient ? clientSource : sqliteFileSchema;
+  return read(schema, source, {
     code: "invalid_configuration",
     noun: "option",
     asGiven: ["client"],

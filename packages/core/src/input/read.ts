@@ -59,9 +59,9 @@ export function tryRead<Value>(
   return {
     value: null,
     problems: [
-      ...copy.forbidden.map((keys) => unknownMember(noun, joined(path, keys))),
+      ...copy.forbidden.map((keys) => unknownMember(noun, pathOf(path, keys))),
       ...missing.map((keys) =>
-        problemAt(joined(path, keys), "is undefined: give it a value or leave it out"),
+        problemAt(pathOf(path, keys), "is undefined: give it a value or leave it out"),
       ),
       ...issues.flatMap((issue) => problemsOf(issue, { noun, path })),
     ],
@@ -91,9 +91,9 @@ type Issue = z.core.$ZodIssue;
 type Place = Required<Pick<ReadOptions, "noun" | "path">>;
 
 function problemsOf(issue: Issue, { noun, path }: Place): readonly Problem[] {
-  const at = joined(path, issue.path);
+  const at = pathOf(path, issue.path);
   if (issue.code === "unrecognized_keys")
-    return issue.keys.map((key) => unknownMember(noun, joined(at, [key])));
+    return issue.keys.map((key) => unknownMember(noun, pathOf(at, [key])));
   const closest = issue.code === "invalid_union" ? closestAlternative(issue) : null;
   if (closest !== null) return closest.flatMap((inner) => problemsOf(inner, { noun, path: at }));
   if (issue.input === undefined && issue.code !== "custom") return [problemAt(at, "is required")];
@@ -140,7 +140,11 @@ function closestAlternative({
 }
 
 /** Where only one alternative takes this type of value, its own rule says more than the list of types. */
-function unionRule({ errors, input }: Extract<Issue, { code: "invalid_union" }>): string {
+function unionRule(issue: Extract<Issue, { code: "invalid_union" }>): string {
+  const { errors, input } = issue;
+  // The member that tells which alternative it is names none of them.
+  if ("options" in issue && Array.isArray(issue.options))
+    return `must be ${issue.options.map(String).join(" or ")}`;
   const rules = errors.flatMap(([first]) => (first === undefined ? [] : [wordsOf(first)]));
   const deeper = errors.find(([first]) => first !== undefined && first.code !== "invalid_type");
   const [closest] = deeper ?? [];
@@ -164,8 +168,8 @@ const names: ReadonlyMap<string, string> = new Map([
   ["function", "a function"],
 ]);
 
-/** `budgets[0].scope.user`; a long or odd key is quoted and cut. */
-function joined(path: string, keys: readonly PropertyKey[]): string {
+/** The path of a member as problems name it: `budgets[0].scope.user`. A long or odd key is quoted and cut. */
+export function pathOf(path: string, keys: readonly PropertyKey[]): string {
   return keys.reduce<string>((text, key) => {
     if (typeof key === "number") return `${text}[${key}]`;
     const name = String(key);

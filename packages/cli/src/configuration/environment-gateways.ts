@@ -1,7 +1,7 @@
 import type { OpenaiCompatibleOptions } from "@tollgate/provider-openai";
 
-/** A provider whose account is used when its key stands in the environment. */
-interface KnownUpstream
+/** An upstream that needs no more than a key. */
+export interface KnownUpstream
   extends Pick<
     OpenaiCompatibleOptions,
     "baseURL" | "billing" | "maxTokensField" | "developerRole"
@@ -12,9 +12,11 @@ interface KnownUpstream
   readonly manyVendors?: true;
 }
 
-const older = { maxTokensField: "max_tokens", developerRole: "system" } as const;
+/** What upstreams take that follow an older version of the protocol. */
+export const older = { maxTokensField: "max_tokens", developerRole: "system" } as const;
 
-const knownUpstreams: readonly KnownUpstream[] = [
+/** The upstreams whose accounts are used if their keys are in the environment, and the types of a configuration file. */
+export const knownUpstreams: readonly KnownUpstream[] = [
   { gateway: "openai", variable: "OPENAI_API_KEY", baseURL: "https://api.openai.com/v1" },
   {
     gateway: "openrouter",
@@ -96,12 +98,21 @@ function withoutLastSlash(address: string): string {
 
 function withKeys(environment: Environment): Readonly<Record<string, OpenaiCompatibleOptions>> {
   return Object.fromEntries(
-    knownUpstreams.flatMap(({ gateway, variable, manyVendors, ...options }) => {
-      const apiKey = environment[variable];
+    knownUpstreams.flatMap((upstream) => {
+      const apiKey = environment[upstream.variable];
       if (!apiKey) return [];
-      // `openai/gpt-5` is `gpt-5` where OpenAI itself is asked.
-      const vendor = manyVendors ? {} : { vendor: gateway };
-      return [[gateway, { ...options, apiKey, listModels: true, ...vendor }]];
+      return [[upstream.gateway, { ...optionsOfUpstream(upstream), apiKey, listModels: true }]];
     }),
   );
+}
+
+/** How an upstream is reached, without its key. */
+export function optionsOfUpstream({
+  gateway,
+  variable: _variable,
+  manyVendors,
+  ...options
+}: KnownUpstream): Omit<OpenaiCompatibleOptions, "apiKey"> {
+  // `openai/gpt-5` is `gpt-5` where OpenAI itself is asked.
+  return { ...options, ...(manyVendors ? {} : { vendor: gateway }) };
 }

@@ -1,0 +1,180 @@
+import {
+  gatewaySettings,
+  type JsonSchema,
+  jsonSchemaOf,
+  type Problem,
+  pathOf,
+  priceTableSchema,
+  type Schema,
+  tryRead,
+  wholeNumber,
+} from "@tollgate/core/schemas";
+import { serveMembers } from "@tollgate/node";
+import type { OpenaiCompatibleOptions } from "@tollgate/provider-openai";
+import type { SimOptions } from "@tollgate/provider-sim";
+import type { PostgresStoreOptions } from "@tollgate/store-postgres";
+import * as z from "zod/mini";
+import { knownUpstreams, older, optionsOfUpstream } from "./environment-gateways.ts";
+
+/** The schemas of the packages. Only those that a file names are loaded: a database's client takes its time. */
+const schemas = {
+  sqlite: async () => (await import("@tollgate/store-sqlite")).sqliteFileSchema,
+  postgres: async () => (await import("@tollgate/store-postgres")).postgresAddressSchema,
+  memory: async () => z.strictObject({}),
+  sim: async () => (await import("@tollgate/provider-sim")).simSchema,
+  openai: async () => (await import("@tollgate/provider-openai")).openaiCompatibleSchema,
+};
+
+const storeTypes = ["sqlite", "postgres", "memory"] as const;
+
+/** What a type of provider brings along; the members of the file come after it. */
+type Defaults = Partial<OpenaiCompatibleOptions>;
+
+const upstreams: ReadonlyMap<string, Defaults> = new Map<string, Defaults>([
+  ["openai-compatible", {}],
+  ["azure", { vendor: "openai" }],
+  ["ollama", { ...older, baseURL: "http://127.0.0.1:11434/v1", apiKey: null, vendor: "ollama" }],
+  ...knownUpstreams.map((upstream) => [upstream.gateway, optionsOfUpstream(upstream)] as const),
+]);
+
+const providerTypes = ["sim", ...upstreams.keys()];
+
+const typed = (types: readonly string[]) => z.looseObject({ type: z.enum(types) });
+
+/** A configuration file; what a store and a provider are made of is read by their own schemas. */
+const fileSchema = z.strictObject({
+  ...gatewaySettings,
+  $schema: z.exactOptional(z.string()),
+  store: typed(storeTypes),
+  providers: z.record(z.string(), typed(providerTypes)),
+  prices: z.exactOptional(z.union([z.literal("catalog"), priceTableSchema])),
+  secrets: z.exactOptional(
+    z.strictObject({ current: z.string(), keys: z.record(z.string(), z.string()) }),
+  ),
+  serve: z.exactOptional(
+    z.strictObject({
+      ...serveMembers,
+      closeWithin: z.exactOptional(wholeNumber(1).check(z.maximum(3_600))),
+    }),
+  ),
+});
+
+/** What `tollgate serve` takes from a configuration file. */
+export type ServeSettings = NonNullable<z.output<typeof fileSchema>["serve"]>;
+
+/** A store of a configuration file. */
+export type StoreData =
+  | { readonly type: "sqlite"; readonly options: { readonly filename: string } }
+  | {
+      readonly type: "postgres";
+      readonly options: PostgresStoreOptions & { readonly url: string };
+    }
+  | { readonly type: "memory"; readonly options: object };
+
+/** A provider of a configuration file. */
+export type ProviderData =
+  | { readonly type: "sim"; readonly options: SimOptions }
+  | { readonly type: "openai-compatible"; readonly options: OpenaiCompatibleOptions };
+
+/** A configuration file that passed every schema. */
+export interface ConfigurationData
+  extends Omit<z.output<typeof fileSchema>, "$schema" | "store" | "providers"> {
+  readonly store: StoreData;
+  readonly providers: ReadonlyMap<string, ProviderData>;
+}
+
+/** A configuration file by its schemas: what it says, or every problem with its path. */
+export type ConfigurationRead =
+  | { readonly value: ConfigurationData; readonly problems: readonly [] }
+  | { readonly value: null; readonly problems: readonly Problem[] };
+
+/** Reads a configuration file whose variables are filled in. */
+export async function readConfiguration(data: unknown): Promise<ConfigurationRead> {
+  const problems: Problem[] = [];
+  /** Notes what is wrong, so that the parts of a file are all read before it is refused. */
+  const take = <Value>(schema: Schema<Value>, input: unknown, path: string): Value | null => {
+    const result = tryRead(schema, input, { noun: "option", path });
+    problems.push(...result.problems);
+    return result.value;
+  };
+  const file = take(fileSchema, data, "");
+  const written = members(data);
+  const store = await readStore(written["store"], take);
+  const providers = new Map<string, ProviderData>();
+  for (const [gateway, one] of Object.entries(members(written["providers"]))) {
+    const provider = await readProvider(one, pathOf("providers", [gateway]), take);
+    if (provider !== null) providers.set(gateway, provider);
+  }
+  if (file === null || store === null || problems.length > 0) return { value: null, problems };
+  const { $schema: _editors, ...settings } = file;
+  return { value: { ...settings, store, providers }, problems: [] };
+}
+
+type Take = <Value>(schema: Schema<Value>, input: unknown, path: string) => Value | null;
+
+/** What isn't an object is a problem that the schema of the file has found. */
+function members(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+async function readStore(written: unknown, take: Take): Promise<StoreData | null> {
+  const { type, ...rest } = members(written);
+  if (type === "sqlite") return withOptions(type, take(await schemas.sqlite(), rest, "store"));
+  if (type === "postgres") return withOptions(type, take(await schemas.postgres(), rest, "store"));
+  return type === "memory" ? withOptions(type, take(await schemas.memory(), rest, "store")) : null;
+}
+
+async function readProvider(
+  written: unknown,
+  path: string,
+  take: Take,
+): Promise<ProviderData | null> {
+  const { type, ...rest } = members(written);
+  if (type === "sim") return withOptions(type, take(await schemas.sim(), rest, path));
+  const defaults = typeof type === "string" ? upstreams.get(type) : undefined;
+  if (defaults === undefined) return null;
+  // An upstream without a list of models is asked for its own, which takes the platform's credential.
+  const listModels =
+    type !== "openai-compatible" && rest["connection"] !== "customer" ? { listModels: true } : {};
+  const options = { ...defaults, ...listModels, ...rest };
+  return withOptions("openai-compatible", take(await schemas.openai(), options, path));
+}
+
+function withOptions<Type extends string, Options>(type: Type, options: Options | null) {
+  return options === null ? null : { type, options };
+}
+
+/** What a configuration file may hold, as a JSON Schema of draft 2020-12 for editors. */
+export async function configurationJsonSchema(): Promise<JsonSchema> {
+  const file = jsonSchemaOf(fileSchema);
+  const store = await Promise.all(
+    storeTypes.map(async (type) => typedSchema([type], await schemas[type]())),
+  );
+  const sim = typedSchema(["sim"], await schemas.sim());
+  const upstream = typedSchema([...upstreams.keys()], await schemas.openai());
+  const known = [...upstreams].filter(([, { baseURL }]) => baseURL !== undefined);
+  const isKnown = { properties: { type: { enum: known.map(([type]) => type) } } };
+  const providers = [
+    sim,
+    { ...upstream, required: ["type"], anyOf: [isKnown, { required: ["baseURL"] }] },
+  ];
+  return {
+    ...file,
+    title: "Configuration of tollgate",
+    properties: {
+      ...members(file["properties"]),
+      store: { anyOf: store },
+      providers: { type: "object", minProperties: 1, additionalProperties: { anyOf: providers } },
+    },
+  };
+}
+
+/** A schema of options together with the member that selects it. */
+function typedSchema(types: readonly string[], schema: Schema<unknown>): JsonSchema {
+  const { $schema: _dialect, required, properties, ...rest } = jsonSchemaOf(schema);
+  return {
+    ...rest,
+    properties: { type: { enum: types }, ...members(properties) },
+    required: ["type", ...(Array.isArray(required) ? required : [])],
+  };
+}

@@ -1,0 +1,94 @@
+import { type Problem, pathOf, problemAt } from "@tollgate/core/schemas";
+
+/** The variables that a configuration file may name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Data whose strings have their variables filled in. */
+export interface FilledIn {
+  readonly value: unknown;
+  readonly problems: readonly Problem[];
+  /** What each variable that the file names was replaced by. */
+  readonly used: ReadonlyMap<string, string>;
+}
+
+const maxLevels = 32;
+const maxValues = 100_000;
+const maxCharacters = 4_194_304;
+
+/**
+ * Copies data and fills `${NAME}` and `${NAME:-default}` in, in strings and never in the names of members; `$${` stands for
+ * `${` itself. A variable that is empty counts as undefined. Values aren't parsed, so no variable can add a member.
+ * Bounds what aliases expand to: 32 levels, 100,000 values, 4 MiB of text.
+ */
+export function fillIn(data: unknown, environment: Environment): FilledIn {
+  const problems: Problem[] = [];
+  const used = new Map<string, string>();
+  let values = 0;
+  let characters = 0;
+
+  function fillText(text: string, path: string): string {
+    const filled = replaceVariables(text, (name, otherwise) => {
+      const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
+      if (value) used.set(name, value);
+      const found = value || otherwise;
+      if (found === null)
+        problems.push(problemAt(path, `names ${name}, which is undefined or empty`));
+      return found;
+    });
+    if (filled !== null) return filled;
+    problems.push(
+      problemAt(path, `has a \${ that begins no \${NAME}: write $\${ for the text itself`),
+    );
+    return text;
+  }
+
+  function copyOf(value: unknown, keys: readonly PropertyKey[]): unknown {
+    values++;
+    if (keys.length > maxLevels || values > maxValues || characters > maxCharacters)
+      throw new TooLarge();
+    if (typeof value === "string") {
+      const text = fillText(value, pathOf("", keys));
+      characters += text.length;
+      return text;
+    }
+    if (Array.isArray(value)) return value.map((item, at) => copyOf(item, [...keys, at]));
+    if (typeof value !== "object" || value === null) return value;
+    // Defines members, so that one named __proto__ stays a member and is refused.
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [key, copyOf(member, [...keys, key])]),
+    );
+  }
+
+  try {
+    return { value: copyOf(data, []), problems, used };
+  } catch (thrown) {
+    if (!(thrown instanceof TooLarge)) throw thrown;
+    const message = `The file holds, with its aliases, more than ${maxLevels} levels or 100,000 values.`;
+    return { value: null, problems: [{ path: "", message }], used };
+  }
+}
+
+class TooLarge extends Error {}
+
+/** Null where a `${` isn't the start of a variable; a variable without a value stays as it is written. */
+function replaceVariables(
+  text: string,
+  lookUp: (name: string, otherwise: string | null) => string | null,
+): string | null {
+  let filled = "";
+  let read = 0;
+  for (let at = text.indexOf("${"); at >= 0; at = text.indexOf("${", read)) {
+    if (text[at - 1] === "$" && at > read) {
+      filled += `${text.slice(read, at - 1)}\${`;
+      read = at + 2;
+      continue;
+    }
+    const end = text.indexOf("}", at);
+    const inner = end < 0 ? "" : text.slice(at + 2, end);
+    const [, name, otherwise = null] = /^([A-Za-z_]\w{0,127})(?::-([\s\S]*))?$/.exec(inner) ?? [];
+    if (name === undefined) return null;
+    filled += text.slice(read, at) + (lookUp(name, otherwise) ?? text.slice(at, end + 1));
+    read = end + 1;
+  }
+  return filled + text.slice(read);
+}

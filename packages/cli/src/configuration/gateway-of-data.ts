@@ -1,0 +1,62 @@
+import { GatewayError, type GatewayOptions } from "@tollgate/core";
+import { definePolicy, type Policy } from "@tollgate/core/policy";
+import type { Provider } from "@tollgate/core/provider";
+import type { Store } from "@tollgate/core/store";
+import type { ConfigurationData, ProviderData, StoreData } from "./data-schema.ts";
+
+/** The options of `createGateway` that a configuration file means. Loads what the file names, and nothing else. */
+export async function optionsOf(data: ConfigurationData): Promise<GatewayOptions> {
+  const { store, providers, policy, prices = "catalog", serve: _server, ...settings } = data;
+  const made = await Promise.all(
+    [...providers].map(async ([gateway, one]) => [gateway, await providerOf(one)] as const),
+  );
+  return {
+    ...settings,
+    store: await storeOf(store),
+    providers: Object.fromEntries(made),
+    ...(policy === undefined ? {} : { policy: policyOf(policy) }),
+    prices: prices === "catalog" ? await catalog() : prices,
+  };
+}
+
+/** Rules of one id are found where the policy is made, which doesn't know where in the file it is. */
+function policyOf(policy: NonNullable<ConfigurationData["policy"]>): Policy {
+  try {
+    return definePolicy(policy);
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    const problems = thrown.problems.map(({ path, message }) => ({
+      path: `policy.${path}`,
+      message: message.replace(path, () => `policy.${path}`),
+    }));
+    throw new GatewayError(thrown.code, thrown.message, { problems });
+  }
+}
+
+async function storeOf(store: StoreData): Promise<Store> {
+  if (store.type === "postgres") {
+    const { url, ...options } = store.options;
+    const { postgresStore } = await import("@tollgate/store-postgres");
+    return postgresStore({ url }, options);
+  }
+  if (store.type === "sqlite") {
+    const { sqliteStore } = await import("@tollgate/store-sqlite");
+    return sqliteStore(store.options);
+  }
+  const { memoryStore } = await import("@tollgate/store-memory");
+  return memoryStore();
+}
+
+async function providerOf({ type, options }: ProviderData): Promise<Provider> {
+  if (type === "sim") {
+    const { simProvider } = await import("@tollgate/provider-sim");
+    return simProvider(options);
+  }
+  const { openaiCompatible } = await import("@tollgate/provider-openai");
+  return openaiCompatible(options);
+}
+
+async function catalog() {
+  const { catalogPrices } = await import("@tollgate/prices");
+  return catalogPrices();
+}

@@ -1,0 +1,104 @@
+import { type Problem, pathOf, problemAt } from "@tollgate/core/schemas";
+
+/** Shorter ones are part of too many words. */
+const minLength = 4;
+
+/** What must not be shown of a file, and how to hide it. */
+export interface Hidden {
+  /** A text without them: a variable's value becomes its name, a credential `[hidden]`. */
+  readonly in: (text: string) => string;
+}
+
+/** Hides the credentials that data holds, and the values of variables. */
+export function hideCredentials(data: unknown, used: ReadonlyMap<string, string>): Hidden {
+  const replacements = new Map<string, string>();
+  const add = (value: string, by: string): void => {
+    for (const form of [
+      value,
+      JSON.stringify(value).slice(1, -1),
+      encodeURIComponent(value.toWellFormed()),
+    ])
+      if (form.length >= minLength && !replacements.has(form)) replacements.set(form, by);
+  };
+  for (const [name, value] of used) add(value, `\${${name}}`);
+  for (const credential of credentialsIn(data)) add(credential, "[hidden]");
+  for (const { text } of textsIn(data)) if (looksLikeCredential(text)) add(text, "[hidden]");
+  const longestFirst = [...replacements].sort(([a], [b]) => b.length - a.length);
+  return {
+    in: (text) =>
+      longestFirst.reduce((shown, [value, by]) => shown.replaceAll(value, () => by), text),
+  };
+}
+
+/** Names and values that records, answers and logs show must not be credentials, or hold one of the same file. */
+export function shownCredentials(data: unknown): readonly Problem[] {
+  const credentials = credentialsIn(data).filter((credential) => credential.length >= 16);
+  return textsIn(data)
+    .filter(
+      ({ text }) =>
+        looksLikeCredential(text) || credentials.some((credential) => text.includes(credential)),
+    )
+    .map(({ keys }) =>
+      problemAt(pathOf("", keys), "holds a credential in a place that is recorded and shown"),
+    );
+}
+
+interface Text {
+  readonly keys: readonly PropertyKey[];
+  readonly text: string;
+}
+
+/** The strings of data outside of the places for credentials, and the names of all members. */
+function textsIn(data: unknown, keys: readonly PropertyKey[] = []): readonly Text[] {
+  if (typeof data === "string") return isCredentialPlace(keys) ? [] : [{ keys, text: data }];
+  if (typeof data !== "object" || data === null) return [];
+  const isList = Array.isArray(data);
+  return Object.entries(data).flatMap(([key, value]) => {
+    const path = [...keys, isList ? Number(key) : key];
+    return [...(isList ? [] : [{ keys: path, text: key }]), ...textsIn(value, path)];
+  });
+}
+
+function credentialsIn(data: unknown, keys: readonly PropertyKey[] = []): readonly string[] {
+  if (typeof data === "string") {
+    if (!isCredentialPlace(keys)) return [];
+    return keys[0] === "store" ? passwordsOf(data) : [data];
+  }
+  if (typeof data !== "object" || data === null) return [];
+  return Object.entries(data).flatMap(([key, value]) => credentialsIn(value, [...keys, key]));
+}
+
+/** `providers.*.apiKey`, `providers.*.headers.*`, `secrets.keys.*` and `store.url`. */
+function isCredentialPlace([top, second, third, fourth]: readonly PropertyKey[]): boolean {
+  if (top === "providers")
+    return (
+      (third === "apiKey" && fourth === undefined) || (third === "headers" && fourth !== undefined)
+    );
+  return (top === "secrets" && second === "keys") || (top === "store" && second === "url");
+}
+
+function passwordsOf(address: string): readonly string[] {
+  if (!URL.canParse(address)) return [address];
+  const { password, searchParams } = new URL(address);
+  const own = [password, decoded(password), ...searchParams.getAll("password")];
+  return [...new Set(own)].filter((one) => one !== "");
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The forms that providers and Tollgate itself give their keys. */
+function looksLikeCredential(text: string): boolean {
+  return (
+    /(?:^|[^A-Za-z0-9])(?:sk|rk|csk|gsk|xai|hf|ghp|tg)[-_](?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20}/.test(
+      text,
+    ) ||
+    /(?:^|[^A-Za-z0-9])(?:AIza[A-Za-z0-9_-]{30}|AKIA[A-Z0-9]{16})/.test(text) ||
+    /:\/\/[^/\s@:]{0,255}:[^/\s@]{1,255}@/.test(text)
+  );
+}

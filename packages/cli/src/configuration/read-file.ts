@@ -1,0 +1,143 @@
+import { open } from "node:fs/promises";
+import { isScalar, type Node, type YAMLMap } from "yaml";
+import { fileProblem } from "./configuration-error.ts";
+
+const maxBytes = 1_048_576;
+
+/**
+ * Reads a JSON or YAML file as data. Errors name the place and never quote the text, which may hold a secret.
+ * @throws ConfigurationError for a file that can't be read, is larger than 1 MiB, isn't UTF-8, breaks the syntax, names a
+ * member twice, or has an alias inside its own anchor.
+ */
+export async function readDataFile(file: string): Promise<unknown> {
+  const text = await readText(file);
+  return /\.json$/i.test(file) ? parseJson(file, text) : parseYaml(file, text);
+}
+
+async function readText(file: string): Promise<string> {
+  const bytes = await readBytes(file).catch((thrown: unknown) => {
+    const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown";
+    throw fileProblem(file, `The file can't be read (${code}).`);
+  });
+  if (bytes.length > maxBytes) throw fileProblem(file, "The file is larger than 1 MiB.");
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw fileProblem(file, "The file isn't UTF-8 text.");
+  }
+}
+
+/** One byte more than the bound is enough to know that it is passed, whatever kind of file it is. */
+async function readBytes(file: string): Promise<Buffer> {
+  const handle = await open(file, "r");
+  try {
+    const bytes = Buffer.alloc(maxBytes + 1);
+    let length = 0;
+    while (length < bytes.length) {
+      const { bytesRead } = await handle.read(bytes, length, bytes.length - length, null);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    await handle.close();
+  }
+}
+
+function parseJson(file: string, text: string): unknown {
+  const value = parsedJson(file, text);
+  const line = lineOfRepeatedMember(text);
+  if (line === null) return value;
+  throw fileProblem(file, `An object has the same member twice (line ${line}).`);
+}
+
+function parsedJson(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    const place = /\((line \d+ column \d+)\)$/.exec(thrown instanceof Error ? thrown.message : "");
+    throw fileProblem(file, `The file isn't valid JSON${place ? ` (${place[1]})` : ""}.`);
+  }
+}
+
+/** Of text that is valid JSON: `JSON.parse` would silently take the last of the two. */
+function lineOfRepeatedMember(text: string): number | null {
+  const open: Set<string>[] = [];
+  let line = 1;
+  let last: string | null = null;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:\n]/g)) {
+    if (token === "\n") line++;
+    else if (token === "{" || token === "[") open.push(new Set());
+    else if (token === "}" || token === "]") open.pop();
+    else if (token === ":" && last !== null) {
+      const name = String(JSON.parse(last));
+      const members = open.at(-1);
+      if (members?.has(name)) return line;
+      members?.add(name);
+    }
+    if (token !== "\n") last = token;
+  }
+  return null;
+}
+
+async function parseYaml(file: string, text: string): Promise<unknown> {
+  const { LineCounter, parseDocument, visit } = await import("yaml");
+  const lines = new LineCounter();
+  const placeOf = (offset: number): string => {
+    const { line, col } = lines.linePos(offset);
+    return `line ${line} column ${col}`;
+  };
+  const refuse = (what: string, node: Node): never => {
+    throw fileProblem(file, `${what} (${placeOf(node.range?.[0] ?? 0)}).`);
+  };
+  const document = orTooDeep(file, () =>
+    parseDocument(text, {
+      lineCounter: lines,
+      prettyErrors: false,
+      schema: "core",
+      merge: false,
+      resolveKnownTags: false,
+      stringKeys: true,
+      // It compares each member with all others: `requireDistinct` does it in one pass.
+      uniqueKeys: false,
+      logLevel: "error",
+    }),
+  );
+  const [fault] = [...document.errors, ...document.warnings];
+  if (fault !== undefined) {
+    const reason = fault.code.toLowerCase().replaceAll("_", " ");
+    throw fileProblem(file, `The file isn't valid YAML (${placeOf(fault.pos[0])}: ${reason}).`);
+  }
+  orTooDeep(file, () =>
+    visit(document, {
+      Map: (_, map) => requireDistinct(map, refuse),
+      Alias(_, alias, ancestors) {
+        const target = alias.resolve(document);
+        if (target === undefined) refuse("An alias has no anchor before it", alias);
+        if (ancestors.some((ancestor) => ancestor === target))
+          refuse("An alias is inside its own anchor", alias);
+      },
+    }),
+  );
+  // Aliases share their value here; what they come to is bounded where they are copied.
+  return orTooDeep(file, () => document.toJS({ maxAliasCount: -1 }));
+}
+
+function requireDistinct(map: YAMLMap, refuse: (what: string, node: Node) => never): void {
+  const seen = new Set<unknown>();
+  for (const { key } of map.items) {
+    if (!isScalar(key)) continue;
+    if (seen.has(key.value)) refuse("An object has the same member twice", key);
+    seen.add(key.value);
+  }
+}
+
+/** The parser calls itself for each level. */
+function orTooDeep<Result>(file: string, parse: () => Result): Result {
+  try {
+    return parse();
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    throw fileProblem(file, "The file is nested too deeply.");
+  }
+}
