@@ -1,4 +1,5 @@
 import { describe } from "vitest";
+import { attemptErrorTests } from "./store-contract/attempt-errors.ts";
 import { budgetPropertyTests } from "./store-contract/budget-property.ts";
 import { budgetRecordTests } from "./store-contract/budget-records.ts";
 import { budgetTests } from "./store-contract/budgets.ts";
@@ -57,6 +58,7 @@ export function describeStoreContract(
     describe("Holds", () => budgetTests(test));
     describe("Holds under random interleavings", () => budgetPropertyTests(test));
     describe("Budgets", () => budgetRecordTests(test));
+    describe("What providers said", () => attemptErrorTests(test));
     describe("Corrections", () => correctionTests(test));
     describe("Keys", () => keyTests(test));
     describe("Connections", () => connectionTests(test));

@@ -21,6 +21,7 @@ export type {
 export { ProviderError } from "./contracts/provider.ts";
 export type * from "./domain/completion-event.ts";
 export type * from "./domain/completion-request.ts";
+export { errorText, secretHeaders } from "./domain/error-text.ts";
 export type * from "./domain/message.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";

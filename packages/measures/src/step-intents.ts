@@ -160,6 +160,7 @@ export const attemptEnd: AttemptSettlement = {
   durationMs: 1_234,
   timeToFirstTokenMs: 210,
   toolCalls: 0,
+  error: null,
   charge: { usd: 0, tokens: 230 },
 };
 

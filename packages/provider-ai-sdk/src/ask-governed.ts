@@ -8,6 +8,7 @@ import type { Agent } from "undici";
 import { ask, type Question } from "./ask.ts";
 import { credentialOf } from "./credential.ts";
 import { createExchange } from "./exchange.ts";
+import { failureOf } from "./failure-of.ts";
 import { notSent } from "./failures.ts";
 import { languageModel } from "./language-model.ts";
 import type { AiSdkOptions, Connect } from "./options.ts";
@@ -33,6 +34,7 @@ export async function* askGoverned(
   const exchange = createExchange({ agent, hosts: options.hosts, limits, stream, signal, clock });
   const model = languageModel(connect({ fetch: exchange.fetch, credential }), name);
   const asked = ask(model, question);
+  let sent = false;
   try {
     const outgoing = await orAborted(signal, () =>
       Promise.race([exchange.outgoing, asked.then(withoutFetch)]),
@@ -40,9 +42,12 @@ export async function* askGoverned(
     yield [{ type: "request-sent", ...outgoing }];
     signal.throwIfAborted();
     exchange.release();
+    sent = true;
     yield* readAnswer(asked, { signal, clock });
   } catch (thrown) {
-    throw exchange.failure() ?? thrown;
+    signal.throwIfAborted();
+    const failure = failureOf(exchange.failure() ?? thrown, { sent, now: clock.now() });
+    throw failure.hide([...exchange.secrets(), ...(credential === null ? [] : [credential])]);
   } finally {
     // Given up before it was read: then its failure has nobody left to tell.
     asked.catch(() => {});

@@ -1,5 +1,10 @@
 import { hash } from "node:crypto";
-import { type Clock, type ProviderCall, ProviderError } from "@tollgate/core/provider";
+import {
+  type Clock,
+  type ProviderCall,
+  ProviderError,
+  secretHeaders,
+} from "@tollgate/core/provider";
 import { type Agent, type Response as Answered, fetch as send } from "undici";
 import { invalidAnswer, notSent, transportFailure } from "./failures.ts";
 import { measuredBody } from "./measured-body.ts";
@@ -19,6 +24,8 @@ export interface Exchange {
   /** Resolves when a request is ready to leave. */
   readonly outgoing: Promise<Outgoing>;
   release(): void;
+  /** The credentials that its request holds. */
+  secrets(): readonly string[];
   /** What went wrong on the way, whatever the AI SDK made of it. */
   failure(): ProviderError | null;
 }
@@ -38,6 +45,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
   const released = Promise.withResolvers<void>();
   let asked = false;
   let failed: ProviderError | null = null;
+  let secrets: readonly string[] = [];
   const fail = (failure: ProviderError): ProviderError => {
     failed ??= failure;
     return failure;
@@ -46,7 +54,8 @@ export function createExchange(options: ExchangeOptions): Exchange {
   async function governedFetch(request: Request): Promise<Response> {
     if (asked) throw fail(invalidAnswer("second_request", "The provider made a second request."));
     asked = true;
-    const { protocol, host } = new URL(request.url);
+    const { protocol, host, searchParams } = new URL(request.url);
+    secrets = secretHeaders(Object.fromEntries([...request.headers, ...searchParams]));
     if (!/^https?:$/.test(protocol) || (hosts !== undefined && !hosts.includes(host)))
       throw fail(notSent("host_refused", "The provider is not configured for this host."));
     const body = Buffer.from(await request.arrayBuffer());
@@ -66,6 +75,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     fetch: (input, init) => governedFetch(new Request(input, init)),
     outgoing: outgoing.promise,
     release: released.resolve,
+    secrets: () => secrets,
     failure: () => failed,
   };
 }

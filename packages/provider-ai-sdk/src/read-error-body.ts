@@ -5,7 +5,7 @@ import type { Clock } from "@tollgate/core/provider";
 const patienceMs = 2_000;
 const mostBytes = 65_536;
 
-/** The body of an error, as far as it comes soon, is short and is JSON. */
+/** The body of an error, as far as it comes soon and is short; text where it is no JSON. */
 export async function readErrorBody(
   body: ReadableStream<Uint8Array> | null,
   clock: Clock,
@@ -23,13 +23,17 @@ export async function readErrorBody(
       bytes += read.value.length;
       if (bytes > mostBytes) return undefined;
     }
-    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
   } catch {
     // A broken body takes nothing from the status; only the caller's own abort goes on.
     signal.throwIfAborted();
-    return undefined;
   } finally {
     cancelPatience();
     stop();
+  }
+  const text = Buffer.concat(chunks).toString("utf8");
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
 }

@@ -6,7 +6,7 @@ import { invalidAnswer, transportFailure } from "./failures.ts";
 export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The body as JSON; undefined where it is none. */
+  /** The body as JSON, else as text; undefined where there is none. */
   readonly body: unknown;
 }
 
@@ -22,6 +22,7 @@ export function statusFailure({ status, headers, body }: ErrorAnswer, now: numbe
     retryAfterMs: retryAfterMs(headers, now),
     code: codeOf(body),
     param: plain(member(member(body, "error"), "param")),
+    said: body,
   });
 }
 
@@ -38,6 +39,7 @@ export function errorWithin(error: unknown, written: boolean): ProviderError {
       delivery: written ? "unknown" : "answered",
       status: written || typeof status !== "number" ? 200 : status,
       code: codeOf({ error }),
+      said: error instanceof Error ? error.message : error,
     })
   );
 }

@@ -1,4 +1,6 @@
+import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
+import { ProviderError } from "@tollgate/core/provider";
 import { manualClock } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { aiSdk, type Connect } from "../src/index.ts";
@@ -63,6 +65,18 @@ describe("the fetch of the function form", () => {
       retryAfterMs: 7_000,
       code: "rate_limit_exceeded",
     });
+  });
+
+  it("keeps what an upstream says for the record, without the credential that it was sent", async () => {
+    const error = {
+      type: "invalid_request_error",
+      message: "No: x-api-key sk-platform-secret is bad",
+    };
+    const bytes = answer("application/json", JSON.stringify({ type: "error", error }), 400);
+    const { thrown } = await callUpstream(anthropic.connect, ({ send }) => send(bytes));
+    if (!(thrown instanceof ProviderError)) throw thrown;
+    expect(thrown.text).toBe("No: x-api-key [removed] is bad");
+    expect(inspect(thrown)).not.toContain("is bad");
   });
 
   it("lets no model's name change where its request goes", async () => {

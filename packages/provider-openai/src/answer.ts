@@ -23,7 +23,7 @@ export interface AnswerOptions {
   /** Tells this answer from others. */
   readonly seed: string;
   /** Never passed on, whatever an upstream says. */
-  readonly secret: string | null;
+  readonly secrets: readonly string[];
 }
 
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
@@ -40,7 +40,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["model_length", "length"],
 ]);
 
-export function createAnswer({ seed, secret }: AnswerOptions): Answer {
+export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
   const toolCalls = createToolCalls(seed);
   const addShown = createShown();
   let started = false;
@@ -67,7 +67,7 @@ export function createAnswer({ seed, secret }: AnswerOptions): Answer {
   return {
     add(chunk, into) {
       const error = errorIn(chunk);
-      if (error !== null) throw errorEvent(error, { answered: written, secret });
+      if (error !== null) throw errorEvent(error, { answered: written, secrets });
       if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is no object.");
       if (!started) into.push(answerStarted(chunk));
       started = true;

@@ -10,10 +10,10 @@ export function errorAnswer(
   details: {
     readonly status: number;
     readonly retryAfterMs: number | null;
-    readonly secret: string | null;
+    readonly secrets: readonly string[];
   },
 ): ProviderError {
-  const { status, retryAfterMs, secret } = details;
+  const { status, retryAfterMs, secrets } = details;
   const { error } = membersOf(body);
   // Some upstreams answer with the error itself.
   const { code, param } = membersOf(error ?? body);
@@ -22,23 +22,27 @@ export function errorAnswer(
     delivery: "answered",
     status,
     retryAfterMs,
-    code: meaningOf(error ?? body) ?? plain(code, secret),
-    param: plain(param, secret),
+    code: meaningOf(error ?? body) ?? plain(code, secrets),
+    param: plain(param, secrets),
+    said: body,
+    secrets,
   });
 }
 
 /** The failure of an error that came as an event; what was already answered before it may have cost something. */
 export function errorEvent(
   error: Json,
-  details: { readonly answered: boolean; readonly secret: string | null },
+  details: { readonly answered: boolean; readonly secrets: readonly string[] },
 ): ProviderError {
   const { code, param, status } = membersOf(error);
   return new ProviderError("The provider reported an error instead of completing its answer.", {
     reason: "upstream_error",
     delivery: details.answered ? "unknown" : "answered",
     status: details.answered ? 200 : (errorStatus(code) ?? errorStatus(status) ?? 200),
-    code: meaningOf(error) ?? plain(code, details.secret),
-    param: plain(param, details.secret),
+    code: meaningOf(error) ?? plain(code, details.secrets),
+    param: plain(param, details.secrets),
+    said: error,
+    secrets: details.secrets,
   });
 }
 
@@ -61,7 +65,7 @@ function errorStatus(value: Json | undefined): number | null {
     : null;
 }
 
-function plain(value: Json | undefined, secret: string | null): string | null {
+function plain(value: Json | undefined, secrets: readonly string[]): string | null {
   if (typeof value !== "string" || !identifier.test(value)) return null;
-  return secret !== null && value.includes(secret) ? null : value;
+  return secrets.some((secret) => value.includes(secret)) ? null : value;
 }

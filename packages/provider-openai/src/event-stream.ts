@@ -15,7 +15,7 @@ export interface EventStream {
 
 export function createEventStream(
   answer: Answer,
-  { eventBytes, secret }: { readonly eventBytes: number; readonly secret: string | null },
+  { eventBytes, secrets }: { readonly eventBytes: number; readonly secrets: readonly string[] },
 ): EventStream {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let done = false;
@@ -36,7 +36,7 @@ export function createEventStream(
       }
       const chunk = parse(data);
       if (event === "error")
-        throw errorEvent(errorIn(chunk) ?? chunk, { answered: answer.written(), secret });
+        throw errorEvent(errorIn(chunk) ?? chunk, { answered: answer.written(), secrets });
       answer.add(chunk, events);
     },
   });

@@ -5,6 +5,7 @@ import {
   otherWorkAfter,
   type Provider,
   type ProviderCall,
+  secretHeaders,
   stateNeedsFor,
   systemClock,
 } from "@tollgate/core/provider";
@@ -62,9 +63,10 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
     yield [{ type: "request-sent", host: target.host, bodySha256 }];
     call.signal.throwIfAborted();
 
+    const headers = headersOf(credential, call.stream);
     const exchange = startExchange(pool, {
       path: `${target.path}/chat/completions`,
-      headers: headersOf(credential, call.stream),
+      headers,
       body,
       totalBytes: call.limits.totalBytes,
       signal: call.signal,
@@ -76,7 +78,7 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
       const { eventBytes, bodyBytes } = call.limits;
       answer = await openAnswer(exchange, {
         seed: bodySha256,
-        secret: credential,
+        secrets: secretHeaders(headers),
         eventBytes,
         bodyBytes,
         clock,

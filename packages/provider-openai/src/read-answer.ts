@@ -15,8 +15,8 @@ import { readPlainAnswer } from "./plain-answer.ts";
 export interface ReadOptions {
   /** Tells this answer from others. */
   readonly seed: string;
-  /** The credential that was sent. */
-  readonly secret: string | null;
+  /** The credentials that were sent. */
+  readonly secrets: readonly string[];
   readonly eventBytes: number;
   readonly bodyBytes: number;
   readonly clock: Clock;
@@ -52,9 +52,9 @@ export async function openAnswer(exchange: Exchange, options: ReadOptions): Prom
 function streamReader(
   exchange: Exchange,
   answer: Answer,
-  { eventBytes, secret, clock }: ReadOptions,
+  { eventBytes, secrets, clock }: ReadOptions,
 ): AnswerReader {
-  const stream = createEventStream(answer, { eventBytes, secret });
+  const stream = createEventStream(answer, { eventBytes, secrets });
   let failure: { readonly thrown: unknown } | null = null;
   let cancelPatience: (() => void) | null = null;
   let isFinished = false;
@@ -131,7 +131,7 @@ async function readWhole(
 async function statusFailure(
   exchange: Exchange,
   { status, headers }: AnswerHead,
-  { clock, secret }: ReadOptions,
+  { clock, secrets }: ReadOptions,
 ): Promise<ProviderError> {
   if (status >= 300 && status < 400)
     return new ProviderError("The provider answered with a redirect, which is not followed.", {
@@ -146,10 +146,10 @@ async function statusFailure(
       status,
     );
   const body = await errorBody(exchange, clock);
-  return errorAnswer(body, { status, secret, retryAfterMs: retryAfterMs(headers, clock.now()) });
+  return errorAnswer(body, { status, secrets, retryAfterMs: retryAfterMs(headers, clock.now()) });
 }
 
-/** The body of an error, as far as it comes soon, is short and is JSON. */
+/** The body of an error, as far as it comes soon and is short; text where it is no JSON. */
 async function errorBody(exchange: Exchange, clock: Clock): Promise<Json> {
   const cancelPatience = clock.after(patienceMs, exchange.stop);
   const chunks: Uint8Array[] = [];
@@ -160,12 +160,16 @@ async function errorBody(exchange: Exchange, clock: Clock): Promise<Json> {
       bytes += read.reduce((sum, chunk) => sum + chunk.length, 0);
       if (bytes > mostErrorBytes) return null;
     }
-    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
   } catch (error) {
     // A broken body takes nothing from the status; only the caller's own abort goes on.
-    if (error instanceof ProviderError || error instanceof SyntaxError) return null;
-    throw error;
+    if (!(error instanceof ProviderError)) throw error;
   } finally {
     cancelPatience();
+  }
+  const text = Buffer.concat(chunks).toString("utf8");
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
 }

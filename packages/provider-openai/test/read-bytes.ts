@@ -7,8 +7,8 @@ export function readBytes(
   pieces: Iterable<Uint8Array>,
   eventBytes = 1_048_576,
 ): readonly CompletionEvent[] {
-  const answer = createAnswer({ seed: "seed", secret: null });
-  const stream = createEventStream(answer, { eventBytes, secret: null });
+  const answer = createAnswer({ seed: "seed", secrets: [] });
+  const stream = createEventStream(answer, { eventBytes, secrets: [] });
   const events: CompletionEvent[] = [];
   for (const piece of pieces) stream.feed(piece, events);
   answer.finish(events);

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { ProviderError } from "@tollgate/core/provider";
 import { scriptedUpstream } from "@tollgate/testing";
 import fc from "fast-check";
@@ -168,8 +169,21 @@ describe("what comes back", () => {
       if (!(thrown instanceof ProviderError)) throw thrown;
       expect([thrown.code, thrown.param]).toEqual(shown);
       expect(thrown.message).toBe("The provider answered with status 400.");
-      expect(JSON.stringify(thrown) + String(thrown.cause)).not.toContain("secret");
+      expect(inspect(thrown) + JSON.stringify(thrown)).not.toMatch(/secret|acme/);
+      expect(thrown.text).toBe("[removed] of acme");
     }
+  });
+
+  it("keeps the text of an error body that is no JSON, without the credential and the headers", async () => {
+    const body = "<h1>Bad gateway</h1>\u0007 for sk-platform-secret, tenant a-token-of-the-tenant";
+    const { thrown } = await callUpstream(
+      ({ send }) =>
+        send(`HTTP/1.1 502 No\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`),
+      {},
+      { headers: { "x-tenant-token": "a-token-of-the-tenant" } },
+    );
+    if (!(thrown instanceof ProviderError)) throw thrown;
+    expect(thrown.text).toBe("<h1>Bad gateway</h1> for [removed], tenant [removed]");
   });
 
   it("S15: nor of an error it sends as an event", async () => {

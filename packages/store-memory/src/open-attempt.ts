@@ -1,8 +1,10 @@
 import {
   type Attempt,
+  type AttemptError,
   type AttemptIntent,
   type AttemptOpening,
   type AttemptSettlement,
+  type CommittedContent,
   GatewayError,
 } from "@tollgate/core/store";
 import type { State, StepRow } from "./state.ts";
@@ -27,6 +29,7 @@ export function openAttempt(state: State, intent: AttemptIntent): AttemptOpening
   draft.commit();
   row.carried = holds ? { usd: 0, tokens: 0 } : spent;
   row.step = { ...row.step, attempts };
+  row.session.holdsContent ||= ended.error !== null;
   const { userId, keyId } = row.step;
   if (decision)
     state.decisions.insert({ id: decision.id, organizationId, userId, keyId, decision });
@@ -42,11 +45,19 @@ export function stepRow(state: State, organizationId: string, stepId: string): S
 
 /** The Step's attempts with the running one ended. */
 export function endRunning(row: StepRow, settlement: AttemptSettlement): readonly Attempt[] {
-  const { number, charge: _, ...end } = settlement;
+  const { number, charge: _, error, ...end } = settlement;
   const running = row.step.attempts.at(-1);
   if (running?.number !== number)
     throw new GatewayError("invalid_argument", `Attempt ${number} is not the one that runs.`);
-  return [...row.step.attempts.slice(0, -1), { ...running, end }];
+  const ended = { ...running, end: { ...end, error: error && errorOf(error) } };
+  return [...row.step.attempts.slice(0, -1), ended];
+}
+
+function errorOf({ content, contentCommitment }: CommittedContent): AttemptError {
+  return {
+    message: content && Buffer.from(content).toString(),
+    commitment: Buffer.from(contentCommitment).toString("hex"),
+  };
 }
 
 export function addCharge(a: Charge, b: Charge): Charge {

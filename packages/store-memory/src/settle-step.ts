@@ -30,7 +30,7 @@ export function settleStep(state: State, settlement: StepSettlement): SettleResu
   row.holds = settleHolds(draft, row.holds, addCharge(row.carried, settlement.attempt.charge));
   draft.commit();
   row.reply = reply;
-  row.session.holdsContent ||= reply !== null;
+  row.session.holdsContent ||= reply !== null || settlement.attempt.error !== null;
   if (reply && outcome === "completed") join(row, reply, chain);
   const replyHead = chain === "" ? null : chain.slice(-2 * chainValueBytes);
   row.step = { ...row.step, settledAt: at, outcome, reason, finishReason, attempts, replyHead };

@@ -2,6 +2,7 @@ import {
   type ApiKey,
   type Budget,
   type BudgetRaise,
+  type CommittedContent,
   type EvidenceLeaf,
   type Hold,
   isChangeKind,
@@ -9,7 +10,6 @@ import {
   type PolicyDecision,
   type SealedConnection,
   type Step,
-  type StepInstructions,
   type StepReply,
   type TranscriptPart,
 } from "@tollgate/core/store";
@@ -72,7 +72,7 @@ export interface StepRow {
   readonly branched: boolean;
   /** Messages in the history it was sent on. */
   readonly length: number;
-  instructions: StepInstructions | null;
+  instructions: CommittedContent | null;
   step: Step;
   /** Every hold it took, those that are settled too. */
   holds: readonly HoldRow[];

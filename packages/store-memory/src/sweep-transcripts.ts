@@ -1,4 +1,4 @@
-import type { Swept, TranscriptPart, TranscriptSweep } from "@tollgate/core/store";
+import type { AttemptError, Swept, TranscriptPart, TranscriptSweep } from "@tollgate/core/store";
 import type { SessionRow, State, StepRow } from "./state.ts";
 
 /** Erases what was said in the Sessions that were used the longest ago, organization by organization. */
@@ -66,4 +66,13 @@ function eraseStep(row: StepRow): void {
   const erased = { content: null, contentSalt: new Uint8Array() };
   row.instructions &&= { ...row.instructions, ...erased };
   row.reply &&= { ...row.reply, ...erased };
+  const attempts = row.step.attempts.map((attempt) => ({
+    ...attempt,
+    end: attempt.end && { ...attempt.end, error: withoutMessage(attempt.end.error) },
+  }));
+  row.step = { ...row.step, attempts };
+}
+
+function withoutMessage(error: AttemptError | null): AttemptError | null {
+  return error && { ...error, message: null };
 }

@@ -157,6 +157,7 @@ const attemptEnd: AttemptSettlement = {
   durationMs: 1,
   timeToFirstTokenMs: null,
   toolCalls: 0,
+  error: null,
   charge: { usd: 0, tokens: 7 },
 };
 

@@ -24,6 +24,15 @@ export {
 } from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
 export {
+  attemptEndOf,
+  type ErrorPlace,
+  errorsOf,
+  errorToRow,
+  hasError,
+  insertError,
+  withErrors,
+} from "./rows/error-row.ts";
+export {
   foundKeyFromRow,
   foundSecretFromRow,
   keyColumns,
@@ -40,7 +49,6 @@ export {
   sessionRecordFromRow,
 } from "./rows/session-row.ts";
 export {
-  attemptEndJson,
   attemptToRow,
   droppedFieldsJson,
   outcomeOf,

@@ -67,6 +67,13 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       step_id ${text} NOT NULL, kind ${text} NOT NULL, count ${integer} NOT NULL, chain ${bytes} NOT NULL,
       content ${bytes}, salt ${bytes} NOT NULL, commitment ${bytes} NOT NULL,
       PRIMARY KEY (organization_id, session_id, position, step_id))${keyedTable}`,
+    // What providers said of attempts that failed: next to the Steps, so that it is erased with their Session's transcript.
+    `CREATE TABLE attempt_errors (
+      organization_id ${text} NOT NULL, step_id ${text} NOT NULL, attempt ${integer} NOT NULL,
+      session_id ${text} NOT NULL, content ${bytes}, salt ${bytes} NOT NULL, commitment ${bytes} NOT NULL,
+      PRIMARY KEY (organization_id, step_id, attempt))${keyedTable}`,
+    `CREATE INDEX attempt_errors_by_session ON attempt_errors
+      (organization_id, session_id, step_id, attempt)`,
     // `unsuccessful` is the outcome of those few Steps. An index on the outcome itself would make PostgreSQL write every
     // index anew whenever a Step settles; this column stays null then.
     `CREATE TABLE steps (

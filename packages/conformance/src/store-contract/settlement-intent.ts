@@ -39,6 +39,7 @@ export function attemptSettlement(
     durationMs: 120,
     timeToFirstTokenMs: 30,
     toolCalls: 1,
+    error: null,
     charge: { usd: 60, tokens: 7 },
     ...overrides,
   };

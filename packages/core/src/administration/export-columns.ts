@@ -70,6 +70,7 @@ export const stepColumns: readonly ExportColumn<StepRecord>[] = [
   ...plain<StepRecord>()([...place, "outcome", "reason", ...figures, "head", "replyHead"]),
   ["attempts", ({ attempts }) => attempts.length],
   ...plain<StepRecord>()(laterFigures),
+  ["error", ({ attempts }) => attempts.at(-1)?.error?.message ?? null],
 ];
 
 export const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [

@@ -5,6 +5,7 @@ import type { PriceSource } from "../domain/price.ts";
 import { standardTier } from "../domain/service-tier.ts";
 import type {
   Attempt,
+  AttemptError,
   DroppedFields,
   Endpoint,
   OutputCapSource,
@@ -57,6 +58,8 @@ export interface AttemptRecord extends Usage {
   readonly durationMs: number | null;
   readonly timeToFirstTokenMs: number | null;
   readonly toolCalls: number;
+  /** What the provider said of its failure; its `message` is null where it isn't kept. Null where it said nothing. */
+  readonly error: AttemptError | null;
   /** What was recorded when it ended, where that was corrected since; else null. */
   readonly recorded: FiguresRecord | null;
   /** Oldest first; the last one's figures are the attempt's. */
@@ -158,6 +161,7 @@ function toAttemptRecord(attempt: Attempt): AttemptRecord {
     durationMs: end?.durationMs ?? null,
     timeToFirstTokenMs: end?.timeToFirstTokenMs ?? null,
     toolCalls: end?.toolCalls ?? 0,
+    error: end?.error ?? null,
     recorded: end && corrections.length > 0 ? toFiguresRecord(end) : null,
     corrections: corrections.map(toCorrectionRecord),
   };

@@ -1,5 +1,6 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
+import { errorText } from "../domain/error-text.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 
 /** US dollars as a number or a decimal string: 0 or more, with at most 9 decimals. */
@@ -153,7 +154,10 @@ export interface ProviderCall {
 /** What is known of a failed call: whether it left, and whether the upstream answered it. */
 export type Delivery = "not-sent" | "answered" | "unknown";
 
-/** The one error a provider throws. Its message may reach the caller and holds nothing of the upstream's text. */
+/**
+ * The one error a provider throws. Its message may reach the caller and holds nothing of the upstream's text; give that as
+ * `said`, for the record of the attempt.
+ */
 export class ProviderError extends Error {
   override readonly name = "ProviderError";
   /** The upstream's HTTP status; null when it gave none. */
@@ -169,6 +173,8 @@ export class ProviderError extends Error {
   readonly code: string | null;
   /** A request field the upstream named, if it is a plain path. */
   readonly param: string | null;
+  /** Private, so that logging the error does not show it: it can quote the prompt. */
+  #text: string | null;
 
   constructor(
     message: string,
@@ -180,6 +186,10 @@ export class ProviderError extends Error {
       readonly timedOut?: boolean;
       readonly code?: string | null;
       readonly param?: string | null;
+      /** What the upstream said: its error's text, or the body of its answer. See `errorText`. */
+      readonly said?: unknown;
+      /** The credentials that the call was made with, to remove from it. */
+      readonly secrets?: readonly string[];
       readonly cause?: unknown;
     },
   ) {
@@ -191,5 +201,17 @@ export class ProviderError extends Error {
     this.timedOut = details.timedOut ?? false;
     this.code = details.code ?? null;
     this.param = details.param ?? null;
+    this.#text = errorText(details.said, details.secrets);
+  }
+
+  /** The upstream's own text, bounded and without secrets: for the attempt's record, and never for callers. */
+  get text(): string | null {
+    return this.#text;
+  }
+
+  /** Removes further credentials from the upstream's text. */
+  hide(secrets: readonly string[]): this {
+    this.#text = errorText(this.#text, secrets);
+    return this;
   }
 }

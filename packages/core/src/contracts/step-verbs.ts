@@ -33,7 +33,7 @@ export interface StepIntent {
   readonly droppedFields: DroppedFields;
   readonly transcript: TranscriptIntent;
   /** Recorded on the Step and no part of the chain, so that changing them does not break a Session; null without any. */
-  readonly instructions: StepInstructions | null;
+  readonly instructions: CommittedContent | null;
   readonly decision: PolicyDecision;
   readonly attempt: AttemptStart;
   /** Sorted by (budgetId, subject, periodStart). */
@@ -43,8 +43,8 @@ export interface StepIntent {
   readonly leaf: LeafTemplate;
 }
 
-/** Instructions that come with one request and belong to no history. */
-export interface StepInstructions {
+/** Content of a Step that belongs to no history: the instructions of a request, or a provider's error text. */
+export interface CommittedContent {
   /** UTF-8; null where only digests are kept. */
   readonly content: Uint8Array | null;
   readonly contentSalt: Uint8Array;
@@ -146,8 +146,10 @@ export type AttemptOpening =
   | { readonly opened: false; readonly hold: null };
 
 /** How an attempt ended and the amounts its holds become. A request hold always becomes the amount that was held. */
-export interface AttemptSettlement extends AttemptEnd {
+export interface AttemptSettlement extends Omit<AttemptEnd, "error"> {
   readonly number: number;
+  /** What the provider said, if it failed with an error of its own; null otherwise. */
+  readonly error: CommittedContent | null;
   /** Nanodollars, 0 where unknown, and tokens. */
   readonly charge: { readonly usd: number; readonly tokens: number };
 }

@@ -64,6 +64,16 @@ export interface AttemptEnd {
   readonly durationMs: number;
   readonly timeToFirstTokenMs: number | null;
   readonly toolCalls: number;
+  /** What the provider said of its failure; null where it said nothing. */
+  readonly error: AttemptError | null;
+}
+
+/** A provider's own error text: content, because it can quote the prompt. */
+export interface AttemptError {
+  /** At most 2 KiB, without secrets; null where only digests are kept, or where it was erased. */
+  readonly message: string | null;
+  /** SHA-256 in hex over its salt and text, as the evidence leaf of the attempt has it. */
+  readonly commitment: string;
 }
 
 /** One attempt of a Step; `end` is null while it is in flight. */

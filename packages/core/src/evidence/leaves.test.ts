@@ -95,6 +95,7 @@ const end: AttemptSettlement = {
   durationMs: 1,
   timeToFirstTokenMs: null,
   toolCalls: 0,
+  error: null,
   charge: { usd: 3, tokens: 3 },
 };
 const hold = {

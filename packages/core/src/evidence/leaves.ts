@@ -235,6 +235,7 @@ function endFacts(end: AttemptSettlement): object {
     bodySha256: end.bodySha256,
     costBasis: end.costBasis,
     costNanoUsd: end.costNanoUsd,
+    error: end.error ? hex(end.error.contentCommitment) : undefined,
     host: end.host,
     number: end.number,
     outcome: end.outcome,

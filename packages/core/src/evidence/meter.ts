@@ -1,4 +1,4 @@
-import type { AttemptSettlement } from "../contracts/step-verbs.ts";
+import type { AttemptSettlement, CommittedContent } from "../contracts/step-verbs.ts";
 import type { UsageReport } from "../domain/completion-event.ts";
 import { costBounds, dearestCost, type Price, priceUsage, tierPrice } from "../domain/price.ts";
 import { isServedTier, tierOf } from "../domain/service-tier.ts";
@@ -27,6 +27,8 @@ export interface Observed {
   readonly timeToFirstTokenMs: number | null;
   /** True when no byte was sent or the provider answered an error status: nothing was used. */
   readonly nothingUsed: boolean;
+  /** What the provider said of its failure; null for nothing. */
+  readonly error: CommittedContent | null;
 }
 
 /** What was seen of what a model wrote. */
@@ -86,6 +88,7 @@ export function meterAttempt(
     timeToFirstTokenMs:
       observed.timeToFirstTokenMs === null ? null : Math.round(observed.timeToFirstTokenMs),
     toolCalls: observed.toolCalls,
+    error: observed.error,
     charge: { usd: cost.costNanoUsd ?? 0, tokens: usage.totalTokens },
   };
 }
@@ -210,6 +213,7 @@ export function meterInterrupted(
     durationMs,
     timeToFirstTokenMs: null,
     nothingUsed: false,
+    error: null,
   };
   return meterAttempt(start, { outcome: "interrupted", reason: "process_lost" }, observed);
 }

@@ -1,4 +1,4 @@
-import type { ProviderCall } from "../contracts/provider.ts";
+import { type ProviderCall, ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { Line } from "./line.ts";
 import type { Run } from "./run.ts";
@@ -23,7 +23,11 @@ async function* callWithCredential(
   const fresh = candidate.attempt.number > 1;
   const credential = await line.credentials.open(owner, { fresh });
   controller.signal.throwIfAborted();
-  yield* provider.complete(callOf(line, run, credential));
+  try {
+    yield* provider.complete(callOf(line, run, credential));
+  } catch (thrown) {
+    throw thrown instanceof ProviderError ? thrown.hide([credential]) : thrown;
+  }
 }
 
 function callOf(line: Line, run: Run, credential: string | null): ProviderCall {

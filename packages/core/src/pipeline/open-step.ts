@@ -1,6 +1,5 @@
-import type { OpeningRefusal, StepInstructions, StepIntent } from "../contracts/step-verbs.ts";
+import type { CommittedContent, OpeningRefusal, StepIntent } from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
-import { commitContent } from "../domain/leaf-template.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import { openedLeaf } from "../evidence/leaves.ts";
 import { invalidApiKey } from "../identity/authenticate.ts";
@@ -8,6 +7,7 @@ import { addDropped } from "../sessions/provider-state.ts";
 import { stepNumberOf } from "../sessions/step-number.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 import { type Candidate, fitted, planAttempt } from "./candidate.ts";
+import { committed } from "./committed.ts";
 import { durable, evidenceUnavailable } from "./durable.ts";
 import type { AnswerHead, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
@@ -130,18 +130,12 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
 }
 
 function instructionsOf(
-  { ids }: Line,
+  line: Line,
   { instructions }: PreparedCall,
   keep: "full" | "digest",
-): StepInstructions | null {
+): CommittedContent | null {
   if (instructions === null) return null;
-  const content = Buffer.from(instructions);
-  const contentSalt = ids.bytes(32);
-  return {
-    content: keep === "full" ? content : null,
-    contentSalt,
-    contentCommitment: commitContent(contentSalt, content),
-  };
+  return committed(line, Buffer.from(instructions), keep === "full");
 }
 
 async function refusalOf(

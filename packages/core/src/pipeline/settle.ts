@@ -1,8 +1,12 @@
 import { type Provider, ProviderError } from "../contracts/provider.ts";
-import type { AttemptSettlement, StepReply, StepSettlement } from "../contracts/step-verbs.ts";
+import type {
+  AttemptSettlement,
+  CommittedContent,
+  StepReply,
+  StepSettlement,
+} from "../contracts/step-verbs.ts";
 import { replyMessage, withState } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
-import { commitContent } from "../domain/leaf-template.ts";
 import type { Message } from "../domain/message.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import type { StepOutcome } from "../domain/step.ts";
@@ -12,6 +16,7 @@ import { meterAttempt } from "../evidence/meter.ts";
 import { otherWorkAfter } from "../kernel/other-work.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
+import { committed } from "./committed.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { SettledAnswer } from "./governed-call.ts";
 import type { Line } from "./line.ts";
@@ -123,7 +128,13 @@ export function meterRunning(
     nothingUsed:
       host === null ||
       (failure instanceof ProviderError && wasRefused(failure, fold.outputBytes())),
+    error: failure instanceof ProviderError ? errorOf(line, run, failure) : null,
   });
+}
+
+/** It can quote the prompt, so it is kept as the transcript is. */
+function errorOf(line: Line, run: Run, { text }: ProviderError): CommittedContent | null {
+  return text === null ? null : committed(line, Buffer.from(text), keepsContent(run));
 }
 
 const defaultFactor = 2;
@@ -214,12 +225,9 @@ async function replyOf(
 ): Promise<StepReply> {
   const content = Buffer.from(JSON.stringify(messages));
   await otherWorkAfter(content.length);
-  const contentSalt = line.ids.bytes(32);
   const { opened, call } = run;
   return {
-    content: keepsContent(run) ? content : null,
-    contentSalt,
-    contentCommitment: commitContent(contentSalt, content),
+    ...committed(line, content, keepsContent(run)),
     chain: joins ? replyChain(opened.chain, messages, call.caller.salt) : new Uint8Array(),
   };
 }

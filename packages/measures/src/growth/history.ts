@@ -1,9 +1,4 @@
-import {
-  attemptEndJson,
-  attemptToRow,
-  decisionToRow,
-  type SqlParameters,
-} from "@tollgate/store-sql";
+import { attemptEndOf, attemptToRow, decisionToRow, type SqlParameters } from "@tollgate/store-sql";
 import { attemptEnd, attemptStart, decisionOf, organizationId } from "../step-intents.ts";
 
 /** How much a database holds. */
@@ -151,7 +146,7 @@ function stepRow(session: string, { digest }: Words) {
     holds: "0",
     model: `CASE WHEN n < ${rare} THEN 'model-rare' ELSE 'model-' || (n % 4) END`,
     host: "'upstream.example'",
-    attempt_end: text(attemptEndJson(attemptEnd)),
+    attempt_end: text(JSON.stringify(attemptEndOf(attemptEnd))),
     carried_usd: "0",
     carried_tokens: "0",
     sequence: "n * 2",

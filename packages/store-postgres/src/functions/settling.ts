@@ -20,6 +20,9 @@ export const settleStepParameters = {
   attempt_end: "TEXT",
   usd: "BIGINT",
   tokens: "BIGINT",
+  error: "BYTEA",
+  error_salt: "BYTEA",
+  error_commitment: "BYTEA",
   reply: "BYTEA",
   reply_salt: "BYTEA",
   reply_commitment: "BYTEA",
@@ -103,6 +106,12 @@ export function settleStep(name: string, { sequence }: { readonly sequence: stri
         WHERE x.organization_id = in_organization_id AND x.id = step.session_id FOR UPDATE;
       ${storeResponse}
       ${appendReply(sequence)}
+      IF in_error_salt IS NOT NULL THEN
+        INSERT INTO attempt_errors (organization_id, step_id, attempt, session_id, content, salt,
+            commitment)
+          VALUES (in_organization_id, in_step_id, in_attempt, step.session_id, in_error,
+            in_error_salt, in_error_commitment);
+      END IF;
       UPDATE steps SET settled_at = in_at, outcome = in_outcome, reason = in_reason,
           finish_reason = in_finish_reason, host = in_host, attempt_end = in_attempt_end,
           reply_head = CASE WHEN octet_length(in_reply_chain) > 0

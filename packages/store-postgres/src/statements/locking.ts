@@ -5,7 +5,7 @@ import { administration, erasing, keyColumns, responding } from "@tollgate/store
  * One order everywhere: Step, Session, budget counters by (budget, subject, period), keys by id or responses alone.
  */
 export const locking = {
-  step: `SELECT outcome, user_id, key_id, holds, attempt, attempt_start, earlier_attempts,
+  step: `SELECT outcome, user_id, key_id, session_id, holds, attempt, attempt_start, earlier_attempts,
       carried_usd, carried_tokens
     FROM steps WHERE organization_id = :organization_id AND id = :id FOR UPDATE`,
   key: `SELECT ${keyColumns.join(", ")} FROM api_keys

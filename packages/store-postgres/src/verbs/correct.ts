@@ -5,7 +5,7 @@ import {
 } from "@tollgate/core/store";
 import { correcting, correctionToRow, leafToRow, opening, readRow } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
-import { correctedStep } from "../repositories/corrected-steps.ts";
+import { wholeStep } from "../repositories/corrected-steps.ts";
 import { locking } from "../statements/locking.ts";
 import { noSuchStep } from "./running-step.ts";
 
@@ -16,7 +16,7 @@ export async function correct(
   const { organizationId, stepId, correction } = intent;
   // The Step's row, so that corrections of one Step take turns.
   await transaction.get(locking.step, { organization_id: organizationId, id: stepId });
-  const step = await correctedStep(transaction, organizationId, stepId);
+  const step = await wholeStep(transaction, organizationId, stepId);
   if (!step) throw noSuchStep();
   const known = step.attempts.flatMap(({ corrections = [] }) => corrections);
   if (known.some(({ id }) => id === correction.id)) return false;

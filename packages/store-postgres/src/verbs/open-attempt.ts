@@ -1,5 +1,14 @@
 import type { AttemptIntent, AttemptOpening, RefusedHold } from "@tollgate/core/store";
-import { attemptToRow, decisionToRow, leafToRow, opening, settling } from "@tollgate/store-sql";
+import {
+  attemptEndOf,
+  attemptToRow,
+  decisionToRow,
+  errorToRow,
+  insertError,
+  leafToRow,
+  opening,
+  settling,
+} from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import { type Charge, exchangeHolds } from "./holds.ts";
 import { addCharge, findStep, type RunningStep, requireRunning } from "./running-step.ts";
@@ -44,9 +53,11 @@ async function writeAttempt(
   step: RunningStep,
   spent: Charge,
 ): Promise<void> {
-  const { number, charge, ...end } = ended;
+  const end = attemptEndOf(ended);
   const earlier = [...step.earlierAttempts(), { ...step.runningAttempt(), end }];
   const carried = holds === null ? spent : { usd: 0, tokens: 0 };
+  const error = errorToRow({ organizationId, stepId, sessionId: step.sessionId }, ended);
+  if (error) await transaction.run(insertError, error);
   await transaction.run(settling.nextAttempt, {
     organization_id: organizationId,
     id: stepId,

@@ -20,6 +20,7 @@ export interface RunningStep {
     readonly userId: string;
     readonly keyId: string;
   };
+  readonly sessionId: string;
   readonly holds: number;
   readonly attempt: number;
   /** The attempts before the running one. */
@@ -42,6 +43,7 @@ export async function findStep(
     id,
     outcome: outcome === "open" ? null : outcomeOf(outcome),
     owner: { organizationId, userId: read.text("user_id"), keyId: read.text("key_id") },
+    sessionId: read.text("session_id"),
     holds: read.integer("holds"),
     attempt: read.integer("attempt"),
     earlierAttempts: () => read.jsonOrNull<readonly Attempt[]>("earlier_attempts") ?? [],

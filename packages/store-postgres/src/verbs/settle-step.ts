@@ -5,7 +5,7 @@ import {
   type StepSettlement,
 } from "@tollgate/core/store";
 import {
-  attemptEndJson,
+  attemptEndOf,
   joinMessages,
   outcomeOf,
   responseToRow,
@@ -83,9 +83,12 @@ function fixedParameters(settlement: StepSettlement): SqlParameters {
     finish_reason: settlement.finishReason,
     host: attempt.host,
     attempt: attempt.number,
-    attempt_end: attemptEndJson(attempt),
+    attempt_end: JSON.stringify(attemptEndOf(attempt)),
     usd: attempt.charge.usd,
     tokens: attempt.charge.tokens,
+    error: attempt.error?.content ?? null,
+    error_salt: attempt.error?.contentSalt ?? null,
+    error_commitment: attempt.error?.contentCommitment ?? null,
     reply: reply?.content ?? null,
     reply_salt: reply?.contentSalt ?? null,
     reply_commitment: reply?.contentCommitment ?? null,

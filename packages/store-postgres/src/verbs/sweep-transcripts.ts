@@ -66,7 +66,9 @@ async function eraseLineage(
     const row = await transaction.get(locking.oldSession, { ...session, before });
     if (row === undefined) return;
     if ((await transaction.get(erasing.branchInUse, { ...session, before })) !== undefined) return;
-    if ((await transaction.run(erasing.erase, { ...session, nothing })) > 0) erased.add(id);
+    const parts = await transaction.run(erasing.erase, { ...session, nothing });
+    const errors = await transaction.run(erasing.eraseErrors, { ...session, nothing });
+    if (parts + errors > 0) erased.add(id);
     id = readRow(row).textOrNull("branched_from_session_id");
   }
 }

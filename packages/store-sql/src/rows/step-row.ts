@@ -1,7 +1,6 @@
 import type {
   Attempt,
   AttemptEnd,
-  AttemptSettlement,
   AttemptStart,
   DroppedFields,
   Endpoint,
@@ -120,12 +119,6 @@ export function attemptToRow(attempt: AttemptStart): SqlParameters {
     attempt: attempt.number,
     attempt_start: JSON.stringify(attempt),
   };
-}
-
-/** An attempt's end as its record: what it is charged stands on its holds. */
-export function attemptEndJson(settlement: AttemptSettlement): string {
-  const { number, charge, ...end } = settlement;
-  return JSON.stringify(end);
 }
 
 /** The Step a row of `stepReadColumns` holds. */

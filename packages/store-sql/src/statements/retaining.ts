@@ -38,6 +38,11 @@ export const erasing = {
     WHERE s.organization_id = :organization_id AND s.id = b.id AND s.updated_at >= :before LIMIT 1`,
   erase: `UPDATE transcript_parts SET content = NULL, salt = :nothing
     WHERE organization_id = :organization_id AND session_id = :id AND length(salt) > 0`,
+  /** Found by the index of Sessions alone: the primary key would pass over all that the organization has. */
+  eraseErrors: `UPDATE attempt_errors SET content = NULL, salt = :nothing
+    WHERE organization_id = :organization_id AND length(salt) > 0 AND (step_id, attempt) IN (
+      SELECT step_id, attempt FROM attempt_errors
+      WHERE organization_id = :organization_id AND session_id = :id)`,
   mark: `INSERT INTO erasures (organization_id, updated) VALUES (:organization_id, :updated)
     ON CONFLICT (organization_id) DO UPDATE SET updated = excluded.updated`,
 } as const;

@@ -12,14 +12,14 @@ import {
 import type { Database } from "../database/database.ts";
 import { sweepSteps } from "../verbs/sweep-steps.ts";
 import { contentsOf } from "./contents-of.ts";
-import { correctedStep, correctedSteps } from "./corrected-steps.ts";
+import { correctedSteps, wholeStep, wholeSteps } from "./corrected-steps.ts";
 import { readById } from "./read-by-id.ts";
 import { readPage } from "./read-page.ts";
 
 export function createStepRepository(database: Database, conditions: Conditions): StepRepository {
   return {
     get: (organizationId, id) =>
-      database.read((connection) => correctedStep(connection, organizationId, id)),
+      database.read((connection) => wholeStep(connection, organizationId, id)),
     async list(query, paging) {
       const page = await readPage(
         database,
@@ -28,7 +28,7 @@ export function createStepRepository(database: Database, conditions: Conditions)
         paging,
         stepFromRow,
       );
-      const data = await database.read((connection) => correctedSteps(connection, page.data));
+      const data = await database.read((connection) => wholeSteps(connection, page.data));
       return { ...page, data };
     },
     async summarize(query, paging) {

@@ -6,11 +6,11 @@ import {
 } from "@tollgate/core/store";
 import { correcting, correctionToRow, leafToRow, opening, readRow } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
-import { correctedStep } from "../repositories/corrected-steps.ts";
+import { wholeStep } from "../repositories/corrected-steps.ts";
 
 export function correct(transaction: Transaction, intent: CorrectionIntent): boolean {
   const { organizationId, stepId, correction } = intent;
-  const step = correctedStep(transaction, organizationId, stepId);
+  const step = wholeStep(transaction, organizationId, stepId);
   if (!step) throw new GatewayError("step_not_found", "There is no such Step.");
   const known = step.attempts.flatMap(({ corrections = [] }) => corrections);
   if (known.some(({ id }) => id === correction.id)) return false;

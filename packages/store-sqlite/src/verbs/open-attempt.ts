@@ -1,8 +1,21 @@
 import type { AttemptIntent, AttemptOpening, RefusedHold } from "@tollgate/core/store";
-import { attemptToRow, decisionToRow, leafToRow, opening, settling } from "@tollgate/store-sql";
+import {
+  attemptEndOf,
+  attemptToRow,
+  decisionToRow,
+  leafToRow,
+  opening,
+  settling,
+} from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import { type Charge, settleHolds, takeHolds } from "./holds.ts";
-import { addCharge, findStep, type RunningStep, requireRunning } from "./running-step.ts";
+import {
+  addCharge,
+  findStep,
+  type RunningStep,
+  recordError,
+  requireRunning,
+} from "./running-step.ts";
 
 export function openAttempt(transaction: Transaction, intent: AttemptIntent): AttemptOpening {
   const { organizationId, stepId, ended, attempt, decision } = intent;
@@ -43,8 +56,9 @@ function writeAttempt(
   step: RunningStep,
   spent: Charge,
 ): void {
-  const { number, charge, ...end } = ended;
+  const end = attemptEndOf(ended);
   const earlier = [...step.earlierAttempts(), { ...step.runningAttempt(), end }];
+  recordError(transaction, step, ended);
   const carried = holds === null ? spent : { usd: 0, tokens: 0 };
   transaction.run(settling.nextAttempt, {
     organization_id: organizationId,

@@ -5,7 +5,7 @@ import {
   GatewayError,
   type StepOutcome,
 } from "@tollgate/core/store";
-import { outcomeOf, readRow, settling } from "@tollgate/store-sql";
+import { errorToRow, insertError, outcomeOf, readRow, settling } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import type { Charge } from "./holds.ts";
 
@@ -73,6 +73,16 @@ export function findStep(
 export function requireRunning(step: RunningStep, { number }: AttemptSettlement): void {
   if (number !== step.attempt)
     throw new GatewayError("invalid_argument", `Attempt ${number} is not the one that runs.`);
+}
+
+/** Records what the provider said of an attempt that failed. */
+export function recordError(
+  transaction: Transaction,
+  { id, sessionId, owner: { organizationId } }: RunningStep,
+  ended: AttemptSettlement,
+): void {
+  const row = errorToRow({ organizationId, stepId: id, sessionId }, ended);
+  if (row) transaction.run(insertError, row);
 }
 
 export function addCharge(a: Charge, b: Charge): Charge {

@@ -1,9 +1,15 @@
 import type { SettleResult, StepReply, StepSettlement } from "@tollgate/core/store";
-import { attemptEndJson, besidePosition, leafToRow, opening, settling } from "@tollgate/store-sql";
+import { attemptEndOf, besidePosition, leafToRow, opening, settling } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import { chainHead, chainLength } from "./chain.ts";
 import { settleHolds } from "./holds.ts";
-import { addCharge, findStep, type RunningStep, requireRunning } from "./running-step.ts";
+import {
+  addCharge,
+  findStep,
+  type RunningStep,
+  recordError,
+  requireRunning,
+} from "./running-step.ts";
 import { storeResponse } from "./store-response.ts";
 
 export function settleStep(transaction: Transaction, settlement: StepSettlement): SettleResult {
@@ -19,6 +25,7 @@ export function settleStep(transaction: Transaction, settlement: StepSettlement)
     appendReply(transaction, settlement, step, reply, joining ? step.length : besidePosition);
   touchSession(transaction, settlement, step, joining);
   if (response) storeResponse(transaction, step, response);
+  recordError(transaction, step, attempt);
   endStep(transaction, settlement);
   transaction.run(settling.closeStep, {
     process_id: step.processId,
@@ -88,6 +95,6 @@ function endStep(transaction: Transaction, settlement: StepSettlement): void {
     finish_reason: finishReason,
     reply_head: reply && reply.chain.length > 0 ? chainHead(reply.chain) : null,
     host: attempt.host,
-    attempt_end: attemptEndJson(attempt),
+    attempt_end: JSON.stringify(attemptEndOf(attempt)),
   });
 }

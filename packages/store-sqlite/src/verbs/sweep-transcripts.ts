@@ -60,7 +60,9 @@ function eraseLineage(
     const row = transaction.get(erasing.oldSession, { ...session, before });
     if (row === undefined) return;
     if (transaction.get(erasing.branchInUse, { ...session, before }) !== undefined) return;
-    if (transaction.run(erasing.erase, { ...session, nothing }) > 0) erased.add(id);
+    const parts = transaction.run(erasing.erase, { ...session, nothing });
+    const errors = transaction.run(erasing.eraseErrors, { ...session, nothing });
+    if (parts + errors > 0) erased.add(id);
     id = readRow(row).textOrNull("branched_from_session_id");
   }
 }

@@ -1,0 +1,161 @@
+/** Bytes of a provider's error text that are kept: 2 KiB. */
+const keptBytes = 2_048;
+
+/** Characters of it that are looked at. */
+const readLength = 16_384;
+
+const removed = "[removed]";
+
+/**
+ * What an upstream said of an error, as it may be kept: its message, at most 2 KiB, on one line, without control
+ * characters and without secrets. Null where it said nothing. `said` is the body of its answer, as JSON or as text.
+ * `secrets` are the credentials that the call was made with: no 8 characters of one are left. Whatever looks like a key, a
+ * bearer token or a password in an address is removed as well.
+ */
+export function errorText(said: unknown, secrets: readonly string[] = []): string | null {
+  const text = messageOf(said)
+    .slice(0, readLength + 1)
+    .toWellFormed();
+  const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ");
+  const whole = text.length > readLength ? withoutLastWord(line) : line;
+  const safe = withoutKeys(secrets.reduce(without, whole)).replace(/ {2,}/g, " ").trim();
+  return safe === "" ? null : cut(safe);
+}
+
+/** The message of an error body as vendors write it; the body itself where it has none. */
+function messageOf(said: unknown): string {
+  if (typeof said === "string") return said;
+  if (typeof said !== "object" || said === null) return "";
+  const error = memberOf(said, "error") ?? said;
+  if (typeof error === "string") return error;
+  const message = [memberOf(error, "message"), memberOf(error, "detail")].find(isText);
+  // Routers say what their own upstream answered.
+  const raw = memberOf(memberOf(error, "metadata"), "raw");
+  const parts = [message ?? asJson(error), isText(raw) ? raw : ""];
+  return parts.filter(Boolean).join(": ");
+}
+
+function asJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch {
+    // Nested deeper than can be written.
+    return "";
+  }
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? Reflect.get(value, name)
+    : undefined;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** A secret that the end cuts would not be known for one. */
+function withoutLastWord(text: string): string {
+  let end = text.length;
+  while (end > 0 && text[end - 1] !== " ") end--;
+  return text.slice(0, end);
+}
+
+const pieceLength = 8;
+
+/** The text without any 8 characters in a row of a secret: upstreams quote a part of a credential. */
+function without(text: string, secret: string): string {
+  if (secret.length < pieceLength / 2) return text;
+  if (secret.length < pieceLength) return text.replaceAll(secret, removed);
+  const pieces = new Set<string>();
+  for (let at = 0; at + pieceLength <= secret.length; at++)
+    pieces.add(secret.slice(at, at + pieceLength));
+  const kept: string[] = [];
+  let [begin, at] = [0, 0];
+  while (at + pieceLength <= text.length) {
+    if (!pieces.has(text.slice(at, at + pieceLength))) {
+      at++;
+      continue;
+    }
+    let end = at + pieceLength;
+    while (end < text.length && pieces.has(text.slice(end - pieceLength + 1, end + 1))) end++;
+    kept.push(text.slice(begin, at), removed);
+    begin = end;
+    at = end;
+  }
+  kept.push(text.slice(begin));
+  return kept.join("");
+}
+
+const known =
+  /\b(?:sk|pk|rk|tg|tgp|gsk|xai|hf|ghp|gho|ghs|github_pat|glpat|xox[abprs]|nvapi|pplx|fw|csk|key|sess|r8|npm)[-_][\w*-]{8,}|\b(?:AKIA|ASIA|AIza|ya29\.|eyJ)[\w.*-]{8,}/g;
+const opaqueRun = /[A-Za-z0-9+=]{24,}/g;
+const label =
+  /(?:key|token|secret|signature|sig|password|passwd|pwd|authorization|credential|bearer|basic)s?[:=]?$/i;
+
+/** How many words after a label a secret can stand, as in "key provided: x". */
+const reach = 2;
+
+/** The text without what looks like a secret, by its form or by what stands before it. */
+function withoutKeys(text: string): string {
+  let labelled = 0;
+  return text.replace(/[^\s"'`<>,;(){}[\]]+/g, (word) => {
+    const shown = withoutForms(word);
+    const isNamed = labelled > 0 && isOpaque(word);
+    labelled = label.test(word) ? reach : labelled - 1;
+    return isNamed ? removed : shown;
+  });
+}
+
+function withoutForms(word: string): string {
+  return withoutUserInfo(word)
+    .split(/([?&])/)
+    .map(withoutNamedValue)
+    .join("")
+    .replace(known, removed)
+    .replace(opaqueRun, (run) => (/\d/.test(run) && /[A-Za-z]/.test(run) ? removed : run));
+}
+
+/** `name=value` and `name:value` where the name is one of a secret. */
+function withoutNamedValue(part: string): string {
+  const at = part.search(/[=:]/);
+  const value = part.slice(at + 1);
+  if (at < 0 || value === "" || value.startsWith("//") || !label.test(part.slice(0, at)))
+    return part;
+  return part.slice(0, at + 1) + removed;
+}
+
+function withoutUserInfo(word: string): string {
+  const [scheme = "", ...rest] = word.split("://");
+  const hosts = rest.map((after) => {
+    const end = after.search(/[/?#]/);
+    const at = after.slice(0, end < 0 ? undefined : end).lastIndexOf("@");
+    return at < 0 ? after : removed + after.slice(at);
+  });
+  return [scheme, ...hosts].join("://");
+}
+
+/** Whether a word is more likely a secret than a word of a sentence. */
+function isOpaque(word: string): boolean {
+  return (
+    word.length >= 8 && ((/\d/.test(word) && /[A-Za-z]/.test(word)) || /\*\*|[a-z][A-Z]/.test(word))
+  );
+}
+
+/** At most the kept bytes, and no half of a character. */
+function cut(text: string): string {
+  if (Buffer.byteLength(text) <= keptBytes) return text;
+  const bytes = Buffer.from(text).subarray(0, keptBytes - Buffer.byteLength("…"));
+  const last = bytes.findLastIndex((byte) => (byte & 0xc0) !== 0x80);
+  const lead = bytes[last] ?? 0;
+  const width = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  const end = last + width <= bytes.length ? last + width : last;
+  return `${bytes.subarray(0, end).toString()}…`;
+}
+
+/** The values of headers and the like that can hold a credential, by their names, each without its scheme. */
+export function secretHeaders(headers: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(headers)
+    .filter(([name]) => /auth|key|token|secret|cookie/i.test(name))
+    .map(([, value]) => value.slice(value.lastIndexOf(" ") + 1));
+}

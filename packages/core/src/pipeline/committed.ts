@@ -1,0 +1,13 @@
+import type { CommittedContent } from "../contracts/step-verbs.ts";
+import { commitContent } from "../domain/leaf-template.ts";
+import type { Line } from "./line.ts";
+
+/** Content with its commitment; without its bytes where only digests are kept. */
+export function committed({ ids }: Line, content: Uint8Array, isKept: boolean): CommittedContent {
+  const contentSalt = ids.bytes(32);
+  return {
+    content: isKept ? content : null,
+    contentSalt,
+    contentCommitment: commitContent(contentSalt, content),
+  };
+}

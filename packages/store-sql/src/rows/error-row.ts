@@ -1,0 +1,90 @@
+import type { AttemptEnd, AttemptSettlement, Step } from "@tollgate/core/store";
+import type { SqlDialect } from "../dialect.ts";
+import { insertInto, type SqlParameters } from "../statement.ts";
+import { readRow } from "./row-reader.ts";
+import { toHex } from "./session-row.ts";
+
+/** The columns of a provider's error text: content of its Session, erased with the transcript. */
+const errorColumns = [
+  "organization_id",
+  "step_id",
+  "attempt",
+  "session_id",
+  "content",
+  "salt",
+  "commitment",
+] as const;
+
+/** Writes what a provider said of an attempt. */
+export const insertError = insertInto("attempt_errors", errorColumns);
+
+/** The error texts of some Steps of one organization. */
+export function errorsOf(dialect: SqlDialect): string {
+  return `SELECT organization_id, step_id, attempt, content FROM attempt_errors
+    WHERE organization_id = :organization_id AND ${dialect.isOneOf("step_id", ":step_ids")}`;
+}
+
+/** What a provider said of an attempt, as the parameters of its row; null where it said nothing. */
+export function errorToRow(
+  { organizationId, stepId, sessionId }: ErrorPlace,
+  { number, error }: AttemptSettlement,
+): SqlParameters | null {
+  return (
+    error && {
+      organization_id: organizationId,
+      step_id: stepId,
+      attempt: number,
+      session_id: sessionId,
+      content: error.content,
+      salt: error.contentSalt,
+      commitment: error.contentCommitment,
+    }
+  );
+}
+
+/** The attempt's Step and Session. */
+export interface ErrorPlace {
+  readonly organizationId: string;
+  readonly stepId: string;
+  readonly sessionId: string;
+}
+
+/** An attempt's end as its record: what it is charged is on its holds, and what its provider said in a row of its own. */
+export function attemptEndOf(settlement: AttemptSettlement): AttemptEnd {
+  const { number, charge, error, ...end } = settlement;
+  const commitment = error && toHex(error.contentCommitment);
+  return { ...end, error: commitment === null ? null : { message: null, commitment } };
+}
+
+/** Whether a provider said something of one of its attempts. */
+export function hasError({ attempts }: Step): boolean {
+  return attempts.some(({ end }) => end?.error);
+}
+
+/** Steps with what their providers said, from rows of the table. */
+export function withErrors(steps: readonly Step[], rows: readonly unknown[]): readonly Step[] {
+  if (rows.length === 0) return steps;
+  const messages = new Map(
+    rows.map((row) => {
+      const read = readRow(row);
+      const [organizationId, id] = [read.text("organization_id"), read.text("step_id")];
+      const content = read.bytesOrNull("content");
+      const message = content && Buffer.from(content).toString();
+      return [nameOf({ organizationId, id }, read.integer("attempt")), message];
+    }),
+  );
+  return steps.map((step) => ({
+    ...step,
+    attempts: step.attempts.map((attempt) => {
+      const { end } = attempt;
+      const message = messages.get(nameOf(step, attempt.number)) ?? null;
+      return end?.error
+        ? { ...attempt, end: { ...end, error: { ...end.error, message } } }
+        : attempt;
+    }),
+  }));
+}
+
+function nameOf({ organizationId, id }: Pick<Step, "organizationId" | "id">, attempt: number) {
+  return JSON.stringify([organizationId, id, attempt]);
+}
