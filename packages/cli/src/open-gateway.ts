@@ -1,26 +1,26 @@
 import { everyOrganization, type Gateway, type OrganizationScope } from "@tollgate/core";
-import type { ServeSettings } from "./configuration/data-schema.ts";
 import { findConfiguration } from "./configuration/find-configuration.ts";
+import type { LoadedConfiguration } from "./configuration/load-configuration.ts";
 
 /** A gateway, and where its configuration came from. */
-export interface OpenedGateway {
-  readonly gateway: Gateway;
+export interface OpenedGateway extends LoadedConfiguration {
   /** The configuration file; null where there is none and the defaults hold. */
   readonly configuration: string | null;
-  /** What the configuration file says about the server. */
-  readonly serve: ServeSettings;
 }
 
 /** Creates the gateway that a command works on: from `--config`, from the file found, or by default. */
 export async function openGateway(file: string | undefined): Promise<OpenedGateway> {
   const configuration = findConfiguration(process.cwd(), file);
-  if (configuration === null) {
-    const { createDefaultGateway } = await import("./configuration/default-gateway.ts");
-    return { gateway: await createDefaultGateway(process.env), configuration, serve: {} };
+  if (configuration !== null) {
+    const { loadConfiguration } = await import("./configuration/load-configuration.ts");
+    return { ...(await loadConfiguration(configuration, process.env)), configuration };
   }
-  const { loadConfiguration } = await import("./configuration/load-configuration.ts");
-  const { gateway, serve } = await loadConfiguration(configuration, process.env);
-  return { gateway, configuration, serve };
+  const [{ createGateway }, { defaultOptions }] = await Promise.all([
+    import("@tollgate/core"),
+    import("./configuration/default-gateway.ts"),
+  ]);
+  const options = await defaultOptions(process.env);
+  return { gateway: createGateway(options), options, serve: {}, configuration };
 }
 
 /** Runs an action on the gateway and closes it, whatever happens. */

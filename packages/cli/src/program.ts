@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { defineActivity } from "./commands/activity.ts";
 import { defineBudgets } from "./commands/budgets.ts";
 import { defineChanges } from "./commands/changes.ts";
+import { defineCheck } from "./commands/check.ts";
 import { defineConnections } from "./commands/connections.ts";
 import { defineDecisions } from "./commands/decisions.ts";
 import { defineKeys } from "./commands/keys.ts";
@@ -36,6 +37,7 @@ export function createProgram(): Command {
   defineDecisions(program);
   defineChanges(program);
   defineMaintenance(program);
+  defineCheck(program);
   defineSchema(program);
   return program;
 }

@@ -142,7 +142,8 @@ describe("tollgate serve, told to stop in mid-stream", () => {
     while (await accepts(atOnce.served.url));
     atOnce.served.child.kill("SIGINT");
     atOnce.served.child.kill("SIGTERM");
-    expect(await atOnce.served.exited).toBe(143);
+    // Which of two signals sent at once comes first is up to the system.
+    expect([130, 143]).toContain(await atOnce.served.exited);
   });
 
   /** A stream that would run for minutes, after its first event. */

@@ -1,4 +1,4 @@
-import { createGateway, type Gateway } from "@tollgate/core";
+import type { GatewayOptions } from "@tollgate/core";
 import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import { catalogPrices } from "@tollgate/prices";
@@ -8,13 +8,13 @@ import { environmentGateways } from "./environment-gateways.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The gateway without a configuration: `DATABASE_URL` or `./tollgate.db`, the built-in model, and the accounts the environment has keys for. */
-export async function createDefaultGateway(environment: Environment): Promise<Gateway> {
-  return createGateway({
+/** The options of the gateway without a configuration: `DATABASE_URL` or `./tollgate.db`, the built-in model, and the accounts the environment has keys for. */
+export async function defaultOptions(environment: Environment): Promise<GatewayOptions> {
+  return {
     store: await storeOf(environment),
     providers: { sim: simProvider(), ...(await accounts(environment)) },
     prices: catalogPrices(),
-  });
+  };
 }
 
 /** A database of another kind is another program's: its address is left alone. */

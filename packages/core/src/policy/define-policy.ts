@@ -51,7 +51,7 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
   }
   const { version, rules, sessions } = read(rulePolicySchema, definition, asConfiguration);
   requireDistinct(rules);
-  return {
+  const policy: Policy & { readonly rules: readonly Rule[] } = {
     contract: 1,
     version: version ?? hashOf(rules, sessions),
     gateways: rules.flatMap(({ match }) => listed(match.gateway ?? [])),
@@ -59,7 +59,10 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
     fallbacks: rules.flatMap(({ options }) => options.fallbacks ?? []),
     sessions: sessions ?? (rules.some(({ match }) => match.session) ? "read" : "ignore"),
     decide: (facts, dataClasses) => decideByRules(rules, facts, dataClasses),
+    // For `warningsOf`: what decides is the function.
+    rules,
   };
+  return policy;
 }
 
 /** A permit for `{ user: undefined }` would be one for everybody. */

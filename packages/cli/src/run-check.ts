@@ -1,0 +1,125 @@
+import type { GatewayOptions } from "@tollgate/core";
+import { warningsOf } from "@tollgate/core/check";
+import type { Problem } from "@tollgate/core/schemas";
+import { ConfigurationError } from "./configuration/configuration-error.ts";
+import { CommandError, messageOf } from "./failure.ts";
+import type { Globals } from "./globals.ts";
+import { type OpenedGateway, openGateway } from "./open-gateway.ts";
+import { print } from "./print.ts";
+import { type Column, formatTable, printable } from "./table.ts";
+
+/** What to check besides the configuration itself. */
+export interface CheckedOptions extends Globals {
+  readonly strict?: boolean;
+  readonly store?: boolean;
+}
+
+interface GatewaySummary {
+  readonly gateway: string;
+  readonly connection: string;
+  readonly models: number;
+  readonly open: boolean;
+}
+
+const columns: readonly Column<GatewaySummary>[] = [
+  { heading: "gateway", of: (row) => row.gateway },
+  { heading: "connection", of: (row) => row.connection },
+  { heading: "models", of: (row) => row.models, right: true },
+  { heading: "others", of: (row) => (row.open ? "yes" : "no") },
+];
+
+/**
+ * Loads a configuration, prints what it found, and closes it again.
+ * @throws CommandError of exit code 2 where the configuration is wrong, and of 1 for warnings if they count
+ */
+export async function runCheck({ config, json, strict, store }: CheckedOptions): Promise<void> {
+  const opened = await openOrPrint(config, json);
+  try {
+    if (store) await checkStore(opened);
+    const warnings = opened.options === null ? [] : warningsOf(opened.options);
+    printFound(json, opened, warnings);
+    if (strict && warnings.length > 0)
+      throw new CommandError(`the configuration has ${counted(warnings.length, "warning")}`);
+  } finally {
+    await opened.gateway.close();
+  }
+}
+
+async function openOrPrint(config: string | undefined, json = false): Promise<OpenedGateway> {
+  try {
+    return await openGateway(config);
+  } catch (thrown) {
+    const isKnown = thrown instanceof ConfigurationError;
+    const problems = isKnown ? thrown.problems : [{ path: "", message: messageOf(thrown) }];
+    const file = isKnown ? thrown.file : (config ?? null);
+    const lines = problems.map((problem) => `error: ${lineOf(problem)}`);
+    const text = [...(file === null ? [] : [file, ""]), ...lines].join("\n");
+    print(json, { file, errors: problems, warnings: [] }, text);
+    throw new CommandError(`the configuration has ${counted(problems.length, "error")}`, 2);
+  }
+}
+
+async function checkStore({ gateway }: OpenedGateway): Promise<void> {
+  try {
+    await gateway.checkStore();
+  } catch (thrown) {
+    throw new CommandError(`the store can't be used: ${messageOf(thrown)}`, 2);
+  }
+}
+
+function printFound(
+  json: boolean | undefined,
+  { configuration, options }: OpenedGateway,
+  warnings: readonly Problem[],
+): void {
+  const found = options === null ? null : foundIn(options);
+  const document = { file: configuration, ...found, errors: [], warnings };
+  const origin = configuration ?? "no configuration file: the defaults and the environment";
+  const details =
+    found === null
+      ? ["It exports a gateway: export its options to have them checked."]
+      : [
+          formatTable(found.gateways, columns),
+          `policy   ${policyLine(found)}\nbudgets  ${found.budgets.map(printable).join(", ") || "none"}`,
+        ];
+  const warned = warnings.map((warning) => `warning: ${lineOf(warning)}`);
+  print(json, document, [origin, ...details, warned.join("\n")].filter(Boolean).join("\n\n"));
+}
+
+function foundIn({ providers, policy, budgets = [] }: GatewayOptions) {
+  return {
+    gateways: Object.entries(providers).map(
+      ([gateway, { connection, models, open }]): GatewaySummary => ({
+        gateway,
+        connection,
+        models: Object.keys(models).length,
+        open,
+      }),
+    ),
+    policy:
+      policy === undefined
+        ? null
+        : {
+            version: policy.version,
+            rules: "rules" in policy && Array.isArray(policy.rules) ? policy.rules.length : null,
+          },
+    budgets: budgets.map(({ id }) => id),
+  };
+}
+
+function policyLine({ policy }: ReturnType<typeof foundIn>): string {
+  if (policy === null) return "none: everything is permitted";
+  const rules = policy.rules === null ? "a function" : counted(policy.rules, "rule");
+  return `${printable(policy.version)}, ${rules}`;
+}
+
+function lineOf({ message }: Problem): string {
+  return message
+    .split("\n")
+    .map((line) => printable(line))
+    .join(" ");
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

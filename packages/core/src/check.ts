@@ -1,0 +1,371 @@
+import { toBudget } from "./budgets/read-budget.ts";
+import type { PriceBook } from "./contracts/price-book.ts";
+import type { Provider } from "./contracts/provider.ts";
+import type { Budget } from "./domain/budget.ts";
+import { parseModelId, splitModelId } from "./domain/model-id.ts";
+import { matchesModel, selectsModel } from "./domain/model-pattern.ts";
+import { listed, lowerAscii, matchesGlob, type OneOrMany, selects } from "./domain/pattern.ts";
+import { tierOf } from "./domain/service-tier.ts";
+import type { Problem } from "./errors/gateway-error.ts";
+import { pathOf, problemAt, tryRead } from "./input/read.ts";
+import { systemClock } from "./kernel/clock.ts";
+import type { GatewayOptions } from "./options.ts";
+import type { ClassRange, Rule, RuleMatch } from "./policy/rules/rule.ts";
+import { rulePolicySchema } from "./policy/rules/schema.ts";
+import { firstPrice, isPriceBook, providerTable, tableBook } from "./routing/configured-prices.ts";
+import { defaultDataClasses } from "./sensitivity/classify.ts";
+
+/**
+ * Warns of what is valid in the options of `createGateway` and yet has no effect, or makes calls fail: patterns of unknown
+ * gateways or of models that no gateway has, permits that one forbid always overrides, obligations and fallbacks that no
+ * call can meet, budgets that count nothing, and models without a price under a hard budget in dollars. Opens nothing.
+ *
+ * Every warning is certain. What depends on callers, on an upstream's own list of models, on several rules together, or on
+ * budgets created at run time isn't decided. Rules are known if `definePolicy` made the policy from rules. The options must
+ * be those that `createGateway` takes.
+ */
+export function warningsOf(options: GatewayOptions): readonly Problem[] {
+  const rules = rulesOf(options.policy);
+  const space: Space = {
+    providers: new Map(Object.entries(options.providers)),
+    dataClasses: options.dataClasses ?? defaultDataClasses,
+    rules,
+  };
+  const budgets = (options.budgets ?? []).map(toBudget);
+  return [
+    ...(rules ?? []).flatMap((rule, at) => ruleWarnings(space, rule, `policy.rules[${at}]`)),
+    ...budgets.flatMap(({ scope }, at) => selectorWarnings(space, scope, `budgets[${at}].scope`)),
+    ...tableWarnings(space, options.prices),
+    ...priceWarnings(space, options, budgets),
+  ];
+}
+
+/** What a configuration has: rules and budgets are compared within it. */
+interface Space {
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly dataClasses: readonly string[];
+  /** Null where the policy is a function, or combines others. */
+  readonly rules: readonly Rule[] | null;
+}
+
+function rulesOf(policy: GatewayOptions["policy"]): readonly Rule[] | null {
+  if (policy === undefined || !("rules" in policy)) return null;
+  return tryRead(rulePolicySchema, { rules: policy.rules }).value?.rules ?? null;
+}
+
+/** A model that its gateway lists; or a pattern, within one gateway, of models that it doesn't list. */
+interface Reached {
+  readonly id: string;
+  readonly isListed: boolean;
+}
+
+type Selector = Pick<RuleMatch, "gateway" | "connection" | "listed" | "model">;
+
+function reachOf(space: Space, match: Selector): readonly Reached[] {
+  return [...space.providers].flatMap(([gateway, provider]) =>
+    selects(match.gateway, gateway) && selects(match.connection, provider.connection)
+      ? [
+          ...(match.listed === false ? [] : listedReach(gateway, provider, match.model)),
+          ...(match.listed === true ? [] : openReach(gateway, provider, match.model)),
+        ]
+      : [],
+  );
+}
+
+function listedReach(
+  gateway: string,
+  { models }: Provider,
+  patterns: OneOrMany | undefined,
+): readonly Reached[] {
+  return Object.keys(models)
+    .map((model) => ({ id: `${gateway}/${model}`, isListed: true }))
+    .filter(({ id }) => selectsModel(patterns, splitModelId(id)));
+}
+
+function openReach(
+  gateway: string,
+  { models, open }: Provider,
+  patterns: OneOrMany = "*/*/*",
+): readonly Reached[] {
+  if (!open) return [];
+  // An id that a gateway lists names no other model, whatever its case.
+  const own = new Set(Object.keys(models).map((model) => lowerAscii(`${gateway}/${model}`)));
+  return listed(patterns)
+    .map(splitModelId)
+    .filter((pattern) => matchesGlob(pattern.gateway, gateway))
+    .map(({ vendor, model }) => ({ id: `${gateway}/${vendor}/${model}`, isListed: false }))
+    .filter(({ id }) => !own.has(lowerAscii(id)));
+}
+
+/** Whether every call that one rule matches is one that another matches. False where that isn't certain. */
+function covers(space: Space, wide: RuleMatch, narrow: RuleMatch): boolean {
+  const reach = reachOf(space, wide);
+  const reaches = ({ id, isListed }: Reached): boolean =>
+    reach.some(
+      (other) =>
+        other.isListed === isListed &&
+        (isListed ? other.id === id : matchesModel(other.id, splitModelId(id))),
+    );
+  const tiers = (match: RuleMatch) => match.serviceTier && listed(match.serviceTier).map(tierOf);
+  return (
+    Object.keys(wide).every((name) => compared.has(name)) &&
+    reachOf(space, narrow).every(reaches) &&
+    isWithin(wide.organization, narrow.organization) &&
+    isWithin(wide.user, narrow.user) &&
+    isWithin(wide.key, narrow.key) &&
+    isWithin(wide.source, narrow.source) &&
+    isWithin(tiers(wide), tiers(narrow)) &&
+    isSame(wide.tools, narrow.tools) &&
+    isSame(wide.images, narrow.images) &&
+    isSame(wide.structuredOutput, narrow.structuredOutput) &&
+    isInRange(rangeOf(space, wide, 0), rangeOf(space, narrow, 0)) &&
+    isInRange(rangeOf(space, wide.session, -1), rangeOf(space, narrow.session, -1))
+  );
+}
+
+/** The members that `covers` compares: a rule with any other one isn't decided. */
+const compared: ReadonlySet<string> = new Set([
+  ...["organization", "user", "key", "gateway", "model", "listed", "connection", "source"],
+  ...["from", "upTo", "session", "tools", "images", "structuredOutput", "serviceTier"],
+]);
+
+function isWithin(wide: OneOrMany | undefined, narrow: OneOrMany | undefined): boolean {
+  if (wide === undefined) return true;
+  return narrow !== undefined && listed(narrow).every((value) => listed(wide).includes(value));
+}
+
+function isSame(wide: boolean | undefined, narrow: boolean | undefined): boolean {
+  return wide === undefined || wide === narrow;
+}
+
+type Range = readonly [first: number, last: number];
+
+/** Ranks of data classes; a new Session has none, which is below the first. */
+function rangeOf({ dataClasses }: Space, range: ClassRange = {}, least: number): Range {
+  const { from, upTo } = range;
+  return [
+    from === undefined ? least : dataClasses.indexOf(from),
+    upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo),
+  ];
+}
+
+function isInRange(wide: Range, narrow: Range): boolean {
+  return wide[0] <= narrow[0] && narrow[1] <= wide[1];
+}
+
+function ruleWarnings(space: Space, rule: Rule, path: string): readonly Problem[] {
+  const { match, options, effect } = rule;
+  const [first, last] = rangeOf(space, match, 0);
+  const [firstOfSession, lastOfSession] = rangeOf(space, match.session, -1);
+  const empty = [
+    ...(first > last ? [problemAt(`${path}.match`, "matches no data class")] : []),
+    ...(firstOfSession > lastOfSession
+      ? [problemAt(`${path}.match.session`, "matches no data class")]
+      : []),
+    ...selectorWarnings(space, match, `${path}.match`, effect === "forbid"),
+  ];
+  if (effect === "forbid" || empty.length > 0) return empty;
+  const forbid = space.rules?.find(
+    (other) => other.effect === "forbid" && covers(space, other.match, match),
+  );
+  const lacksAccounts =
+    options.connection === "customer" &&
+    !reachOf(space, match).some(({ id }) => isCustomerOwned(space, id));
+  return [
+    ...(forbid === undefined
+      ? []
+      : [problemAt(path, `never permits a call: rule ${forbid.id} forbids all that it matches`)]),
+    ...(lacksAccounts
+      ? [
+          problemAt(
+            `${path}.options.connection`,
+            "refuses every call: no gateway that the rule matches is customer-owned",
+          ),
+        ]
+      : []),
+    ...(options.fallbacks ?? []).flatMap((model, at) =>
+      mayBePermitted(space, model)
+        ? []
+        : [
+            problemAt(
+              `${path}.options.fallbacks[${at}]`,
+              `is never tried: the policy never permits ${model}`,
+            ),
+          ],
+    ),
+  ];
+}
+
+function isCustomerOwned({ providers }: Space, id: string): boolean {
+  return providers.get(splitModelId(id).gateway)?.connection === "customer";
+}
+
+/** Whether a rule permits some call of a model, and no rule forbids all of them. */
+function mayBePermitted(space: Space, model: string): boolean {
+  const { rules } = space;
+  if (rules === null) return true;
+  const isOf = ({ effect, match }: Rule): boolean =>
+    effect === "permit" &&
+    reachOf(space, { ...match, model: narrowed(match.model, model) }).length > 0;
+  const only: RuleMatch = { model };
+  return (
+    rules.some(isOf) &&
+    !rules.some(({ effect, match }) => effect === "forbid" && covers(space, match, only))
+  );
+}
+
+/** Whether a rule permits some model that a gateway doesn't list, and no rule forbids all of them. */
+function isOpenTo(space: Space, gateway: string): boolean {
+  const { rules } = space;
+  if (rules === null) return true;
+  const only: RuleMatch = { gateway, listed: false };
+  return (
+    rules.some(
+      ({ effect, match }) =>
+        effect === "permit" &&
+        reachOf(space, match).some(
+          ({ id, isListed }) => !isListed && splitModelId(id).gateway === gateway,
+        ),
+    ) && !rules.some(({ effect, match }) => effect === "forbid" && covers(space, match, only))
+  );
+}
+
+/** What a selector leaves of one model; an empty list selects none. */
+function narrowed(patterns: OneOrMany | undefined, model: string): OneOrMany {
+  return selectsModel(patterns, splitModelId(model)) ? model : [];
+}
+
+/** A forbid may be written for models to come, so its patterns are only reported where they name one gateway or model. */
+function selectorWarnings(
+  space: Space,
+  match: Selector,
+  path: string,
+  isForbid = false,
+): readonly Problem[] {
+  const warnings = listed(match.model ?? []).flatMap((pattern): readonly Problem[] => {
+    const { gateway, vendor, model } = splitModelId(pattern);
+    const at = `${path}.model`;
+    if (![...space.providers.keys()].some((name) => matchesGlob(gateway, name)))
+      return [problemAt(at, `names an unknown gateway: ${pattern}`)];
+    if (isForbid && `${vendor}/${model}`.includes("*")) return [];
+    return reachOf(space, { ...match, model: pattern }).length > 0
+      ? []
+      : [problemAt(at, `matches no model that a gateway has: ${pattern}`)];
+  });
+  if (warnings.length > 0 || match.model !== undefined) return warnings;
+  return reachOf(space, match).length > 0
+    ? []
+    : [problemAt(path, "matches no model that a gateway has")];
+}
+
+/** Prices of models that no gateway has are prices that some other model lacks. */
+function tableWarnings(space: Space, prices: GatewayOptions["prices"]): readonly Problem[] {
+  if (prices === undefined || isPriceBook(prices)) return [];
+  const gateways = new Map([...space.providers].map(([name, one]) => [lowerAscii(name), one]));
+  return Object.keys(prices).flatMap((id): readonly Problem[] => {
+    const { gateway, vendor, model } = splitModelId(id);
+    const path = pathOf("prices", [id]);
+    const provider = gateways.get(lowerAscii(gateway));
+    if (provider === undefined) return [problemAt(path, "names an unknown gateway")];
+    const name = lowerAscii(`${vendor}/${model}`);
+    return provider.open || Object.keys(provider.models).some((own) => lowerAscii(own) === name)
+      ? []
+      : [problemAt(path, "is the price of a model that its gateway doesn't have")];
+  });
+}
+
+interface Named {
+  readonly id: string;
+  readonly path: string;
+}
+
+/** The calls of a model without a price are refused as soon as a hard budget in dollars counts them. */
+function priceWarnings(
+  space: Space,
+  options: GatewayOptions,
+  budgets: readonly Budget[],
+): readonly Problem[] {
+  const dollars = budgets.filter(({ unit, mode }) => unit === "usd" && mode === "hard");
+  if (dollars.length === 0) return [];
+  const counting = (match: RuleMatch): Budget | undefined =>
+    dollars.find(({ scope: { organization: _o, user: _u, key: _k, each: _e, ...calls } }) =>
+      covers(space, calls, match),
+    );
+  const isPriced = pricesOf(space, options);
+  const models = namedModels(space).flatMap(({ id, path }): readonly Problem[] => {
+    const budget = mayBePermitted(space, id) ? counting({ model: id }) : undefined;
+    return budget === undefined || isPriced(id)
+      ? []
+      : [problemAt(path, `has no price, so calls that the budget ${budget.id} counts are refused`)];
+  });
+  return [...models, ...openWarnings(space, options.prices, counting)];
+}
+
+/** Where no price book is asked, a gateway that takes any model may have no price for any of those it doesn't list. */
+function openWarnings(
+  space: Space,
+  prices: GatewayOptions["prices"] = {},
+  counting: (match: RuleMatch) => Budget | undefined,
+): readonly Problem[] {
+  if (isPriceBook(prices)) return [];
+  return [...space.providers].flatMap(([gateway, { open }]): readonly Problem[] => {
+    const start = `${lowerAscii(gateway)}/`;
+    if (!open || Object.keys(prices).some((id) => lowerAscii(id).startsWith(start))) return [];
+    const budget = isOpenTo(space, gateway) ? counting({ gateway, listed: false }) : undefined;
+    return budget === undefined
+      ? []
+      : [
+          problemAt(
+            pathOf("providers", [gateway]),
+            `has no prices for models that it doesn't list, so calls of them that the budget ${budget.id} counts are refused`,
+          ),
+        ];
+  });
+}
+
+/** The models that the configuration names: those listed, those fallen back to, and those permitted by their ids. */
+function namedModels({ providers, rules }: Space): readonly Named[] {
+  const own = [...providers].flatMap(([gateway, { models }]) =>
+    Object.keys(models).map((model) => ({
+      id: `${gateway}/${model}`,
+      path: pathOf("providers", [gateway, "models", model]),
+    })),
+  );
+  const ofRules = (rules ?? []).flatMap(({ effect, match, options }, at): readonly Named[] => {
+    if (effect === "forbid") return [];
+    const path = `policy.rules[${at}]`;
+    const ids = listed(match.model ?? []).filter((id) => !id.includes("*"));
+    return [
+      ...ids.map((id) => ({ id, path: `${path}.match.model` })),
+      ...(options.fallbacks ?? []).map((id, nth) => ({
+        id,
+        path: `${path}.options.fallbacks[${nth}]`,
+      })),
+    ];
+  });
+  const listedIds = new Set(own.map(({ id }) => lowerAscii(id)));
+  const others = ofRules.filter(({ id }) => {
+    const provider = providers.get(splitModelId(id).gateway);
+    return provider?.open === true && !listedIds.has(lowerAscii(id));
+  });
+  return [...own, ...others];
+}
+
+/** A book of the host's own that fails says nothing. */
+function pricesOf({ providers }: Space, { prices, clock = systemClock }: GatewayOptions) {
+  const books: readonly PriceBook[] = [
+    ...(prices === undefined || isPriceBook(prices) ? [] : [tableBook(prices)]),
+    tableBook(providerTable(providers)),
+    ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
+  ];
+  const book = firstPrice(books);
+  const at = clock.now();
+  return (id: string): boolean => {
+    const model = parseModelId(id);
+    try {
+      return model === null || book.priceOf(model, at) !== null;
+    } catch {
+      return true;
+    }
+  };
+}
