@@ -34,7 +34,7 @@ export type { UsageDetails } from "./domain/usage.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";
 export { orAborted } from "./kernel/or-aborted.ts";
-export { otherWorkAfter } from "./kernel/other-work.ts";
+export { otherWork, otherWorkAfter } from "./kernel/other-work.ts";
 export { isShallow } from "./kernel/returnable-json.ts";
 export type { Json } from "./kernel/stable-json.ts";
 export { modelsOf } from "./routing/model-options.ts";

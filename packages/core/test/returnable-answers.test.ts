@@ -99,12 +99,12 @@ describe("what a provider says next to its text", () => {
       });
     const most = [
       [details(21_000, "")],
-      Array.from({ length: 5 }, (_, part) => details(1, "x".repeat(200_000), part)),
+      Array.from({ length: 13 }, (_, part) => details(1, "x".repeat(200_000), part)),
     ];
     const more = [
       [details(22_000, "")],
       Array.from({ length: 23 }, (_, part) => details(1_000, "", part * 1_000)),
-      Array.from({ length: 6 }, (_, part) => details(1, "x".repeat(200_000), part)),
+      Array.from({ length: 14 }, (_, part) => details(1, "x".repeat(200_000), part)),
     ];
     for (const events of most)
       expect((await turn(await answering(events, [said]))).statuses).toEqual([200, 200]);

@@ -1,13 +1,21 @@
 import { parseArgs } from "node:util";
 
-/** The whole numbers a command was given as `--name value`, and its defaults for the others. */
+/** What a command was given as `--name value`; it takes no other names. */
+export function readTexts(names: readonly string[]): Readonly<Record<string, string | undefined>> {
+  const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+  return parseArgs({ options }).values;
+}
+
+/**
+ * The whole numbers a command was given as `--name value`, and its defaults for the rest. `others` are the names of what
+ * it takes that is no number.
+ */
 export function readNumbers<Name extends string>(
   defaults: Readonly<Record<Name, number>>,
+  others: readonly string[] = [],
 ): Readonly<Record<Name, number>> {
   const names = Object.keys(defaults);
-  const { values } = parseArgs({
-    options: Object.fromEntries(names.map((name) => [name, { type: "string" as const }])),
-  });
+  const values = readTexts([...names, ...others]);
   const numbers: Record<Name, number> = { ...defaults };
   for (const name in defaults) {
     const value = values[name];

@@ -1,6 +1,7 @@
 /**
- * `npm run faults:blocking -- --runs 3`: how long the largest request and the largest answer of every shape keep the
- * event loop from other work, in memory and on a SQLite file. Fails above 100 ms.
+ * `npm run faults:blocking -- --runs 3 --rows state`: how long the largest request and the largest answer of every shape
+ * keep the event loop from other work, in memory and on a SQLite file. Fails above 100 ms. `--rows` names the shapes to
+ * measure by a part of their name; all by default.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -8,19 +9,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createGateway, type Gateway } from "@tollgate/core";
 import type { Store } from "@tollgate/core/store";
+import { aiSdk } from "@tollgate/provider-ai-sdk";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import { memoryStore } from "@tollgate/store-memory";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import { readNumbers } from "./arguments.ts";
+import { readNumbers, readTexts } from "./arguments.ts";
 import { answerShapes } from "./blocking/answer-shapes.ts";
 import { requestShapes } from "./blocking/request-shapes.ts";
 import { garbageCollector } from "./collect-garbage.ts";
 
 const mostMs = 100;
 const collect = garbageCollector();
-const { runs } = readNumbers({ runs: 3 });
+const { runs } = readNumbers({ runs: 3 }, ["rows"]);
+const { rows = "" } = readTexts(["runs", "rows"]);
 
 interface Question {
   readonly name: string;
@@ -31,28 +35,33 @@ interface Question {
   readonly body: (earlier: string) => string;
 }
 
-const questions: readonly Question[] = [
+const endpoints = [
+  {
+    endpoint: "",
+    path: "/v1/chat/completions",
+    asked: { messages: [{ role: "user", content: "Hi" }] },
+  },
+  { endpoint: " (responses)", path: "/v1/responses", asked: { input: "Hi" } },
+] as const;
+
+/** The answer shapes through both kinds of provider, which one upstream answers alike. */
+const answers = ["up", "ai-sdk"].flatMap((provider) =>
+  Object.entries(answerShapes).flatMap(
+    ([name, { stream, status, isLeftOutByAiSdk = false }], index) =>
+      endpoints.map(({ endpoint, path, asked }) => ({
+        name: `answer${provider === "up" ? "" : ` by ${provider}`}, ${name}${endpoint}`,
+        status: isLeftOutByAiSdk && provider !== "up" ? 200 : status,
+        path,
+        body: () =>
+          JSON.stringify({ model: `${provider}/vendor/shape-${index}`, stream, ...asked }),
+      })),
+  ),
+);
+const all: readonly Question[] = [
   ...requestShapes.map((shape) => ({ ...shape, name: `request, ${shape.name}`, status: 200 })),
-  ...Object.entries(answerShapes).flatMap(([name, { stream, status }], index) => [
-    {
-      name: `answer, ${name}`,
-      status,
-      path: "/v1/chat/completions",
-      body: () =>
-        JSON.stringify({
-          model: `up/vendor/shape-${index}`,
-          stream,
-          messages: [{ role: "user", content: "Hi" }],
-        }),
-    },
-    {
-      name: `answer, ${name} (responses)`,
-      status,
-      path: "/v1/responses",
-      body: () => JSON.stringify({ model: `up/vendor/shape-${index}`, stream, input: "Hi" }),
-    },
-  ]),
+  ...answers,
 ];
+const questions = all.filter(({ name }) => name.includes(rows));
 
 const upstream = new Worker(new URL("./blocking/upstream-thread.ts", import.meta.url));
 const [url] = await once(upstream, "message");
@@ -69,10 +78,13 @@ process.exit(isGood ? 0 : 1);
 
 /** Whether every shape is answered as it should be, and none takes too long. */
 async function measureStore(name: string, store: Store): Promise<boolean> {
-  const provider = openaiCompatible({ baseURL: `${url}/v1`, apiKey: null });
+  const baseURL = `${url}/v1`;
   const gateway = createGateway({
     store,
-    providers: { up: provider },
+    providers: {
+      up: openaiCompatible({ baseURL, apiKey: null }),
+      "ai-sdk": aiSdk(({ fetch }) => createOpenAICompatible({ name: "up", baseURL, fetch })),
+    },
     retries: { most: 0 },
     toolOutputs: "parts",
   });

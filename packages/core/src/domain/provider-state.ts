@@ -37,8 +37,9 @@ const piecedMembers: ReadonlySet<string> = new Set(["text", "thinking", "summary
 
 /**
  * The most state of one message: what a request may bring, and an answer may say. An answer of more could not come back.
+ * All text of an answer may be reasoning.
  */
-export const mostState = { bytes: 1_048_576, values: 65_536 } as const;
+export const mostState = { bytes: 2_621_440, values: 65_536 } as const;
 
 /** How deep one field of state nests: what a request may bring back. */
 export const deepestState = 32;

@@ -1,4 +1,11 @@
-import { createHash, createHmac, hash, timingSafeEqual } from "node:crypto";
+import {
+  createHash,
+  createHmac,
+  createSecretKey,
+  hash,
+  type KeyObject,
+  timingSafeEqual,
+} from "node:crypto";
 
 /** SHA-256 of a text's UTF-8 bytes or of bytes. */
 export function sha256(data: string | Uint8Array): Buffer {
@@ -20,8 +27,13 @@ export function sha256Of(...parts: readonly Uint8Array[]): Buffer {
   return digest.digest();
 }
 
+/** A key of HMACs; making it costs several times what one of them does. */
+export function hmacKey(bytes: Uint8Array): KeyObject {
+  return createSecretKey(bytes);
+}
+
 /** HMAC-SHA256 of the UTF-8 bytes of texts, one after the other. */
-export function hmacSha256(key: Uint8Array, ...texts: readonly string[]): Buffer {
+export function hmacSha256(key: KeyObject, ...texts: readonly string[]): Buffer {
   const mac = createHmac("sha256", key);
   for (const text of texts) mac.update(text);
   return mac.digest();

@@ -1,5 +1,5 @@
 import type { StateFields } from "../domain/provider-state.ts";
-import { hmacSha256, sameDigest } from "../kernel/digest.ts";
+import { hmacKey, hmacSha256, sameDigest } from "../kernel/digest.ts";
 import type { Json } from "../kernel/stable-json.ts";
 
 /**
@@ -29,11 +29,16 @@ export function createStateSeal(owner: {
   readonly salt: Uint8Array;
 }): StateSeal {
   const { userId, keyId, salt } = owner;
-  const macOf = (origin: string, original: string): Buffer =>
-    hmacSha256(salt, JSON.stringify(["provider state", userId, keyId, origin]), original).subarray(
-      0,
-      macBytes,
-    );
+  let key: ReturnType<typeof hmacKey> | null = null;
+  const macOf = (origin: string, original: string): Buffer => {
+    // Most calls have no state.
+    key ??= hmacKey(salt);
+    return hmacSha256(
+      key,
+      JSON.stringify(["provider state", userId, keyId, origin]),
+      original,
+    ).subarray(0, macBytes);
+  };
   return {
     seal: (origin, original) =>
       `tg1:${macOf(origin, original).toString("base64url")}:${encodeURIComponent(origin)}:${original}`,

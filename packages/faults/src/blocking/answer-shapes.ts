@@ -6,6 +6,8 @@ export interface AnswerShape {
   readonly stream: boolean;
   /** What the gateway answers with: 502 for more than is accepted. */
   readonly status: number;
+  /** Whether it is more of what the AI SDK leaves out: then its rest is answered with. */
+  readonly isLeftOutByAiSdk?: boolean;
   readonly pieces: () => Iterable<string>;
 }
 
@@ -53,6 +55,17 @@ const call = (index: number, written: string): object => ({
   id: `call_${index}`,
   function: { name: "f", arguments: written },
 });
+/** A tool call with all the state that is kept for it. */
+export const restoredShape = "plain: a tool call with the most values of state";
+
+const signedCall = (index: number): object => ({
+  ...call(index, "{}"),
+  extra_content: { google: { thought_signature: "s".repeat(3_000) } },
+});
+/** What the state of one message may hold, the objects and lists around its values among them. */
+const mostStateValues = 65_536;
+const entries = (count: number, first: number): readonly object[] =>
+  Array.from({ length: count }, (_, index) => ({ index: first + index, text: "" }));
 const token = `{"token":"abc","logprob":-1.25,"bytes":[97,98,99]}`;
 const logprob = `{"token":"abc","logprob":-1.25,"bytes":[97,98,99],"top_logprobs":[${Array(20).fill(token).join(",")}]}`;
 const logprobs = (bytes: number): string =>
@@ -110,15 +123,43 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
     () => rawDelta(`"logprobs":{"content":[${"[],".repeat(upstreamEventBytes / 3 - frame)}1]}`),
     502,
   ),
-  "wide provider state": streamed(4, (event) =>
+  "provider state of as many values as are accepted": streamed(1, () =>
+    delta({ content: "a", reasoning_details: [{ data: Array(mostStateValues - 10).fill(1) }] }),
+  ),
+  "provider state in as many entries as are accepted": streamed(2, (event) =>
+    delta({ content: "a", reasoning_details: entries(10_900, event * 10_900) }),
+  ),
+  "more provider state than is accepted": streamed(4, () =>
+    delta({ content: "a", reasoning_details: [{ data: Array(150_000).fill(1) }] }),
+  ),
+  "large provider state": streamed(2, () =>
     delta({
       content: "a",
-      reasoning_details: Array.from({ length: 14_000 }, (_, index) => ({
-        type: "reasoning.text",
-        index: event * 14_000 + index,
-        text: "",
-      })),
+      provider_specific_fields: { text: "x".repeat(upstreamEventBytes - 3 * frame) },
     }),
+  ),
+  "plain: provider state of as many values as are accepted": plain(() =>
+    JSON.stringify({ content: "a", reasoning_details: entries(21_800, 0) }),
+  ),
+  "plain: more provider state than is accepted": {
+    ...plain(
+      () => JSON.stringify({ content: "a", reasoning_details: [{ data: Array(390_000).fill(1) }] }),
+      undefined,
+      502,
+    ),
+    isLeftOutByAiSdk: true,
+  },
+  "tool calls with signatures": streamed(1, () =>
+    delta({ tool_calls: Array.from({ length: tools }, (_, index) => signedCall(index)) }),
+  ),
+  [restoredShape]: plain(() =>
+    JSON.stringify({
+      tool_calls: [call(0, "{}")],
+      reasoning_details: [{ text: Array(mostStateValues - 10).fill(1) }],
+    }),
+  ),
+  "plain: tool calls with signatures": plain(() =>
+    JSON.stringify({ tool_calls: Array.from({ length: tools }, (_, index) => signedCall(index)) }),
   ),
   "plain: huge text": plain(() => JSON.stringify({ content: "x".repeat(whole) })),
   "plain: huge text of escapes": plain(() => `{"content":"${"\\u65e5".repeat(whole / 6)}"}`),

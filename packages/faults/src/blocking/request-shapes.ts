@@ -1,10 +1,11 @@
+import { answerShapes, restoredShape } from "./answer-shapes.ts";
 import { defaultLimits } from "./limits.ts";
 
 /** The largest accepted request of one shape. */
 export interface RequestShape {
   readonly name: string;
   readonly path: "/v1/chat/completions" | "/v1/responses";
-  /** A request whose stored response this one refers to. */
+  /** A request that comes before this one, which refers to its response or goes on with its Session. */
   readonly before?: () => string;
   /** `earlier` is the opaque part of that response's id. */
   readonly body: (earlier: string) => string;
@@ -58,6 +59,18 @@ function calling(all: readonly string[], inOne: number): readonly object[] {
   return found;
 }
 
+/** The model whose answers have the state that a later request is given back. */
+const restoring = `up/vendor/shape-${Object.keys(answerShapes).indexOf(restoredShape)}`;
+
+/** A call with a signature of the gateway's form, which has to be checked. */
+const signedCall = (index: number): object => ({
+  id: `call_${index}`,
+  type: "function",
+  function: { name: "f", arguments: "{}" },
+  extra_content: {
+    google: { thought_signature: `tg1:${"A".repeat(22)}:up%2Fvendor:${"s".repeat(1_500)}` },
+  },
+});
 const deep = (depth: number): string => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
 const wide = (width: number): object =>
   Object.fromEntries(times(width, (index) => [`k${index}`, { type: "string" }]));
@@ -150,6 +163,44 @@ export const requestShapes: readonly RequestShape[] = [
     ])
       .flat()
       .concat(user("Hi")),
+  })),
+  chat("as many signed tool calls as may be", () => ({
+    messages: [
+      user("Hi"),
+      ...times(15, (message) => [
+        {
+          role: "assistant",
+          tool_calls: times(tools, (index) => signedCall(message * tools + index)),
+        },
+        ...times(tools, (index) => ({
+          role: "tool",
+          tool_call_id: `call_${message * tools + index}`,
+          content: "",
+        })),
+      ]).flat(),
+    ],
+  })),
+  {
+    ...chat("a tool call whose state is restored", () => ({
+      model: restoring,
+      messages: [
+        user("Hi"),
+        {
+          role: "assistant",
+          tool_calls: [
+            { id: "call_0", type: "function", function: { name: "f", arguments: "{}" } },
+          ],
+        },
+        { role: "tool", tool_call_id: "call_0", content: "" },
+      ],
+    })),
+    before: () => JSON.stringify({ model: restoring, messages: [user("Hi")] }),
+  },
+  chat("wide messages of unknown members", () => ({
+    messages: times(values / 200 - 20, () => ({
+      ...user("Hi"),
+      ...Object.fromEntries(times(196, (index) => [`unknown_${index}`, 1])),
+    })),
   })),
   chat("many tools with wide schemas", () => ({
     messages: [user("Hi")],

@@ -334,14 +334,14 @@ describe("state of a provider", () => {
     refused(said(33), "invalid_value", "messages[1].thinking_blocks");
   });
 
-  it("takes at most 1 MiB of a message, all of it together", () => {
-    const half = "x".repeat(524_000);
+  it("takes at most 2.5 MiB of a message, all of it together", () => {
+    const half = "x".repeat(1_310_000);
     const said = (more: object) => ({ role: "assistant", content: "a", ...more });
     expect(read(said({ reasoning: half }), said({ reasoning: half }))).toHaveLength(2);
     const calls = [{ ...call, extra_content: { half } }];
     expect(read(said({ reasoning: half, tool_calls: calls }))).toHaveLength(1);
     refused(
-      said({ reasoning: half, reasoning_content: "y".repeat(600), tool_calls: calls }),
+      said({ reasoning: half, reasoning_content: "y".repeat(1_200), tool_calls: calls }),
       "invalid_value",
       "messages[1]",
     );

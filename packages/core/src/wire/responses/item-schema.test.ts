@@ -185,7 +185,7 @@ const rejected: readonly (readonly [item: unknown, code: string, param: string])
   [{ ...message("user", [asked]), reasoning: "r" }, "unknown_parameter", "input[1].reasoning"],
   [{ type: "reasoning", summary: [], content: {} }, "invalid_type", "input[1].content"],
   [
-    { type: "reasoning", summary: [], encrypted_content: "x".repeat(1_048_577) },
+    { type: "reasoning", summary: [], encrypted_content: "x".repeat(2_621_441) },
     "invalid_value",
     "input[1]",
   ],
