@@ -341,7 +341,7 @@ describe("state of a provider", () => {
     const calls = [{ ...call, extra_content: { half } }];
     expect(read(said({ reasoning: half, tool_calls: calls }))).toHaveLength(1);
     refused(
-      said({ reasoning: half, reasoning_content: "y".repeat(1_200), tool_calls: calls }),
+      said({ reasoning: half, reasoning_content: "y".repeat(2_000), tool_calls: calls }),
       "invalid_value",
       "messages[1]",
     );
