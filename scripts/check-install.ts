@@ -1,6 +1,7 @@
 // Tries the packages as their users get them: packed, and installed into an empty project outside of
 // this checkout. `npm run check:install` takes one pair of Node and TypeScript, `-- --matrix` every one, and
-// apps that have older versions of the peers; `-- --apps` those alone.
+// apps that have older versions of the peers; `-- --apps` those alone, `-- --global` a global install of the command
+// line with mounted configurations alone.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,15 +10,16 @@ import { snippets } from "../packages/house/src/markdown-snippets.ts";
 import { checkApp, everyApp, nameOf } from "./install/app-versions.ts";
 import { coreSizeProblems, measureCore } from "./install/core-size.ts";
 import { compiled, createEmptyProject, specifiers } from "./install/empty-project.ts";
+import { installGlobally } from "./install/global-install.ts";
 import { everyNode, everyTypescript, newestTypescript, thisNode } from "./install/matrix.ts";
 import { packPackages, type Tarball } from "./install/pack-packages.ts";
 import { checkRunner, runners } from "./install/runners.ts";
 
 const counts = { passed: 0, failed: 0 };
 
-function check(name: string, run: () => void): void {
+async function check(name: string, run: () => void | Promise<void>): Promise<void> {
   try {
-    run();
+    await run();
     counts.passed++;
     console.log(`ok: ${name}`);
   } catch (error) {
@@ -64,31 +66,41 @@ function sourcesOf(packages: readonly Tarball[]): ReadonlyMap<string, string> {
 }
 
 /** Apps that have other versions of the peers. */
-function checkApps(folder: string, packages: readonly Tarball[]): void {
+async function checkApps(folder: string, packages: readonly Tarball[]): Promise<void> {
   for (const app of everyApp)
-    check(`in an app of ${nameOf(app)}`, () => checkApp(folder, app, packages));
+    await check(`in an app of ${nameOf(app)}`, () => checkApp(folder, app, packages));
 }
 
-function checkEverything(folder: string, matrix: boolean): void {
+/** The command line alone, with configurations that have no packages next to them. */
+async function checkGlobal(folder: string, packages: readonly Tarball[]): Promise<void> {
+  const installed = installGlobally(folder, packages);
+  for (const name of ["tollgate.config.yaml", "tollgate.config.ts"] as const)
+    await check(`a global install serves a mounted ${name}`, () => installed.serve(name));
+}
+
+async function checkEverything(folder: string, matrix: boolean): Promise<void> {
   const nodes = matrix ? everyNode : thisNode;
   const compilers = matrix ? everyTypescript : newestTypescript;
   const packages = packPackages(".", folder);
   for (const tarball of packages) {
-    check(`${tarball.manifest.name} is complete`, () => requireNone(contentProblems(tarball)));
+    await check(`${tarball.manifest.name} is complete`, () =>
+      requireNone(contentProblems(tarball)),
+    );
   }
-  if (matrix) checkApps(folder, packages);
+  if (matrix) await checkApps(folder, packages);
+  await checkGlobal(folder, packages);
   const project = createEmptyProject(join(folder, "project"), packages, [...nodes, ...compilers]);
   const sources = sourcesOf(packages);
   for (const [name, text] of sources) project.write(name, text);
 
   for (const typescript of compilers) {
-    check(`types resolve as bundlers do, ${typescript.name}`, () =>
+    await check(`types resolve as bundlers do, ${typescript.name}`, () =>
       project.compile(typescript, "bundler"),
     );
-    check(`types resolve, ${typescript.name}`, () => project.compile(typescript, "nodenext"));
+    await check(`types resolve, ${typescript.name}`, () => project.compile(typescript, "nodenext"));
     for (const node of nodes) {
       for (const name of sources.keys()) {
-        check(`${name}, ${typescript.name}, ${node.name}`, () => {
+        await check(`${name}, ${typescript.name}, ${node.name}`, () => {
           project.run(node, [compiled(typescript, name)]);
         });
       }
@@ -96,11 +108,11 @@ function checkEverything(folder: string, matrix: boolean): void {
   }
   for (const node of nodes) {
     for (const runner of runners) {
-      check(`assertions under ${runner.name}, ${node.name}`, () =>
+      await check(`assertions under ${runner.name}, ${node.name}`, () =>
         checkRunner(project, node, runner),
       );
     }
-    check(`tollgate keys, ${node.name}`, () => {
+    await check(`tollgate keys, ${node.name}`, () => {
       const words = ["node_modules/tollgate/bin/tollgate.js", "keys"];
       const who = ["--organization", "acme", "--user", "ada", "--label", node.name];
       project.run(node, [...words, "create", ...who]);
@@ -109,7 +121,7 @@ function checkEverything(folder: string, matrix: boolean): void {
     });
   }
   const core = packages.find(({ manifest }) => manifest.name === "@tollgate/core");
-  check("the size of @tollgate/core is in bounds", () => {
+  await check("the size of @tollgate/core is in bounds", () => {
     if (core === undefined) throw new Error("there is no @tollgate/core");
     printCoreSize(project.directory, core);
   });
@@ -119,13 +131,15 @@ const { values } = parseArgs({
   options: {
     matrix: { type: "boolean", default: false },
     apps: { type: "boolean", default: false },
+    global: { type: "boolean", default: false },
   },
 });
 const folder = mkdtempSync(join(tmpdir(), "tollgate-install-"));
 mkdirSync(join(folder, "project"));
 try {
-  if (values.apps) checkApps(folder, packPackages(".", folder));
-  else checkEverything(folder, values.matrix);
+  if (values.apps) await checkApps(folder, packPackages(".", folder));
+  else if (values.global) await checkGlobal(folder, packPackages(".", folder));
+  else await checkEverything(folder, values.matrix);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,7 +1,7 @@
 import { type Problem, pathOf, problemAt } from "@tollgate/core/schemas";
 
-/** Shorter ones are part of too many words. */
-const minLength = 4;
+/** Shorter ones are part of too many words and paths. */
+const minLength = 8;
 
 /** What must not be shown of a file, and how to hide it. */
 export interface Hidden {

@@ -29,7 +29,7 @@ function resolveFromHere(configuration: string): void {
         return next(specifier, context);
       } catch (thrown) {
         if (!own.test(specifier) || !isNotFound(thrown)) throw thrown;
-        return next(specifier, { ...context, parentURL: import.meta.url });
+        return orThrow(thrown, () => next(specifier, { ...context, parentURL: import.meta.url }));
       }
     },
   });
@@ -39,6 +39,15 @@ function resolveFromHere(configuration: string): void {
 function asModule(resolved: ResolveFnOutput): ResolveFnOutput {
   const isTyped = resolved.url.endsWith(".ts") && resolved.format == null;
   return isTyped ? { ...resolved, format: "module-typescript" } : resolved;
+}
+
+/** What isn't here either is missed where it was asked for. */
+function orThrow(first: unknown, resolve: () => ResolveFnOutput): ResolveFnOutput {
+  try {
+    return resolve();
+  } catch {
+    throw first;
+  }
 }
 
 function isNotFound(thrown: unknown): boolean {
