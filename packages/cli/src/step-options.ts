@@ -1,5 +1,5 @@
 import type { StepFilter } from "@tollgate/core";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { isoTime, oneOf, repeated } from "./arguments.ts";
 
 /** The options of commands on Steps, as the command line takes them. */
@@ -25,7 +25,18 @@ export function stepOptions(command: Command): Command {
     .option("--decision <id>", "only under this policy decision", repeated)
     .option("--endpoint <endpoint>", "only by this endpoint", endpoints)
     .option("--vendor <name>", "only models of this vendor", repeated)
-    .option("--host <name>", "only of this upstream host", repeated);
+    .option("--host <name>", "only of this upstream host", repeated)
+    .option("--metadata <name=value>", "only with this pair of metadata", pairs);
+}
+
+/** A name and a value, split at the first `=`; given several times, a Step must have them all. */
+function pairs(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const at = text.indexOf("=");
+  if (at < 0) throw new InvalidArgumentError("It must be a pair such as ticket=T-17.");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
 /** Adds what Steps alone are filtered by as well. */

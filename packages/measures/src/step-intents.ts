@@ -42,6 +42,7 @@ export function stepIntent(
     dataClass: "D1_INTERNAL",
     stepNumber: 0,
     droppedFields: {},
+    metadata: {},
     transcript: {
       sessionId: null,
       turnId: null,

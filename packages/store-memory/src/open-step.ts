@@ -190,6 +190,7 @@ function stepOf(intent: StepIntent): Omit<Step, "keyLabel" | "sessionId" | "turn
     decisionId: intent.decision.id,
     stepNumber: intent.stepNumber,
     droppedFields: { ...intent.droppedFields },
+    metadata: Object.fromEntries(Object.entries(intent.metadata)),
     openedAt: intent.at,
     settledAt: null,
     outcome: null,

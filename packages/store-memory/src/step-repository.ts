@@ -84,6 +84,9 @@ function isSummed(step: Step, query: StepQuery): boolean {
     isOneOf(query.endpoint, step.endpoint) &&
     isOneOf(query.dataClass, step.dataClass) &&
     isOneOf(query.decisionId, step.decisionId) &&
+    Object.entries(query.metadata ?? {}).every(
+      ([name, value]) => Object.hasOwn(step.metadata, name) && step.metadata[name] === value,
+    ) &&
     isOneOf(query.outcome, step.outcome ?? "open")
   );
 }

@@ -7,6 +7,7 @@ const conditions = createConditions({
   integer: "INTEGER",
   bytes: "BLOB",
   keyedTable: "",
+  contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   ofEachOrganization: (table, page) =>
     `organizations o, LATERAL (SELECT * FROM ${table} ${page}) r`,

@@ -2,6 +2,7 @@ import type {
   ChangeQuery,
   DecisionQuery,
   KeyQuery,
+  Metadata,
   SessionQuery,
   StepQuery,
   SummaryQuery,
@@ -9,6 +10,7 @@ import type {
 } from "@tollgate/core/store";
 import { changesAlone } from "./changes-alone.ts";
 import type { SqlDialect, SqlValue } from "./dialect.ts";
+import { pairText } from "./rows/step-row.ts";
 import type { Condition } from "./select-page.ts";
 
 /** Filters as conditions: constant text, every value a parameter. */
@@ -40,6 +42,14 @@ export function createConditions(dialect: SqlDialect): Conditions {
     const text = dialect.isOneOf(expression, `:${column}`);
     return [{ text, parameters: { [column]: dialect.list(values) } }];
   };
+  const pairsOf = (metadata: Metadata = {}): readonly Condition[] =>
+    Object.entries(metadata).flatMap((pair, at) => {
+      // Names of parameters have no digits.
+      const name = `pair${"_".repeat(at)}`;
+      const text = dialect.contains("metadata", `:${name}`);
+      const condition = { text, parameters: { [name]: pairText(pair) } };
+      return at === 0 ? [labelled, condition] : [condition];
+    });
   const ofWholeSteps = (query: StepQuery): readonly Condition[] => [
     ...tenant(query.organizationId),
     ...anyOf("user_id", query.userId),
@@ -52,6 +62,7 @@ export function createConditions(dialect: SqlDialect): Conditions {
     ...anyOf("data_class", query.dataClass),
     ...anyOf("decision_id", query.decisionId),
     ...anyOf(isUnsuccessful(query) ? "unsuccessful" : "outcome", query.outcome),
+    ...pairsOf(query.metadata),
     ...within("opened_at", query),
   ];
   return {
@@ -119,6 +130,7 @@ function is(
 /** As partial indexes say it: a parameter would not tell that they serve. */
 const listed: Condition = { text: "length >= 0", parameters: {} };
 const numbered: Condition = { text: "sequence >= 0", parameters: {} };
+const labelled: Condition = { text: "metadata IS NOT NULL", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };
 const refused: Condition = { text: "refused_by IS NOT NULL", parameters: {} };
 const notRefused: Condition = { text: "refused_by IS NULL", parameters: {} };

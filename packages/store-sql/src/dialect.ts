@@ -13,6 +13,8 @@ export interface SqlDialect {
   readonly keyedTable: string;
   /** A condition: the column equals one of the values of a list parameter. */
   isOneOf(column: string, parameter: string): string;
+  /** A condition: the column's text has the parameter's in it. */
+  contains(column: string, parameter: string): string;
   /** For a FROM: each organization as `o`, and as `r` the rows of a table that a page of it holds. */
   ofEachOrganization(table: string, page: string): string;
   /** The value of a list parameter. */

@@ -51,6 +51,7 @@ export {
 export {
   attemptToRow,
   droppedFieldsJson,
+  metadataText,
   outcomeOf,
   type StepPlace,
   stepColumns,

@@ -81,7 +81,7 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       key_label ${text} NOT NULL, source ${text} NOT NULL, endpoint ${text} NOT NULL, stream ${integer} NOT NULL,
       requested_model ${text} NOT NULL, data_class ${text} NOT NULL, decision_id ${text} NOT NULL,
       session_id ${text} NOT NULL, turn_id ${text} NOT NULL, step_number ${integer} NOT NULL,
-      dropped_fields ${text}, process_id ${text} NOT NULL, opened_at ${integer} NOT NULL, settled_at ${integer},
+      dropped_fields ${text}, metadata ${text}, process_id ${text} NOT NULL, opened_at ${integer} NOT NULL, settled_at ${integer},
       outcome ${text} NOT NULL, reason ${text}, finish_reason ${text},
       head ${bytes} NOT NULL, length ${integer} NOT NULL, reply_head ${bytes},
       opened_session ${integer} NOT NULL, branched_from_session_id ${text}, holds ${integer} NOT NULL,
@@ -97,6 +97,9 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
     `CREATE INDEX steps_by_model ON steps (organization_id, lower(model), opened_at, sequence)`,
     `CREATE INDEX steps_unsuccessful ON steps (organization_id, unsuccessful, opened_at, sequence)
       WHERE unsuccessful IS NOT NULL`,
+    // A pair of metadata is looked for among those Steps alone that have some, newest first.
+    `CREATE INDEX steps_with_metadata ON steps (organization_id, opened_at, sequence)
+      WHERE metadata IS NOT NULL`,
     `CREATE TABLE open_steps (
       process_id ${text} NOT NULL, step_id ${text} NOT NULL, organization_id ${text} NOT NULL,
       renewal ${integer} NOT NULL, output_tokens ${integer},

@@ -10,6 +10,7 @@ const dialect: SqlDialect = {
   integer: "INTEGER",
   bytes: "BLOB",
   keyedTable: "",
+  contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   ofEachOrganization: (table, page) => `EACH ${table} (${page.trim()})`,
   list: (values) => JSON.stringify(values),

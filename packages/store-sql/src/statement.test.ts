@@ -8,6 +8,7 @@ const numbered: SqlDialect = {
   integer: "BIGINT",
   bytes: "BYTEA",
   keyedTable: "",
+  contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   ofEachOrganization: (table, page) =>
     `organizations o, LATERAL (SELECT * FROM ${table} ${page}) r`,

@@ -49,6 +49,7 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
       "by_user",
       "user_id=?",
     ],
+    ["Steps with metadata", ofSteps({ metadata: { a: "b" } }), "steps", "with_metadata", ""],
     ["Sessions", ofSessions({}), "sessions", "by_time", ""],
     ["Sessions of a key", ofSessions({ keyId: "k" }), "sessions", "by_key", "key_id=?"],
   ])("%s", (_name, text, table, index, by) => {

@@ -53,6 +53,7 @@ export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = s
     dataClass: "D1_INTERNAL",
     stepNumber: 0,
     droppedFields: {},
+    metadata: {},
     transcript: {
       sessionId: null,
       turnId: null,

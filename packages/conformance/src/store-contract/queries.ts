@@ -1,4 +1,10 @@
-import type { DecisionQuery, DecisionRefusal, SessionQuery, StepQuery } from "@tollgate/core/store";
+import type {
+  DecisionQuery,
+  DecisionRefusal,
+  Metadata,
+  SessionQuery,
+  StepQuery,
+} from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, user } from "./chain.ts";
 import { type ContractTest, opened } from "./contract-test.ts";
@@ -50,6 +56,32 @@ export function queryTests(test: ContractTest): void {
     expect(await found({ sessionId: [first.sessionId], userId: ["bob"] })).toEqual([]);
     expect(await found({ userId: [] })).toEqual([]);
     expect(await found({})).toEqual([step.stepId, plain.stepId]);
+  });
+
+  test("Steps are found by pairs of their metadata, exactly", async ({ store, intents }) => {
+    const odd = { 'a"\n': "\u0000\ud800 ä%_", "": "", __proto__x: "1", ticket: "T-1" };
+    const withMetadata = async (metadata: Metadata): Promise<string> => {
+      const step = intents.step([user(JSON.stringify(metadata))], { metadata });
+      await opened(store.openStep(step));
+      return step.stepId;
+    };
+    const first = await withMetadata(odd);
+    const second = await withMetadata({ ticket: "T-12", team: "T-1" });
+    const none = await withMetadata({});
+    const found = async (metadata: Metadata, organizationId: string | null = "acme") =>
+      (await store.steps.list({ organizationId, metadata }, paging)).data.map(({ id }) => id);
+    for (const [name, value] of Object.entries(odd))
+      if (name !== "ticket") expect(await found({ [name]: value })).toEqual([first]);
+    expect(await found({ ticket: "T-1" })).toEqual([first]);
+    expect(await found({ ticket: "T-1" }, null)).toEqual([first]);
+    expect(await found({ ticket: "T-12", team: "T-1" })).toEqual([second]);
+    for (const wrong of [{ ticket: "T" }, { team: "T-12" }, { tick: "T-1" }, { Ticket: "T-1" }])
+      expect(await found(wrong)).toEqual([]);
+    expect(await found({ ticket: "T-1", team: "T-1" })).toEqual([]);
+    expect(await found({ ticket: "T-1" }, "globex")).toEqual([]);
+    const metadata = async (id: string) => (await store.steps.get("acme", id))?.metadata;
+    expect(await metadata(first)).toEqual(odd);
+    expect(await metadata(none)).toEqual({});
   });
 
   test("Steps are found by their last attempt", async ({ store, intents }) => {

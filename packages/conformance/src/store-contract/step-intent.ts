@@ -81,6 +81,7 @@ export function stepFor(
     dataClass: "D1_INTERNAL",
     stepNumber: 0,
     droppedFields: {},
+    metadata: {},
     instructions: null,
     decision,
     attempt: attemptStart(decision.id, at),

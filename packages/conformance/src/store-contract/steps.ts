@@ -12,7 +12,8 @@ export function stepTests(test: ContractTest): void {
   test("an opened Step reads back with every field", async ({ store, intents }) => {
     const messages = [user("hello")];
     const droppedFields = { annotations: 2, '__proto "quoted"': 1, "…": 7 };
-    const changed = { stream: true, stepNumber: 3, source: "app", droppedFields };
+    const metadata = { ticket: "T-17", "": "\n" };
+    const changed = { stream: true, stepNumber: 3, source: "app", droppedFields, metadata };
     const intent = intents.step(messages, changed);
     const { sessionId, turnId } = await opened(store.openStep(intent));
     expect(await store.steps.get(organizationId, intent.stepId)).toEqual({
@@ -29,6 +30,7 @@ export function stepTests(test: ContractTest): void {
       turnId,
       stepNumber: 3,
       droppedFields,
+      metadata,
       openedAt: intent.at,
       settledAt: null,
       outcome: null,

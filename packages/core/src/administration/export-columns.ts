@@ -70,6 +70,7 @@ export const stepColumns: readonly ExportColumn<StepRecord>[] = [
   ...plain<StepRecord>()([...place, "outcome", "reason", ...figures, "head", "replyHead"]),
   ["attempts", ({ attempts }) => attempts.length],
   ...plain<StepRecord>()(laterFigures),
+  ["metadata", ({ metadata }) => (isEmpty(metadata) ? null : JSON.stringify(metadata))],
   ["error", ({ attempts }) => attempts.at(-1)?.error?.message ?? null],
 ];
 
@@ -103,6 +104,10 @@ export const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [
   ["refusedLeft", (decision) => refusedHoldOf(decision)?.left ?? null],
   ["refusedParam", ({ refusal }) => (refusal?.by === "price" ? refusal.param : null)],
 ];
+
+function isEmpty(pairs: object): boolean {
+  return Object.keys(pairs).length === 0;
+}
 
 function refusedHoldOf({ refusal }: DecisionRecord) {
   return refusal?.by === "budget" ? refusal : null;

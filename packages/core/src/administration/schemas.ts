@@ -145,6 +145,17 @@ const ofRequests = {
   to: time,
 };
 
+const metadata = z
+  .record(
+    text((name) => name.length <= 64, "must be a name of at most 64 characters"),
+    text((value) => value.length <= 512, "must be at most 512 characters"),
+  )
+  .check(
+    z.refine((pairs) => Object.keys(pairs).length >= 1 && Object.keys(pairs).length <= 16, {
+      error: "must have 1 to 16 pairs",
+    }),
+  );
+
 const ofSteps = {
   ...ofRequests,
   session: selector,
@@ -153,6 +164,7 @@ const ofSteps = {
   endpoint: z.exactOptional(oneOrMany(z.enum(["chat_completions", "responses"]))),
   vendor: selector,
   host: selector,
+  metadata: z.exactOptional(metadata),
 };
 
 /** Activity is what completed: it has no outcome to select by. */

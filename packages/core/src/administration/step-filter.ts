@@ -1,7 +1,7 @@
 import type { StepQuery } from "../contracts/step-query.ts";
 import { listed, type OneOrMany } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
-import type { Endpoint, StepOutcome } from "../domain/step.ts";
+import type { Endpoint, Metadata, StepOutcome } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
 import { stepFilter } from "./schemas.ts";
@@ -23,6 +23,8 @@ export interface StepFilter extends OrganizationScope {
   readonly model?: OneOrMany;
   readonly connection?: OneOrMany<ConnectionOwnership>;
   readonly host?: OneOrMany;
+  /** Pairs that the request's `metadata` must all have: 1 to 16. */
+  readonly metadata?: Metadata;
   readonly outcome?: OneOrMany<StepOutcome | "open">;
   readonly dataClass?: { readonly from?: string; readonly upTo?: string };
   /** ISO 8601: opened at or after, and before. */
@@ -55,7 +57,7 @@ export interface StepSelection {
 /** @throws GatewayError `invalid_argument` with every problem of the filter */
 export function readStepFilter(written: StepFilter, dataClasses: readonly string[]): StepSelection {
   const filter = read(stepFilter, written, filters);
-  const { dataClass, from, to } = filter;
+  const { dataClass, metadata, from, to } = filter;
   const selected = Object.entries(filter).flatMap(([name, value]) =>
     isField(name) ? [[fields[name], [value].flat()]] : [],
   );
@@ -63,6 +65,7 @@ export function readStepFilter(written: StepFilter, dataClasses: readonly string
     organizationId: tenantOf(filter),
     ...Object.fromEntries(selected),
     ...(dataClass === undefined ? {} : { dataClass: classesBetween(dataClasses, dataClass) }),
+    ...(metadata === undefined ? {} : { metadata }),
     ...(from === undefined ? {} : { from: fromIso(from) }),
     ...(to === undefined ? {} : { to: fromIso(to) }),
   };

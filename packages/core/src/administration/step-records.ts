@@ -8,6 +8,7 @@ import type {
   AttemptError,
   DroppedFields,
   Endpoint,
+  Metadata,
   OutputCapSource,
   Step,
   StepOutcome,
@@ -81,6 +82,8 @@ export interface StepRecord extends Usage {
   readonly stepNumber: number;
   /** Members of the request's history that were neither sent on nor kept: how often each was there, by name. */
   readonly droppedFields: DroppedFields;
+  /** The request's `metadata`. */
+  readonly metadata: Metadata;
   readonly dataClass: string;
   readonly decisionId: string;
   readonly requestedModel: string;

@@ -1,4 +1,4 @@
-import type { Endpoint, StepOutcome } from "../domain/step.ts";
+import type { Endpoint, Metadata, StepOutcome } from "../domain/step.ts";
 
 /** `null` reads across organizations; a foreign organization's rows are never returned. */
 export type Tenant = string | null;
@@ -20,6 +20,8 @@ export interface StepQuery {
   readonly model?: readonly string[];
   readonly connection?: readonly string[];
   readonly host?: readonly string[];
+  /** Pairs that a Step's metadata must all have. */
+  readonly metadata?: Metadata;
   /** `open` for Steps in flight. */
   readonly outcome?: readonly (StepOutcome | "open")[];
   /** Opened at or after, and before. */

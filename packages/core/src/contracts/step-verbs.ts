@@ -10,6 +10,7 @@ import type {
   AttemptStart,
   DroppedFields,
   Endpoint,
+  Metadata,
   Step,
   StepOutcome,
 } from "../domain/step.ts";
@@ -31,6 +32,7 @@ export interface StepIntent {
   readonly dataClass: string;
   readonly stepNumber: number;
   readonly droppedFields: DroppedFields;
+  readonly metadata: Metadata;
   readonly transcript: TranscriptIntent;
   /** Recorded on the Step and no part of the chain, so that changing them does not break a Session; null without any. */
   readonly instructions: CommittedContent | null;

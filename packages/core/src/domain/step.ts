@@ -9,6 +9,9 @@ export type StepOutcome = "completed" | "failed" | "cancelled" | "interrupted";
 /** Members of a request's history that are neither sent on nor kept: how often each was there, by name. */
 export type DroppedFields = Readonly<Record<string, number>>;
 
+/** What a client labels a request with: at most 16 pairs, of names up to 64 and values up to 512 characters. */
+export type Metadata = Readonly<Record<string, string>>;
+
 /** The endpoint a Step came in by. */
 export type Endpoint = "chat_completions" | "responses";
 
@@ -104,6 +107,8 @@ export interface Step {
   readonly stepNumber: number;
   /** At most 33 names of at most 64 characters; what has more names is counted under `…`. */
   readonly droppedFields: DroppedFields;
+  /** The request's `metadata`: a label, kept as long as the Step whatever happens to its content. */
+  readonly metadata: Metadata;
   readonly openedAt: number;
   /** Null while in flight, as is `outcome`. */
   readonly settledAt: number | null;

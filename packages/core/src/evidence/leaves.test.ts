@@ -120,6 +120,7 @@ const intent: Omit<StepIntent, "leaf"> = {
   dataClass: "D1_INTERNAL",
   stepNumber: 0,
   droppedFields: {},
+  metadata: {},
   transcript: {
     sessionId: null,
     turnId: null,

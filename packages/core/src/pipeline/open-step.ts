@@ -107,6 +107,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
     dataClass: candidate.decided.dataClass,
     stepNumber: stepNumberOf(call.transcript),
     droppedFields: addDropped(call.droppedFields, call.state.dropped, candidate.decided.dropped),
+    metadata: call.request.metadata ?? {},
     transcript: {
       sessionId: call.sessionId,
       turnId: call.turnId,

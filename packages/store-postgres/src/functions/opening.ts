@@ -19,6 +19,7 @@ export const openStepParameters = {
   data_class: "TEXT",
   step_number: "BIGINT",
   dropped_fields: "TEXT",
+  metadata: "TEXT",
   process_id: "TEXT",
   renewal: "BIGINT",
   opened_at: "BIGINT",

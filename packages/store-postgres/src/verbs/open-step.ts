@@ -3,6 +3,7 @@ import {
   attemptToRow,
   decisionToRow,
   droppedFieldsJson,
+  metadataText,
   type RowReader,
   type SqlParameters,
 } from "@tollgate/store-sql";
@@ -93,6 +94,7 @@ function fixedParameters(intent: StepIntent): SqlParameters {
     data_class: intent.dataClass,
     step_number: intent.stepNumber,
     dropped_fields: droppedFieldsJson(intent.droppedFields),
+    metadata: metadataText(intent.metadata),
     process_id: intent.process.id,
     renewal: intent.process.renewal,
     opened_at: intent.at,

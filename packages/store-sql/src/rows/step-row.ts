@@ -4,6 +4,7 @@ import type {
   AttemptStart,
   DroppedFields,
   Endpoint,
+  Metadata,
   Step,
   StepIntent,
   StepOutcome,
@@ -29,6 +30,7 @@ export const stepColumns = [
   "turn_id",
   "step_number",
   "dropped_fields",
+  "metadata",
   "process_id",
   "opened_at",
   "outcome",
@@ -89,6 +91,7 @@ export function stepToRow(intent: StepIntent, place: StepPlace): SqlParameters {
     turn_id: place.turnId,
     step_number: intent.stepNumber,
     dropped_fields: droppedFieldsJson(intent.droppedFields),
+    metadata: metadataText(intent.metadata),
     process_id: intent.process.id,
     opened_at: intent.at,
     outcome: "open",
@@ -107,6 +110,22 @@ export function stepToRow(intent: StepIntent, place: StepPlace): SqlParameters {
 /** Null for none: most requests have none. */
 export function droppedFieldsJson(fields: DroppedFields): string | null {
   return Object.keys(fields).length === 0 ? null : JSON.stringify(fields);
+}
+
+/** A line for each pair, so that a filter finds a pair as text; null for none. */
+export function metadataText(metadata: Metadata): string | null {
+  const pairs = Object.entries(metadata);
+  return pairs.length === 0 ? null : pairs.map(pairText).join("");
+}
+
+/** One pair as a line of its own: JSON has no line break, and one spelling for each text. */
+export function pairText(pair: readonly [name: string, value: string]): string {
+  return `\n${JSON.stringify(pair)}\n`;
+}
+
+function metadataOf(text: string | null): Metadata {
+  const lines = (text ?? "").split("\n").filter(Boolean);
+  return Object.fromEntries(lines.map((line): [string, string] => JSON.parse(line)));
 }
 
 /** The columns that name the running attempt, for filters and for reading it back. */
@@ -146,6 +165,7 @@ export function stepFromRow(row: unknown): Step {
     turnId: read.text("turn_id"),
     stepNumber: read.integer("step_number"),
     droppedFields: read.jsonOrNull<DroppedFields>("dropped_fields") ?? {},
+    metadata: metadataOf(read.textOrNull("metadata")),
     openedAt: read.integer("opened_at"),
     settledAt: read.integerOrNull("settled_at"),
     outcome: outcome === "open" ? null : outcomeOf(outcome),
