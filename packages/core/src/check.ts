@@ -5,7 +5,7 @@ import type { Budget } from "./domain/budget.ts";
 import { parseModelId, splitModelId } from "./domain/model-id.ts";
 import { matchesModel, selectsModel } from "./domain/model-pattern.ts";
 import { listed, lowerAscii, matchesGlob, type OneOrMany, selects } from "./domain/pattern.ts";
-import { tierOf } from "./domain/service-tier.ts";
+import { standardTier, tierOf } from "./domain/service-tier.ts";
 import type { Problem } from "./errors/gateway-error.ts";
 import { pathOf, problemAt, tryRead } from "./input/read.ts";
 import { systemClock } from "./kernel/clock.ts";
@@ -154,7 +154,7 @@ function isInRange(wide: Range, narrow: Range): boolean {
 }
 
 function ruleWarnings(space: Space, rule: Rule, path: string): readonly Problem[] {
-  const { match, options, effect } = rule;
+  const { match, effect } = rule;
   const [first, last] = rangeOf(space, match, 0);
   const [firstOfSession, lastOfSession] = rangeOf(space, match.session, -1);
   const empty = [
@@ -168,32 +168,54 @@ function ruleWarnings(space: Space, rule: Rule, path: string): readonly Problem[
   const forbid = space.rules?.find(
     (other) => other.effect === "forbid" && covers(space, other.match, match),
   );
-  const lacksAccounts =
-    options.connection === "customer" &&
-    !reachOf(space, match).some(({ id }) => isCustomerOwned(space, id));
   return [
     ...(forbid === undefined
       ? []
       : [problemAt(path, `never permits a call: rule ${forbid.id} forbids all that it matches`)]),
-    ...(lacksAccounts
-      ? [
+    ...obligationWarnings(space, rule, `${path}.options`),
+  ];
+}
+
+function obligationWarnings(space: Space, rule: Rule, path: string): readonly Problem[] {
+  const { connection, fallbacks = [] } = rule.options;
+  const isAnyOwned = reachOf(space, rule.match).some(({ id }) => isCustomerOwned(space, id));
+  const earlier = fallsBackFirst(space, rule);
+  return [
+    ...(connection !== "customer" || isAnyOwned
+      ? []
+      : [
           problemAt(
-            `${path}.options.connection`,
+            `${path}.connection`,
             "refuses every call: no gateway that the rule matches is customer-owned",
           ),
-        ]
-      : []),
-    ...(options.fallbacks ?? []).flatMap((model, at) =>
+        ]),
+    ...(earlier === undefined
+      ? []
+      : [problemAt(`${path}.fallbacks`, `are never used: those of rule ${earlier.id} come first`)]),
+    ...fallbacks.flatMap((model, at) =>
       mayBePermitted(space, model)
         ? []
         : [
             problemAt(
-              `${path}.options.fallbacks[${at}]`,
+              `${path}.fallbacks[${at}]`,
               `is never tried: the policy never permits ${model}`,
             ),
           ],
     ),
   ];
+}
+
+/** Of several permits that match, the first that has fallbacks gives them. */
+function fallsBackFirst({ rules, ...space }: Space, rule: Rule): Rule | undefined {
+  if (rules === null || rule.options.fallbacks === undefined) return undefined;
+  return rules
+    .slice(0, rules.indexOf(rule))
+    .find(
+      ({ effect, match, options }) =>
+        effect === "permit" &&
+        options.fallbacks !== undefined &&
+        covers({ rules, ...space }, match, rule.match),
+    );
 }
 
 function isCustomerOwned({ providers }: Space, id: string): boolean {
@@ -298,7 +320,37 @@ function priceWarnings(
       ? []
       : [problemAt(path, `has no price, so calls that the budget ${budget.id} counts are refused`)];
   });
-  return [...models, ...openWarnings(space, options.prices, counting)];
+  return [
+    ...models,
+    ...tierWarnings(space, isPriced, counting),
+    ...openWarnings(space, options.prices, counting),
+  ];
+}
+
+/** A permit may oblige to a tier that has no price, such as one that is misspelt. A second one could oblige to another. */
+function tierWarnings(
+  space: Space,
+  isPriced: (id: string, tier: string) => boolean,
+  counting: (match: RuleMatch) => Budget | undefined,
+): readonly Problem[] {
+  const obliging = [...(space.rules ?? []).entries()].filter(
+    ([, { effect, options }]) => effect === "permit" && options.serviceTier !== undefined,
+  );
+  const [only, ...others] = obliging;
+  if (only === undefined || others.length > 0) return [];
+  const [at, { match, options }] = only;
+  const tier = tierOf(options.serviceTier);
+  const reach = reachOf(space, match);
+  const budget = counting(match);
+  const isUnpriced = reach.every(({ id, isListed }) => isListed && !isPriced(id, tier));
+  if (reach.length === 0 || budget === undefined || !isUnpriced) return [];
+  const path = `policy.rules[${at}].options.serviceTier`;
+  return [
+    problemAt(
+      path,
+      `has no price on any model that the rule matches, so calls that the budget ${budget.id} counts are refused`,
+    ),
+  ];
 }
 
 /** Where no price book is asked, a gateway that takes any model may have no price for any of those it doesn't list. */
@@ -360,10 +412,12 @@ function pricesOf({ providers }: Space, { prices, clock = systemClock }: Gateway
   ];
   const book = firstPrice(books);
   const at = clock.now();
-  return (id: string): boolean => {
+  return (id: string, tier = standardTier): boolean => {
     const model = parseModelId(id);
     try {
-      return model === null || book.priceOf(model, at) !== null;
+      const price = model && book.priceOf(model, at);
+      if (model === null || price === null) return model === null;
+      return tier === standardTier || price.tiers?.[tier] !== undefined;
     } catch {
       return true;
     }

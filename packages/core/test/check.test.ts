@@ -142,6 +142,15 @@ describe("rules without effect", () => {
     );
   });
 
+  it("are fallbacks of a permit that comes after another with fallbacks", () => {
+    const fallbacks = ["open/acme/one"] as const;
+    const later = permit("later", { user: "ada" }, { fallbacks });
+    expect(ofRules(permit("all"), permit("first", {}, { fallbacks }), later)).toEqual([
+      "`policy.rules[2].options.fallbacks` are never used: those of rule first come first.",
+    ]);
+    expect(ofRules(permit("all"), later, permit("last", {}, { fallbacks }))).toEqual([]);
+  });
+
   it("can't be seen in a function", () => {
     const policy = definePolicy({ version: "1", decide: () => ({ effect: "permit", rules: [] }) });
     expect(warnings({ policy })).toEqual([]);
@@ -225,6 +234,25 @@ describe("budgets and prices without effect", () => {
     ]);
     expect(of(permit("a", { model: "closed/acme/one" }))).toEqual([]);
     expect(of(permit("a"), forbid("b", { model: "closed/*/two" }))).toEqual([]);
+  });
+
+  it("are obligations to a tier without a price", () => {
+    const models = { "acme/one": { ...priced, tiers: { flex: priced } }, "acme/two": priced };
+    const closed = providerOf({ models, open: false });
+    const of = (...rules: readonly Rule[]) =>
+      ofBudget({ mode: "hard" }, { providers: { closed }, policy: definePolicy({ rules }) });
+    const reason =
+      "has no price on any model that the rule matches, so calls that the budget b counts are refused.";
+    expect(of(permit("a", {}, { serviceTier: "flexx" }))).toEqual([
+      `\`policy.rules[0].options.serviceTier\` ${reason}`,
+    ]);
+    expect(of(permit("a", {}, { serviceTier: "flex" }))).toEqual([]);
+    expect(of(permit("a", {}, { serviceTier: "standard" }))).toEqual([]);
+    const others = [
+      permit("a", {}, { serviceTier: "flexx" }),
+      permit("b", {}, { serviceTier: "flex" }),
+    ];
+    expect(of(...others)).toEqual([]);
   });
 
   it("aren't seen where a price book fails", () => {
