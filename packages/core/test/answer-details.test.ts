@@ -105,6 +105,19 @@ describe("log probabilities on Responses", () => {
     expect(bodyAt(0)).not.toHaveProperty("top_logprobs");
   });
 
+  it("are asked for without alternatives where the client only includes them", async () => {
+    const { top_logprobs: _, ...chosen } = first;
+    const { responses, bodyAt } = await upstreamAnswers(
+      plainOf({ content: "Grü" }, { logprobs: { content: [chosen], refusal: null } }),
+    );
+    const answer = await responses.create({ model, include: ["message.output_text.logprobs"] });
+    expect(bodyAt(0)).toHaveProperty("logprobs", true);
+    expect(bodyAt(0)).not.toHaveProperty("top_logprobs");
+    const part = { type: "output_text", logprobs: [{ ...chosen, top_logprobs: [] }] };
+    expect(answer).toMatchObject({ top_logprobs: 0, output: [{ content: [part] }] });
+    expect(problems("Response", answer)).toEqual([]);
+  });
+
   it("are valid when the upstream leaves out what it may", async () => {
     const bare = { token: "Hi", logprob: -1 };
     const strange = [null, { token: 5, logprob: 0 }, { token: "x" }];

@@ -13,8 +13,8 @@ describe("the source of a SQLite store", () => {
     [{ client: {} }, "client"],
     [{ client: null }, "client"],
   ])("is refused when it is %j", (source, path) => {
-    // @ts-expect-error as JavaScript would call it
-    const open = () => sqliteStore(source);
+    // As JavaScript would call it.
+    const open = () => Reflect.apply(sqliteStore, undefined, [source]);
     expect(open).toThrow(GatewayError);
     expect(open).toThrow(
       expect.objectContaining({

@@ -11,7 +11,7 @@ import { toolUse } from "../tools.ts";
 import { echoOf, type ResponseEcho } from "./echo.ts";
 import type { InputItem } from "./items.ts";
 import { flattened, type Namespaces } from "./namespaces.ts";
-import { responseRequest } from "./schema.ts";
+import { includedLogprobs, responseRequest } from "./schema.ts";
 
 /** A call of the Responses endpoint: what is asked of the model, what it continues, and what the answer repeats. */
 export interface ResponseCall {
@@ -96,16 +96,18 @@ function optionsOf(
     reasoning,
     topLogprobs = 0,
     truncation,
-    include,
+    include = [],
     ...options
   } = given;
+  const logprobs = topLogprobs > 0 || include.includes(includedLogprobs);
   return {
     ...options,
     ...toolUse({ tools, toolChoice, parallelToolCalls }, "tool_choice.name"),
     ...formatOf(text?.format),
     ...(text?.verbosity === undefined ? {} : { verbosity: text.verbosity }),
     ...(reasoning?.effort === undefined ? {} : { reasoningEffort: reasoning.effort }),
-    ...(topLogprobs === 0 ? {} : { logprobs: true, topLogprobs }),
+    ...(logprobs ? { logprobs } : {}),
+    ...(topLogprobs === 0 ? {} : { topLogprobs }),
     store,
   };
 }

@@ -82,10 +82,13 @@ const reasoning = object({
   mode: unsupported(),
 });
 
-/** What can be asked for: sealed reasoning is added, all else is always there. */
+/** Asks for log probabilities, without alternatives where `top_logprobs` asks for none. */
+export const includedLogprobs = "message.output_text.logprobs";
+
+/** What can be asked for: sealed reasoning and log probabilities are added, all else is always there. */
 const includable = new Set([
   "reasoning.encrypted_content",
-  "message.output_text.logprobs",
+  includedLogprobs,
   "message.input_image.image_url",
 ]);
 
