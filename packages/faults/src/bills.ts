@@ -1,28 +1,47 @@
 /**
- * `npm run faults:bills -- --runs 2000 --seed 7`: calls at once that end early in every way, before an upstream that knows
- * its true bill. Hard budgets hold, and nothing is charged less than is known to be owed. Time doesn't move while the stores
- * work, so only those that need no waiting are played on.
+ * `npm run faults:bills -- --runs 2000 --postgres 200 --seed 7`: calls at once that end early in every way, before an
+ * upstream that knows its true bill. Hard budgets hold, and nothing is charged less than is known to be owed. PostgreSQL,
+ * which takes some thirty times as long, has runs of its own number; none with `--postgres 0`.
  */
+import { startPostgres } from "@tollgate/testing/postgres";
 import fc from "fast-check";
 import { readNumbers } from "./arguments.ts";
 import { somePlan } from "./bills/plan.ts";
 import { playPlan } from "./bills/play-plan.ts";
-import { freshMemory, freshSqlite } from "./stores/fresh-stores.ts";
+import {
+  type FreshStores,
+  freshMemory,
+  freshPostgres,
+  freshSqlite,
+} from "./stores/fresh-stores.ts";
 
-const { runs, seed } = readNumbers({ runs: 500, seed: Date.now() % 1_000_000_000 });
-process.stdout.write(`${runs} runs on each store, seed ${seed}\n`);
+const { runs, postgres, seed } = readNumbers({
+  runs: 500,
+  postgres: 50,
+  seed: Date.now() % 1_000_000_000,
+});
+process.stdout.write(`${runs} runs on each store, ${postgres} on PostgreSQL, seed ${seed}\n`);
 let failures = 0;
-for (const stores of [freshMemory, freshSqlite]) {
+for (const stores of [freshMemory, freshSqlite]) await check(stores, runs);
+if (postgres > 0) {
+  const server = await startPostgres();
+  const stores = freshPostgres(server.url);
+  await check(stores, postgres);
+  await stores.close();
+  await server.stop();
+}
+process.exit(failures === 0 ? 0 : 1);
+
+async function check(stores: FreshStores, numRuns: number): Promise<void> {
   const started = performance.now();
   const property = fc.asyncProperty(somePlan, async (plan) => {
     const problems = await playPlan(stores, plan);
     if (problems.length > 0) throw new Error(problems.join("\n"));
   });
-  const result = await fc.check(property, { numRuns: runs, seed });
+  const result = await fc.check(property, { numRuns, seed });
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   process.stdout.write(`${stores.name.padEnd(14)} ${result.numRuns} plans in ${seconds} s\n`);
-  if (!result.failed) continue;
+  if (!result.failed) return;
   failures++;
   process.stdout.write(`${fc.defaultReportMessage(result) ?? ""}\n`);
 }
-process.exit(failures === 0 ? 0 : 1);

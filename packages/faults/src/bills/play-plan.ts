@@ -2,6 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Attempt, Store } from "@tollgate/core/store";
 import { countingIds, createTestGateway, manualClock } from "@tollgate/testing";
 import type { FreshStores } from "../stores/fresh-stores.ts";
+import { type QuietStore, quietStore } from "../stores/quiet-store.ts";
 import { amountOf, type Bill, billedUpstream, dearestInput, modelId } from "./billed-upstream.ts";
 import type { Plan } from "./plan.ts";
 
@@ -16,13 +17,13 @@ const organizationId = "organization-1";
 export async function playPlan(stores: FreshStores, plan: Plan): Promise<readonly string[]> {
   const fresh = await stores.open();
   try {
-    return await play(fresh.store, plan);
+    return await play(quietStore(fresh.store), plan);
   } finally {
     await fresh.drop();
   }
 }
 
-async function play(store: Store, plan: Plan): Promise<readonly string[]> {
+async function play({ store, rest }: QuietStore, plan: Plan): Promise<readonly string[]> {
   const clients = plan.calls.map(() => new AbortController());
   const dying = new Set<number>();
   const { provider, bills } = billedUpstream(plan, () => estimatedInput, {
@@ -67,11 +68,13 @@ async function play(store: Store, plan: Plan): Promise<readonly string[]> {
     await answer.text();
   });
   void Promise.allSettled(asked);
-  for (let count = 0; count < 20; count++) await turn();
+  for (let count = 0; count < 4; count++) await rest();
   // One beat of the lease tells what was seen until then.
   if (plan.calls.some(({ toldOf }) => toldOf)) await doomed.clock.advance("5s");
+  await rest();
   for (let minute = 0; minute < 20; minute++) {
     await clock.advance("1m");
+    await rest();
     const { data } = await store.steps.list({ organizationId }, { cursor: null, limit: 100 });
     if (data.every(({ outcome }) => outcome !== null)) break;
   }
