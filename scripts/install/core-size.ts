@@ -15,7 +15,7 @@ export interface CoreSize {
 }
 
 /** Room to grow by a quarter; raise a bound together with what makes it necessary. */
-const bounds = { unpackedBytes: 2_700_000, packedBytes: 660_000, gzipBytes: 108_000 } as const;
+const bounds = { unpackedBytes: 2_700_000, packedBytes: 660_000, gzipBytes: 112_000 } as const;
 
 const imports = 7;
 

@@ -268,6 +268,17 @@ describe("credentials of a configuration file", () => {
     expect(named).toContain("names an unknown gateway, ${KEY}");
   });
 
+  it("are not shown in part either: long names, and what is misread as a variable's name", async () => {
+    const long = `sk-proj-${"a1B2c3D4".repeat(20)}`;
+    const secret = `${"9f".repeat(40)}`;
+    const providers = { a: { type: "groq", apiKey: secret }, [long]: 1, [secret]: 1 };
+    const headerPrefix = "${sk_live_0123456789abcdefghij}";
+    const { message, problems } = await refusal(yaml({ ...parsedSmall, providers, headerPrefix }));
+    expect(problems.length).toBeGreaterThan(3);
+    for (const part of ["a1B2c3D4", "9f9f9f", "0123456789"])
+      expect(message + JSON.stringify(problems)).not.toContain(part);
+  });
+
   it("may be the password of a PostgreSQL address, which no error shows", async () => {
     const store = { ...valid().store, migrate: "Check" };
     const problems = await shown({ ...valid(), store });

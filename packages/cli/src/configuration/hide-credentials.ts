@@ -9,24 +9,27 @@ export interface Hidden {
   readonly in: (text: string) => string;
 }
 
-/** Hides the credentials that data holds, and the values of variables. */
+/** Paths show this much of a long name. */
+const shownOfNames = 64;
+
+/** Hides the credentials that data holds, what looks like one, and the values of variables. */
 export function hideCredentials(data: unknown, used: ReadonlyMap<string, string>): Hidden {
   const replacements = new Map<string, string>();
   const add = (value: string, by: string): void => {
-    for (const form of [
-      value,
-      JSON.stringify(value).slice(1, -1),
-      encodeURIComponent(value.toWellFormed()),
-    ])
+    const quoted = JSON.stringify(value).slice(1, -1);
+    const cut = value.slice(0, shownOfNames);
+    for (const form of [value, cut, quoted, encodeURIComponent(value.toWellFormed())])
       if (form.length >= minLength && !replacements.has(form)) replacements.set(form, by);
   };
   for (const [name, value] of used) add(value, `\${${name}}`);
   for (const credential of credentialsIn(data)) add(credential, "[hidden]");
-  for (const { text } of textsIn(data)) if (looksLikeCredential(text)) add(text, "[hidden]");
   const longestFirst = [...replacements].sort(([a], [b]) => b.length - a.length);
   return {
     in: (text) =>
-      longestFirst.reduce((shown, [value, by]) => shown.replaceAll(value, () => by), text),
+      longestFirst
+        .reduce((shown, [value, by]) => shown.replaceAll(value, () => by), text)
+        .replace(apiKeys, "$1[hidden]")
+        .replace(passwords, "$1[hidden]@"),
   };
 }
 
@@ -93,12 +96,12 @@ function decoded(text: string): string {
 }
 
 /** The forms that providers and Tollgate itself give their keys. */
+const apiKeys =
+  /(^|[^A-Za-z0-9])(?:(?:sk|rk|csk|gsk|xai|hf|ghp|tg)[-_](?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}|AIza[A-Za-z0-9_-]{30,}|AKIA[A-Z0-9]{16,})/g;
+
+/** A password in an address. */
+const passwords = /(:\/\/[^/\s@:]{0,255}:)[^/\s@]{1,255}@/g;
+
 function looksLikeCredential(text: string): boolean {
-  return (
-    /(?:^|[^A-Za-z0-9])(?:sk|rk|csk|gsk|xai|hf|ghp|tg)[-_](?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20}/.test(
-      text,
-    ) ||
-    /(?:^|[^A-Za-z0-9])(?:AIza[A-Za-z0-9_-]{30}|AKIA[A-Z0-9]{16})/.test(text) ||
-    /:\/\/[^/\s@:]{0,255}:[^/\s@]{1,255}@/.test(text)
-  );
+  return text.search(apiKeys) >= 0 || text.search(passwords) >= 0;
 }
