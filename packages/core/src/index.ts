@@ -44,6 +44,11 @@ export type {
   Sessions,
   TranscriptEntry,
 } from "./administration/sessions.ts";
+export type {
+  MissingContent,
+  StepContent,
+  StepContentPart,
+} from "./administration/step-content.ts";
 export type { StepFilter } from "./administration/step-filter.ts";
 export type { AttemptRecord, BilledTo, StepRecord } from "./administration/step-records.ts";
 export type { Steps } from "./administration/steps.ts";

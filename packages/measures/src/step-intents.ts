@@ -89,6 +89,7 @@ export function stepSettlement(stepId: string, at: number): StepSettlement {
       contentCommitment: digestOf(content),
       chain: digestOf(stepId),
     },
+    reasoning: null,
     response: null,
     leaf: { ...leafPlace("step.settled", stepId, at), meta, hash: leafHash(meta) },
   };

@@ -11,6 +11,7 @@ import {
   type StepOpening,
 } from "@tollgate/core/store";
 import { type Assignment, assignSession, foundBy } from "./assign-session.ts";
+import { copyOf } from "./copy-content.ts";
 import {
   chainValueBytes,
   type SessionRow,
@@ -164,16 +165,13 @@ function createStep(
     branched,
     length: session.length,
     step: { ...stepOf(intent), keyLabel, sessionId: session.id, turnId, head: session.head },
-    instructions: instructions && {
-      content: instructions.content && new Uint8Array(instructions.content),
-      contentSalt: new Uint8Array(instructions.contentSalt),
-      contentCommitment: new Uint8Array(instructions.contentCommitment),
-    },
+    instructions: instructions && copyOf(instructions),
     holds: heldFor(intent.attempt.number, intent.holds),
     carried: { usd: 0, tokens: 0 },
     outputTokens: null,
     namedAt: 0,
     reply: null,
+    reasoning: null,
   };
 }
 

@@ -6,6 +6,7 @@ import {
   type StepReply,
   type StepSettlement,
 } from "@tollgate/core/store";
+import { copyOf } from "./copy-content.ts";
 import { isOwnedBy } from "./is-owned-by.ts";
 import { addCharge, endRunning, stepRow } from "./open-attempt.ts";
 import { chainValueBytes, type State, type StepRow, touchSession } from "./state.ts";
@@ -23,14 +24,19 @@ export function settleStep(state: State, settlement: StepSettlement): SettleResu
     requireOwn(row.step, response);
     state.responses.requireFree(response);
   }
-  const reply = settlement.reply && copyOf(settlement.reply);
+  const reply = settlement.reply && {
+    ...copyOf(settlement.reply),
+    chain: new Uint8Array(settlement.reply.chain),
+  };
   const chain = reply ? Buffer.from(reply.chain).toString("hex") : "";
 
   const draft = state.counters.draft();
   row.holds = settleHolds(draft, row.holds, addCharge(row.carried, settlement.attempt.charge));
   draft.commit();
   row.reply = reply;
-  row.session.holdsContent ||= reply !== null || settlement.attempt.error !== null;
+  row.reasoning = settlement.reasoning && copyOf(settlement.reasoning);
+  row.session.holdsContent ||=
+    reply !== null || settlement.reasoning !== null || settlement.attempt.error !== null;
   if (reply && outcome === "completed") join(row, reply, chain);
   const replyHead = chain === "" ? null : chain.slice(-2 * chainValueBytes);
   row.step = { ...row.step, settledAt: at, outcome, reason, finishReason, attempts, replyHead };
@@ -55,13 +61,4 @@ function join({ id, session, step, length }: StepRow, reply: StepReply, chain: s
   session.chain += chain;
   session.head = chain.slice(-2 * chainValueBytes);
   session.length += count;
-}
-
-function copyOf(reply: StepReply): StepReply {
-  return {
-    content: reply.content && new Uint8Array(reply.content),
-    contentSalt: new Uint8Array(reply.contentSalt),
-    contentCommitment: new Uint8Array(reply.contentCommitment),
-    chain: new Uint8Array(reply.chain),
-  };
 }

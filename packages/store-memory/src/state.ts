@@ -83,6 +83,7 @@ export interface StepRow {
   namedAt: number;
   /** Kept even when it did not join the Session. */
   reply: StepReply | null;
+  reasoning: CommittedContent | null;
 }
 
 /** A hold and the attempt that took it; `settled` is null while the amount is held. */

@@ -47,12 +47,17 @@ export function createStepRepository(state: State): StepRepository {
   };
 }
 
-function contentsOf({ id, session, instructions, reply }: StepRow): StepContents {
+const stepParts = ["instructions", "request", "reply", "reasoning"] as const;
+
+function contentsOf({ id, session, instructions, reply, reasoning }: StepRow): StepContents {
   const request = session.parts.find((part) => part.stepId === id && part.kind === "request");
+  const parts = { instructions, request, reply, reasoning };
   return {
     instructions: copyOf(instructions?.content),
     request: copyOf(request?.content),
     reply: copyOf(reply?.content),
+    reasoning: copyOf(reasoning?.content),
+    withheld: stepParts.filter((name) => parts[name]?.content === null),
   };
 }
 

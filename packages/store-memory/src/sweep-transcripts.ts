@@ -66,6 +66,7 @@ function eraseStep(row: StepRow): void {
   const erased = { content: null, contentSalt: new Uint8Array() };
   row.instructions &&= { ...row.instructions, ...erased };
   row.reply &&= { ...row.reply, ...erased };
+  row.reasoning &&= { ...row.reasoning, ...erased };
   const attempts = row.step.attempts.map((attempt) => ({
     ...attempt,
     end: attempt.end && { ...attempt.end, error: withoutMessage(attempt.end.error) },

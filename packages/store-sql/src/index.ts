@@ -16,6 +16,7 @@ export {
   connectionFromRow,
   connectionToRow,
 } from "./rows/connection-row.ts";
+export { contentsFromRows } from "./rows/contents-row.ts";
 export {
   type Correctable,
   type CorrectionPlace,
@@ -85,6 +86,7 @@ export {
   besidePosition,
   instructionsPosition,
   reading,
+  reasoningPosition,
   selectById,
 } from "./statements/reading.ts";
 export { reconciling } from "./statements/reconciling.ts";

@@ -113,6 +113,7 @@ export function stepSettlement(stepId: string): StepSettlement {
       contentCommitment: digestOf(content),
       chain: digestOf(stepId),
     },
+    reasoning: null,
     response: null,
     leaf: leafOf("step.settled", stepId),
   };

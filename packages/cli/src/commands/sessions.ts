@@ -57,7 +57,8 @@ function entryText({ messages, kind, count }: TranscriptEntry): string {
   return messages.map(messageText).join("\n");
 }
 
-function messageText(message: Message): string {
+/** A message as one line. */
+export function messageText(message: Message): string {
   const calls = message.role === "assistant" ? (message.tool_calls ?? []) : [];
   const called = calls.map(({ function: { name, arguments: given } }) => `${name}(${given})`);
   const said = [message.content ?? [], called].flat().filter((part) => part !== "");

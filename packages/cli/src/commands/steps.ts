@@ -1,14 +1,24 @@
-import type { StepRecord, SummaryDimension } from "@tollgate/core";
+import type {
+  MissingContent,
+  StepContent,
+  StepContentPart,
+  StepRecord,
+  SummaryDimension,
+} from "@tollgate/core";
 import type { Command } from "commander";
 import { filterAction, listAction, recordAction } from "../actions.ts";
-import { listCommand, recordCommand } from "../arguments.ts";
+import { listCommand, type RecordOptions, recordCommand } from "../arguments.ts";
 import { exportAction, exportCommand } from "../export-command.ts";
+import { optionsOf } from "../globals.ts";
+import { tenantOf, withGateway } from "../open-gateway.ts";
+import { print } from "../print.ts";
 import { outcomeOption, type StepOptions, stepOptions, withClasses } from "../step-options.ts";
 import { printSummary, summarizeCommand } from "../summarize-command.ts";
-import type { Column } from "../table.ts";
+import { type Column, formatRecord, printable } from "../table.ts";
 import { usd } from "../usd.ts";
 import { defineCorrection } from "./correct-step.ts";
 import { defineRepricing } from "./reprice-steps.ts";
+import { messageText } from "./sessions.ts";
 
 const columns: readonly Column<StepRecord>[] = [
   { heading: "id", of: (step) => step.id },
@@ -17,11 +27,17 @@ const columns: readonly Column<StepRecord>[] = [
   { heading: "model", of: (step) => step.model },
   { heading: "outcome", of: (step) => step.outcome },
   { heading: "reason", of: (step) => step.reason },
+  { heading: "error", of: (step) => shortened(step.attempts.at(-1)?.error?.message ?? null) },
   { heading: "tokens", of: (step) => step.totalTokens, right: true },
   { heading: "cost", of: (step) => usd(step.costNanoUsd), right: true },
   { heading: "step", of: (step) => step.stepNumber, right: true },
   { heading: "session", of: (step) => step.sessionId },
 ];
+
+/** What fits into a column: `steps get` shows it whole. */
+function shortened(text: string | null): string | null {
+  return text !== null && text.length > 60 ? `${text.slice(0, 59).toWellFormed()}…` : text;
+}
 
 export function defineSteps(program: Command): void {
   const noun = program.command("steps").description("every call, whatever its end");
@@ -46,7 +62,37 @@ export function defineSteps(program: Command): void {
   recordCommand(noun, "get", "one Step with its attempts").action(
     recordAction((gateway, { organizationId, id }) => gateway.steps.get({ organizationId, id })),
   );
+  recordCommand(noun, "content", "what was said in one Step").action(content);
   defineCorrection(noun);
+}
+
+async function content(id: string, _options: unknown, command: Command): Promise<void> {
+  const { organization, config, json } = optionsOf<RecordOptions>(command);
+  await withGateway(config, async (gateway) => {
+    const said = await gateway.steps.content({ organizationId: tenantOf(organization), id });
+    print(json, said, contentText(said));
+  });
+}
+
+const whyMissing = {
+  none: "none",
+  open: "the Step is still open",
+  digest: "not kept: the policy keeps digests",
+  erased: "erased by retention",
+} as const satisfies Record<MissingContent, string>;
+
+function contentText({ missing, ...said }: StepContent): string {
+  const part = (name: StepContentPart, lines: readonly string[] | undefined): string => {
+    const why = `(${whyMissing[missing[name] ?? "none"]})`;
+    return [`${name}:`, ...(lines ?? [why]).map((line) => `  ${line}`)].join("\n");
+  };
+  return [
+    formatRecord({ id: said.id, session: said.sessionId, outcome: said.outcome }),
+    part("instructions", said.instructions?.split("\n").map(printable)),
+    part("input", said.input?.map(messageText)),
+    part("reasoning", said.reasoning?.split("\n").map(printable)),
+    part("answer", said.answer?.map(messageText)),
+  ].join("\n\n");
 }
 
 interface Summing {

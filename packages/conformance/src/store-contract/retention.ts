@@ -119,7 +119,8 @@ function transcriptRetentionTests(test: ContractTest): void {
     const { sessionId, intent } = await exchange([user("a")], [assistant("b")]);
     expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
     expect(await contents(store, sessionId)).toEqual([null, null]);
-    expect(await store.steps.contents("acme", intent.stepId)).toEqual(nothing);
+    const withheld = ["request", "reply"];
+    expect(await store.steps.contents("acme", intent.stepId)).toEqual({ ...nothing, withheld });
     expect(await erasures(store)).toEqual([{ organizationId: "acme", sessionIds: [sessionId] }]);
     const next = await exchange([user("a"), assistant("b"), user("c")], [assistant("d")]);
     expect(next.sessionId).toBe(sessionId);
@@ -147,16 +148,17 @@ function transcriptRetentionTests(test: ContractTest): void {
     expect((await contents(store, used.sessionId)).every((one) => one !== null)).toBe(true);
   });
 
-  test("instructions, and replies that did not join, are erased too", async (subject) => {
+  test("instructions, reasoning, and replies that did not join, are erased too", async (subject) => {
     const { store, intents } = subject;
     const bytes = Buffer.from("Be brief.");
     const instructions = { content: bytes, contentSalt: bytes, contentCommitment: bytes };
     const step = intents.step([user("a")], { instructions });
     await opened(store.openStep(step));
     const partial = { outcome: "failed", reply: [assistant("par")], joins: false } as const;
-    await store.settleStep(intents.settlement(step, partial));
+    await store.settleStep(intents.settlement(step, { ...partial, reasoning: instructions }));
     expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
-    expect(await store.steps.contents("acme", step.stepId)).toEqual(nothing);
+    const withheld = ["instructions", "request", "reply", "reasoning"];
+    expect(await store.steps.contents("acme", step.stepId)).toEqual({ ...nothing, withheld });
   });
 
   test("what a branch in use begins with is kept until nobody uses the branch", async (subject) => {
@@ -195,7 +197,7 @@ function transcriptRetentionTests(test: ContractTest): void {
   });
 }
 
-const nothing = { instructions: null, request: null, reply: null };
+const nothing = { instructions: null, request: null, reply: null, reasoning: null };
 
 /** A store, and what builds ids and leaves. */
 type Subject = Pick<ContractSubject, "store" | "intents">;

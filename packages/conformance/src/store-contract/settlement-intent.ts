@@ -66,6 +66,7 @@ export function settlementFor(
     reason: null,
     finishReason: "stop",
     attempt: attemptSettlement(step.attempt.number, { outcome, ...attempt }),
+    reasoning: null,
     response: null,
     leaf: parts.leaf,
     ...rest,

@@ -18,6 +18,7 @@ export function stepContentTests(test: ContractTest): void {
       instructions: textHex(text),
       request: hex(contentOf(messages)),
       reply: null,
+      ...withoutReasoning,
     };
     expect(await contentsOf(store, step.stepId)).toEqual(inFlight);
     await store.settleStep(intents.settlement(step, { reply }));
@@ -39,11 +40,13 @@ export function stepContentTests(test: ContractTest): void {
       instructions: null,
       request: hex(contentOf([user("a")])),
       reply: hex(contentOf([assistant("b")])),
+      ...withoutReasoning,
     });
     expect(await contentsOf(store, second.intent.stepId)).toEqual({
       instructions: null,
       request: hex(contentOf([user("c")])),
       reply: hex(contentOf([assistant("d")])),
+      ...withoutReasoning,
     });
   });
 
@@ -75,7 +78,25 @@ export function stepContentTests(test: ContractTest): void {
     });
     await opened(store.openStep(step));
     await store.settleStep(intents.settlement(step, { reply: [assistant("b")] }));
-    expect(await contentsOf(store, step.stepId)).toEqual(nothing);
+    const withheld = ["instructions", "request", "reply"];
+    expect(await contentsOf(store, step.stepId)).toEqual({ ...nothing, withheld });
+  });
+
+  test("the reasoning of an answer is there next to it, or only its commitment", async ({
+    store,
+    intents,
+  }) => {
+    for (const isKept of [true, false]) {
+      const step = intents.step([user(`${isKept}`)]);
+      await opened(store.openStep(step));
+      const { content, ...commitment } = instructionsOf(text);
+      const reasoning = { ...commitment, content: isKept ? content : null };
+      await store.settleStep(intents.settlement(step, { reply: [assistant("b")], reasoning }));
+      const { reasoning: found, withheld, reply } = await contentsOf(store, step.stepId);
+      expect(reply).toBe(hex(contentOf([assistant("b")])));
+      expect(found).toBe(isKept ? textHex(text) : null);
+      expect(withheld).toEqual(isKept ? [] : ["reasoning"]);
+    }
   });
 
   test("instructions are no part of the Session: changing them continues it", async ({
@@ -109,7 +130,8 @@ export function stepContentTests(test: ContractTest): void {
   });
 }
 
-const nothing = { instructions: null, request: null, reply: null };
+const withoutReasoning = { reasoning: null, withheld: [] };
+const nothing = { instructions: null, request: null, reply: null, ...withoutReasoning };
 
 function instructionsOf(content: string) {
   const contentSalt = sha256("instructions");
@@ -124,10 +146,12 @@ function textHex(content: string): string {
 async function contentsOf(store: Store, stepId: string, organizationId: string | null = "acme") {
   const contents = await store.steps.contents(organizationId, stepId);
   if (!contents) return expect.fail("There is no such Step.");
-  const { instructions, request, reply } = contents;
+  const { instructions, request, reply, reasoning, withheld } = contents;
   return {
     instructions: instructions && hex(instructions),
     request: request && hex(request),
     reply: reply && hex(reply),
+    reasoning: reasoning && hex(reasoning),
+    withheld,
   };
 }

@@ -288,6 +288,7 @@ export const administrationSchemas = {
   "activity.list": activityFilter,
   "steps.list": stepFilter,
   "steps.get": recordReference,
+  "steps.content": recordReference,
   "steps.correct": stepCorrection,
   "decisions.list": decisionFilter,
   "decisions.get": recordReference,

@@ -13,6 +13,7 @@ import { type List, listOf, type Paging } from "./list.ts";
 import { readSteps } from "./read-steps.ts";
 import { createRepricing, type RepricedAttempt, type Repricing } from "./reprice-steps.ts";
 import { exportOptions, recordReference, stepCorrection } from "./schemas.ts";
+import { readStepContent, type StepContent } from "./step-content.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";
 import { type StepRecord, toStepRecord } from "./step-records.ts";
 import { summarize, type UsageSummary } from "./summaries.ts";
@@ -24,6 +25,12 @@ export interface Steps {
   list(filter: StepFilter, paging?: Paging): List<StepRecord>;
   /** @throws GatewayError `step_not_found` */
   get(reference: OrganizationScope & { readonly id: string }): Promise<StepRecord>;
+  /**
+   * What was said in one Step, as far as it is kept: its instructions, its new messages, and the answer and reasoning that
+   * the client was shown, of a Step that failed or was cancelled, too. What is missing says why.
+   * @throws GatewayError `step_not_found`
+   */
+  content(reference: OrganizationScope & { readonly id: string }): Promise<StepContent>;
   /**
    * Corrects what an attempt of a settled Step used or cost: adds a record beside the one it corrects, and moves what
    * is settled on the budgets that the attempt was charged to. From then on the Step's sums are the corrected ones.
@@ -62,7 +69,7 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
     await ready();
     const step = await line.store.steps.get(tenant, id);
     if (step) return step;
-    throw new GatewayError("step_not_found", "There is no such Step in this organization.");
+    throw noSuchStep();
   }
 
   const list: Steps["list"] = (filter, paging) =>
@@ -77,6 +84,12 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
     get: taking(recordReference, async (reference) =>
       toStepRecord(await find(tenantOf(reference), reference.id)),
     ),
+    content: taking(recordReference, async (reference) => {
+      const step = await find(tenantOf(reference), reference.id);
+      const content = await readStepContent(line.store, step);
+      if (content === null) throw noSuchStep();
+      return content;
+    }),
     correct: taking(stepCorrection, async (correction) => {
       const tenant = correction.organizationId;
       const step = await find(tenant, correction.id);
@@ -105,4 +118,8 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
       ),
     summarize: async (filter, by) => summarize(line, ready, { filter, by }),
   };
+}
+
+function noSuchStep(): GatewayError {
+  return new GatewayError("step_not_found", "There is no such Step in this organization.");
 }

@@ -111,14 +111,21 @@ export interface StepRepository {
   sweep(sweep: StepSweep): Promise<Swept>;
 }
 
-/** The content of one Step as UTF-8 bytes: instructions as text, the others as JSON arrays of messages. */
+/** The content of one Step as UTF-8 bytes: instructions and reasoning as text, the others as JSON arrays of messages. */
 export interface StepContents {
   readonly instructions: Uint8Array | null;
   /** The messages of the request that were new to its Session. */
   readonly request: Uint8Array | null;
   /** The reply, or the partial text of a Step that did not complete. */
   readonly reply: Uint8Array | null;
+  /** The reasoning that the client was shown. */
+  readonly reasoning: Uint8Array | null;
+  /** The parts that there were, and of which only the commitment is kept. */
+  readonly withheld: readonly StepPart[];
 }
+
+/** A part of a Step's content. */
+export type StepPart = "instructions" | "request" | "reply" | "reasoning";
 
 /** Policy decisions, permits and denials alike. Only the verbs of the store write them. */
 export interface DecisionRepository {

@@ -168,6 +168,8 @@ export interface StepSettlement {
   readonly attempt: AttemptSettlement;
   /** What the client will send back as history, or the partial text of a Step that did not complete; null for none. */
   readonly reply: StepReply | null;
+  /** The reasoning that the client was shown, as UTF-8 text: part of no history; null for none. */
+  readonly reasoning: CommittedContent | null;
   /** The response to store in the same transaction; null where none is. Written only by the settlement that counts. */
   readonly response: ResponseDraft | null;
   readonly leaf: EvidenceLeaf;

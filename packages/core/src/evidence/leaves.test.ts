@@ -153,6 +153,7 @@ const settlement: Omit<StepSettlement, "leaf"> = {
     contentCommitment: new Uint8Array(32),
     chain: new Uint8Array(32),
   },
+  reasoning: null,
   response: null,
 };
 const assignment = {

@@ -96,6 +96,7 @@ export function settledLeaf(id: string, settlement: Omit<StepSettlement, "leaf">
     organization: organizationId,
     outcome: settlement.outcome,
     reason: settlement.reason,
+    reasoning: settlement.reasoning ? hex(settlement.reasoning.contentCommitment) : undefined,
     reply: reply && {
       commitment: hex(reply.contentCommitment),
       head: reply.chain.length === 0 ? null : hex(reply.chain.subarray(-32)),

@@ -73,6 +73,7 @@ function interruption(
       durationMs: Math.max(0, at - running.startedAt),
     }),
     reply: null,
+    reasoning: null,
     response: null,
   };
 }

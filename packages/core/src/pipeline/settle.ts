@@ -5,7 +5,7 @@ import type {
   StepReply,
   StepSettlement,
 } from "../contracts/step-verbs.ts";
-import { replyMessage, withState } from "../domain/completion.ts";
+import { replyMessage, spoken, withState } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
 import type { Message } from "../domain/message.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
@@ -54,7 +54,8 @@ export async function settleCompleted(
     );
     const recorded = await replyOf(line, run, { messages: reply, joins: true });
     await otherWorkAfter(size);
-    await settle(line, run, { attempt, finishReason, reply: recorded, response });
+    const reasoning = shownReasoning(line, run);
+    await settle(line, run, { attempt, finishReason, reply: recorded, reasoning, response });
     await otherWorkAfter(size);
   } catch (thrown) {
     leaveToRecovery(line, run);
@@ -83,6 +84,7 @@ export async function settleEnded(
       attempt,
       finishReason: run.isAbandoned ? run.attempt.fold.finishReason() : null,
       reply: await partialReply(line, run),
+      reasoning: shownReasoning(line, run),
       response: null,
     });
   } catch {
@@ -152,7 +154,7 @@ function wasRefused({ delivery, status }: ProviderError, outputBytes: number): b
   );
 }
 
-type Ending = Pick<StepSettlement, "attempt" | "finishReason" | "reply" | "response">;
+type Ending = Pick<StepSettlement, "attempt" | "finishReason" | "reply" | "reasoning" | "response">;
 
 /** From here on nothing stops the run, however long its records take. */
 function fixOutcome(run: Run): void {
@@ -210,6 +212,13 @@ async function partialReply(line: Line, run: Run): Promise<StepReply | null> {
   const isEmpty =
     message.content == null && message.refusal === undefined && message.tool_calls === undefined;
   return isEmpty ? null : replyOf(line, run, { messages: [message], joins: false });
+}
+
+function shownReasoning(line: Line, run: Run): CommittedContent | null {
+  const text = spoken(run.attempt.fold.completion(), "reasoning");
+  return text === null || text === ""
+    ? null
+    : committed(line, Buffer.from(text), keepsContent(run));
 }
 
 /** What a fallback answers is kept only as its own decision and the request's first one both allow. */

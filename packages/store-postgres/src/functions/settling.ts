@@ -23,6 +23,9 @@ export const settleStepParameters = {
   error: "BYTEA",
   error_salt: "BYTEA",
   error_commitment: "BYTEA",
+  reasoning: "BYTEA",
+  reasoning_salt: "BYTEA",
+  reasoning_commitment: "BYTEA",
   reply: "BYTEA",
   reply_salt: "BYTEA",
   reply_commitment: "BYTEA",
@@ -106,6 +109,19 @@ export function settleStep(name: string, { sequence }: { readonly sequence: stri
         WHERE x.organization_id = in_organization_id AND x.id = step.session_id FOR UPDATE;
       ${storeResponse}
       ${appendReply(sequence)}
+      IF in_reasoning_salt IS NOT NULL THEN
+        ${insertPart({
+          session: "step.session_id",
+          position: "-3",
+          step: "in_step_id",
+          kind: "'reasoning'",
+          count: "0",
+          chain: "''",
+          content: "in_reasoning",
+          salt: "in_reasoning_salt",
+          commitment: "in_reasoning_commitment",
+        })};
+      END IF;
       IF in_error_salt IS NOT NULL THEN
         INSERT INTO attempt_errors (organization_id, step_id, attempt, session_id, content, salt,
             commitment)

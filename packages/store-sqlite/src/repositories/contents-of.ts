@@ -1,5 +1,5 @@
 import type { StepContents, Tenant } from "@tollgate/core/store";
-import { reading, readRow } from "@tollgate/store-sql";
+import { contentsFromRows, reading, readRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { readById } from "./read-by-id.ts";
 
@@ -19,12 +19,5 @@ export function contentsOf(
     length: place.integer("length"),
     id,
   });
-  const parts = new Map(
-    rows.map(readRow).map((part) => [part.text("kind"), part.bytesOrNull("content")]),
-  );
-  return {
-    instructions: parts.get("instructions") ?? null,
-    request: parts.get("request") ?? null,
-    reply: parts.get("reply") ?? null,
-  };
+  return contentsFromRows(rows);
 }

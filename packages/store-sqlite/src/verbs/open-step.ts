@@ -7,9 +7,16 @@ import {
   type StepIntent,
   type StepOpening,
 } from "@tollgate/core/store";
-import { decisionToRow, leafToRow, opening, readRow, stepToRow } from "@tollgate/store-sql";
+import {
+  decisionToRow,
+  instructionsPosition,
+  leafToRow,
+  opening,
+  readRow,
+  stepToRow,
+} from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
-import { appendInstructions } from "./append-instructions.ts";
+import { appendBeside } from "./append-beside.ts";
 import { assignSession, foundBy } from "./assign-session.ts";
 import { chainHead, chainLength } from "./chain.ts";
 import { takeHolds } from "./holds.ts";
@@ -38,7 +45,12 @@ export function openStep(transaction: Transaction, intent: StepIntent): StepOpen
   if (refused) return refuse({ code: "budget_exceeded", ...refused });
 
   const joined = joinSession(transaction, intent, assignment);
-  appendInstructions(transaction, intent, joined.sessionId);
+  const { instructions } = intent;
+  const step = { organizationId: owner.organizationId, sessionId: joined.sessionId, stepId };
+  if (instructions) {
+    const place = { position: instructionsPosition, kind: "instructions" };
+    appendBeside(transaction, step, { ...instructions, ...place });
+  }
   writeStep(transaction, intent, key.label, joined);
   return {
     opened: true,

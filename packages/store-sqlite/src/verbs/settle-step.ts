@@ -1,6 +1,14 @@
 import type { SettleResult, StepReply, StepSettlement } from "@tollgate/core/store";
-import { attemptEndOf, besidePosition, leafToRow, opening, settling } from "@tollgate/store-sql";
+import {
+  attemptEndOf,
+  besidePosition,
+  leafToRow,
+  opening,
+  reasoningPosition,
+  settling,
+} from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
+import { appendBeside } from "./append-beside.ts";
 import { chainHead, chainLength } from "./chain.ts";
 import { settleHolds } from "./holds.ts";
 import {
@@ -23,6 +31,7 @@ export function settleStep(transaction: Transaction, settlement: StepSettlement)
   const joining = reply && joins(step, settlement, reply) ? reply : null;
   if (reply)
     appendReply(transaction, settlement, step, reply, joining ? step.length : besidePosition);
+  appendReasoning(transaction, settlement, step);
   touchSession(transaction, settlement, step, joining);
   if (response) storeResponse(transaction, step, response);
   recordError(transaction, step, attempt);
@@ -65,6 +74,23 @@ function appendReply(
     salt: reply.contentSalt,
     commitment: reply.contentCommitment,
   });
+}
+
+function appendReasoning(
+  transaction: Transaction,
+  { organizationId, stepId, reasoning }: StepSettlement,
+  { sessionId }: RunningStep,
+): void {
+  if (!reasoning) return;
+  appendBeside(
+    transaction,
+    { organizationId, sessionId, stepId },
+    {
+      ...reasoning,
+      position: reasoningPosition,
+      kind: "reasoning",
+    },
+  );
 }
 
 function touchSession(

@@ -1,0 +1,145 @@
+import type { StepContents, StepPart } from "../contracts/repositories.ts";
+import type { Store } from "../contracts/store.ts";
+import type { Message, SystemMessage } from "../domain/message.ts";
+import type { Step } from "../domain/step.ts";
+
+/** What was said in one Step, as far as it is kept. */
+export interface StepContent {
+  readonly id: string;
+  readonly sessionId: string;
+  /** How the Step ended: the answer of one that isn't `completed` is what was said of it until then. */
+  readonly outcome: NonNullable<Step["outcome"]> | "open";
+  /**
+   * Those of a Responses request, otherwise the system and developer messages that the conversation begins with; one
+   * after the other, with a blank line between them.
+   */
+  readonly instructions: string | null;
+  /** The messages of the request that were new to its Session. */
+  readonly input: readonly Message[] | null;
+  /** What the client was shown. Of an answer that was read on after its client left, what arrived. */
+  readonly answer: readonly Message[] | null;
+  /** The reasoning that the client was shown. */
+  readonly reasoning: string | null;
+  /** Why a part is null. */
+  readonly missing: Partial<Readonly<Record<StepContentPart, MissingContent>>>;
+}
+
+/** A part of what was said in a Step. */
+export type StepContentPart = "instructions" | "input" | "answer" | "reasoning";
+
+/**
+ * Why there is no content: nothing of it was said, the Step is still open, the policy keeps digests, or the transcript's
+ * retention erased it.
+ */
+export type MissingContent = "none" | "open" | "digest" | "erased";
+
+/** Reads what was said in a Step; null where there is no such Step any more. */
+export async function readStepContent(store: Store, step: Step): Promise<StepContent | null> {
+  const contents = await store.steps.contents(step.organizationId, step.id);
+  if (contents === null) return null;
+  const why = await reasonsOf(store, step, contents);
+  const instructions = await instructionsOf(store, step, contents);
+  const parts = {
+    instructions: instructions.text,
+    input: messagesIn(contents.request),
+    answer: messagesIn(contents.reply),
+    reasoning: textIn(contents.reasoning),
+  };
+  const reasons = {
+    instructions: instructions.why ?? why("instructions"),
+    input: why("request"),
+    answer: why("reply"),
+    reasoning: why("reasoning"),
+  };
+  const missing = Object.fromEntries(
+    Object.entries(reasons).filter(([name]) => Reflect.get(parts, name) === null),
+  );
+  return {
+    id: step.id,
+    sessionId: step.sessionId,
+    outcome: step.outcome ?? "open",
+    ...parts,
+    missing,
+  };
+}
+
+/** Says why a part is not there. What a fallback answers is kept as its own decision and the first one both allow. */
+async function reasonsOf(
+  store: Store,
+  step: Step,
+  { withheld }: StepContents,
+): Promise<(part: StepPart) => MissingContent> {
+  const { decisionId, attempts, outcome } = step;
+  const isDigest = await keepsDigests(store, step, decisionId);
+  const last = attempts.at(-1)?.decisionId ?? decisionId;
+  const answersDigest =
+    isDigest || (last !== decisionId && (await keepsDigests(store, step, last)));
+  return (part) => {
+    const isAnswers = part === "reply" || part === "reasoning";
+    if (!withheld.includes(part)) return isAnswers && outcome === null ? "open" : "none";
+    return (isAnswers ? answersDigest : isDigest) ? "digest" : "erased";
+  };
+}
+
+async function keepsDigests(
+  store: Store,
+  { organizationId }: Step,
+  decisionId: string,
+): Promise<boolean> {
+  const decision = await store.decisions.get(organizationId, decisionId);
+  return decision?.obligations?.transcript === "digest";
+}
+
+interface Instructions {
+  readonly text: string | null;
+  /** Why the beginning of the conversation, which may have had some, is not kept; null where it is. */
+  readonly why: MissingContent | null;
+}
+
+async function instructionsOf(
+  store: Store,
+  step: Step,
+  { instructions, withheld }: StepContents,
+): Promise<Instructions> {
+  if (instructions !== null || withheld.includes("instructions"))
+    return { text: textIn(instructions), why: null };
+  const { organizationId, sessionId } = step;
+  const parts = (await store.sessions.transcript(organizationId, sessionId)) ?? [];
+  const leading: string[] = [];
+  for (const { content, stepId } of parts) {
+    const messages = messagesIn(content);
+    if (messages === null)
+      return { text: joined(leading), why: await whyWithheld(store, step, stepId) };
+    for (const message of messages) {
+      if (message.role !== "system" && message.role !== "developer")
+        return { text: joined(leading), why: null };
+      leading.push(textOf(message.content));
+    }
+  }
+  return { text: joined(leading), why: null };
+}
+
+async function whyWithheld(store: Store, of: Step, stepId: string): Promise<MissingContent> {
+  const step = stepId === of.id ? of : await store.steps.get(of.organizationId, stepId);
+  return step && (await keepsDigests(store, step, step.decisionId)) ? "digest" : "erased";
+}
+
+function textOf(content: SystemMessage["content"]): string {
+  return typeof content === "string" ? content : content.map(({ text }) => text).join("");
+}
+
+function joined(texts: readonly string[]): string | null {
+  return texts.length === 0 ? null : texts.join("\n\n");
+}
+
+function textIn(bytes: Uint8Array | null): string | null {
+  return bytes && Buffer.from(bytes).toString();
+}
+
+/** Provider state is for its provider alone: nobody was shown it. All that people and models say is text. */
+function messagesIn(bytes: Uint8Array | null): readonly Message[] | null {
+  const text = textIn(bytes);
+  return text === null
+    ? null
+    : JSON.parse(text, (name, value: unknown) => (name === "state" ? undefined : value));
+}
