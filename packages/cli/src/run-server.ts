@@ -1,6 +1,7 @@
 import type { Gateway } from "@tollgate/core";
 import { type RunningServer, type ServeOptions, serve } from "@tollgate/node";
 import { announcement } from "./announcement.ts";
+import type { ServeSettings } from "./configuration/data-schema.ts";
 import { CommandError } from "./failure.ts";
 import { failureLog } from "./failure-log.ts";
 import { type FirstKey, firstKey } from "./first-key.ts";
@@ -24,7 +25,7 @@ export interface ServerOptions extends Globals {
 export async function runServer(options: ServerOptions): Promise<void> {
   const signals = watchSignals();
   const { gateway, configuration, serve: configured } = await openGateway(options.config);
-  const { closeWithin = 25, ...listening } = { ...configured, ...given(options) };
+  const { closeWithin = 25, ...listening } = serverSettings(configured, options);
   try {
     gateway.observe(failureLog((line) => process.stderr.write(line)));
     await gateway.ready();
@@ -40,9 +41,13 @@ export async function runServer(options: ServerOptions): Promise<void> {
   }
 }
 
-/** What the command line and the environment say, which comes before the configuration file. */
-function given({ port, host, closeWithin }: ServerOptions): Omit<ServerOptions, keyof Globals> {
+/** The command line and its environment come before the configuration file. */
+export function serverSettings(
+  configured: ServeSettings,
+  { port, host, closeWithin }: Omit<ServerOptions, keyof Globals>,
+): ServeSettings {
   return {
+    ...configured,
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(closeWithin === undefined ? {} : { closeWithin }),

@@ -1,0 +1,12 @@
+import { expect, it } from "vitest";
+import { serverSettings } from "./run-server.ts";
+
+it("prefers the command line to the configuration file, one setting at a time", () => {
+  const configured = { port: 1, host: "::1", closeWithin: 2, limits: { connections: 3 } };
+  expect(serverSettings(configured, {})).toEqual(configured);
+  expect(serverSettings(configured, { port: 0 })).toEqual({ ...configured, port: 0 });
+  expect(serverSettings({}, { host: "0.0.0.0", closeWithin: 4 })).toEqual({
+    host: "0.0.0.0",
+    closeWithin: 4,
+  });
+});
