@@ -1,6 +1,7 @@
 import { type Delivery, ProviderError } from "@tollgate/core/provider";
 import { createTestGateway, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
+import { eventLog } from "./event-log.ts";
 import { completionOf, failureOf, streamed } from "./wire.ts";
 
 interface Fault {
@@ -347,6 +348,21 @@ describe("deadlines", () => {
     for (let next = await reader?.read(); next && !next.done; next = await reader?.read())
       rest += Buffer.from(next.value).toString();
     expect(rest).toMatch(/"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/);
+  });
+
+  it("bound an answer that nobody reads on", async () => {
+    const log = eventLog();
+    const { observers } = log;
+    const test = await createTestGateway({ observers, deadlines: { total: "8s" } });
+    test.provider.reply({ text: ["Hel", "lo"] });
+    const answer = await test.gateway.fetch(test.chat({ stream: true }));
+    await test.clock.advance("7s");
+    expect(await stepOf(test)).toMatchObject({ outcome: null });
+    await test.clock.advance("1s");
+    await log.seeing("step.settled");
+    expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "deadline" });
+    expect(test.provider.calls[0]?.signal.aborted).toBe(true);
+    await answer.body?.cancel();
   });
 
   it("bound the whole answer, retries included", async () => {

@@ -244,6 +244,17 @@ async function secondRound(
   expect((await made.gateway.fetch(chat({ messages, tools, ...fields }))).status).toBe(200);
 }
 
+/** How much state was too large to keep, of each message that called a tool in the last Session. */
+async function omittedBytesOf({ gateway, key: { organizationId } }: Made) {
+  const id = (await gateway.sessions.list({ organizationId })).data[0]?.id ?? "";
+  const entries = await gateway.sessions.transcript({ organizationId, id });
+  return entries
+    .flatMap(({ messages }) => messages ?? [])
+    .flatMap((message) =>
+      message.role === "assistant" && message.tool_calls ? [message.state?.omittedBytes] : [],
+    );
+}
+
 async function lastStep({ gateway, key: { organizationId } }: Made) {
   const { data } = await gateway.steps.list({ organizationId });
   return data[0];
@@ -384,22 +395,25 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
   });
 
   it("keeps at most 256 KiB with a message", async () => {
-    const made = await opened(open());
+    const thinking = fakes["signed thinking"] ?? failing();
     const large = (bytes: number): Fake => ({
-      ...signed,
-      answer: () =>
-        call(1, { extra_content: { google: { thought_signature: "x".repeat(bytes) } } }),
+      ...thinking,
+      answer: () => ({
+        state: { thinking_blocks: [{ thinking: "Hm.", signature: "x".repeat(bytes) }] },
+        ...call(1),
+      }),
     });
-    for (const [bytes, isKept] of [
-      [262_000, true],
-      [262_145, false],
+    for (const [bytes, keep, omitted, isSent] of [
+      [262_000, withoutState, undefined, true],
+      [262_145, withoutState, expect.any(Number), false],
+      // What the client brings counts where nothing was kept.
+      [262_145, (message: Fields) => message, expect.any(Number), true],
     ] as const) {
-      const first = { role: "user", content: `${bytes} bytes` };
-      made.provider.reply(() => large(bytes).answer(1));
-      const response = await made.gateway.fetch(made.chat({ messages: [first], tools }));
-      const message = await said(response, false);
-      await secondRound(made, withoutState(message), { first });
-      expect(sentTo(made).map((sent) => signed.stateOf(sent) !== undefined)).toEqual([isKept]);
+      const made = await opened(open());
+      const message = await firstRound(made, large(bytes));
+      await secondRound(made, keep(message));
+      expect(sentTo(made).map((sent) => thinking.stateOf(sent) !== undefined)).toEqual([isSent]);
+      expect(await omittedBytesOf(made)).toEqual([omitted]);
     }
   });
 

@@ -264,7 +264,7 @@ export function replyMessage(completion: Completion): AssistantMessage {
 
 /**
  * A reply as it is kept: with the state of its answer, which belongs to the message that calls tools, else to the last
- * one, and to the calls in their order. State that takes more than 256 KiB is not kept.
+ * one, and to the calls in their order. Of state that takes more than 256 KiB only its size is kept.
  */
 export function withState(
   reply: readonly Message[],
@@ -279,9 +279,13 @@ export function withState(
     (sum, fields) => sum + (isEmpty(fields) ? 0 : stateBytes(fields)),
     0,
   );
-  if (bytes === 0 || bytes > maxStateBytes) return reply;
+  if (bytes === 0) return reply;
   const calling = reply.findLastIndex((said) => said.role === "assistant" && said.tool_calls);
   const place = calling < 0 ? reply.findLastIndex(({ role }) => role === "assistant") : calling;
+  if (bytes > maxStateBytes)
+    return reply.map((said, at) =>
+      at === place ? { ...said, state: { from, fields: {}, omittedBytes: bytes } } : said,
+    );
   let called = 0;
   return reply.map((said, at) => {
     if (said.role !== "assistant") return said;

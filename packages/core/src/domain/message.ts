@@ -9,6 +9,8 @@ export interface ProviderState {
   readonly from: string | null;
   /** The fields under the names the provider uses, such as `reasoning_content` or `extra_content`. */
   readonly fields: Readonly<Record<string, Json>>;
+  /** UTF-8 bytes of the state, as JSON, where a recorded message was to have more than is kept: then it has no fields. */
+  readonly omittedBytes?: number;
 }
 
 /** Text inside a message. */

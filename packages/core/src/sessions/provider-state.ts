@@ -198,7 +198,7 @@ export function restoreState(
 
 function isRecorded({ state, tool_calls = [] }: AssistantMessage): boolean {
   return [state, ...tool_calls.map((call) => call.state)].some(
-    (held) => held && held.from !== null,
+    (held) => held && held.from !== null && held.omittedBytes === undefined,
   );
 }
 
