@@ -1,1 +1,1 @@
-export { memoryStore } from "./memory-store.ts";
+export { type MemoryStoreOptions, memoryStore } from "./memory-store.ts";

@@ -1,4 +1,6 @@
+import { read, type Schema } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
+import * as z from "zod/mini";
 import { createBudgetRepository } from "./budget-repository.ts";
 import { createConnectionRepository } from "./connection-repository.ts";
 import { correct } from "./correct.ts";
@@ -13,13 +15,20 @@ import { settleStep } from "./settle-step.ts";
 import { createState } from "./state.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
 
+/** A memory store has no options: whoever gives it some, such as a file, means another store. */
+export type MemoryStoreOptions = Readonly<Record<string, never>>;
+
+const optionsSchema: Schema<object> = z.strictObject({});
+
 /**
  * Creates a store that keeps everything in this process's memory, for tests and trials. It implements the whole
  * contract, atomic verbs included, but nothing outlives the process, no other process sees it, and it grows with
  * every Step that is kept. Verbs reject with a `GatewayError`: `step_not_found` for a Step it does not have,
  * `invalid_argument` for a cursor of another list, a chain that does not fit its messages or an id that is taken.
+ * @throws GatewayError `invalid_configuration` for an option
  */
-export function memoryStore(): Store {
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  read(optionsSchema, options, { code: "invalid_configuration", noun: "option" });
   const state = createState();
   return {
     contract: 1,
