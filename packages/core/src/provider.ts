@@ -30,11 +30,11 @@ export type { LongPromptPrice, Price, Rates, TierPrice } from "./domain/price.ts
 export type { StateFields } from "./domain/provider-state.ts";
 export { isTierName } from "./domain/service-tier.ts";
 export { imagesAfterTools, type TextToolMessage } from "./domain/tool-images.ts";
-export type { UsageDetails } from "./domain/usage.ts";
+export { fittingDetails, type UsageDetails } from "./domain/usage.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";
 export { orAborted } from "./kernel/or-aborted.ts";
-export { otherWork, otherWorkAfter } from "./kernel/other-work.ts";
+export { isLarge, otherWork } from "./kernel/other-work.ts";
 export { isShallow } from "./kernel/returnable-json.ts";
 export type { Json } from "./kernel/stable-json.ts";
 export { modelsOf } from "./routing/model-options.ts";

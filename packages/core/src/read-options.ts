@@ -106,6 +106,7 @@ export function readOptions(options: GatewayOptions): Line {
     clock,
     ids,
     notify,
+    isObserved: () => observers.size > 0,
     observe(observer) {
       observers.add(observer);
       return () => void observers.delete(observer);

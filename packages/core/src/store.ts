@@ -39,3 +39,4 @@ export type { Usage, UsageBasis } from "./domain/usage.ts";
 export { createUsageFold, type SummedStep, type UsageFold } from "./domain/usage-fold.ts";
 export type * from "./domain/usage-group.ts";
 export { GatewayError } from "./errors/gateway-error.ts";
+export { createInFlight, type InFlight } from "./kernel/in-flight.ts";

@@ -46,6 +46,7 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
   let started = false;
   let written = false;
   let reason: FinishReason | null = null;
+  let tier: Json | undefined;
 
   const addChoice = (choice: JsonObject, into: CompletionEvent[]): void => {
     const { delta, logprobs, finish_reason } = choice;
@@ -64,6 +65,14 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
     reason ??= finishReason(finish_reason);
   };
 
+  /** Upstreams repeat their tier in every chunk, with usage that is null until the end. */
+  const addUsage = ({ usage, service_tier }: JsonObject, into: CompletionEvent[]): void => {
+    if (!isObject(usage) && (service_tier === undefined || service_tier === tier)) return;
+    tier = service_tier;
+    const report = usageReport(usage, service_tier);
+    if (report) into.push({ type: "usage", usage: report });
+  };
+
   return {
     add(chunk, into) {
       const error = errorIn(chunk);
@@ -73,8 +82,7 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
       started = true;
       const choice = firstChoice(chunk["choices"]);
       if (choice) addChoice(choice, into);
-      const usage = usageReport(chunk["usage"], chunk["service_tier"]);
-      if (usage) into.push({ type: "usage", usage });
+      addUsage(chunk, into);
     },
     written: () => written,
     finished: () => reason !== null,

@@ -1,8 +1,9 @@
 import { hash } from "node:crypto";
 import {
   type CompletionEvent,
+  isLarge,
   modelsOf,
-  otherWorkAfter,
+  otherWork,
   type Provider,
   type ProviderCall,
   secretHeaders,
@@ -57,9 +58,9 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
     call.signal.throwIfAborted();
     const credential = await credentialOf(options, call);
     const body = requestBody(call.upstreamName, call.request, call.stream, dialect);
-    await otherWorkAfter(body.length);
+    if (isLarge(body.length)) await otherWork();
     const bodySha256 = hash("sha256", body);
-    await otherWorkAfter(body.length);
+    if (isLarge(body.length)) await otherWork();
     yield [{ type: "request-sent", host: target.host, bodySha256 }];
     call.signal.throwIfAborted();
 

@@ -1,9 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import {
   type CompletionEvent,
+  isLarge,
   isTooMuchJson,
   type Json,
-  otherWorkAfter,
+  otherWork,
 } from "@tollgate/core/provider";
 import type { Answer } from "./answer.ts";
 import { errorIn } from "./error-answer.ts";
@@ -19,11 +20,11 @@ export async function readPlainAnswer(
   const bytes = Buffer.concat(chunks);
   if (bytes.length === 0) throw invalidAnswer("empty_answer", "The provider's answer is empty.");
   const text = textOf(bytes);
-  await otherWorkAfter(bytes.length);
+  if (isLarge(bytes.length)) await otherWork();
   if (isTooMuchJson(text)) throw tooManyValues();
-  await otherWorkAfter(bytes.length);
+  if (isLarge(bytes.length)) await otherWork();
   const body = parse(text);
-  await otherWorkAfter(bytes.length);
+  if (isLarge(bytes.length)) await otherWork();
   answer.add(errorIn(body) === null ? asChunk(body) : body, into);
   answer.finish(into);
 }

@@ -9,6 +9,7 @@ export function createShown(): (delta: JsonObject, into: CompletionEvent[]) => v
   const left = { annotations: most, images: most };
   return (delta, into) => {
     for (const name of ["annotations", "images"] as const) {
+      if (delta[name] === undefined) continue;
       const entries = listIn(delta[name]).slice(0, left[name]);
       if (entries.length === 0) continue;
       left[name] -= entries.length;

@@ -1,4 +1,10 @@
-import { isTierName, type Json, parseUsd, type UsageReport } from "@tollgate/core/provider";
+import {
+  fittingDetails,
+  isTierName,
+  type Json,
+  parseUsd,
+  type UsageReport,
+} from "@tollgate/core/provider";
 import { isObject, type JsonObject, membersOf } from "./json.ts";
 
 // No model reads or writes this much in one call: a larger figure is a fault, not a count.
@@ -11,12 +17,18 @@ const mostUsd = 10_000;
  */
 export function usageReport(usage: Json | undefined, serviceTier?: Json): UsageReport | null {
   const told = isObject(usage) ? usage : {};
-  const report = {
+  return defined({
     ...tokens(told),
     costNanoUsd: costOf(told["cost"]),
     serviceTier: tierIn(serviceTier) ?? tierIn(told["service_tier"]),
-  };
-  const reported = Object.entries(report).filter(([, figure]) => figure !== undefined);
+  });
+}
+
+type Read = { readonly [Name in keyof UsageReport]: UsageReport[Name] | undefined };
+
+/** What was reported of it; null for nothing. */
+function defined(read: Read): UsageReport | null {
+  const reported = Object.entries(read).filter(([, figure]) => figure !== undefined);
   return reported.length === 0 ? null : Object.fromEntries(reported);
 }
 
@@ -33,24 +45,18 @@ function tokens(usage: JsonObject) {
     reasoning,
     count(total_tokens),
   );
-  return {
-    promptTokens,
-    completionTokens,
-    ...fitting(promptTokens, {
-      cachedTokens: cache.read,
-      cacheWriteTokens: cache.written,
-      audioInputTokens: count(input["audio_tokens"]),
-      imageInputTokens: count(input["image_tokens"]),
-    }),
-    ...(cache.written === undefined || promptTokens === undefined
-      ? {}
-      : { cacheWrite1hTokens: part(cache.writtenFor1h, cache.written) }),
-    ...fitting(completionTokens, {
-      reasoningTokens: reasoning,
-      audioOutputTokens: count(output["audio_tokens"]),
-      imageOutputTokens: count(output["image_tokens"]),
-    }),
+  const counted = { promptTokens, completionTokens };
+  const details = {
+    cachedTokens: cache.read,
+    cacheWriteTokens: cache.written,
+    cacheWrite1hTokens: cache.writtenFor1h,
+    audioInputTokens: count(input["audio_tokens"]),
+    imageInputTokens: count(input["image_tokens"]),
+    reasoningTokens: reasoning,
+    audioOutputTokens: count(output["audio_tokens"]),
+    imageOutputTokens: count(output["image_tokens"]),
   };
+  return { ...counted, ...fittingDetails(details, counted) };
 }
 
 interface CacheUse {
@@ -109,24 +115,6 @@ function count(value: Json | undefined): number | undefined {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostTokens
     ? value
     : undefined;
-}
-
-function part(tokens: number | undefined, whole: number): number | undefined {
-  return tokens !== undefined && tokens <= whole ? tokens : undefined;
-}
-
-type Details = Readonly<Record<string, number | undefined>>;
-
-/** Details of a count, together never more than it: what does not fit next to those before it is dropped. */
-function fitting(whole: number | undefined, details: Details): Details {
-  let left = whole ?? -1;
-  return Object.fromEntries(
-    Object.entries(details).map(([name, tokens]) => {
-      if (tokens === undefined || tokens > left) return [name, undefined];
-      left -= tokens;
-      return [name, tokens];
-    }),
-  );
 }
 
 function costOf(cost: Json | undefined): number | undefined {

@@ -1,12 +1,12 @@
 import type { ChangeQuery, EvidenceLeaf, EvidenceRepository } from "@tollgate/core/store";
-import type { State } from "./state.ts";
+import type { LeafRow, State } from "./state.ts";
 import { mapPage } from "./table.ts";
 
 export function createEvidenceRepository(state: State): EvidenceRepository {
   return {
     async list({ organizationId: tenant }, paging) {
       const page = state.leaves.page({ direction: "oldest-first", tenant }, paging);
-      return mapPage(page, copyOf);
+      return mapPage(page, leafOf);
     },
     async changes(query, paging) {
       const page = state.changes.page(
@@ -17,7 +17,7 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
         },
         paging,
       );
-      return mapPage(page, copyOf);
+      return mapPage(page, leafOf);
     },
     async notePolicy({ version, leaf }) {
       if (state.policyVersion === version) return;
@@ -27,7 +27,7 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
   };
 }
 
-function isAsked({ kind, at }: EvidenceLeaf, { kind: kinds, from, to }: ChangeQuery): boolean {
+function isAsked({ kind, at }: LeafRow, { kind: kinds, from, to }: ChangeQuery): boolean {
   return (
     (kinds?.includes(kind) ?? true) &&
     (from === undefined || at >= from) &&
@@ -35,6 +35,6 @@ function isAsked({ kind, at }: EvidenceLeaf, { kind: kinds, from, to }: ChangeQu
   );
 }
 
-function copyOf(leaf: EvidenceLeaf): EvidenceLeaf {
-  return { ...leaf, hash: Uint8Array.from(leaf.hash) };
+function leafOf(row: LeafRow): EvidenceLeaf {
+  return { ...row, hash: new Uint8Array(Buffer.from(row.hash, "hex")) };
 }

@@ -7,7 +7,7 @@ export function renewLease(state: State, lease: LeaseRenewal): void {
   if ((state.leases.get(processId)?.renewal ?? 0) > renewal) return;
   state.leases.set(processId, { renewal, until });
   const progress = new Map(steps.map(({ stepId, outputTokens }) => [stepId, outputTokens]));
-  for (const row of state.openSteps) {
+  for (const row of state.openSteps.all()) {
     const outputTokens = progress.get(row.id);
     if (row.process.id !== processId || outputTokens === undefined) continue;
     row.outputTokens = outputTokens;
@@ -19,7 +19,10 @@ export function lapsedSteps(
   state: State,
   { at, limit }: { readonly at: number; readonly limit: number },
 ): readonly LapsedStep[] {
-  const lapsed = [...state.openSteps].filter((row) => isLapsed(state, row, at)).slice(0, limit);
+  const lapsed = state.openSteps
+    .all()
+    .filter((row) => isLapsed(state, row, at))
+    .slice(0, limit);
   return lapsed.map(({ step, outputTokens }) => ({
     step,
     salt: Uint8Array.from(state.salts.get(step.organizationId) ?? []),

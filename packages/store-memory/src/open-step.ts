@@ -84,7 +84,7 @@ function write(state: State, intent: StepIntent, assignment: Assignment, chain: 
   session.steps.add(row);
   session.holdsContent ||= contentCommitment !== null || row.instructions !== null;
   state.steps.insert(row);
-  state.openSteps.add(row);
+  row.openSlot = state.openSteps.add(row);
   if (row.holds.length > 0) state.holders.add(row);
   state.decisions.insert({ ...owner, id: intent.decision.id, decision: intent.decision });
   state.leaves.insert(
@@ -170,6 +170,7 @@ function createStep(
     carried: { usd: 0, tokens: 0 },
     outputTokens: null,
     namedAt: 0,
+    openSlot: null,
     reply: null,
     reasoning: null,
   };

@@ -41,7 +41,8 @@ export function settleStep(state: State, settlement: StepSettlement): SettleResu
   const replyHead = chain === "" ? null : chain.slice(-2 * chainValueBytes);
   row.step = { ...row.step, settledAt: at, outcome, reason, finishReason, attempts, replyHead };
   touchSession(state, row.session, at);
-  state.openSteps.delete(row);
+  if (row.openSlot !== null) state.openSteps.remove(row.openSlot);
+  row.openSlot = null;
   if (response) state.responses.insert(response);
   state.leaves.insert(settlement.leaf);
   return { settled: true, outcome };

@@ -3,8 +3,10 @@ import {
   type Budget,
   type BudgetRaise,
   type CommittedContent,
+  createInFlight,
   type EvidenceLeaf,
   type Hold,
+  type InFlight,
   isChangeKind,
   type Owner,
   type PolicyDecision,
@@ -81,6 +83,8 @@ export interface StepRow {
   outputTokens: number | null;
   /** The latest renewal of its process's lease that named it. */
   namedAt: number;
+  /** Its slot among the open Steps; null once it is settled. */
+  openSlot: number | null;
   /** Kept even when it did not join the Session. */
   reply: StepReply | null;
   reasoning: CommittedContent | null;
@@ -93,6 +97,14 @@ export interface HoldRow {
   readonly settled: number | null;
   /** What corrections added since. */
   readonly corrected: number;
+}
+
+/** A leaf with its hash in hex: a text is lighter to keep than bytes. */
+export type LeafRow = Omit<EvidenceLeaf, "hash"> & { readonly hash: string };
+
+/** Every leaf, in the order they were written; those of administrative changes are kept by their time as well. */
+export interface Leaves extends Pick<Table<LeafRow>, "page"> {
+  insert(leaf: EvidenceLeaf): void;
 }
 
 export interface DecisionRow extends Owner {
@@ -122,13 +134,13 @@ export interface State {
   readonly erasedUpTo: Map<string, number>;
   readonly turns: Table<TurnRow>;
   readonly steps: Table<StepRow>;
-  readonly openSteps: Set<StepRow>;
+  readonly openSteps: InFlight<StepRow>;
   /** Every Step that ever held something: the ledger of the counters. */
   readonly holders: Set<StepRow>;
   readonly decisions: Table<DecisionRow>;
-  readonly leaves: Table<EvidenceLeaf>;
+  readonly leaves: Leaves;
   /** Those of administrative changes, by their time. */
-  readonly changes: Table<EvidenceLeaf>;
+  readonly changes: Table<LeafRow>;
   readonly leases: Map<string, Lease>;
   readonly budgets: Map<string, Budget>;
   readonly raises: BudgetRaise[];
@@ -141,7 +153,7 @@ export interface State {
 }
 
 export function createState(): State {
-  const changes = createTable<EvidenceLeaf>("changes", ({ at }) => at);
+  const changes = createTable<LeafRow>("changes", ({ at }) => at);
   return {
     salts: new Map(),
     keys: createTable("keys", ({ key }) => key.createdAt),
@@ -153,7 +165,7 @@ export function createState(): State {
     erasedUpTo: new Map(),
     turns: createTable("turns"),
     steps: createTable("steps", ({ step }) => step.openedAt),
-    openSteps: new Set(),
+    openSteps: createInFlight(),
     holders: new Set(),
     decisions: createTable("decisions", ({ decision }) => decision.at),
     leaves: leavesWith(changes),
@@ -169,14 +181,13 @@ export function createState(): State {
   };
 }
 
-function leavesWith(changes: Table<EvidenceLeaf>): Table<EvidenceLeaf> {
-  const leaves = createTable<EvidenceLeaf>("leaves");
+function leavesWith(changes: Table<LeafRow>): Leaves {
+  const leaves = createTable<LeafRow>("leaves");
   return {
-    ...leaves,
-    insert(leaf) {
-      if (!leaves.insert(leaf)) return false;
-      if (isChangeKind(leaf.kind)) changes.insert(leaf);
-      return true;
+    page: leaves.page,
+    insert({ hash, ...leaf }) {
+      const row = { ...leaf, hash: Buffer.from(hash).toString("hex") };
+      if (leaves.insert(row) && isChangeKind(leaf.kind)) changes.insert(row);
     },
   };
 }

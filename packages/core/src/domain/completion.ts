@@ -13,6 +13,7 @@ import {
   maxStateBytes,
   type StateFields,
   type StateFold,
+  type StateScale,
   type StateSize,
   stateBytes,
 } from "./provider-state.ts";
@@ -67,16 +68,20 @@ type OpenPart =
   | {
       readonly type: "text" | "reasoning" | "refusal";
       readonly field: ReasoningField | undefined;
-      readonly details: DetailsFold | undefined;
+      /** Of a text; null while it has none. */
+      details: DetailsFold | null;
       text: string;
     }
   | {
       readonly type: "tool-call";
       readonly id: string;
       readonly name: string;
-      readonly state: StateFold;
+      state: StateFold | null;
       arguments: string;
     };
+
+type State = Extract<CompletionEvent, { type: "state" }>;
+const noState: StateSize = { values: 0, bytes: 0 };
 
 type OpenCall = Extract<OpenPart, { type: "tool-call" }>;
 
@@ -111,23 +116,37 @@ export function createFold(): CompletionFold {
   /** The first call of each index, which is the one that its deltas belong to. */
   const calls = new Map<number, OpenCall>();
   const logprobs: Json[] = [];
-  const shown: Partial<Record<ShownField, Json[]>> = {};
+  let shown: Partial<Record<ShownField, Json[]>> | null = null;
   let finishReason: FinishReason | null = null;
   let usage: UsageReport = {};
-  const scale = createStateScale();
-  const state = createStateFold(scale);
-  let unclaimed = createDetailsFold();
+  // Most answers have neither state nor details.
+  let scale: StateScale | null = null;
+  let state: StateFold | null = null;
+  let unclaimed: DetailsFold | null = null;
   let bytes = 0;
+
+  function addState({ index, fields }: State): void {
+    scale ??= createStateScale();
+    const call = index === undefined ? null : calls.get(index);
+    if (call === null) state ??= createStateFold(scale);
+    else if (call) call.state ??= createStateFold(scale);
+    (call === null ? state : call?.state)?.add(fields);
+  }
 
   function addDetail(event: CompletionEvent): void {
     const last = parts.at(-1);
-    const details = last?.type === "text" ? last.details : undefined;
-    (details ?? unclaimed).add(event);
+    if (last?.type === "text") {
+      last.details ??= createDetailsFold();
+      last.details.add(event);
+    } else {
+      unclaimed ??= createDetailsFold();
+      unclaimed.add(event);
+    }
   }
 
-  function claimDetails(): DetailsFold {
+  function claimDetails(): DetailsFold | null {
     const claimed = unclaimed;
-    unclaimed = createDetailsFold();
+    unclaimed = null;
     return claimed;
   }
 
@@ -140,7 +159,7 @@ export function createFold(): CompletionFold {
     bytes += Buffer.byteLength(text);
     const last = parts.at(-1);
     if (last?.type === type) last.text += text;
-    else parts.push({ type, text, field, details: type === "text" ? claimDetails() : undefined });
+    else parts.push({ type, text, field, details: type === "text" ? claimDetails() : null });
   }
 
   return {
@@ -159,7 +178,7 @@ export function createFold(): CompletionFold {
             type: "tool-call",
             id,
             name,
-            state: createStateFold(scale),
+            state: null,
             arguments: "",
           };
           parts.push(call);
@@ -173,10 +192,9 @@ export function createFold(): CompletionFold {
           return;
         }
         case "state":
-          if (event.index === undefined) state.add(event.fields);
-          else calls.get(event.index)?.state.add(event.fields);
-          return;
+          return addState(event);
         case "shown":
+          shown ??= {};
           shown[event.name] = [...(shown[event.name] ?? []), ...event.entries].slice(0, mostShown);
           return addDetail(event);
         case "logprobs":
@@ -190,11 +208,11 @@ export function createFold(): CompletionFold {
       }
     },
     completion() {
-      const fields = state.fields();
+      const fields = state?.fields() ?? null;
       return {
         parts: parts.map(closed),
         ...(fields === null ? {} : { fields }),
-        ...(Object.keys(shown).length === 0 ? {} : { shown }),
+        ...(shown === null ? {} : { shown }),
         logprobs,
         finishReason,
         usage,
@@ -203,14 +221,14 @@ export function createFold(): CompletionFold {
     finishReason: () => finishReason,
     usage: () => usage,
     outputBytes: () => bytes,
-    stateSize: scale.size,
+    stateSize: () => scale?.size() ?? noState,
   };
 }
 
 function closed(part: OpenPart): CompletionPart {
   if (part.type !== "tool-call") return closedText(part);
   const { id, name } = part;
-  const fields = part.state.fields();
+  const fields = part.state?.fields() ?? null;
   return {
     type: "tool-call",
     call: { id, type: "function", function: { name, arguments: part.arguments } },
@@ -221,9 +239,8 @@ function closed(part: OpenPart): CompletionPart {
 function closedText(part: Exclude<OpenPart, OpenCall>): CompletionPart {
   const { type, text, field } = part;
   if (type === "reasoning") return field === undefined ? { type, text } : { type, text, field };
-  const details = part.details?.details();
-  const hasDetails =
-    details !== undefined && details.logprobs.length + details.annotations.length > 0;
+  const details = part.details?.details() ?? null;
+  const hasDetails = details !== null && details.logprobs.length + details.annotations.length > 0;
   return type === "text" && hasDetails ? { type, text, details } : { type, text };
 }
 

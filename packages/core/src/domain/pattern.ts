@@ -33,9 +33,11 @@ function isUpper(code: number): boolean {
   return code >= 0x41 && code <= 0x5a;
 }
 
+const upperLetters = /[A-Z]/;
+
 /** A text with its ASCII letters in lower case and all others as they are, as `lower()` of both SQL stores gives it. */
 export function lowerAscii(text: string): string {
-  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  return upperLetters.test(text) ? text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : text;
 }
 
 /** A value or a list of values, as rules, budgets and filters write it. */

@@ -60,15 +60,23 @@ const rateNames = [
 
 /** Whether a price can be computed with: whole numbers from 0, thresholds that ascend. A book of the host's own may err. */
 export function isPrice(price: Price): boolean {
-  return [price, ...Object.values(price.tiers ?? {})].every(
-    ({ request = 0, longPrompt = [], ...rates }) =>
-      isAmount(request) &&
-      areRates(rates) &&
-      longPrompt.every(
-        (long, at) =>
-          areRates(long) && isAmount(long.above) && long.above > (longPrompt[at - 1]?.above ?? -1),
-      ),
+  return (
+    isTierPrice(price) &&
+    (price.tiers === undefined || Object.values(price.tiers).every(isTierPrice))
   );
+}
+
+function isTierPrice(price: TierPrice): boolean {
+  const { request = 0, longPrompt } = price;
+  return isAmount(request) && areRates(price) && (longPrompt?.every(isNextLength) ?? true);
+}
+
+function isNextLength(
+  long: LongPromptPrice,
+  at: number,
+  longPrompt: readonly LongPromptPrice[],
+): boolean {
+  return areRates(long) && isAmount(long.above) && long.above > (longPrompt[at - 1]?.above ?? -1);
 }
 
 function areRates(rates: Rates): boolean {
@@ -102,43 +110,38 @@ export function costOf(usage: Usage, price: TierPrice): number {
 }
 
 /** The rates for a prompt of so many tokens. */
-function ratesAt({ longPrompt = [], ...rates }: TierPrice, promptTokens: number): Rates {
-  return longPrompt.findLast(({ above }) => promptTokens > above) ?? rates;
+function ratesAt(price: TierPrice, promptTokens: number): Rates {
+  return price.longPrompt?.findLast(({ above }) => promptTokens > above) ?? price;
 }
 
 type Amount = readonly [tokens: number, rate: number];
 
+/** The parts of both counts that usage has, each at its own rate. */
 function amountsOf(usage: Usage, rates: Rates): readonly Amount[] {
-  const write5m = rates.cacheWrite5m ?? rates.input;
-  const prompt = createParts(usage.promptTokens);
-  const completion = createParts(usage.completionTokens);
-  const written = prompt.take(usage.cacheWriteTokens);
-  const kept = Math.min(usage.cacheWrite1hTokens ?? 0, written);
-  return [
-    [kept, rates.cacheWrite1h ?? write5m],
-    [written - kept, write5m],
-    [prompt.take(usage.cachedTokens), rates.cachedInput ?? rates.input],
-    [prompt.take(usage.audioInputTokens), rates.audioInput ?? rates.input],
-    [prompt.take(usage.imageInputTokens), rates.imageInput ?? rates.input],
-    [prompt.rest(), rates.input],
-    [completion.take(usage.reasoningTokens), rates.reasoning ?? rates.output],
-    [completion.take(usage.audioOutputTokens), rates.audioOutput ?? rates.output],
-    [completion.take(usage.imageOutputTokens), rates.imageOutput ?? rates.output],
-    [completion.rest(), rates.output],
-  ];
-}
-
-/** Takes parts from a count until nothing is left of it. */
-function createParts(whole: number) {
-  let left = whole;
-  return {
-    take(tokens = 0): number {
-      const taken = Math.min(tokens, left);
-      left -= taken;
-      return taken;
-    },
-    rest: () => left,
+  const amounts: Amount[] = [];
+  const { input, output } = rates;
+  let left = usage.promptTokens;
+  const take = (tokens: number | undefined, rate: number): void => {
+    if (tokens === undefined || tokens === 0 || left === 0) return;
+    const taken = Math.min(tokens, left);
+    left -= taken;
+    amounts.push([taken, rate]);
   };
+  const { cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
+  const write5m = rates.cacheWrite5m ?? input;
+  const kept = Math.min(cacheWrite1hTokens, cacheWriteTokens);
+  take(kept, rates.cacheWrite1h ?? write5m);
+  take(cacheWriteTokens - kept, write5m);
+  take(usage.cachedTokens, rates.cachedInput ?? input);
+  take(usage.audioInputTokens, rates.audioInput ?? input);
+  take(usage.imageInputTokens, rates.imageInput ?? input);
+  take(left, input);
+  left = usage.completionTokens;
+  take(usage.reasoningTokens, rates.reasoning ?? output);
+  take(usage.audioOutputTokens, rates.audioOutput ?? output);
+  take(usage.imageOutputTokens, rates.imageOutput ?? output);
+  take(left, output);
+  return amounts;
 }
 
 const million = 1_000_000n;
@@ -185,43 +188,52 @@ export function costBounds(
   };
 }
 
+type Extreme = (...of: number[]) => number;
+
 function extremeCost(
-  { promptTokens, completionTokens }: HeldTokens,
+  held: HeldTokens,
   price: Price,
-  {
-    tiers,
-    pick,
-  }: { readonly tiers: readonly string[]; readonly pick: (...of: number[]) => number },
+  { tiers, pick }: { readonly tiers: readonly string[]; readonly pick: Extreme },
 ): number | null {
-  const costs: number[] = [];
+  let extreme: number | null = null;
   for (const tier of tiers) {
     const prices = tierPrice(price, tier);
     if (prices === null) return null;
-    const { longPrompt = [], request = 0, ...base } = prices;
-    for (const rates of [base, ...longPrompt.filter(({ above }) => promptTokens > above)]) {
-      const input = pick(...inputRates(rates));
-      const output = pick(...outputRates(rates));
-      const amounts: readonly Amount[] = [
-        [promptTokens, input],
-        [completionTokens, output],
-      ];
-      costs.push(sum(amounts, request));
-    }
+    const cost = extremeOf(held, prices, pick);
+    extreme = extreme === null ? cost : pick(extreme, cost);
   }
-  return costs.length === 0 ? null : pick(...costs);
+  return extreme;
 }
 
-function inputRates(rates: Rates): number[] {
+function extremeOf(held: HeldTokens, price: TierPrice, pick: Extreme): number {
+  let extreme = extremeAt(held, price, price.request, pick);
+  for (const long of price.longPrompt ?? [])
+    if (held.promptTokens > long.above)
+      extreme = pick(extreme, extremeAt(held, long, price.request, pick));
+  return extreme;
+}
+
+function extremeAt(held: HeldTokens, rates: Rates, request = 0, pick: Extreme): number {
   const { input, cachedInput, cacheWrite5m, cacheWrite1h, imageInput } = rates;
-  return [input, cachedInput, cacheWrite5m, cacheWrite1h, imageInput].filter(isGiven);
-}
-
-function outputRates({ output, reasoning, audioOutput, imageOutput }: Rates): number[] {
-  return [output, reasoning, audioOutput, imageOutput].filter(isGiven);
-}
-
-function isGiven(rate: number | undefined): rate is number {
-  return rate !== undefined;
+  const { output, reasoning, audioOutput, imageOutput } = rates;
+  const inputRate = pick(
+    input,
+    cachedInput ?? input,
+    cacheWrite5m ?? input,
+    cacheWrite1h ?? input,
+    imageInput ?? input,
+  );
+  const outputRate = pick(
+    output,
+    reasoning ?? output,
+    audioOutput ?? output,
+    imageOutput ?? output,
+  );
+  const amounts: readonly Amount[] = [
+    [held.promptTokens, inputRate],
+    [held.completionTokens, outputRate],
+  ];
+  return sum(amounts, request);
 }
 
 /** What an attempt's usage costs at a price table, and whether the table says so or the dearest of the hold was taken. */

@@ -4,6 +4,8 @@ export const standardTier = "default";
 /** What requests and providers call the standard tier. */
 const standardNames: ReadonlySet<string> = new Set(["auto", "default", "standard", "on_demand"]);
 
+const standardOnly: readonly string[] = [standardTier];
+
 const tierName = /^[a-z0-9][a-z0-9_.-]{0,31}$/;
 
 /** A tier as prices, holds, policies and records name it: one name for the standard tier, and lower case. */
@@ -35,7 +37,9 @@ export function tiersFor(asked: string | undefined, auto: readonly string[]): re
   const tier = tierOf(asked);
   if (tier !== standardTier) return [tier, standardTier];
   const isOpen = asked === undefined || asked === "auto";
-  return [...new Set([standardTier, ...(isOpen ? auto.map(tierOf) : [])])];
+  return isOpen && auto.length > 0
+    ? [...new Set([standardTier, ...auto.map(tierOf)])]
+    : standardOnly;
 }
 
 /** The tier to send where a policy sets one: nothing where leaving it open gets the standard tier, and no other. */

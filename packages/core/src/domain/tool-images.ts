@@ -15,6 +15,7 @@ const imagesFollow = "The images that the function returned follow.";
 export function imagesAfterTools(
   messages: readonly Message[],
 ): readonly (Exclude<Message, ToolMessage> | TextToolMessage)[] {
+  if (messages.every(isWithoutToolParts)) return messages;
   const moved: (Exclude<Message, ToolMessage> | TextToolMessage)[] = [];
   let images: ImagePart[] = [];
   const close = (): void => {
@@ -38,4 +39,10 @@ export function imagesAfterTools(
   }
   close();
   return moved;
+}
+
+function isWithoutToolParts(
+  message: Message,
+): message is Exclude<Message, ToolMessage> | TextToolMessage {
+  return message.role !== "tool" || typeof message.content === "string";
 }

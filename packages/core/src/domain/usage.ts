@@ -73,24 +73,34 @@ const completionParts = ["reasoningTokens", "audioOutputTokens", "imageOutputTok
  * that does not fit next to the ones before it is dropped, as if it was not reported.
  */
 export function fittingDetails(
-  details: UsageDetails,
-  { promptTokens = 0, completionTokens = 0 }: Partial<Usage>,
+  details: ReportedDetails,
+  {
+    promptTokens = 0,
+    completionTokens = 0,
+  }: { readonly promptTokens?: number | undefined; readonly completionTokens?: number | undefined },
 ): UsageDetails {
-  const kept = new Set<keyof UsageDetails>();
-  for (const [whole, parts] of [
-    [promptTokens, promptParts],
-    [completionTokens, completionParts],
-  ] as const) {
-    let left = whole;
-    for (const name of parts) {
-      const tokens = details[name];
-      if (tokens === undefined || tokens > left) continue;
-      left -= tokens;
-      kept.add(name);
-    }
+  const kept: { -readonly [Name in keyof UsageDetails]: number | undefined } = {};
+  keepFitting(kept, details, promptTokens, promptParts);
+  keepFitting(kept, details, completionTokens, completionParts);
+  const { cacheWrite1hTokens = 0 } = details;
+  if (kept.cacheWriteTokens !== undefined && cacheWrite1hTokens <= kept.cacheWriteTokens)
+    kept.cacheWrite1hTokens = details.cacheWrite1hTokens;
+  return eachDetail((name) => kept[name]);
+}
+
+type ReportedDetails = { readonly [Name in keyof UsageDetails]: number | undefined };
+
+function keepFitting(
+  kept: { -readonly [Name in keyof UsageDetails]: number | undefined },
+  details: ReportedDetails,
+  whole: number,
+  parts: readonly (keyof UsageDetails)[],
+): void {
+  let left = whole;
+  for (const name of parts) {
+    const tokens = details[name];
+    if (tokens === undefined || tokens > left) continue;
+    left -= tokens;
+    kept[name] = tokens;
   }
-  const long = details.cacheWrite1hTokens ?? 0;
-  if (kept.has("cacheWriteTokens") && long <= (details.cacheWriteTokens ?? 0))
-    kept.add("cacheWrite1hTokens");
-  return eachDetail((name) => (kept.has(name) ? details[name] : undefined));
 }

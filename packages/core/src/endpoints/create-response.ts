@@ -4,7 +4,7 @@ import type { Completion } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
 import type { Answer } from "../http/answer.ts";
 import { readJson } from "../http/read-json.ts";
-import { otherWorkAfter } from "../kernel/other-work.ts";
+import { isLarge, otherWork } from "../kernel/other-work.ts";
 import { execute } from "../pipeline/execute.ts";
 import type { AnswerHead, PreparedRequest, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
@@ -150,6 +150,6 @@ function eventWriter(head: ResponseHead, call: ResponseCall): StreamWriter {
 
 async function bytesOf(write: () => string): Promise<Buffer> {
   const bytes = Buffer.from(write());
-  await otherWorkAfter(bytes.length);
+  if (isLarge(bytes.length)) await otherWork();
   return bytes;
 }

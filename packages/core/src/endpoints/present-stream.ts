@@ -2,7 +2,7 @@ import type { CompletionEvent } from "../domain/completion-event.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import { eventStreamHeaders, withHeartbeat } from "../http/event-stream.ts";
-import { otherWorkAfter } from "../kernel/other-work.ts";
+import { isLarge, otherWork } from "../kernel/other-work.ts";
 import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { answerHeaders } from "../pipeline/with-decision.ts";
@@ -85,7 +85,7 @@ function streamOf(
           pieces = piecesOf(await begin());
         }
         const value = pieces.take();
-        await otherWorkAfter(value.length);
+        if (isLarge(value.length)) await otherWork();
         return { done: false, value };
       },
       async return() {

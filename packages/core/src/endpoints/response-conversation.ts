@@ -3,7 +3,7 @@ import type { Owner } from "../domain/caller.ts";
 import { mostSensitive } from "../domain/data-class.ts";
 import type { Message } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { otherWorkAfter } from "../kernel/other-work.ts";
+import { isLarge, otherWork } from "../kernel/other-work.ts";
 import { durable } from "../pipeline/durable.ts";
 import type { Line } from "../pipeline/line.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
@@ -37,7 +37,7 @@ export async function findConversation(
   const { limits } = line;
   const previous = await previousOf(line, caller, call.previousResponseId);
   const said = previous?.messages.reduce((bytes, { length }) => bytes + length, 0) ?? 0;
-  await otherWorkAfter(said);
+  if (isLarge(said)) await otherWork();
   const room = limits.imageBodyBytes - said;
   if (room < 0) throw conversationTooLarge(limits.imageBodyBytes);
   const { items, dataClasses } = await resolveInput(line, caller, { input: call.input, room });
@@ -73,10 +73,10 @@ async function messagesOf(stored: readonly Uint8Array[]): Promise<readonly Messa
   const all: Message[] = [];
   for (const bytes of stored) {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-    await otherWorkAfter(text.length);
+    if (isLarge(text.length)) await otherWork();
     const messages: readonly Message[] = JSON.parse(text);
     all.push(...messages);
-    await otherWorkAfter(text.length);
+    if (isLarge(text.length)) await otherWork();
   }
   return all;
 }

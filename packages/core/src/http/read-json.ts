@@ -3,7 +3,7 @@ import type { Limits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { guardJson } from "../kernel/json-guard.ts";
 import type { JsonFaultKind } from "../kernel/json-rules.ts";
-import { otherWorkAfter } from "../kernel/other-work.ts";
+import { isLarge, otherWork } from "../kernel/other-work.ts";
 import { requireJsonBody } from "./headers.ts";
 import { readBytes } from "./read-bytes.ts";
 
@@ -21,12 +21,12 @@ export async function readJson(request: Request, limits: Limits): Promise<unknow
   if (bytes.length === 0) throw invalid("The request has no body.");
   if (!isUtf8(bytes)) throw invalid("The request body is not valid UTF-8.");
   const text = bytes.toString("utf8");
-  await otherWorkAfter(bytes.length);
+  if (isLarge(bytes.length)) await otherWork();
   if (bytes.length > limits.bodyBytes) requireImages(text, bytes.length, limits);
   requireSound(text, limits);
-  await otherWorkAfter(bytes.length);
+  if (isLarge(bytes.length)) await otherWork();
   const body = parse(text);
-  await otherWorkAfter(bytes.length);
+  if (isLarge(bytes.length)) await otherWork();
   if (typeof body !== "object" || body === null || Array.isArray(body))
     throw invalid("The request body must be a JSON object.");
   return body;

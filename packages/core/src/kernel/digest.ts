@@ -9,19 +9,35 @@ import {
 
 /** SHA-256 of a text's UTF-8 bytes or of bytes. */
 export function sha256(data: string | Uint8Array): Buffer {
-  return hash("sha256", data, "buffer");
+  // A digest that comes as text costs less than half of one that comes as bytes.
+  return Buffer.from(hash("sha256", data, "binary"), "latin1");
 }
 
 export function sha256Hex(data: string | Uint8Array): string {
   return hash("sha256", data, "hex");
 }
 
-const smallBytes = 65_536;
+/** Where short parts are put together: used within one call, and not across any. */
+const scratch = Buffer.allocUnsafeSlow(65_536);
 
-/** SHA-256 of bytes one after the other; large ones are not copied for it. */
-export function sha256Of(...parts: readonly Uint8Array[]): Buffer {
-  const size = parts.reduce((sum, { length }) => sum + length, 0);
-  if (size <= smallBytes) return sha256(Buffer.concat(parts, size));
+/** SHA-256 of bytes and of texts' UTF-8 bytes, one after the other. */
+export function sha256Of(...parts: readonly (string | Uint8Array)[]): Buffer {
+  let size = 0;
+  for (const part of parts) {
+    // No UTF-16 unit takes more than three bytes.
+    const most = typeof part === "string" ? 3 * part.length : part.length;
+    if (size + most > scratch.length) return digestOf(parts);
+    if (typeof part === "string") size += scratch.write(part, size);
+    else {
+      scratch.set(part, size);
+      size += part.length;
+    }
+  }
+  return sha256(scratch.subarray(0, size));
+}
+
+/** Large parts are not copied. */
+function digestOf(parts: readonly (string | Uint8Array)[]): Buffer {
   const digest = createHash("sha256");
   for (const part of parts) digest.update(part);
   return digest.digest();

@@ -5,7 +5,7 @@ export function otherWork(): Promise<void> {
 
 const largeBytes = 262_144;
 
-/** The same after work on so many bytes or characters; at once where they are few. */
-export async function otherWorkAfter(size: number): Promise<void> {
-  if (size >= largeBytes) await otherWork();
+/** Whether work on so many bytes or characters is long enough to let other work run after it. */
+export function isLarge(size: number): boolean {
+  return size >= largeBytes;
 }

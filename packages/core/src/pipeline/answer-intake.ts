@@ -128,9 +128,13 @@ function createHalves({ keys }: Pick<Limits, "keys">): {
   }
   function say(event: Spoken, into: CompletionEvent[]): void {
     if (waiting !== null && waiting.type !== event.type) endSpoken(into);
+    if (waiting === null && event.text.isWellFormed()) {
+      into.push(event);
+      return;
+    }
     const [whole, half] = joined(waiting?.text ?? "", event.text);
     waiting = half === "" ? null : { ...event, text: half };
-    if (whole !== "") into.push(whole === event.text ? event : { ...event, text: whole });
+    if (whole !== "") into.push({ ...event, text: whole });
   }
   function write(index: number, text: string, into: CompletionEvent[]): void {
     const [whole, half] = joined(ofCalls.get(index) ?? "", text);
@@ -219,7 +223,9 @@ function returnableFields(fields: StateFields, keys: number): StateFields {
 
 type AnswerStarted = Extract<CompletionEvent, { type: "answer-started" }>;
 
-function wellFormedLabels({ type, ...labels }: AnswerStarted): AnswerStarted {
+function wellFormedLabels(event: AnswerStarted): AnswerStarted {
+  const { type, ...labels } = event;
+  if (Object.values(labels).every((label) => label.isWellFormed())) return event;
   const wellFormed = Object.entries(labels).map(
     ([name, label]) => [name, label.toWellFormed()] as const,
   );

@@ -23,7 +23,7 @@ export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): Go
     call.signal.removeEventListener("abort", abandon);
   };
   const events = sharedEvents(answerEvents(line, run, finish));
-  line.openSteps.add(opened.answer.stepId, {
+  opened.open.runs({
     outputTokens: () => outputToldBy(run.attempt.candidate.attempt, seenOf(run.attempt)),
     stop: () => stop(gatewayClosed()),
   });

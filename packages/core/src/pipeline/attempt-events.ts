@@ -50,10 +50,9 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
           await otherWork();
         }
         const now = clock.monotonic();
-        const visible = intake
-          .take(events)
-          .filter((event) => observe(attempt, event, now))
-          .map((event) => sealed(run, event));
+        const visible: CompletionEvent[] = [];
+        for (const event of intake.take(events))
+          if (observe(attempt, event, now)) visible.push(sealed(run, event));
         if (visible.length > 0) {
           watchdog.pause();
           return visible;

@@ -4,13 +4,14 @@ import type { Hold } from "../domain/budget.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import { mostSensitive } from "../domain/data-class.ts";
 import { countImages, estimateInput } from "../domain/estimate.ts";
+import type { ModelFacts } from "../domain/model-facts.ts";
 import type { PolicyDecision, PolicyFacts } from "../domain/policy-decision.ts";
 import { dearestCost, isPrice, type Price } from "../domain/price.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
 import type { AttemptStart, DroppedFields, OutputCapSource } from "../domain/step.ts";
 import { decide } from "../policy/decide.ts";
-import { type Route, stateNeedsOf } from "../routing/route.ts";
+import type { Route } from "../routing/route.ts";
 import { countDropped, requestFor } from "../sessions/provider-state.ts";
 import { durable } from "./durable.ts";
 import type { PreparedCall } from "./governed-call.ts";
@@ -22,6 +23,7 @@ export interface Decided {
   readonly dataClass: string;
   readonly decision: PolicyDecision;
   readonly price: Price | null;
+  readonly facts: ModelFacts;
   /** What is sent: with the state that belongs to the route, and no other. */
   readonly request: CompletionRequest;
   /** State that is not for this route, by name. */
@@ -56,15 +58,16 @@ export function decideOn(
   const price = priceOf(line, route, at);
   const { request, dropped } = requestOn(route, call);
   const inputTokens = estimateInput(request, line.limits.imageTokens);
-  const { tokens: output } = outputCap(line, route, call.request, undefined);
+  const facts = line.modelFacts(route.model);
+  const { tokens: output } = outputCap(line, facts, call.request, undefined);
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const { usd: cost } = estimatesOf(asked, output);
-  const facts = {
+  const asking: PolicyFacts = {
     ...factsOf(call, { route, dataClass, input: inputTokens, output, cost }),
     ...sessionFacts(line, call),
   };
-  const verdict = decide(line.policy, facts, {
+  const verdict = decide(line.policy, asking, {
     allowlists: call.caller.allowlists,
     dataClasses: line.dataClasses,
   });
@@ -72,18 +75,17 @@ export function decideOn(
     ...verdict,
     id: line.ids.uuid(),
     at,
-    facts,
+    facts: asking,
     policyVersion: line.policy.version,
     firstDecisionId: first?.id ?? null,
     refusal: null,
   };
-  return { route, dataClass, decision, price, request, dropped, inputTokens };
+  return { route, dataClass, decision, price, facts, request, dropped, inputTokens };
 }
 
-function requestOn({ model, provider }: Route, { request, state }: PreparedCall) {
-  const needs = stateNeedsOf(provider, model);
+function requestOn({ model, stateNeeds }: Route, { request, state }: PreparedCall) {
   const { note, counts } = countDropped();
-  const target = { origin: stateOrigin(model), needs, restored: state.restored };
+  const target = { origin: stateOrigin(model), needs: stateNeeds, restored: state.restored };
   return { request: requestFor(request, target, note), dropped: counts() };
 }
 
@@ -98,13 +100,13 @@ export async function planAttempt(
   call: PreparedCall,
   { decided, number }: { readonly decided: Decided; readonly number: number },
 ): Promise<Candidate | null> {
-  const { route, decision, price, inputTokens } = decided;
+  const { route, decision, price, facts, inputTokens } = decided;
   const { budgets, version } = await durable(line.budgets.current());
   const spender = { ...call.caller, model: route.model, connection: route.connection };
   const matching = matchingBudgets(budgets, spender);
   const at = line.clock.now();
   const policyCap = decision.obligations?.maxOutputTokens;
-  const cap = outputCap(line, route, call.request, policyCap);
+  const cap = outputCap(line, facts, call.request, policyCap);
   const capped = policyCap !== undefined || holdsHard(matching, ["usd", "tokens"]);
   const { request, serviceTiers } = askedTier(decided.request, decided);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
@@ -121,7 +123,7 @@ export async function planAttempt(
       ...asked,
       estimatedOutputTokens: cap.tokens,
       outputCapFrom: cap.from,
-      reasons: line.modelFacts(route.model).reasons === true,
+      reasons: facts.reasons === true,
       startedAt: at,
     },
     holds: holdsOn(matching, spender, { estimates, at }),
@@ -212,20 +214,20 @@ interface OutputCap {
 /** The smallest of the client's cap, the policy's and the model's own, or the configured one where it states none. */
 function outputCap(
   line: Line,
-  route: Route,
+  { maxOutputTokens: stated }: ModelFacts,
   request: CompletionRequest,
   policyCap: number | undefined,
 ): OutputCap {
-  const stated = line.modelFacts(route.model).maxOutputTokens;
   const own: OutputCap =
     stated === null
       ? { tokens: line.limits.maxOutputTokens, from: "limit" }
       : { tokens: Math.min(stated, mostOutputTokens), from: "model" };
-  const asked: readonly OutputCap[] = [
-    { tokens: request.maxOutputTokens ?? Number.POSITIVE_INFINITY, from: "client" },
-    { tokens: policyCap ?? Number.POSITIVE_INFINITY, from: "policy" },
-  ];
-  return asked.reduce((least, cap) => (cap.tokens < least.tokens ? cap : least), own);
+  const { maxOutputTokens: asked } = request;
+  const client: OutputCap =
+    asked !== undefined && asked < own.tokens ? { tokens: asked, from: "client" } : own;
+  return policyCap !== undefined && policyCap < client.tokens
+    ? { tokens: policyCap, from: "policy" }
+    : client;
 }
 
 /** What an attempt may use at most, in each unit. */

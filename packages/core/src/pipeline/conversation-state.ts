@@ -2,7 +2,7 @@ import type { StateNeeds } from "../contracts/provider.ts";
 import type { FoundSession } from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Message } from "../domain/message.ts";
-import { type Route, stateNeedsOf } from "../routing/route.ts";
+import type { Route } from "../routing/route.ts";
 import { countDropped, openState, restoreState } from "../sessions/provider-state.ts";
 import { createStateSeal } from "../sessions/state-seal.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
@@ -17,18 +17,28 @@ import type { Line } from "./line.ts";
 export function withClientState(call: GovernedCall, prepared: PreparedRequest): PreparedCall {
   const seal = createStateSeal(call.caller);
   const { transcript, storedMessages } = prepared;
-  const replaced = new Map<Message, Message>();
   const dropped = countDropped();
-  openState(transcript, seal, dropped.note).forEach((message, at) => {
-    const before = transcript[at];
-    if (before !== undefined && before !== message) replaced.set(before, message);
-  });
+  const opened = openState(transcript, seal, dropped.note);
   const restored = new Set(transcript.slice(0, storedMessages));
   return {
     ...call,
-    ...replacing(prepared, replaced),
+    ...replacing(prepared, changes(transcript, opened)),
     state: { seal, dropped: dropped.counts(), restored },
   };
+}
+
+/** The messages that were replaced, and by what. */
+function changes(
+  before: readonly Message[],
+  after: readonly Message[],
+): ReadonlyMap<Message, Message> {
+  const replaced = new Map<Message, Message>();
+  if (before === after) return replaced;
+  after.forEach((message, at) => {
+    const given = before[at];
+    if (given !== undefined && given !== message) replaced.set(given, message);
+  });
+  return replaced;
 }
 
 /**
@@ -39,9 +49,9 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
 export async function withSession(
   line: Line,
   call: PreparedCall,
-  { provider, model }: Route,
+  { stateNeeds }: Route,
 ): Promise<PreparedCall> {
-  const first = firstToRestore(call, stateNeedsOf(provider, model).restore);
+  const first = firstToRestore(call, stateNeeds.restore);
   if (first < 0 && line.policy.sessions === "ignore") return call;
 
   const { transcript, caller } = call;
@@ -84,7 +94,7 @@ function firstToRestore(
   { transcript, storedMessages }: PreparedCall,
   restore: StateNeeds["restore"],
 ): number {
-  if (restore === "none") return -1;
+  if (restore === "none" || !transcript.some(({ role }) => role === "assistant")) return -1;
   const afterLastUser = transcript.findLastIndex(({ role }) => role === "user") + 1;
   const brought = transcript.findIndex(
     (message, at) => at >= storedMessages && bringsState(message),

@@ -51,7 +51,7 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
     await line.budgets.reload();
     await parts.maintenance.start();
   });
-  const requests = new Set<Promise<unknown>>();
+  const requests = createRequests();
   let closing: Promise<void> | null = null;
   let isClosed = false;
   const ending = createDeadline(line.clock);
@@ -59,11 +59,10 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
   const over = createDeadline(line.clock);
 
   async function shutDown(): Promise<void> {
-    const answered = async () => void (await Promise.allSettled(requests));
     void ending.passed.then(line.openSteps.stopAll);
-    await Promise.race([answered(), ending.passed]);
+    await Promise.race([requests.ended(), ending.passed]);
     await Promise.race([line.openSteps.idle(), giveUp.passed]);
-    await Promise.race([answered(), giveUp.passed]);
+    await Promise.race([requests.ended(), giveUp.passed]);
     await Promise.race([closeParts(), over.passed]);
     isClosed = true;
     for (const deadline of [ending, giveUp, over]) deadline.cancel();
@@ -84,9 +83,12 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
     },
     async admit(request) {
       if (closing) throw shuttingDown();
-      const running = request(opening.open);
-      requests.add(running);
-      return running.finally(() => requests.delete(running));
+      requests.begin();
+      try {
+        return await request(opening.open);
+      } finally {
+        requests.end();
+      }
     },
     async close(options) {
       const within = boundOf(options, line.deadlines.close);
@@ -116,6 +118,28 @@ function createOpening(openAll: () => Promise<void>) {
     },
     hasBegun: () => opening !== null,
     ended: async () => opening?.catch(() => {}),
+  };
+}
+
+/** The requests that were admitted and have not ended. */
+function createRequests() {
+  const ended = Promise.withResolvers<void>();
+  let running = 0;
+  let isAwaited = false;
+  return {
+    begin(): void {
+      running++;
+    },
+    end(): void {
+      running--;
+      if (isAwaited && running === 0) ended.resolve();
+    },
+    /** Resolves once none runs; to be asked for when no more are admitted. */
+    ended(): Promise<void> {
+      isAwaited = true;
+      if (running === 0) ended.resolve();
+      return ended.promise;
+    },
   };
 }
 

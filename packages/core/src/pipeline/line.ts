@@ -49,6 +49,8 @@ export interface Line {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly notify: (event: GatewayEvent) => void;
+  /** Whether anybody observes: what only an event needs is computed for nobody else. */
+  readonly isObserved: () => boolean;
   /** Adds an observer; what it returns removes it. */
   readonly observe: (observer: Observer) => () => void;
 }

@@ -12,6 +12,7 @@ import { durable, evidenceUnavailable } from "./durable.ts";
 import type { AnswerHead, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import { notOwned } from "./named-ids.ts";
+import type { OpenStep } from "./open-steps.ts";
 import { budgetExceeded, priceUnknown, refuse, refusedByBudget, refusedByPrice } from "./refuse.ts";
 
 /** A Step that is durable: the provider may be asked. */
@@ -20,6 +21,7 @@ export interface OpenedStep {
   readonly chain: TranscriptChain;
   readonly owner: Owner;
   readonly answer: AnswerHead;
+  readonly open: OpenStep;
 }
 
 interface Opening {
@@ -51,13 +53,13 @@ export async function openStep(
   let current = opening;
   for (let round = 0; round < mostRounds; round++) {
     const intent = intentOf(line, call, current);
-    line.openSteps.add(intent.stepId, { outputTokens: () => null, stop: () => {} });
+    const open = line.openSteps.add(intent.stepId);
     const result = await durable(line.store.openStep(intent)).catch((error: unknown) => {
-      line.openSteps.remove(intent.stepId);
+      open.remove();
       throw error;
     });
-    if (result.opened) return openedStep(line, current, { intent, ...result });
-    line.openSteps.remove(intent.stepId);
+    if (result.opened) return openedStep(line, current, { intent, open, ...result });
+    open.remove();
     const { refusal } = result;
     const candidate = await recomputed(line, call, { ...current, refusal, round });
     if (candidate === null) throw await refusalOf(line, call, current, refusal);
@@ -71,9 +73,15 @@ function openedStep(
   { candidate, chain }: Opening,
   {
     intent,
+    open,
     sessionId,
     turnId,
-  }: { readonly intent: StepIntent; readonly sessionId: string; readonly turnId: string },
+  }: {
+    readonly intent: StepIntent;
+    readonly open: OpenStep;
+    readonly sessionId: string;
+    readonly turnId: string;
+  },
 ): OpenedStep {
   const { stepId, owner, at, decision } = intent;
   line.notify({
@@ -87,7 +95,7 @@ function openedStep(
   });
   const { dataClass } = candidate.decided;
   const answer = { stepId, sessionId, turnId, decisionId: decision.id, dataClass, openedAt: at };
-  return { candidate, chain, owner, answer };
+  return { candidate, chain, owner, answer, open };
 }
 
 function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening): StepIntent {

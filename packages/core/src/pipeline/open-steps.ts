@@ -1,3 +1,5 @@
+import { createInFlight } from "../kernel/in-flight.ts";
+
 /** The Steps this process means to settle, for its lease and for a graceful end. */
 export interface OpenSteps {
   readonly processId: string;
@@ -5,17 +7,22 @@ export interface OpenSteps {
   renewal(): number;
   /** Counts a renewal that is about to be made, and what it names. */
   nextRenewal(): { readonly renewal: number; readonly steps: readonly StepProgress[] };
-  /** Adds a Step, or what is now known of it; after `stopAll` it is stopped at once. */
-  add(stepId: string, step: OpenStep): void;
-  remove(stepId: string): void;
+  add(stepId: string): OpenStep;
   /** Resolves when no Step is open. */
   idle(): Promise<void>;
   /** Ends every open Step as failed, and every one that opens later. */
   stopAll(): void;
 }
 
-/** A Step as its process sees it while it is open. */
+/** A Step as its process has it open. */
 export interface OpenStep {
+  /** Tells how to follow and to stop it; after `stopAll` it is stopped at once. */
+  runs(running: RunningStep): void;
+  /** The process does not mean to settle it any more. Safe to call twice. */
+  remove(): void;
+}
+
+export interface RunningStep {
   /** The output that what was seen so far tells; null while that says nothing of what it costs. */
   readonly outputTokens: () => number | null;
   readonly stop: () => void;
@@ -26,8 +33,13 @@ export interface StepProgress {
   readonly outputTokens: number | null;
 }
 
+interface Entry {
+  readonly stepId: string;
+  running: RunningStep | null;
+}
+
 export function createOpenSteps(processId: string): OpenSteps {
-  const open = new Map<string, OpenStep>();
+  const open = createInFlight<Entry>();
   let renewals = 0;
   let isStopped = false;
   let waiting: (() => void)[] = [];
@@ -36,27 +48,35 @@ export function createOpenSteps(processId: string): OpenSteps {
     renewal: () => renewals,
     nextRenewal() {
       renewals++;
-      const steps = [...open].map(([stepId, { outputTokens }]) => ({
+      const steps = open.all().map(({ stepId, running }) => ({
         stepId,
-        outputTokens: outputTokens(),
+        outputTokens: running?.outputTokens() ?? null,
       }));
       return { renewal: renewals, steps };
     },
-    add: (stepId, step) => {
-      open.set(stepId, step);
-      if (isStopped) step.stop();
-    },
-    remove(stepId) {
-      open.delete(stepId);
-      if (open.size > 0) return;
-      for (const resolve of waiting) resolve();
-      waiting = [];
+    add(stepId) {
+      const entry: Entry = { stepId, running: null };
+      let slot: number | null = open.add(entry);
+      return {
+        runs(running) {
+          entry.running = running;
+          if (isStopped) running.stop();
+        },
+        remove() {
+          if (slot === null) return;
+          open.remove(slot);
+          slot = null;
+          if (open.count() > 0) return;
+          for (const resolve of waiting) resolve();
+          waiting = [];
+        },
+      };
     },
     idle: () =>
-      open.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
+      open.count() === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
     stopAll() {
       isStopped = true;
-      for (const step of open.values()) step.stop();
+      for (const { running } of open.all()) running?.stop();
     },
   };
 }

@@ -13,7 +13,7 @@ import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterAttempt } from "../evidence/meter.ts";
-import { otherWorkAfter } from "../kernel/other-work.ts";
+import { isLarge, otherWork } from "../kernel/other-work.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
 import { committed } from "./committed.ts";
@@ -48,15 +48,15 @@ export async function settleCompleted(
   fixOutcome(run);
   try {
     const size = run.attempt.fold.outputBytes();
-    await otherWorkAfter(size);
+    if (isLarge(size)) await otherWork();
     const { reply, response } = await run.call.conclude(run.opened.answer, settled, (reply) =>
       keepsContent(run) ? withState(reply, answered, origin) : reply,
     );
     const recorded = await replyOf(line, run, { messages: reply, joins: true });
-    await otherWorkAfter(size);
+    if (isLarge(size)) await otherWork();
     const reasoning = shownReasoning(line, run);
     await settle(line, run, { attempt, finishReason, reply: recorded, reasoning, response });
-    await otherWorkAfter(size);
+    if (isLarge(size)) await otherWork();
   } catch (thrown) {
     leaveToRecovery(line, run);
     throw thrown;
@@ -94,7 +94,7 @@ export async function settleEnded(
 
 /** Whatever failed, the lease must not name the Step any more, or nobody would recover it. */
 function leaveToRecovery(line: Line, run: Run): void {
-  line.openSteps.remove(run.opened.answer.stepId);
+  run.opened.open.remove();
   line.notify({ type: "gateway.degraded", at: line.clock.now(), what: "settlement" });
 }
 
@@ -174,8 +174,9 @@ async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   } catch (cause) {
     throw evidenceUnavailable(cause);
   } finally {
-    line.openSteps.remove(settlement.stepId);
+    run.opened.open.remove();
   }
+  if (!line.isObserved()) return;
   line.notify({
     type: "step.settled",
     at: settlement.at,
@@ -233,7 +234,7 @@ async function replyOf(
   { messages, joins }: { readonly messages: readonly Message[]; readonly joins: boolean },
 ): Promise<StepReply> {
   const content = Buffer.from(JSON.stringify(messages));
-  await otherWorkAfter(content.length);
+  if (isLarge(content.length)) await otherWork();
   const { opened, call } = run;
   return {
     ...committed(line, content, keepsContent(run)),

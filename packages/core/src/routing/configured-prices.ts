@@ -18,6 +18,8 @@ export function isPriceBook<Book extends Pick<PriceBook, "priceOf">>(
   return typeof prices.priceOf === "function";
 }
 
+const nothingKnown: ModelFacts = { maxOutputTokens: null, reasons: null };
+
 /** Asks each book in turn: the first that knows the price, or a fact, wins. */
 export function firstPrice(books: readonly PriceBook[]): PriceBook {
   return {
@@ -29,12 +31,15 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
       return null;
     },
     factsOf(model) {
-      const known = books.map((book) => book.factsOf(model));
-      return {
-        maxOutputTokens:
-          known.find((facts) => facts.maxOutputTokens !== null)?.maxOutputTokens ?? null,
-        reasons: known.find((facts) => facts.reasons !== null)?.reasons ?? null,
-      };
+      let known: ModelFacts = nothingKnown;
+      for (const book of books) {
+        const { maxOutputTokens, reasons } = book.factsOf(model);
+        known = {
+          maxOutputTokens: known.maxOutputTokens ?? maxOutputTokens,
+          reasons: known.reasons ?? reasons,
+        };
+      }
+      return known;
     },
     modelNames: (gateway, at) => books.flatMap((book) => book.modelNames?.(gateway, at) ?? []),
   };
@@ -46,15 +51,16 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
  */
 export function tableBook(table: PriceTable): PriceBook {
   const entries = Object.entries(table).map(([id, written]) => [lowerAscii(id), written] as const);
-  const written = new Map(entries);
+  const facts = new Map(
+    entries.map(([id, { maxOutputTokens = null, reasons = null }]) => [
+      id,
+      { maxOutputTokens, reasons },
+    ]),
+  );
   const prices = new Map(entries.map(([id, model]) => [id, readPrice(model)]));
   return {
     priceOf: (model) => prices.get(lowerAscii(formatModelId(model))) ?? null,
-    factsOf(model) {
-      const id = lowerAscii(formatModelId(model));
-      const { maxOutputTokens = null, reasons = null } = written.get(id) ?? {};
-      return { maxOutputTokens, reasons };
-    },
+    factsOf: (model) => facts.get(lowerAscii(formatModelId(model))) ?? nothingKnown,
   };
 }
 

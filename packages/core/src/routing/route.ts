@@ -10,6 +10,8 @@ export interface Route extends UpstreamName {
   readonly model: ModelId;
   readonly provider: Provider;
   readonly connection: ConnectionOwnership;
+  /** What the model takes back of the state that came with its answers. */
+  readonly stateNeeds: StateNeeds;
 }
 
 /** Finds where model ids lead: those of requests, of a policy's fallbacks and of `/v1/models` alike. */
@@ -22,6 +24,8 @@ export interface Router {
   idOf(gateway: string, upstreamName: string): string | null;
 }
 
+const mostRemembered = 512;
+
 export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
   const names = new Map<string, UpstreamNames>();
   const namesOf = (gateway: string, provider: Provider): UpstreamNames => {
@@ -30,12 +34,23 @@ export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
     return known;
   };
 
-  const find: Router["find"] = (text) => {
+  const lookUp: Router["find"] = (text) => {
     const model = parseModelId(text);
     const provider = model && providers.get(model.gateway);
     if (!model || !provider) return null;
     const name = namesOf(model.gateway, provider).find(`${model.vendor}/${model.model}`);
-    return name && { model, provider, connection: provider.connection, ...name };
+    const { connection } = provider;
+    return name && { model, provider, connection, stateNeeds: needsOf(provider, model), ...name };
+  };
+  // Most requests name one of a few models.
+  const remembered = new Map<string, Route>();
+  const find: Router["find"] = (text) => {
+    const known = remembered.get(text);
+    if (known) return known;
+    const route = lookUp(text);
+    if (remembered.size === mostRemembered) remembered.clear();
+    if (route) remembered.set(text, route);
+    return route;
   };
   return {
     find,
@@ -69,8 +84,7 @@ export function connectionRequired(): GatewayError {
   );
 }
 
-/** What a model takes back of the state that came with its answers. */
-export function stateNeedsOf(provider: Provider, { vendor, model }: ModelId): StateNeeds {
+function needsOf(provider: Provider, { vendor, model }: ModelId): StateNeeds {
   const name = `${vendor}/${model}`;
   return provider.stateNeeds?.(name) ?? stateNeedsFor(name);
 }

@@ -15,19 +15,26 @@ import { mapOpaque, type StateSeal, sealFields } from "./state-seal.ts";
 /** Counts a field that is left out, by its name. */
 export type NoteDropped = (name: string) => void;
 
+const nothingDropped: DroppedFields = {};
+
 /** Begins to count what is left out. */
 export function countDropped(): { readonly note: NoteDropped; counts(): DroppedFields } {
-  const counts = new Map<string, number>();
+  let counts: Map<string, number> | null = null;
   return {
-    note: (name) => void counts.set(name, (counts.get(name) ?? 0) + 1),
-    counts: () => Object.fromEntries(counts),
+    note(name) {
+      counts ??= new Map();
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    },
+    counts: () => (counts === null ? nothingDropped : Object.fromEntries(counts)),
   };
 }
 
 /** All that was left out of a request. Names are anyone's: some are those of an object's own methods. */
 export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
+  const some = all.filter((counts) => counts !== nothingDropped);
+  if (some.length === 0) return nothingDropped;
   const sum = new Map<string, number>();
-  for (const [name, count] of all.flatMap((counts) => Object.entries(counts)))
+  for (const [name, count] of some.flatMap((counts) => Object.entries(counts)))
     sum.set(name, (sum.get(name) ?? 0) + count);
   return Object.fromEntries(sum);
 }
@@ -41,14 +48,15 @@ export function openState(
   seal: StateSeal,
   drop: NoteDropped,
 ): readonly Message[] {
-  return messages.map((message) =>
-    message.role === "assistant" && brings(message) ? opened(message, seal, drop) : message,
-  );
+  if (!messages.some(brings)) return messages;
+  return messages.map((message) => (brings(message) ? opened(message, seal, drop) : message));
 }
 
 /** Whether a client may have put state into a message; what has an origin came from the store. */
-function brings({ state, tool_calls = [] }: AssistantMessage): boolean {
-  return state?.from === null || tool_calls.some((call) => call.state?.from === null);
+function brings(message: Message): message is AssistantMessage {
+  if (message.role !== "assistant") return false;
+  const { state, tool_calls } = message;
+  return state?.from === null || (tool_calls?.some((call) => call.state?.from === null) ?? false);
 }
 
 function opened(message: AssistantMessage, seal: StateSeal, drop: NoteDropped): AssistantMessage {
@@ -229,11 +237,11 @@ export function requestFor(
   drop: NoteDropped,
 ): CompletionRequest {
   const { messages, tools } = request;
+  const isPlain = !messages.some(carriesState) && !tools?.some(({ state }) => state !== undefined);
+  if (isPlain) return request;
   const lastUser = messages.findLastIndex(({ role }) => role === "user");
-  let isChanged = false;
   const sent = messages.map((message, at) => {
     if (!carriesState(message)) return message;
-    isChanged = true;
     const isEarlier = at < lastUser;
     const isLeftOut = isEarlier && target.needs.restore !== "history";
     return filtered(message, (state) =>
@@ -246,11 +254,9 @@ export function requestFor(
   });
   const offered = tools?.map((tool) => {
     if (tool.state === undefined || target.needs.cacheBreakpoints) return tool;
-    isChanged = true;
     for (const name of Object.keys(tool.state.fields)) drop(name);
     return withState(tool, undefined);
   });
-  if (!isChanged) return request;
   return { ...request, messages: sent, ...(offered === undefined ? {} : { tools: offered }) };
 }
 

@@ -90,5 +90,5 @@ export function headOf(chain: TranscriptChain): Buffer {
 }
 
 function nextHead(head: Uint8Array, canonical: string, salt: Uint8Array): Buffer {
-  return sha256Of(head, sha256Of(salt, Buffer.from(canonical)));
+  return sha256Of(head, sha256Of(salt, canonical));
 }

@@ -1,18 +1,18 @@
 import type { Usage } from "../../domain/usage.ts";
 
-/** The usage object of section 2.4; each detail is present only when the provider reported it. */
+/** The usage object of section 2.4, to be written as JSON; each detail is present only when the provider reported it. */
 export function usageObject(usage: Usage): object {
   return {
     prompt_tokens: usage.promptTokens,
     completion_tokens: usage.completionTokens,
     total_tokens: usage.totalTokens,
-    ...detailsObject("prompt_tokens_details", {
+    prompt_tokens_details: reported({
       cached_tokens: usage.cachedTokens,
       cache_write_tokens: usage.cacheWriteTokens,
       audio_tokens: usage.audioInputTokens,
       image_tokens: usage.imageInputTokens,
     }),
-    ...detailsObject("completion_tokens_details", {
+    completion_tokens_details: reported({
       reasoning_tokens: usage.reasoningTokens,
       audio_tokens: usage.audioOutputTokens,
       image_tokens: usage.imageOutputTokens,
@@ -20,10 +20,8 @@ export function usageObject(usage: Usage): object {
   };
 }
 
-function detailsObject(
-  name: string,
-  details: Readonly<Record<string, number | undefined>>,
-): object {
-  const reported = Object.entries(details).filter(([, tokens]) => tokens !== undefined);
-  return reported.length === 0 ? {} : { [name]: Object.fromEntries(reported) };
+/** The details; undefined, which JSON leaves out, where none was reported. */
+function reported(details: Readonly<Record<string, number | undefined>>): object | undefined {
+  for (const name in details) if (details[name] !== undefined) return details;
+  return undefined;
 }
