@@ -357,7 +357,7 @@ describe("deadlines", () => {
     test.provider.reply({ text: ["Hel", "lo"] });
     const answer = await test.gateway.fetch(test.chat({ stream: true }));
     await test.clock.advance("7s");
-    expect(await stepOf(test)).toMatchObject({ outcome: null });
+    expect(await stepOf(test)).toMatchObject({ outcome: "open" });
     await test.clock.advance("1s");
     await log.seeing("step.settled");
     expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "deadline" });
