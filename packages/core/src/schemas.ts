@@ -21,3 +21,4 @@ export {
   priceTableSchema,
   stateOptions,
 } from "./routing/model-schema.ts";
+export { chatCompletionsRequestSchema, responsesRequestSchema } from "./wire/request-schemas.ts";

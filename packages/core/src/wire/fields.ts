@@ -1,7 +1,16 @@
 import type { ProviderState } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Json } from "../kernel/stable-json.ts";
-import { child, missing, type Read, unsupportedValue, wrongType } from "./read.ts";
+import {
+  child,
+  described,
+  type Form,
+  formOf,
+  missing,
+  type Read,
+  unsupportedValue,
+  wrongType,
+} from "./read.ts";
 
 type Presence = "required" | "optional" | "ignored" | "carried";
 
@@ -58,11 +67,20 @@ export function ignored(read: Read<unknown> = (value) => value): Field<unknown, 
   return { presence: "ignored", name: "", read };
 }
 
+const nothing: Form = { type: "null" };
+
 /** A member that is known and refused, unless it is null. */
 export function unsupported(): Field<unknown, "ignored", ""> {
-  return ignored((_value, path) => {
-    throw new GatewayError("unsupported_parameter", `'${path}' is not supported.`, { param: path });
-  });
+  return ignored(
+    described(
+      (_value, path) => {
+        throw new GatewayError("unsupported_parameter", `'${path}' is not supported.`, {
+          param: path,
+        });
+      },
+      () => nothing,
+    ),
+  );
 }
 
 /** A member that belongs to a provider, and is carried in the result's `state` under its own name. */
@@ -73,10 +91,13 @@ export function carried(read: Read<Json>): Field<Json, "carried", ""> {
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Any JSON object, as it is. */
-export const anyObject: Read<JsonObject> = (value, path) => {
-  if (!isObject(value)) throw wrongType("an object", value, path);
-  return value;
-};
+export const anyObject: Read<JsonObject> = described(
+  (value, path) => {
+    if (!isObject(value)) throw wrongType("an object", value, path);
+    return value;
+  },
+  () => ({ type: "object" }),
+);
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -97,7 +118,19 @@ export function object<const F extends Fields>(
     name: field.name || key,
   }));
 
-  return (value, path, limits) => {
+  const form = (): Form => ({
+    type: "object",
+    properties: Object.fromEntries(
+      entries.map(({ key, presence, read }) => [
+        key,
+        presence === "required" ? formOf(read) : orNull(formOf(read)),
+      ]),
+    ),
+    required: entries.filter(({ presence }) => presence === "required").map(({ key }) => key),
+    additionalProperties: others === "refused" ? nothing : true,
+  });
+
+  return described((value, path, limits) => {
     const given = anyObject(value, path, limits);
     for (const key of Object.keys(given)) {
       if (known.has(key) || given[key] === null) continue;
@@ -121,7 +154,12 @@ export function object<const F extends Fields>(
     if (Object.keys(state).length > 0) result["state"] = { from: null, fields: state };
     // The loop above made exactly the members that `Values` derives from the same fields.
     return result as Values<F>;
-  };
+  }, form);
+}
+
+/** Null is not given. */
+function orNull(form: Form): Form {
+  return form === nothing ? nothing : { anyOf: [form, nothing] };
 }
 
 function unknownMember(path: string, key: string): GatewayError {
@@ -136,7 +174,15 @@ export function variants<const V extends Readonly<Record<string, Read<unknown>>>
 ): Read<ValueOfReaders<V>> {
   const table = new Map<string, Read<unknown>>(Object.entries(readers));
   const names = [...table.keys()].join(", ");
-  return (value, path, limits) => {
+  const form = (): Form => ({
+    anyOf: [...table].map(([name, read]) => ({
+      type: "object",
+      properties: { [tag]: { const: name } },
+      required: [tag],
+      allOf: [formOf(read)],
+    })),
+  });
+  return described((value, path, limits) => {
     const kind = anyObject(value, path, limits)[tag] ?? null;
     const at = child(path, tag);
     if (kind === null) throw missing(at);
@@ -145,7 +191,7 @@ export function variants<const V extends Readonly<Record<string, Read<unknown>>>
     if (read === undefined) throw unsupportedValue(`is not supported; use ${names}`, at);
     // One of the readers of `V`, and so one of their values.
     return read(value, path, limits) as ValueOfReaders<V>;
-  };
+  }, form);
 }
 
 type ValueOfReaders<V> = {

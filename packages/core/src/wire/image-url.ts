@@ -1,4 +1,4 @@
-import { type Read, wrongValue } from "./read.ts";
+import { described, formOf, type Read, wrongValue } from "./read.ts";
 import { content } from "./scalars.ts";
 
 const web = /^https?:\/\/[^\s/]/i;
@@ -7,17 +7,23 @@ const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const longestWebUrl = 8_192;
 
 /** An image's address: a web address, which the gateway passes on and never opens, or a base64 data URL of an image. */
-export const imageUrl: Read<string> = (value, path, limits) => {
-  const url = content(value, path, limits);
-  if (web.test(url)) {
-    if (url.length > longestWebUrl || !URL.canParse(url))
-      throw wrongValue(`must be a valid URL of at most ${longestWebUrl} characters`, path);
+export const imageUrl: Read<string> = described(
+  (value, path, limits) => {
+    const url = content(value, path, limits);
+    if (web.test(url)) {
+      if (url.length > longestWebUrl || !URL.canParse(url))
+        throw wrongValue(`must be a valid URL of at most ${longestWebUrl} characters`, path);
+      return url;
+    }
+    const prefix = data.exec(url)?.[0];
+    if (prefix === undefined)
+      throw wrongValue(
+        "must be an http(s) URL or a data URL such as data:image/png;base64,…",
+        path,
+      );
+    if (!base64.test(url.slice(prefix.length)))
+      throw wrongValue("must hold the image in base64", path);
     return url;
-  }
-  const prefix = data.exec(url)?.[0];
-  if (prefix === undefined)
-    throw wrongValue("must be an http(s) URL or a data URL such as data:image/png;base64,…", path);
-  if (!base64.test(url.slice(prefix.length)))
-    throw wrongValue("must hold the image in base64", path);
-  return url;
-};
+  },
+  () => formOf(content),
+);

@@ -1,6 +1,6 @@
-import type { Limits } from "../domain/limits.ts";
+import { defaultLimits, type Limits } from "../domain/limits.ts";
 import { anyObject } from "./fields.ts";
-import { child, type Read, wrongType, wrongValue } from "./read.ts";
+import { child, described, formOf, type Read, wrongType, wrongValue } from "./read.ts";
 
 /** How many items a list has, at least and at most. */
 interface Count {
@@ -11,22 +11,31 @@ interface Count {
 /** Reads every item of an array. */
 export function listOf<Item>(read: Read<Item>, count: Count = {}): Read<readonly Item[]> {
   const least = count.least ?? 0;
-  return (value, path, limits) => {
+  const form = () => ({
+    type: "array",
+    items: formOf(read),
+    minItems: least,
+    ...(count.most && { maxItems: count.most(defaultLimits) }),
+  });
+  return described((value, path, limits) => {
     if (!Array.isArray(value)) throw wrongType("an array", value, path);
     const most = count.most?.(limits) ?? Number.POSITIVE_INFINITY;
     if (value.length < least) throw wrongValue(`must have at least ${least} item`, path);
     if (value.length > most) throw wrongValue(`must have at most ${most} items`, path);
     return value.map((item: unknown, index) => read(item, `${path}[${index}]`, limits));
-  };
+  }, form);
 }
 
 /** A string, or what `list` reads from an array. */
 export function textOr<List>(text: Read<string>, list: Read<List>): Read<string | List> {
-  return (value, path, limits) => {
-    if (typeof value === "string") return text(value, path, limits);
-    if (!Array.isArray(value)) throw wrongType("a string or an array", value, path);
-    return list(value, path, limits);
-  };
+  return described(
+    (value, path, limits) => {
+      if (typeof value === "string") return text(value, path, limits);
+      if (!Array.isArray(value)) throw wrongType("a string or an array", value, path);
+      return list(value, path, limits);
+    },
+    () => ({ anyOf: [formOf(text), formOf(list)] }),
+  );
 }
 
 /** Reads every member of an object whose keys are the client's own. */
@@ -34,7 +43,13 @@ export function mapOf<Value>(
   read: Read<Value>,
   bounds: { readonly most: number; readonly longestKey: number },
 ): Read<Readonly<Record<string, Value>>> {
-  return (value, path, limits) => {
+  const form = () => ({
+    type: "object",
+    additionalProperties: formOf(read),
+    maxProperties: bounds.most,
+    propertyNames: { maxLength: bounds.longestKey },
+  });
+  return described((value, path, limits) => {
     const entries = Object.entries(anyObject(value, path, limits));
     if (entries.length > bounds.most)
       throw wrongValue(`must have at most ${bounds.most} members`, path);
@@ -46,5 +61,5 @@ export function mapOf<Value>(
         return [key, read(member, at, limits)];
       }),
     );
-  };
+  }, form);
 }

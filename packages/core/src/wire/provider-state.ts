@@ -1,19 +1,25 @@
 import { deepestState, mostState } from "../domain/provider-state.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { anyObject, unsupported } from "./fields.ts";
-import { type Read, wrongType, wrongValue } from "./read.ts";
+import { described, formOf, type Read, wrongType, wrongValue } from "./read.ts";
 import { content } from "./scalars.ts";
 
 /** State that is an object, such as a cache breakpoint. */
-export const stateObject: Read<Json> = (value, path, limits) =>
-  // What JSON.parse made is JSON.
-  shallow(anyObject(value, path, limits) as Json, path, 1);
+export const stateObject: Read<Json> = described(
+  (value, path, limits) =>
+    // What JSON.parse made is JSON.
+    shallow(anyObject(value, path, limits) as Json, path, 1),
+  () => formOf(anyObject),
+);
 
 /** State that is a list, such as signed blocks of thinking. */
-export const stateList: Read<Json> = (value, path) => {
-  if (!Array.isArray(value)) throw wrongType("an array", value, path);
-  return shallow(value, path, 1);
-};
+export const stateList: Read<Json> = described(
+  (value, path) => {
+    if (!Array.isArray(value)) throw wrongType("an array", value, path);
+    return shallow(value, path, 1);
+  },
+  () => ({ type: "array" }),
+);
 
 /** State that is text, such as reasoning. */
 export const stateText: Read<Json> = content;

@@ -13,7 +13,27 @@ export interface Reading extends Limits {
  * Reads one value of a request body: gives a new, checked value or throws a GatewayError that names the path.
  * A reader that gives `undefined` leaves its member out.
  */
-export type Read<Value> = (value: unknown, path: string, limits: Reading) => Value;
+export interface Read<Value> {
+  (value: unknown, path: string, limits: Reading): Value;
+  /** What it takes, as JSON Schema; absent where it has no words for that. */
+  readonly form?: () => Form;
+}
+
+/** A JSON Schema of what a reader takes, under the default limits. */
+export type Form = Readonly<Record<string, unknown>>;
+
+/** A reader that can say what it takes. Nothing is written down before it is asked. */
+export function described<Value>(
+  read: (value: unknown, path: string, limits: Reading) => Value,
+  form: () => Form,
+): Read<Value> {
+  return Object.assign(read, { form });
+}
+
+/** What a reader takes; anything, as far as it can say. */
+export function formOf(read: Read<unknown>): Form {
+  return read.form?.() ?? {};
+}
 
 /** The path of a member; keys are the client's own, so long ones are cut. */
 export function child(path: string, key: string): string {
@@ -46,5 +66,8 @@ function typeName(value: unknown): string {
 
 /** Changes what another reader gives. */
 export function mapped<From, To>(read: Read<From>, change: (value: From) => To): Read<To> {
-  return (value, path, limits) => change(read(value, path, limits));
+  return described(
+    (value, path, limits) => change(read(value, path, limits)),
+    () => formOf(read),
+  );
 }

@@ -1,19 +1,22 @@
 import type { CompletionRequest, FunctionTool, ToolChoice } from "../domain/completion-request.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { anyObject, optional, required } from "./fields.ts";
-import { type Read, type Reading, wrongType, wrongValue } from "./read.ts";
+import { described, formOf, type Read, type Reading, wrongType, wrongValue } from "./read.ts";
 import { flag, identifier, oneOf, text } from "./scalars.ts";
 
 /**
  * A JSON Schema: data of the client's own, kept as it came. Its depth is bounded before the body is parsed, its strings
  * here; a fault in it is the schema's, since a path into it would be the client's own words.
  */
-export const jsonSchema: Read<Json> = (value, path, limits) => {
-  // What JSON.parse made is JSON.
-  const schema = anyObject(value, path, limits) as Json;
-  requireShortStrings(schema, path, limits);
-  return schema;
-};
+export const jsonSchema: Read<Json> = described(
+  (value, path, limits) => {
+    // What JSON.parse made is JSON.
+    const schema = anyObject(value, path, limits) as Json;
+    requireShortStrings(schema, path, limits);
+    return schema;
+  },
+  () => formOf(anyObject),
+);
 
 function requireShortStrings(value: Json | undefined, path: string, limits: Reading): void {
   if (typeof value === "string") text(value, path, limits);
@@ -36,11 +39,14 @@ const toolChoiceWord = oneOf("none", "auto", "required");
 
 /** A word, or the function that `object` reads. */
 export function toolChoiceOr(object: Read<ToolChoice>): Read<ToolChoice> {
-  return (value, path, limits) => {
-    if (typeof value === "string") return toolChoiceWord(value, path, limits);
-    if (typeof value !== "object") throw wrongType("a string or an object", value, path);
-    return object(value, path, limits);
-  };
+  return described(
+    (value, path, limits) => {
+      if (typeof value === "string") return toolChoiceWord(value, path, limits);
+      if (typeof value !== "object") throw wrongType("a string or an object", value, path);
+      return object(value, path, limits);
+    },
+    () => ({ anyOf: [formOf(toolChoiceWord), formOf(object)] }),
+  );
 }
 
 /** What a request says about its tools. */

@@ -17,7 +17,7 @@ import {
   stateBytes,
   thoughtReaders,
 } from "../provider-state.ts";
-import { mapped, type Read } from "../read.ts";
+import { described, formOf, mapped, type Read } from "../read.ts";
 import { callId, content, identifier, oneOf, text } from "../scalars.ts";
 
 const breakpoints = {
@@ -153,11 +153,14 @@ const byRole: Read<Message> = variants("role", {
  * One message of the conversation, by its role. What clients keep in a message beyond the API is history, not a
  * parameter: what belongs to a provider is carried, and everything else is left out.
  */
-export const message: Read<Message> = (value, path, limits) => {
-  const read = byRole(value, path, limits);
-  requireSmallState(bytesOfStates(read), path);
-  return read;
-};
+export const message: Read<Message> = described(
+  (value, path, limits) => {
+    const read = byRole(value, path, limits);
+    requireSmallState(bytesOfStates(read), path);
+    return read;
+  },
+  () => formOf(byRole),
+);
 
 function bytesOfStates(message: Message): number {
   let bytes = stateBytes(message.state?.fields);

@@ -19,7 +19,7 @@ import {
 } from "../fields.ts";
 import { listOf, mapOf, textOr } from "../lists.ts";
 import { breakpointReaders } from "../provider-state.ts";
-import { mapped, type Read, unsupportedValue } from "../read.ts";
+import { described, formOf, mapped, type Read, unsupportedValue } from "../read.ts";
 import { flag, identifier, integer, number, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
 import { message } from "./message-schema.ts";
@@ -71,16 +71,23 @@ const responseFormat: Read<ResponseFormat> = variants("type", {
 const stop = textOr(text, listOf(text, { least: 1, most: () => 4 }));
 
 /** One answer per request: what a Session continues with must be one message. */
-const one: Read<number> = (value, path, limits) => {
-  if (integer(1)(value, path, limits) !== 1) throw unsupportedValue("must be 1", path);
-  return 1;
-};
+const one: Read<number> = described(
+  (value, path, limits) => {
+    if (integer(1)(value, path, limits) !== 1) throw unsupportedValue("must be 1", path);
+    return 1;
+  },
+  () => ({ const: 1 }),
+);
 
-const textOnly: Read<readonly string[]> = (value, path, limits) =>
-  listOf<string>((item, at, within) => {
-    if (text(item, at, within) !== "text") throw unsupportedValue("must be text", at);
-    return "text";
-  })(value, path, limits);
+const textOnly = listOf<string>(
+  described(
+    (item, at, within) => {
+      if (text(item, at, within) !== "text") throw unsupportedValue("must be text", at);
+      return "text";
+    },
+    () => ({ const: "text" }),
+  ),
+);
 
 /** Another dialect's name for `reasoning_effort`, with a switch next to it; what else it offers there is not offered here. */
 const reasoningFields = object({
@@ -92,13 +99,16 @@ const reasoningFields = object({
 });
 
 /** The effort that it asks for. Off is the effort `none`; on says nothing without an effort. */
-const reasoning: Read<{ readonly effort?: string }> = (value, path, limits) => {
-  const { effort, enabled } = reasoningFields(value, path, limits);
-  if (enabled === false) return { effort: "none" };
-  if (enabled === true && effort === undefined)
-    throw unsupportedValue("needs an effort next to it", `${path}.enabled`);
-  return effort === undefined ? {} : { effort };
-};
+const reasoning: Read<{ readonly effort?: string }> = described(
+  (value, path, limits) => {
+    const { effort, enabled } = reasoningFields(value, path, limits);
+    if (enabled === false) return { effort: "none" };
+    if (enabled === true && effort === undefined)
+      throw unsupportedValue("needs an effort next to it", `${path}.enabled`);
+    return effort === undefined ? {} : { effort };
+  },
+  () => formOf(reasoningFields),
+);
 
 /** The body of `POST /v1/chat/completions` (section 2.1), by its fields. */
 export const chatCompletion = object({

@@ -16,7 +16,7 @@ import {
   stateList,
   thoughtReaders,
 } from "../provider-state.ts";
-import { mapped, type Read, wrongValue } from "../read.ts";
+import { described, formOf, mapped, type Read, wrongValue } from "../read.ts";
 import { callId, content, identifier, oneOf, text } from "../scalars.ts";
 import { countLostReasoning, requireSmallStates } from "./item-state.ts";
 import {
@@ -140,14 +140,18 @@ const outputParts = listOf(
   { least: 1 },
 );
 
-const toolOutput: Read<FunctionCallOutputItem["output"]> = (value, path, limits) => {
-  if (!Array.isArray(value) || limits.toolOutputs === "parts")
-    return textOr(content, outputParts)(value, path, limits);
-  throw wrongValue(
-    'must be a string; lists of texts and images need the gateway\'s option toolOutputs: "parts"',
-    path,
-  );
-};
+const anyOutput = textOr(content, outputParts);
+const toolOutput: Read<FunctionCallOutputItem["output"]> = described(
+  (value, path, limits) => {
+    if (!Array.isArray(value) || limits.toolOutputs === "parts")
+      return anyOutput(value, path, limits);
+    throw wrongValue(
+      'must be a string; lists of texts and images need the gateway\'s option toolOutputs: "parts"',
+      path,
+    );
+  },
+  () => formOf(anyOutput),
+);
 
 const functionCallOutput: Read<FunctionCallOutputItem> = object({
   type: required(oneOf("function_call_output")),
@@ -190,19 +194,26 @@ const typedItem: Read<InputItem> = variants("type", {
 });
 
 /** An item without a type is a message if it has a role, and a reference if all it has is an id. */
-const inputItem: Read<InputItem> = (value, path, limits) => {
-  const { type = null, role = null, id = null } = anyObject(value, path, limits);
-  if (type === null && role !== null) return message(value, path, limits);
-  if (type === null && id !== null) return itemReference(value, path, limits);
-  return typedItem(value, path, limits);
-};
+const inputItem: Read<InputItem> = described(
+  (value, path, limits) => {
+    const { type = null, role = null, id = null } = anyObject(value, path, limits);
+    if (type === null && role !== null) return message(value, path, limits);
+    if (type === null && id !== null) return itemReference(value, path, limits);
+    return typedItem(value, path, limits);
+  },
+  () => ({ anyOf: [message, itemReference, typedItem].map(formOf) }),
+);
 
-const list: Read<readonly InputItem[]> = (value, path, limits) => {
-  const read = listOf(inputItem, { most: (limits) => limits.messages })(value, path, limits);
-  requireSmallStates(read, path);
-  for (let lost = countLostReasoning(read); lost > 0; lost--) limits.noteDropped("reasoning");
-  return read;
-};
+const listed = listOf(inputItem, { most: (limits) => limits.messages });
+const list: Read<readonly InputItem[]> = described(
+  (value, path, limits) => {
+    const read = listed(value, path, limits);
+    requireSmallStates(read, path);
+    for (let lost = countLostReasoning(read); lost > 0; lost--) limits.noteDropped("reasoning");
+    return read;
+  },
+  () => formOf(listed),
+);
 
 const items = textOr(content, list);
 

@@ -20,7 +20,7 @@ import {
 } from "../fields.ts";
 import { listOf } from "../lists.ts";
 import { breakpointReaders } from "../provider-state.ts";
-import { mapped, type Read, unsupportedValue } from "../read.ts";
+import { described, mapped, type Read, unsupportedValue } from "../read.ts";
 import { content, flag, identifier, integer, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
 import { input } from "./item-schema.ts";
@@ -92,16 +92,24 @@ const includable = new Set([
   "message.input_image.image_url",
 ]);
 
-const include = listOf<string>((value, path, limits) => {
-  const name = text(value, path, limits);
-  if (!includable.has(name)) throw unsupportedValue("is not supported", path);
-  return name;
-});
+const include = listOf<string>(
+  described(
+    (value, path, limits) => {
+      const name = text(value, path, limits);
+      if (!includable.has(name)) throw unsupportedValue("is not supported", path);
+      return name;
+    },
+    () => ({ enum: [...includable] }),
+  ),
+);
 
-const notInBackground: Read<boolean> = (value, path, limits) => {
-  if (flag(value, path, limits)) throw unsupportedValue("must be false", path);
-  return false;
-};
+const notInBackground: Read<boolean> = described(
+  (value, path, limits) => {
+    if (flag(value, path, limits)) throw unsupportedValue("must be false", path);
+    return false;
+  },
+  () => ({ const: false }),
+);
 
 /** The body of `POST /v1/responses` (section 2.5), by its fields. */
 export const responseRequest = object({
