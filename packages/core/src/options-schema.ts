@@ -1,4 +1,3 @@
-import * as z from "zod/mini";
 import { defaultRetryRules } from "./attempts/retry.ts";
 import { budgetSchema } from "./budgets/schema.ts";
 import type { Authenticate } from "./contracts/authenticate.ts";
@@ -7,6 +6,7 @@ import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { defaultRetention } from "./domain/retention.ts";
 import type { Schema } from "./input/read.ts";
 import { className, duration, text, wholeNumber } from "./input/values.ts";
+import * as z from "./input/z.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { RulePolicy } from "./policy/define-policy.ts";
 import { rulePolicySchema } from "./policy/rules/schema.ts";

@@ -4,6 +4,7 @@ export { budgetSchema } from "./budgets/schema.ts";
 export type { Problem } from "./errors/gateway-error.ts";
 export { type JsonSchema, jsonSchemaOf } from "./input/json-schema.ts";
 export {
+  type OptionalMember,
   pathOf,
   problemAt,
   type ReadOptions,
@@ -13,6 +14,7 @@ export {
   tryRead,
 } from "./input/read.ts";
 export { duration, milliseconds, text, usd, wholeNumber } from "./input/values.ts";
+export * as z from "./input/z.ts";
 export { type GatewaySettings, gatewaySettings, gatewaySettingsSchema } from "./options-schema.ts";
 export { rulePolicySchema } from "./policy/rules/schema.ts";
 export {

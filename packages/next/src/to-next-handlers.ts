@@ -1,6 +1,5 @@
 import { type Entrance, type Handler, requireGateway } from "@tollgate/core";
-import { milliseconds, read, type Schema } from "@tollgate/core/schemas";
-import * as z from "zod/mini";
+import { milliseconds, read, type Schema, z } from "@tollgate/core/schemas";
 import { cutStalled } from "./cut-stalled.ts";
 
 /** The route handlers of every method the gateway takes. Next answers any other method itself. */

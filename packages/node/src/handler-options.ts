@@ -1,5 +1,4 @@
-import { milliseconds, read, type Schema } from "@tollgate/core/schemas";
-import * as z from "zod/mini";
+import { milliseconds, read, type Schema, z } from "@tollgate/core/schemas";
 import { defaultServerLimits } from "./server-limits.ts";
 
 /** Bounds of the bridge itself; a gateway's own limits are configured on the gateway. */

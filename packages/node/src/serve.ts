@@ -1,6 +1,12 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
-import { read, type Schema, text, wholeNumber } from "@tollgate/core/schemas";
-import * as z from "zod/mini";
+import {
+  type OptionalMember,
+  read,
+  type Schema,
+  text,
+  wholeNumber,
+  z,
+} from "@tollgate/core/schemas";
 import type { AnswerHandler, FetchHandler } from "./handler.ts";
 import { toNodeHandler } from "./node-handler.ts";
 import { refuse, refuseConnection } from "./refuse.ts";
@@ -40,7 +46,11 @@ export interface RunningServer {
 }
 
 /** The options of `serve` that are data, as members of a schema. */
-export const serveMembers = {
+export const serveMembers: {
+  readonly port: OptionalMember<number>;
+  readonly host: OptionalMember<string>;
+  readonly limits: OptionalMember<Partial<ServerLimits>>;
+} = {
   port: z.exactOptional(wholeNumber(0).check(z.maximum(65_535))),
   host: z.exactOptional(text((host) => host !== "", "must be an address or a name")),
   limits: z.exactOptional(z.partialRecord(limitName, wholeNumber(1))),

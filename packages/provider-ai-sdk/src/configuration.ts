@@ -6,8 +6,8 @@ import {
   stateOptions,
   text,
   tryRead,
+  z,
 } from "@tollgate/core/schemas";
-import * as z from "zod/mini";
 import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options.ts";
 
 /** The three forms a provider is made from. */

@@ -7,8 +7,8 @@ import {
   stateOptions,
   text,
   tryRead,
+  z,
 } from "@tollgate/core/schemas";
-import * as z from "zod/mini";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 
 const url =

@@ -8,8 +8,7 @@ import {
   type ProviderCall,
   ProviderError,
 } from "@tollgate/core/provider";
-import { type Schema, tryRead, wholeNumber } from "@tollgate/core/schemas";
-import * as z from "zod/mini";
+import { type Schema, tryRead, wholeNumber, z } from "@tollgate/core/schemas";
 import { type SimAnswer, simAnswer, usageOf } from "./sim-answer.ts";
 
 /** How the built-in model behaves. */

@@ -1,6 +1,5 @@
-import { read, type Schema } from "@tollgate/core/schemas";
+import { read, type Schema, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
-import * as z from "zod/mini";
 import { createBudgetRepository } from "./budget-repository.ts";
 import { createConnectionRepository } from "./connection-repository.ts";
 import { correct } from "./correct.ts";

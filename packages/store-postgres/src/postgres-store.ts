@@ -1,7 +1,6 @@
-import { read, type Schema, text } from "@tollgate/core/schemas";
+import { read, type Schema, text, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
 import { createConditions } from "@tollgate/store-sql";
-import * as z from "zod/mini";
 import type { PostgresPool } from "./database/client.ts";
 import { createDatabase, type Database } from "./database/database.ts";
 import { openPool } from "./database/open-pool.ts";

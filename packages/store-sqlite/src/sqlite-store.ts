@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
-import { read, type Schema, text } from "@tollgate/core/schemas";
+import { read, type Schema, text, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
 import { createConditions } from "@tollgate/store-sql";
-import * as z from "zod/mini";
 import type { SqliteClient } from "./database/client.ts";
 import { createDatabase } from "./database/database.ts";
 import { openFile } from "./database/open-file.ts";

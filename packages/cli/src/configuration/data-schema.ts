@@ -8,12 +8,12 @@ import {
   type Schema,
   tryRead,
   wholeNumber,
+  z,
 } from "@tollgate/core/schemas";
 import { serveMembers } from "@tollgate/node";
 import type { OpenaiCompatibleOptions } from "@tollgate/provider-openai";
 import type { SimOptions } from "@tollgate/provider-sim";
 import type { PostgresStoreOptions } from "@tollgate/store-postgres";
-import * as z from "zod/mini";
 import { knownUpstreams, older, optionsOfUpstream } from "./environment-gateways.ts";
 
 /** The schemas of the packages. Only those that a file names are loaded: a database's client takes its time. */

@@ -1,4 +1,3 @@
-import * as z from "zod/mini";
 import { amountSchema, budgetSchema } from "../budgets/schema.ts";
 import { changeKinds } from "../domain/change-kind.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
@@ -18,6 +17,7 @@ import {
   text,
   wholeNumber,
 } from "../input/values.ts";
+import * as z from "../input/z.ts";
 import { parseDuration } from "../kernel/duration.ts";
 
 const actor = z.exactOptional(opaqueId);

@@ -1,4 +1,3 @@
-import * as z from "zod/mini";
 import type { BudgetScope } from "../domain/budget.ts";
 import type { Schema } from "../input/read.ts";
 import {
@@ -10,6 +9,7 @@ import {
   usd,
   wholeNumber,
 } from "../input/values.ts";
+import * as z from "../input/z.ts";
 import type { BudgetConfiguration, BudgetLimit } from "./read-budget.ts";
 
 const selector = z.exactOptional(oneOrMany(opaqueId));

@@ -1,7 +1,7 @@
-import * as z from "zod/mini";
 import type { HostCaller } from "../contracts/authenticate.ts";
 import { read } from "../input/read.ts";
 import { className, modelPatterns, opaqueId } from "../input/values.ts";
+import * as z from "../input/z.ts";
 import { requireClass, requireClasses } from "./key-arguments.ts";
 
 /** A caller as the host named it, checked; null where it says nothing. */

@@ -1,6 +1,6 @@
-import * as z from "zod/mini";
 import type { Schema } from "./read.ts";
 import { className, duration, modelPattern, opaqueId, organizationOrAll, usd } from "./values.ts";
+import * as z from "./z.ts";
 
 /** A JSON Schema of draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -1,10 +1,13 @@
-import * as z from "zod/mini";
 import type { ErrorCode } from "../errors/codes.ts";
 import { GatewayError, type Problem } from "../errors/gateway-error.ts";
 import { plainCopy } from "./plain-copy.ts";
+import * as z from "./z.ts";
 
 /** A schema of checked input. */
 export type Schema<Value> = z.ZodMiniType<Value, unknown>;
+
+/** The schema of a member that may be absent. */
+export type OptionalMember<Value> = z.ZodMiniExactOptional<Schema<Value>>;
 
 /** How input that breaks its schema is reported. */
 export interface ReadOptions {

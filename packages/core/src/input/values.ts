@@ -1,4 +1,3 @@
-import * as z from "zod/mini";
 import { parseModelId } from "../domain/model-id.ts";
 import { isOpaqueId } from "../domain/opaque-id.ts";
 import { everyOrganization } from "../domain/organization.ts";
@@ -7,6 +6,7 @@ import { type Duration, parseDuration } from "../kernel/duration.ts";
 import { isoToMilliseconds } from "../kernel/iso-time.ts";
 import { parseUsd } from "../kernel/nano-usd.ts";
 import type { Schema } from "./read.ts";
+import * as z from "./z.ts";
 
 /** A string that passes a test; `rule` completes "`path` …". */
 export function text(test: (value: string) => boolean, rule: string) {

@@ -1,4 +1,3 @@
-import * as z from "zod/mini";
 import type {
   Billing,
   ConfiguredPrice,
@@ -8,6 +7,7 @@ import type {
 import { isOwnTier, isTierName } from "../domain/service-tier.ts";
 import type { Schema } from "../input/read.ts";
 import { fullModelId, text, usd, vendorAndModel, wholeNumber } from "../input/values.ts";
+import * as z from "../input/z.ts";
 
 const amount = z.exactOptional(usd);
 

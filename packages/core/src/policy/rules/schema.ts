@@ -1,4 +1,3 @@
-import * as z from "zod/mini";
 import type { PolicyFacts, Verdict } from "../../domain/policy-decision.ts";
 import { isTierName } from "../../domain/service-tier.ts";
 import type { Schema } from "../../input/read.ts";
@@ -12,6 +11,7 @@ import {
   text,
   wholeNumber,
 } from "../../input/values.ts";
+import * as z from "../../input/z.ts";
 import type { Rule, RuleMatch, RuleOptions } from "./rule.ts";
 
 const selector = z.exactOptional(oneOrMany(opaqueId));

@@ -1,0 +1,31 @@
+/** The parts of zod that schemas here are made of: importing all of it would take longer than everything else together. */
+
+export type { core, output, ZodMiniExactOptional, ZodMiniType } from "zod/mini";
+export {
+  _default,
+  array,
+  boolean,
+  custom,
+  discriminatedUnion,
+  enum,
+  exactOptional,
+  extend,
+  int,
+  literal,
+  looseObject,
+  maximum,
+  maxLength,
+  minimum,
+  minLength,
+  null,
+  nullable,
+  number,
+  partialRecord,
+  record,
+  refine,
+  safeParse,
+  strictObject,
+  string,
+  toJSONSchema,
+  union,
+} from "zod/mini";
