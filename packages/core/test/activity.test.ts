@@ -29,6 +29,7 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
         turnId: answer.turn_id,
         stepNumber: 0,
         droppedFields: {},
+        metadata: {},
         dataClass: "D1_INTERNAL",
         decisionId: expect.stringMatching(/^[0-9a-f-]{36}$/),
         requestedModel: "test/tollgate/scripted",

@@ -1,3 +1,4 @@
+import { definePolicy, permit } from "@tollgate/core/policy";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { stores } from "./stores.ts";
@@ -27,6 +28,13 @@ describe.each(stores)("the metadata of a request on %s", (_, open) => {
     expect(file).toContain('"{""ticket"":""T-17"",""a=b"":""""}"');
     expect((await gateway.steps.list({ ...tenant, key: key.id })).data[0]?.metadata).toEqual({});
   });
+});
+
+it("isn't kept where only digests are", async () => {
+  const policy = definePolicy({ rules: [permit("digest", {}, { transcript: "digest" })] });
+  const { gateway, chat } = await createTestGateway({ policy });
+  await gateway.fetch(chat({ metadata: { ticket: "T-17" } }));
+  expect((await gateway.steps.list(tenant)).data[0]?.metadata).toEqual({});
 });
 
 it.each([

@@ -82,7 +82,7 @@ export interface StepRecord extends Usage {
   readonly stepNumber: number;
   /** Members of the request's history that were neither sent on nor kept: how often each was there, by name. */
   readonly droppedFields: DroppedFields;
-  /** The request's `metadata`. */
+  /** The request's `metadata`; empty where only digests are kept. */
   readonly metadata: Metadata;
   readonly dataClass: string;
   readonly decisionId: string;

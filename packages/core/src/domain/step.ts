@@ -107,7 +107,7 @@ export interface Step {
   readonly stepNumber: number;
   /** At most 33 names of at most 64 characters; what has more names is counted under `…`. */
   readonly droppedFields: DroppedFields;
-  /** The request's `metadata`: a label, kept as long as the Step whatever happens to its content. */
+  /** The request's `metadata`, kept as long as the Step; empty where only digests are kept. */
   readonly metadata: Metadata;
   readonly openedAt: number;
   /** Null while in flight, as is `outcome`. */

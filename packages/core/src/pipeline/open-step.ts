@@ -102,6 +102,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
   const { organizationId, userId, keyId, keyVersion, source } = call.caller;
   const { ids } = line;
   const { decision } = candidate.decided;
+  const keep = decision.obligations?.transcript ?? "full";
   const intent: Omit<StepIntent, "leaf"> = {
     stepId: ids.uuid(),
     process: { id: line.openSteps.processId, renewal: line.openSteps.renewal() },
@@ -115,7 +116,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
     dataClass: candidate.decided.dataClass,
     stepNumber: stepNumberOf(call.transcript),
     droppedFields: addDropped(call.droppedFields, call.state.dropped, candidate.decided.dropped),
-    metadata: call.request.metadata ?? {},
+    metadata: keep === "digest" ? {} : (call.request.metadata ?? {}),
     transcript: {
       sessionId: call.sessionId,
       turnId: call.turnId,
@@ -125,11 +126,11 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
       chain: chain.values,
       messages: chain.messages,
       lastUserMessage: chain.lastUserMessage,
-      keep: decision.obligations?.transcript ?? "full",
+      keep,
       contentSalt: ids.bytes(32),
       ...(call.state.continued && { expectedSession: call.state.continued.session }),
     },
-    instructions: instructionsOf(line, call, decision.obligations?.transcript ?? "full"),
+    instructions: instructionsOf(line, call, keep),
     decision,
     attempt: candidate.attempt,
     holds: candidate.holds,
