@@ -163,6 +163,7 @@ function fixOutcome(run: Run): void {
 
 async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   const settlement = settlementOf(line, run, ending);
+  const { opened } = run;
   const { attempt } = ending;
   try {
     const { result, isRepeated } = await surely(line.clock, () =>
@@ -173,9 +174,8 @@ async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
       throw new Error("the Step was settled by recovery");
   } catch (cause) {
     throw evidenceUnavailable(cause);
-  } finally {
-    run.opened.open.remove();
   }
+  opened.open.remove();
   if (!line.isObserved()) return;
   line.notify({
     type: "step.settled",
