@@ -27,6 +27,7 @@ const rows: readonly (readonly [figure: string, digits: number])[] = [
   ["paced CPU µs/event", 1],
   ["paced first byte p50 ms", 1],
   ["cold start ms", 0],
+  ["first start ms", 0],
 ];
 
 /** Prints the medians with their ratios, and puts them between the markers of README.md. */
