@@ -5,6 +5,7 @@ import { askChat, askRespond, beginSlowly, type Known, retry, stored } from "./a
 import { at } from "./at.ts";
 import type { Command } from "./command.ts";
 import { observe } from "./observe.ts";
+import { requireTrueEvents } from "./settled-events.ts";
 import { meet } from "./upstream.ts";
 import { createWorld, type World } from "./world.ts";
 
@@ -26,6 +27,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
   await world.clock.advance(30_000);
   for (const { leave } of known.streams) leave();
   await world.rest();
+  await requireTrueEvents(world.gateway(), world.settled);
   history.push(
     known.streams.map((stream) => stream.seen()),
     await observe(world.gateway(), store),

@@ -5,12 +5,15 @@ import { countingIds, type ScriptedProvider, scriptedProvider } from "@tollgate/
 import { aroundStore } from "../stores/around-store.ts";
 import { type QuietStore, quietStore } from "../stores/quiet-store.ts";
 import { createDriver, type Drive } from "./driver.ts";
+import type { SettledEvent } from "./settled-events.ts";
 import { type SteppedClock, steppedClock } from "./stepped-clock.ts";
 
 /** A gateway that can die, on a store that stays, before a provider that does as it is told. */
 export interface World {
   readonly clock: SteppedClock;
   readonly provider: ScriptedProvider;
+  /** What the observer of every life was told of Steps that ended. */
+  readonly settled: readonly SettledEvent[];
   /** The one that lives. */
   gateway(): Gateway;
   /** The process is gone: nothing of it reaches the store any more. Another takes its place. */
@@ -26,13 +29,15 @@ export function createWorld(store: Store): World {
     clock,
     models: { "tollgate/scripted": { input: "1", output: "2", maxOutputTokens: 100 } },
   });
+  const settled: SettledEvent[] = [];
   let life = 0;
-  const born = (): Mortal => createMortal({ quiet, clock, provider, life: ++life });
+  const born = (): Mortal => createMortal({ quiet, clock, provider, settled, life: ++life });
   let mortal = born();
 
   return {
     clock,
     provider,
+    settled,
     gateway: () => mortal.gateway,
     restart() {
       mortal.die();
@@ -52,11 +57,13 @@ function createMortal({
   quiet,
   clock,
   provider,
+  settled,
   life,
 }: {
   readonly quiet: QuietStore;
   readonly clock: Clock;
   readonly provider: ScriptedProvider;
+  readonly settled: SettledEvent[];
   readonly life: number;
 }): Mortal {
   let isAlive = true;
@@ -71,6 +78,7 @@ function createMortal({
       store: aroundStore(quiet.store, (_, call) => (isAlive ? call() : never)),
       clock: mortalClock,
       ids: countingIds(life),
+      observers: [(event) => void (event.type === "step.settled" && settled.push(event))],
       providers: {
         test: provider.at("test"),
         other: provider.at("other"),
