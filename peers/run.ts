@@ -1,17 +1,37 @@
-// Runs the binding contract in real, built Next apps of every supported major: `npm run test:next`, or one of them by
-// `npm run test:next -- 15`. Each has a lock file of its own, so that the checkout stays light without them.
+// Runs real, built Next apps of every supported major: `npm run test:next`, or one of them by `npm run test:next -- 15`.
+// One app is driven through the binding contract; the other stands alone, with the packed packages. Each major has a
+// lock file of its own, so that the checkout stays light without them.
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { packPackages } from "../scripts/install/pack-packages.ts";
+import { createApp } from "./create-app.ts";
 
 const [only] = process.argv.slice(2);
 const versions = only === undefined ? ["15", "16"] : [only];
+const scratch = mkdtempSync(join(tmpdir(), "tollgate-next-"));
 
-for (const version of versions) {
-  const directory = `${import.meta.dirname}/next-${version}`;
-  const run = (command: string, words: readonly string[], cwd = directory): void => {
-    const env = { ...process.env, NEXT_VERSION: version, NEXT_TELEMETRY_DISABLED: "1" };
-    execFileSync(command, words, { cwd, env, stdio: "inherit" });
-  };
-  run("npm", ["ci", "--ignore-scripts"]);
-  run("node", ["node_modules/next/dist/bin/next", "build"]);
-  run("npx", ["vitest", "run", "--root", "."], import.meta.dirname);
+try {
+  const tarballs = packPackages(resolve(import.meta.dirname, ".."), scratch);
+  for (const version of versions) {
+    const directory = `${import.meta.dirname}/next-${version}`;
+    const app = join(scratch, `app-${version}`);
+    const run = (command: string, words: readonly string[], cwd = directory): void => {
+      const env = {
+        ...process.env,
+        NEXT_VERSION: version,
+        NEXT_APP: app,
+        NEXT_TELEMETRY_DISABLED: "1",
+      };
+      execFileSync(command, words, { cwd, env, stdio: "inherit" });
+    };
+    run("npm", ["ci", "--ignore-scripts"]);
+    createApp(app, directory, tarballs);
+    for (const built of [directory, app])
+      run("node", ["node_modules/next/dist/bin/next", "build"], built);
+    run("npx", ["vitest", "run", "--root", "."], import.meta.dirname);
+  }
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
 }

@@ -1,6 +1,6 @@
 /** A fenced block of a Markdown page that is meant to run. */
 export interface Snippet {
-  readonly language: "ts" | "sh";
+  readonly language: "ts" | "js" | "sh";
   /** The file it is, when the fence names one: ```ts tollgate.config.ts */
   readonly file: string | null;
   readonly code: string;
@@ -36,13 +36,20 @@ function fences(markdown: string): readonly Fence[] {
   return found;
 }
 
-/** The ```ts and ```sh blocks of a page, in order. @throws Error on a fence that is never closed. */
-export function snippets(markdown: string): readonly Snippet[] {
+/**
+ * The blocks of a page in some languages, in order; by default those that run here. @throws Error on a fence that is
+ * never closed.
+ */
+export function snippets(
+  markdown: string,
+  languages: readonly Snippet["language"][] = ["ts", "sh"],
+): readonly Snippet[] {
   const lines = markdown.split("\n");
   const all = fences(markdown);
   return all.flatMap((fence, index): readonly Snippet[] => {
-    const [language, file = null] = fence.info.split(/\s+/);
-    if (language !== "ts" && language !== "sh") return [];
+    const [name, file = null] = fence.info.split(/\s+/);
+    const language = languages.find((known) => known === name);
+    if (language === undefined) return [];
     const next = all[index + 1];
     const adjacent =
       next?.info === "text" &&

@@ -1,10 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { requireFilled } from "../src/catalog-version.ts";
 import { catalogPrices } from "../src/index.ts";
 
 const program = `
@@ -13,26 +12,52 @@ const program = `
   console.log(JSON.stringify(catalogPrices().priceOf(model, Date.UTC(2026, 8, 1))));
 `;
 
-/** Runs the program as one file in a folder that has nothing else. */
-async function runBundled(format: "esm" | "cjs"): Promise<unknown> {
+/** A gateway whose prices come from the catalog. */
+const app = `
+  import { createGateway } from "@tollgate/core";
+  import { catalogPrices } from "@tollgate/prices";
+  import { simProvider } from "@tollgate/provider-sim";
+  import { memoryStore } from "@tollgate/store-memory";
+  const providers = { sim: simProvider() };
+  createGateway({ store: memoryStore(), providers, prices: catalogPrices() });
+  console.log(JSON.stringify("started"));
+`;
+
+/** Runs a program as one file in a folder that has nothing else. */
+async function runBundled(contents: string, options: BuildOptions): Promise<unknown> {
   const folder = mkdtempSync(join(tmpdir(), "bundled-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const outfile = join(folder, format === "esm" ? "app.mjs" : "app.cjs");
+  const outfile = join(folder, options.format === "cjs" ? "app.cjs" : "app.mjs");
   await build({
-    stdin: { contents: program, resolveDir: import.meta.dirname, loader: "ts" },
+    stdin: { contents, resolveDir: import.meta.dirname, loader: "ts" },
     conditions: ["tollgate-source"],
     bundle: true,
     platform: "node",
-    format,
     outfile,
     logLevel: "error",
+    ...options,
   });
-  return JSON.parse(execFileSync(process.execPath, [outfile], { cwd: folder, encoding: "utf8" }));
+  return JSON.parse(
+    execFileSync(process.execPath, [outfile], {
+      cwd: folder,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+    }),
+  );
+}
+
+/** A file in the place of the catalog package that has its functions and none of its prices. */
+function emptyCatalog(): string {
+  const folder = mkdtempSync(join(tmpdir(), "empty-catalog-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "index.mjs");
+  writeFileSync(path, "export const findProvider = () => undefined;");
+  return path;
 }
 
 describe("the catalog in a bundle", () => {
   it.each(["esm", "cjs"] as const)("prices calls, out of one %s file", async (format) => {
-    expect(await runBundled(format)).toMatchObject({
+    expect(await runBundled(program, { format })).toMatchObject({
       input: 250_000_000,
       version: "genai-prices@0.1.8",
     });
@@ -50,9 +75,21 @@ describe("the catalog in a bundle", () => {
     expect(manifest).toMatchObject({ version: version.replace("genai-prices@", "") });
   });
 
-  it("is refused at the start when its prices were left behind", () => {
-    expect(() => requireFilled({ findProvider: () => undefined })).toThrow(
+  it("starts a gateway that is configured with it", async () => {
+    expect(await runBundled(app, { format: "esm" })).toBe("started");
+  });
+
+  it("fails the start of a gateway when its prices were left behind", async () => {
+    const alias = { "@pydantic/genai-prices": emptyCatalog() };
+    await expect(runBundled(app, { format: "esm", alias })).rejects.toThrow(
       'catalogPrices(): @pydantic/genai-prices has no prices of "openai", so calls would go unpriced.',
+    );
+  });
+
+  it("fails the start of a gateway when its package was left behind", async () => {
+    const external = ["@pydantic/genai-prices"];
+    await expect(runBundled(app, { format: "esm", external })).rejects.toThrow(
+      "Cannot find package '@pydantic/genai-prices'",
     );
   });
 });

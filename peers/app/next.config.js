@@ -1,0 +1,6 @@
+// The app stands alone: what it serves comes from its own folder.
+export default {
+  output: "standalone",
+  outputFileTracingRoot: import.meta.dirname,
+  turbopack: { root: import.meta.dirname },
+};
