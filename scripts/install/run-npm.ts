@@ -10,7 +10,7 @@ const longestRunMs = 300_000;
 export function runNpm(directory: string, ...words: readonly string[]): string {
   const { npm_node_execpath: node, npm_execpath: npm } = process.env;
   if (node === undefined || npm === undefined) {
-    throw new Error("run this through npm: npm run check:install");
+    throw new Error("run this script through npm run");
   }
   return execFileSync(node, [npm, ...words], {
     cwd: directory,

@@ -92,12 +92,15 @@ describe.each(pages)("$path", (page) => {
 describe("the snippet runner", () => {
   const block = (info: string, code: string) => `\`\`\`${info}\n${code}\n\`\`\`\n`;
 
-  it("finds ts and sh blocks with their line, file and what they print", () => {
+  it("finds ts and sh blocks, or those asked for, with their line, file and what they print", () => {
     const page = `# Page\n${block("ts a.ts", "x")}\n${block("text", "7")}${block("json", "{}")}${block("sh", "ls")}`;
     expect(snippets(page)).toEqual([
       { language: "ts", file: "a.ts", code: "x", line: 2, prints: "7" },
       { language: "sh", file: null, code: "ls", line: 12, prints: null },
     ]);
+    const other = `${page}${block("js b.js", "y")}`;
+    expect(snippets(other)).toHaveLength(2);
+    expect(snippets(other, ["js"])).toMatchObject([{ language: "js", file: "b.js", code: "y" }]);
     expect(() => snippets("```ts\nx")).toThrow("line 1");
   });
 
