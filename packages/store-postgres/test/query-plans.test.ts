@@ -132,18 +132,35 @@ describe("pages of an organization are read by an index, in its order", () => {
   });
 });
 
+/** Sessions of the organization's other keys, of which PostgreSQL has no statistics. */
+async function insertOtherSessions(count: number): Promise<void> {
+  await client.query(`ALTER TABLE ${schema}.sessions SET (autovacuum_enabled = false)`);
+  await client.query(
+    `INSERT INTO ${schema}.sessions (organization_id, id, user_id, key_id, source, head, length, created_at,
+       updated_at, updated, in_flight, turn_id, branched_from_session_id, common_length, data_classes)
+     SELECT 'acme', 'other ' || n, 'eve', 'other key', 'api', '', 3, 1, 1, -n, 0, 'turn', NULL, 0, '[]'
+     FROM generate_series(1, $1::INTEGER) AS n`,
+    [count],
+  );
+}
+
 describe("opening and settling", () => {
   it("read no more rows of what grows as it grows, from an empty database on, before any statistics", async () => {
     // Each makes a Session, a Turn, a Step and three records; one key and one budget serve them all.
     const count = 300;
-    for (let at = 0; at < count; at += 10)
+    for (let at = 0; at < count; at += 10) {
+      // By now the plans are made.
+      if (at === 100) await insertOtherSessions(50_000);
       await Promise.all(
         Array.from({ length: 10 }, async (_, place) => {
           const id = `step ${at + place}`;
-          await store.openStep(stepIntent(id, [hold(1_000_000)]));
+          const { transcript, ...intent } = stepIntent(id, [hold(1_000_000)]);
+          const considering = { ...transcript, alsoConsider: "session of step 0" };
+          await store.openStep({ ...intent, transcript: considering });
           await store.settleStep(stepSettlement(id));
         }),
       );
+    }
     const read = await settledStatistics();
     const ofTables = [
       "sessions",
@@ -155,7 +172,13 @@ describe("opening and settling", () => {
       "holds",
     ];
     expect(ofTables.map((table) => read.get(table))).toEqual(ofTables.map(() => 0));
-    for (const index of ["steps_rest_by_time", "steps_rest_by_session", "sessions_by_origin"])
+    for (const index of [
+      "steps_rest_by_time",
+      "steps_rest_by_session",
+      "sessions_by_origin",
+      "sessions_by_time",
+      "sessions_by_key",
+    ])
       expect(read.get(index), index).toBe(0);
     // By its own id a few times for each Step; the 100 candidates by their index.
     for (const index of ["steps_rest_pkey", "sessions_pkey", "holds_pkey"])

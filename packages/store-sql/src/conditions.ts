@@ -128,7 +128,7 @@ function is(
 }
 
 /** As partial indexes say it: a parameter would not tell that they serve. */
-const listed: Condition = { text: "length >= 0", parameters: {} };
+const listed: Condition = { text: "created_at >= 0", parameters: {} };
 const numbered: Condition = { text: "sequence >= 0", parameters: {} };
 const labelled: Condition = { text: "metadata IS NOT NULL", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };

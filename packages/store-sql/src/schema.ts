@@ -49,10 +49,10 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL, updated ${integer} NOT NULL,
       in_flight ${integer} NOT NULL, turn_id ${text} NOT NULL, branched_from_session_id ${text},
       common_length ${integer} NOT NULL, data_classes ${text} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
-    // For lists, which say what is true of every row: PostgreSQL would take these for a request's candidates, too, and
-    // then pass over the Sessions of other keys.
-    `CREATE INDEX sessions_by_time ON sessions (organization_id, updated) WHERE length >= 0`,
-    `CREATE INDEX sessions_by_key ON sessions (organization_id, key_id, updated) WHERE length >= 0`,
+    // For lists, which say what is true of every row and what no request says: PostgreSQL would take these for a
+    // request's candidates, too, and then read every Session of its key.
+    `CREATE INDEX sessions_by_time ON sessions (organization_id, updated) WHERE created_at >= 0`,
+    `CREATE INDEX sessions_by_key ON sessions (organization_id, key_id, updated) WHERE created_at >= 0`,
     // After the two above: PostgreSQL prefers the youngest while a table is empty, and every request needs this one.
     `CREATE INDEX sessions_by_update ON sessions
       (organization_id, key_id, source, updated, length, in_flight, head, id)`,

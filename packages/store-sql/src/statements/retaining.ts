@@ -19,11 +19,11 @@ export const erasing = {
   organizationsOfOldSessions: `SELECT o.id, coalesce(e.updated, -1) AS mark
     FROM organizations o LEFT JOIN erasures e ON e.organization_id = o.id
     WHERE (SELECT s.updated_at FROM sessions s
-      WHERE s.organization_id = o.id AND s.length >= 0 AND s.updated > coalesce(e.updated, -1)
+      WHERE s.organization_id = o.id AND s.created_at >= 0 AND s.updated > coalesce(e.updated, -1)
       ORDER BY s.updated LIMIT 1) < :before
     ORDER BY o.id LIMIT :limit`,
   sessionsInOrder: `SELECT id, updated, updated_at FROM sessions
-    WHERE organization_id = :organization_id AND length >= 0 AND updated > :mark
+    WHERE organization_id = :organization_id AND created_at >= 0 AND updated > :mark
     ORDER BY updated LIMIT :limit`,
   oldSession: `SELECT branched_from_session_id FROM sessions
     WHERE organization_id = :organization_id AND id = :id AND updated_at < :before`,
