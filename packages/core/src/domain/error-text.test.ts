@@ -36,6 +36,9 @@ describe("the text of a provider's error", () => {
       "GET https://h/v1?key=[removed]&alt=sse failed",
     ],
     ["at https://ada:hunter2@h/v1", "at https://[removed]@h/v1"],
+    ["at https://ada:hun,t(er;'2@h/v1", "at https://[removed]@h/v1"],
+    [String.raw`at https:\/\/ada:hunter2@h\/v1`, String.raw`at https:\/\/[removed]@h\/v1`],
+    ['{"url":"https://h","by":"a@b.c"}', '{"url":"https://h","by":"a@b.c"}'],
     ["AIzaSyA1234567890abcdefghij", "[removed]"],
     ["eyJhbGciOiJI.eyJzdWIi.c2ln", "[removed]"],
     ["hash 0123456789abcdef0123456789abcdef", "hash [removed]"],
@@ -54,6 +57,14 @@ describe("the text of a provider's error", () => {
     "Rate limit reached for gpt-5 in organization org-acme on tokens per min (TPM): Limit 30000",
   ])("keeps what tells what went wrong: %j", (said) => {
     expect(errorText(said, [credential])).toBe(said);
+  });
+
+  it.each([
+    ["GET /x?auth=ab%2Bcd%2Fef%3D%3Dghi failed", "ab+cd/ef==ghi", "GET /x?auth=[removed] failed"],
+    [String.raw`{"sent":"ab\/cdefg\/hijkl\/mnop"`, "ab/cdefg/hijkl/mnop", '{"sent":"[removed]"'],
+    [{ error: { sent: 'abcd"efgh"ijkl"mn' } }, 'abcd"efgh"ijkl"mn', '{"sent":"[removed]"}'],
+  ])("removes a credential however %j writes it", (said, secret, text) => {
+    expect(errorText(said, [secret])).toBe(text);
   });
 
   it("is at most 2 KiB long, whatever was said, and holds nothing twice", () => {
@@ -112,6 +123,8 @@ describe("the text of a provider's error", () => {
 });
 
 it("finds the credentials among headers by their names", () => {
-  const headers = { authorization: "Bearer abc", "X-Api-Key": "def", accept: "application/json" };
-  expect(secretHeaders(headers)).toEqual(["abc", "def"]);
+  const headers = { authorization: "Bearer abcd", "X-Api-Key": "defg", accept: "application/json" };
+  expect(secretHeaders(headers)).toEqual(["abcd", "defg"]);
+  const others = { cookie: "session=s3cr3t; id=abcd==", "x-api-key": " padded ", "x-token": "1" };
+  expect(secretHeaders(others)).toEqual(["s3cr3t", "abcd==", "padded"]);
 });

@@ -18,7 +18,8 @@ export function errorText(said: unknown, secrets: readonly string[] = []): strin
     .toWellFormed();
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ");
   const whole = text.length > readLength ? withoutLastWord(line) : line;
-  const safe = withoutKeys(secrets.reduce(without, whole)).replace(/ {2,}/g, " ").trim();
+  const unsent = secrets.flatMap(formsOf).reduce(without, whole);
+  const safe = withoutKeys(withoutUserInfo(unsent)).replace(/ {2,}/g, " ").trim();
   return safe === "" ? null : cut(safe);
 }
 
@@ -61,11 +62,21 @@ function withoutLastWord(text: string): string {
   return text.slice(0, end);
 }
 
+/** A secret as it is, and as JSON and addresses write it. */
+function formsOf(secret: string): readonly string[] {
+  const quoted = JSON.stringify(secret).slice(1, -1);
+  const encoded = encodeURIComponent(secret.toWellFormed());
+  return [...new Set([secret, quoted, quoted.replaceAll("/", "\\/"), encoded])];
+}
+
 const pieceLength = 8;
+
+/** Characters of the shortest text that is treated as a secret: fewer are part of too many words. */
+const shortest = 4;
 
 /** The text without any 8 characters in a row of a secret: upstreams quote a part of a credential. */
 function without(text: string, secret: string): string {
-  if (secret.length < pieceLength / 2) return text;
+  if (secret.length < shortest) return text;
   if (secret.length < pieceLength) return text.replaceAll(secret, removed);
   const pieces = new Set<string>();
   for (let at = 0; at + pieceLength <= secret.length; at++)
@@ -108,7 +119,7 @@ function withoutKeys(text: string): string {
 }
 
 function withoutForms(word: string): string {
-  return withoutUserInfo(word)
+  return word
     .split(/([?&])/)
     .map(withoutNamedValue)
     .join("")
@@ -125,14 +136,9 @@ function withoutNamedValue(part: string): string {
   return part.slice(0, at + 1) + removed;
 }
 
-function withoutUserInfo(word: string): string {
-  const [scheme = "", ...rest] = word.split("://");
-  const hosts = rest.map((after) => {
-    const end = after.search(/[/?#]/);
-    const at = after.slice(0, end < 0 ? undefined : end).lastIndexOf("@");
-    return at < 0 ? after : removed + after.slice(at);
-  });
-  return [scheme, ...hosts].join("://");
+/** A password in an address can hold what separates words elsewhere. */
+function withoutUserInfo(text: string): string {
+  return text.replace(/(:\\?\/\\?\/)[^\s/?#"`<>]*@/g, `$1${removed}@`);
 }
 
 /** Whether a word is more likely a secret than a word of a sentence. */
@@ -157,5 +163,15 @@ function cut(text: string): string {
 export function secretHeaders(headers: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(headers)
     .filter(([name]) => /auth|key|token|secret|cookie/i.test(name))
-    .map(([, value]) => value.slice(value.lastIndexOf(" ") + 1));
+    .flatMap(([name, value]) => (/cookie/i.test(name) ? cookiesIn(value) : [credentialIn(value)]))
+    .filter((secret) => secret.length >= shortest);
+}
+
+function cookiesIn(value: string): readonly string[] {
+  return value.split(";").map((pair) => pair.slice(pair.indexOf("=") + 1).trim());
+}
+
+function credentialIn(value: string): string {
+  const trimmed = value.trim();
+  return trimmed.slice(trimmed.lastIndexOf(" ") + 1);
 }
