@@ -63,7 +63,7 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
     return { value: copyOf(data, []), problems, used };
   } catch (thrown) {
     if (!(thrown instanceof TooLarge)) throw thrown;
-    const message = `The file holds, with its aliases, more than ${maxLevels} levels or 100,000 values.`;
+    const message = `The file, with its aliases expanded, has more than ${maxLevels} levels, 100,000 values or 4 MiB of text.`;
     return { value: null, problems: [{ path: "", message }], used };
   }
 }
