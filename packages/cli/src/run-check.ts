@@ -74,10 +74,10 @@ function printFound(
 ): void {
   const found = options === null ? null : foundIn(options);
   const document = { file: configuration, ...found, errors: [], warnings };
-  const origin = configuration ?? "no configuration file: the defaults and the environment";
+  const origin = configuration ?? "no configuration file: using defaults and the environment";
   const details =
     found === null
-      ? ["It exports a gateway: export its options to have them checked."]
+      ? ["This file exports a gateway: export the options of the gateway to have them checked."]
       : [
           formatTable(found.gateways, columns),
           `policy   ${policyLine(found)}\nbudgets  ${found.budgets.map(printable).join(", ") || "none"}`,

@@ -26,7 +26,7 @@ export function stepOptions(command: Command): Command {
     .option("--endpoint <endpoint>", "only by this endpoint", endpoints)
     .option("--vendor <name>", "only models of this vendor", repeated)
     .option("--host <name>", "only of this upstream host", repeated)
-    .option("--metadata <name=value>", "only with this pair of metadata", pairs);
+    .option("--metadata <name=value>", "only with this metadata pair", pairs);
 }
 
 /** A name and a value, split at the first `=`; given several times, a Step must have them all. */

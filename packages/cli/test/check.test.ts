@@ -52,7 +52,7 @@ describe("tollgate check", () => {
 
   it("warns of what has no effect, and fails for it only if that is asked for", async () => {
     const message =
-      "`policy.rules[0].match.model` matches no model that a gateway has: sim/tollgate/ecko.";
+      "`policy.rules[0].match.model` matches no model of any gateway: sim/tollgate/ecko.";
     const text = await check(doubtful);
     expect(text.exitCode).toBe(0);
     expect(text.printed).toContain(`warning: ${message}\n`);

@@ -200,7 +200,7 @@ describe("variables of a configuration file", () => {
       expect(problems).toHaveLength(1);
       expect(problems[0]?.path).toBe("headerPrefix");
       expect(problems[0]?.message).toMatch(
-        /^`headerPrefix` names (MISSING|EMPTY), which is undefined or empty\.$/,
+        /^`headerPrefix` uses (MISSING|EMPTY), which is undefined or empty: set this variable\.$/,
       );
     },
   );
@@ -212,14 +212,15 @@ describe("variables of a configuration file", () => {
       expect(problems).toEqual([
         {
           path: "headerPrefix",
-          message: "`headerPrefix` has a ${ that begins no ${NAME}: write $${ for the text itself.",
+          message:
+            "`headerPrefix` has a ${ that starts no variable: write ${NAME}, or $${ for a literal ${.",
         },
       ]);
     },
   );
 
   it("are never an object's own methods, never part of the syntax, and never names of members", async () => {
-    expect((await refusal(withPrefix("${constructor}"))).message).toContain("names constructor");
+    expect((await refusal(withPrefix("${constructor}"))).message).toContain("uses constructor");
     const injected = { EVIL: 'x"\npolicy: { rules: [] }\n' };
     expect((await refusal(withPrefix("${EVIL}"), injected)).problems).toMatchObject([
       { path: "headerPrefix" },
@@ -261,7 +262,7 @@ describe("credentials of a configuration file", () => {
     const plain = "a-credential-of-no-known-form";
     const providers = { a: { type: "groq", apiKey: "${KEY}" }, [plain]: { type: "sim" } };
     const { message } = await refusal(yaml({ ...parsedSmall, providers }), { KEY: plain });
-    expect(message).toContain("holds a credential in a place that is recorded and shown");
+    expect(message).toContain("contains a credential where records and logs show it");
     expect(message).not.toContain(plain);
     const unknown = yaml({ ...parsedSmall, policy: rule({ gateway: "${KEY}" }) });
     const { message: named } = await refusal(unknown, { KEY: plain });
@@ -386,7 +387,7 @@ providers:
     expect((await refusal(large)).message).toContain("larger than 1 MiB");
     writeFileSync(large, Buffer.from([0x61, 0x3a, 0x20, 0xff]));
     expect((await refusal(large)).message).toContain("isn't UTF-8");
-    expect((await refusal(written("a.toml", ""))).message).toContain("ends in .ts");
+    expect((await refusal(written("a.toml", ""))).message).toContain("must end in .ts");
   });
 });
 
@@ -422,7 +423,7 @@ describe("finding a configuration file", () => {
     "Tollgate.Config.yaml",
     "tolgate.config.yaml",
   ])("never runs without %s because of its name", (name) => {
-    expect(inFolder(name).find).toThrow(`has ${name}, which isn't read`);
+    expect(inFolder(name).find).toThrow(`has ${name}, which Tollgate doesn't read`);
   });
 
   it("finds nothing in a folder of other files", () => {

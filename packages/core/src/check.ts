@@ -171,7 +171,12 @@ function ruleWarnings(space: Space, rule: Rule, path: string): readonly Problem[
   return [
     ...(forbid === undefined
       ? []
-      : [problemAt(path, `never permits a call: rule ${forbid.id} forbids all that it matches`)]),
+      : [
+          problemAt(
+            path,
+            `never permits a call: rule ${forbid.id} forbids every call that it matches`,
+          ),
+        ]),
     ...obligationWarnings(space, rule, `${path}.options`),
   ];
 }
@@ -191,7 +196,12 @@ function obligationWarnings(space: Space, rule: Rule, path: string): readonly Pr
         ]),
     ...(earlier === undefined
       ? []
-      : [problemAt(`${path}.fallbacks`, `are never used: those of rule ${earlier.id} come first`)]),
+      : [
+          problemAt(
+            `${path}.fallbacks`,
+            `are never used: the fallbacks of rule ${earlier.id} come first`,
+          ),
+        ]),
     ...fallbacks.flatMap((model, at) =>
       mayBePermitted(space, model)
         ? []
@@ -272,12 +282,12 @@ function selectorWarnings(
     if (isForbid && `${vendor}/${model}`.includes("*")) return [];
     return reachOf(space, { ...match, model: pattern }).length > 0
       ? []
-      : [problemAt(at, `matches no model that a gateway has: ${pattern}`)];
+      : [problemAt(at, `matches no model of any gateway: ${pattern}`)];
   });
   if (warnings.length > 0 || match.model !== undefined) return warnings;
   return reachOf(space, match).length > 0
     ? []
-    : [problemAt(path, "matches no model that a gateway has")];
+    : [problemAt(path, "matches no model of any gateway")];
 }
 
 /** Prices of models that no gateway has are prices that some other model lacks. */
@@ -292,7 +302,7 @@ function tableWarnings(space: Space, prices: GatewayOptions["prices"]): readonly
     const name = lowerAscii(`${vendor}/${model}`);
     return provider.open || Object.keys(provider.models).some((own) => lowerAscii(own) === name)
       ? []
-      : [problemAt(path, "is the price of a model that its gateway doesn't have")];
+      : [problemAt(path, "is a price for a model that its gateway doesn't have")];
   });
 }
 
@@ -318,7 +328,12 @@ function priceWarnings(
     const budget = mayBePermitted(space, id) ? counting({ model: id }) : undefined;
     return budget === undefined || isPriced(id)
       ? []
-      : [problemAt(path, `has no price, so calls that the budget ${budget.id} counts are refused`)];
+      : [
+          problemAt(
+            path,
+            `has no price, so Tollgate refuses its calls that count against budget ${budget.id}`,
+          ),
+        ];
   });
   return [
     ...models,
@@ -348,7 +363,7 @@ function tierWarnings(
   return [
     problemAt(
       path,
-      `has no price on any model that the rule matches, so calls that the budget ${budget.id} counts are refused`,
+      `has no price on any model that the rule matches, so Tollgate refuses calls that count against budget ${budget.id}`,
     ),
   ];
 }
@@ -369,7 +384,7 @@ function openWarnings(
       : [
           problemAt(
             pathOf("providers", [gateway]),
-            `has no prices for models that it doesn't list, so calls of them that the budget ${budget.id} counts are refused`,
+            `has no prices for models that it doesn't list, so Tollgate refuses calls of them that count against budget ${budget.id}`,
           ),
         ];
   });

@@ -43,17 +43,17 @@ describe("rules without effect", () => {
     [
       "a model that is misspelt",
       permit("a", { model: "closed/acme/tow" }),
-      "`policy.rules[0].match.model` matches no model that a gateway has: closed/acme/tow.",
+      "`policy.rules[0].match.model` matches no model of any gateway: closed/acme/tow.",
     ],
     [
       "one pattern of several",
       permit("a", { model: ["closed/acme/*", "closed/acne/*"] }),
-      "`policy.rules[0].match.model` matches no model that a gateway has: closed/acne/*.",
+      "`policy.rules[0].match.model` matches no model of any gateway: closed/acne/*.",
     ],
     [
       "a forbid of a misspelt model",
       forbid("a", { model: "closed/acme/tow" }),
-      "`policy.rules[0].match.model` matches no model that a gateway has: closed/acme/tow.",
+      "`policy.rules[0].match.model` matches no model of any gateway: closed/acme/tow.",
     ],
     [
       "a forbid of an unknown gateway",
@@ -63,17 +63,17 @@ describe("rules without effect", () => {
     [
       "a gateway that the model isn't of",
       permit("a", { gateway: "open", model: "closed/acme/*" }),
-      "`policy.rules[0].match.model` matches no model that a gateway has: closed/acme/*.",
+      "`policy.rules[0].match.model` matches no model of any gateway: closed/acme/*.",
     ],
     [
       "an account that the gateway hasn't",
       permit("a", { gateway: "closed", connection: "customer" }),
-      "`policy.rules[0].match` matches no model that a gateway has.",
+      "`policy.rules[0].match` matches no model of any gateway.",
     ],
     [
       "unlisted models of a closed gateway",
       permit("a", { gateway: "closed", listed: false }),
-      "`policy.rules[0].match` matches no model that a gateway has.",
+      "`policy.rules[0].match` matches no model of any gateway.",
     ],
     [
       "data classes in the wrong order",
@@ -138,7 +138,7 @@ describe("rules without effect", () => {
     ["its tier by another name", { serviceTier: "auto" }, { serviceTier: ["default", "flex"] }],
   ])("are reported where a forbid matches %s", (_, narrow, wide) => {
     expect(ofRules(permit("b"), forbid("a", wide), permit("narrow", narrow))).toContain(
-      "`policy.rules[2]` never permits a call: rule a forbids all that it matches.",
+      "`policy.rules[2]` never permits a call: rule a forbids every call that it matches.",
     );
   });
 
@@ -146,7 +146,7 @@ describe("rules without effect", () => {
     const fallbacks = ["open/acme/one"] as const;
     const later = permit("later", { user: "ada" }, { fallbacks });
     expect(ofRules(permit("all"), permit("first", {}, { fallbacks }), later)).toEqual([
-      "`policy.rules[2].options.fallbacks` are never used: those of rule first come first.",
+      "`policy.rules[2].options.fallbacks` are never used: the fallbacks of rule first come first.",
     ]);
     expect(ofRules(permit("all"), later, permit("last", {}, { fallbacks }))).toEqual([]);
   });
@@ -173,7 +173,7 @@ describe("budgets and prices without effect", () => {
       "`budgets[0].scope.model` names an unknown gateway: opn/*/*.",
     ]);
     expect(ofBudget({ scope: { gateway: "closed", connection: "customer" } })).toEqual([
-      "`budgets[0].scope` matches no model that a gateway has.",
+      "`budgets[0].scope` matches no model of any gateway.",
     ]);
     expect(ofBudget({ scope: { gateway: "open", organization: "acme" } })).toEqual([]);
   });
@@ -187,7 +187,7 @@ describe("budgets and prices without effect", () => {
     };
     expect(warnings({ prices })).toEqual([
       '`prices["opn/acme/one"]` names an unknown gateway.',
-      '`prices["closed/acme/tow"]` is the price of a model that its gateway doesn\'t have.',
+      '`prices["closed/acme/tow"]` is a price for a model that its gateway doesn\'t have.',
     ]);
   });
 
@@ -200,9 +200,9 @@ describe("budgets and prices without effect", () => {
     factsOf: () => ({ maxOutputTokens: null, reasons: null }),
   };
   const ofModel =
-    '`providers.closed.models["acme/two"]` has no price, so calls that the budget b counts are refused.';
+    '`providers.closed.models["acme/two"]` has no price, so Tollgate refuses its calls that count against budget b.';
   const ofGateway =
-    "`providers.open` has no prices for models that it doesn't list, so calls of them that the budget b counts are refused.";
+    "`providers.open` has no prices for models that it doesn't list, so Tollgate refuses calls of them that count against budget b.";
 
   it("are models without a price under a hard budget in dollars", () => {
     const hard = { mode: "hard" } as const;
@@ -222,7 +222,7 @@ describe("budgets and prices without effect", () => {
         { mode: "hard", scope: { user: "ada" } },
         { providers: unpriced, prices: book, policy: definePolicy({ rules }) },
       );
-    const reason = "has no price, so calls that the budget b counts are refused.";
+    const reason = "has no price, so Tollgate refuses its calls that count against budget b.";
     expect(
       of(
         permit("a", { model: "closed/acme/one" }, { fallbacks: ["open/x/y"] }),
@@ -242,7 +242,7 @@ describe("budgets and prices without effect", () => {
     const of = (...rules: readonly Rule[]) =>
       ofBudget({ mode: "hard" }, { providers: { closed }, policy: definePolicy({ rules }) });
     const reason =
-      "has no price on any model that the rule matches, so calls that the budget b counts are refused.";
+      "has no price on any model that the rule matches, so Tollgate refuses calls that count against budget b.";
     expect(of(permit("a", {}, { serviceTier: "flexx" }))).toEqual([
       `\`policy.rules[0].options.serviceTier\` ${reason}`,
     ]);

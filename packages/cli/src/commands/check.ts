@@ -9,9 +9,9 @@ interface CheckOptions {
 export function defineCheck(program: Command): void {
   program
     .command("check")
-    .description("load the configuration, say what is in it, and warn of what has no effect")
-    .option("--strict", "fail where there is a warning")
-    .option("--store", "open the store, too, and fail unless it is up to date; changes nothing")
+    .description("load the configuration, show it, and warn of settings without effect")
+    .option("--strict", "exit with 1 if there is a warning")
+    .option("--store", "also open the store, without changing it, and fail unless it is up to date")
     .action(async (_options: unknown, command: Command) => {
       const { runCheck } = await import("../run-check.ts");
       await runCheck(optionsOf<CheckOptions>(command));

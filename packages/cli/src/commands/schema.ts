@@ -5,7 +5,7 @@ export function defineSchema(program: Command): void {
     .command("schema")
     .description("JSON Schemas for editors")
     .command("config")
-    .description("what a configuration file in JSON or YAML may hold")
+    .description("the schema of configuration files in JSON or YAML")
     .action(async () => {
       const { configurationJsonSchema } = await import("../configuration/data-schema.ts");
       const schema = await configurationJsonSchema();

@@ -62,7 +62,9 @@ export function defineSteps(program: Command): void {
   recordCommand(noun, "get", "one Step with its attempts").action(
     recordAction((gateway, { organizationId, id }) => gateway.steps.get({ organizationId, id })),
   );
-  recordCommand(noun, "content", "what was said in one Step").action(content);
+  recordCommand(noun, "content", "instructions, input, reasoning and answer of one Step").action(
+    content,
+  );
   defineCorrection(noun);
 }
 
@@ -77,7 +79,7 @@ async function content(id: string, _options: unknown, command: Command): Promise
 const whyMissing = {
   none: "none",
   open: "the Step is still open",
-  digest: "not kept: the policy keeps digests",
+  digest: "not kept: the policy keeps only digests",
   erased: "erased by retention",
 } as const satisfies Record<MissingContent, string>;
 

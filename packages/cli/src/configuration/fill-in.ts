@@ -32,12 +32,17 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
       if (value) used.set(name, value);
       const found = value || otherwise;
       if (found === null)
-        problems.push(problemAt(path, `names ${name}, which is undefined or empty`));
+        problems.push(
+          problemAt(path, `uses ${name}, which is undefined or empty: set this variable`),
+        );
       return found;
     });
     if (filled !== null) return filled;
     problems.push(
-      problemAt(path, `has a \${ that begins no \${NAME}: write $\${ for the text itself`),
+      problemAt(
+        path,
+        `has a \${ that starts no variable: write \${NAME}, or $\${ for a literal \${`,
+      ),
     );
     return text;
   }

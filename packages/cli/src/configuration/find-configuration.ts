@@ -35,6 +35,6 @@ function refuseMisnamed(directory: string): void {
   );
   if (misnamed === undefined) return;
   throw new CommandError(
-    `${directory} has ${misnamed}, which isn't read: rename it to tollgate.config.{ts,js,json,yaml} or name it with --config`,
+    `${directory} has ${misnamed}, which Tollgate doesn't read: rename it to tollgate.config.{ts,js,json,yaml}, or pass it with --config`,
   );
 }

@@ -42,7 +42,10 @@ export function shownCredentials(data: unknown): readonly Problem[] {
         looksLikeCredential(text) || credentials.some((credential) => text.includes(credential)),
     )
     .map(({ keys }) =>
-      problemAt(pathOf("", keys), "holds a credential in a place that is recorded and shown"),
+      problemAt(
+        pathOf("", keys),
+        "contains a credential where records and logs show it: move it to apiKey, headers, secrets.keys or store.url",
+      ),
     );
 }
 

@@ -32,7 +32,7 @@ export async function loadConfiguration(
   if (moduleEndings.has(ending)) return loadModule(file);
   throw fileProblem(
     file,
-    "A configuration file ends in .ts, .mts, .js, .mjs, .json, .yaml or .yml.",
+    "The name of a configuration file must end in .ts, .mts, .js, .mjs, .json, .yaml or .yml.",
   );
 }
 
@@ -41,9 +41,7 @@ async function loadModule(file: string): Promise<LoadedConfiguration> {
   const exported = await importDefault(file);
   if (isGateway(exported)) return { gateway: exported, options: null, serve: {} };
   if (isOptions(exported)) return { gateway: create(file, exported), options: exported, serve: {} };
-  throw new CommandError(
-    `${file} must default-export the options of createGateway, or what createGateway returned`,
-  );
+  throw new CommandError(`${file} must default-export the options of createGateway, or a gateway`);
 }
 
 async function loadData(file: string, environment: Environment): Promise<LoadedConfiguration> {
