@@ -8,7 +8,7 @@ import { type OpenedGateway, openGateway } from "./open-gateway.ts";
 import { print } from "./print.ts";
 import { type Column, formatTable, printable } from "./table.ts";
 
-/** What to check besides the configuration itself. */
+/** What to check in addition to the configuration itself. */
 export interface CheckedOptions extends Globals {
   readonly strict?: boolean;
   readonly store?: boolean;
@@ -29,8 +29,8 @@ const columns: readonly Column<GatewaySummary>[] = [
 ];
 
 /**
- * Loads a configuration, prints what it found, and closes it again.
- * @throws CommandError of exit code 2 where the configuration is wrong, and of 1 for warnings if they count
+ * Loads a configuration, prints its contents and warnings, and closes it again.
+ * @throws CommandError with exit code 2 if the configuration or its store can't be used, and 1 for warnings under `--strict`
  */
 export async function runCheck({ config, json, strict, store }: CheckedOptions): Promise<void> {
   const opened = await openOrPrint(config, json);

@@ -41,7 +41,7 @@ export async function runServer(options: ServerOptions): Promise<void> {
   }
 }
 
-/** The command line and its environment come before the configuration file. */
+/** The command line and its environment override the configuration file. */
 export function serverSettings(
   configured: ServeSettings,
   { port, host, closeWithin }: Omit<ServerOptions, keyof Globals>,

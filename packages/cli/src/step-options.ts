@@ -29,7 +29,7 @@ export function stepOptions(command: Command): Command {
     .option("--metadata <name=value>", "only with this metadata pair", pairs);
 }
 
-/** A name and a value, split at the first `=`; given several times, a Step must have them all. */
+/** A name and a value, split at the first `=`. A Step must have every pair that is given. */
 function pairs(
   text: string,
   before: Readonly<Record<string, string>> = {},

@@ -16,13 +16,13 @@ import { firstPrice, isPriceBook, providerTable, tableBook } from "./routing/con
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
 /**
- * Warns of what is valid in the options of `createGateway` and yet has no effect, or makes calls fail: patterns of unknown
- * gateways or of models that no gateway has, permits that one forbid always overrides, obligations and fallbacks that no
- * call can meet, budgets that count nothing, and models without a price under a hard budget in dollars. Opens nothing.
+ * Returns warnings about options of `createGateway` that are valid but have no effect or make calls fail: patterns that
+ * match no gateway or model, permits that one forbid always overrides, obligations and fallbacks that no call can meet,
+ * budgets that count nothing, and models without a price under a hard budget in dollars. Opens nothing.
  *
- * Every warning is certain. What depends on callers, on an upstream's own list of models, on several rules together, or on
- * budgets created at run time isn't decided. Rules are known if `definePolicy` made the policy from rules. The options must
- * be those that `createGateway` takes.
+ * Every warning is certain. The check doesn't judge anything that depends on callers, on an upstream's own list of models,
+ * on several rules together, or on budgets created at run time. It sees the rules of a policy that `definePolicy` made from
+ * rules. Pass only options that `createGateway` accepts.
  */
 export function warningsOf(options: GatewayOptions): readonly Problem[] {
   const rules = rulesOf(options.policy);
@@ -40,7 +40,7 @@ export function warningsOf(options: GatewayOptions): readonly Problem[] {
   ];
 }
 
-/** What a configuration has: rules and budgets are compared within it. */
+/** The parts of a configuration that rules and budgets are compared within. */
 interface Space {
   readonly providers: ReadonlyMap<string, Provider>;
   readonly dataClasses: readonly string[];
@@ -88,7 +88,7 @@ function openReach(
   patterns: OneOrMany = "*/*/*",
 ): readonly Reached[] {
   if (!open) return [];
-  // An id that a gateway lists names no other model, whatever its case.
+  // Ids are compared without case: one that the gateway lists never means an unlisted model.
   const own = new Set(Object.keys(models).map((model) => lowerAscii(`${gateway}/${model}`)));
   return listed(patterns)
     .map(splitModelId)
@@ -97,7 +97,7 @@ function openReach(
     .filter(({ id }) => !own.has(lowerAscii(id)));
 }
 
-/** Whether every call that one rule matches is one that another matches. False where that isn't certain. */
+/** Whether the wide rule matches every call that the narrow one matches. False if that isn't certain. */
 function covers(space: Space, wide: RuleMatch, narrow: RuleMatch): boolean {
   const reach = reachOf(space, wide);
   const reaches = ({ id, isListed }: Reached): boolean =>
@@ -123,7 +123,7 @@ function covers(space: Space, wide: RuleMatch, narrow: RuleMatch): boolean {
   );
 }
 
-/** The members that `covers` compares: a rule with any other one isn't decided. */
+/** The members that `covers` compares. It doesn't judge rules with any other member. */
 const compared: ReadonlySet<string> = new Set([
   ...["organization", "user", "key", "gateway", "model", "listed", "connection", "source"],
   ...["from", "upTo", "session", "tools", "images", "structuredOutput", "serviceTier"],
@@ -140,7 +140,7 @@ function isSame(wide: boolean | undefined, narrow: boolean | undefined): boolean
 
 type Range = readonly [first: number, last: number];
 
-/** Ranks of data classes; a new Session has none, which is below the first. */
+/** The ranks of a range of data classes. A new Session has no class, which ranks below the first. */
 function rangeOf({ dataClasses }: Space, range: ClassRange = {}, least: number): Range {
   const { from, upTo } = range;
   return [
@@ -215,7 +215,7 @@ function obligationWarnings(space: Space, rule: Rule, path: string): readonly Pr
   ];
 }
 
-/** Of several permits that match, the first that has fallbacks gives them. */
+/** The earlier permit whose fallbacks are used instead: of all matching permits, the first with fallbacks counts. */
 function fallsBackFirst({ rules, ...space }: Space, rule: Rule): Rule | undefined {
   if (rules === null || rule.options.fallbacks === undefined) return undefined;
   return rules
@@ -262,12 +262,12 @@ function isOpenTo(space: Space, gateway: string): boolean {
   );
 }
 
-/** What a selector leaves of one model; an empty list selects none. */
+/** One model if the selector matches it, otherwise none. */
 function narrowed(patterns: OneOrMany | undefined, model: string): OneOrMany {
   return selectsModel(patterns, splitModelId(model)) ? model : [];
 }
 
-/** A forbid may be written for models to come, so its patterns are only reported where they name one gateway or model. */
+/** A forbid may be meant for future models, so its patterns are reported only if they name an unknown gateway or one model. */
 function selectorWarnings(
   space: Space,
   match: Selector,
@@ -290,7 +290,7 @@ function selectorWarnings(
     : [problemAt(path, "matches no model of any gateway")];
 }
 
-/** Prices of models that no gateway has are prices that some other model lacks. */
+/** A price for a model that no gateway has is probably meant for another model, which lacks one. */
 function tableWarnings(space: Space, prices: GatewayOptions["prices"]): readonly Problem[] {
   if (prices === undefined || isPriceBook(prices)) return [];
   const gateways = new Map([...space.providers].map(([name, one]) => [lowerAscii(name), one]));
@@ -311,7 +311,7 @@ interface Named {
   readonly path: string;
 }
 
-/** The calls of a model without a price are refused as soon as a hard budget in dollars counts them. */
+/** Tollgate refuses calls of a model without a price if a hard budget in dollars counts them. */
 function priceWarnings(
   space: Space,
   options: GatewayOptions,
@@ -342,7 +342,7 @@ function priceWarnings(
   ];
 }
 
-/** A permit may oblige to a tier that has no price, such as one that is misspelt. A second one could oblige to another. */
+/** A permit may require a tier without a price, such as a misspelt one. With several such permits, another tier could apply. */
 function tierWarnings(
   space: Space,
   isPriced: (id: string, tier: string) => boolean,
@@ -368,7 +368,7 @@ function tierWarnings(
   ];
 }
 
-/** Where no price book is asked, a gateway that takes any model may have no price for any of those it doesn't list. */
+/** Without a price book, an open gateway may have no price for any model that it doesn't list. */
 function openWarnings(
   space: Space,
   prices: GatewayOptions["prices"] = {},
@@ -390,7 +390,7 @@ function openWarnings(
   });
 }
 
-/** The models that the configuration names: those listed, those fallen back to, and those permitted by their ids. */
+/** The models that the configuration names: in a gateway's list, as a fallback, or in a permit. */
 function namedModels({ providers, rules }: Space): readonly Named[] {
   const own = [...providers].flatMap(([gateway, { models }]) =>
     Object.keys(models).map((model) => ({
@@ -418,7 +418,7 @@ function namedModels({ providers, rules }: Space): readonly Named[] {
   return [...own, ...others];
 }
 
-/** A book of the host's own that fails says nothing. */
+/** Looks up prices. If the host's own price book fails, the model counts as priced. */
 function pricesOf({ providers }: Space, { prices, clock = systemClock }: GatewayOptions) {
   const books: readonly PriceBook[] = [
     ...(prices === undefined || isPriceBook(prices) ? [] : [tableBook(prices)]),

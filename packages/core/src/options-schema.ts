@@ -28,7 +28,7 @@ const callable = <Function>() =>
 
 const { allowDuplicates: _flag, ...countedRules } = defaultRetryRules;
 
-/** What is plain data in the options of a gateway, besides its policy and its prices. */
+/** The options of a gateway that are plain data, except its policy and its prices. */
 const settings = {
   budgets: z.exactOptional(z.array(budgetSchema)),
   dataClasses: z.exactOptional(z.array(className).check(z.minLength(1))),
@@ -91,14 +91,14 @@ export interface GatewaySettings
   readonly prices?: PriceTable;
 }
 
-/** The members of `gatewaySettingsSchema`, for files that hold more than these. */
+/** The members of `gatewaySettingsSchema`, for schemas with further members. */
 export const gatewaySettings = {
   ...settings,
   policy: z.exactOptional(rulePolicySchema),
   prices: z.exactOptional(priceTableSchema),
 };
 
-/** The options of a gateway as a JSON or YAML file can hold them, without its store and its providers. */
+/** The options of a gateway that a JSON or YAML file can contain, without its store and its providers. */
 export const gatewaySettingsSchema: Schema<GatewaySettings> = z.strictObject(gatewaySettings);
 
 function namesOf<Values extends object>(defaults: Values) {

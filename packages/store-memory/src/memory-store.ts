@@ -14,7 +14,7 @@ import { settleStep } from "./settle-step.ts";
 import { createState } from "./state.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
 
-/** A memory store has no options: whoever gives it some, such as a file, means another store. */
+/** A memory store has no options: passing one, such as a file name, is probably meant for another store. */
 export type MemoryStoreOptions = Readonly<Record<string, never>>;
 
 const optionsSchema: Schema<object> = z.strictObject({});

@@ -34,7 +34,7 @@ const columns: readonly Column<StepRecord>[] = [
   { heading: "session", of: (step) => step.sessionId },
 ];
 
-/** What fits into a column: `steps get` shows it whole. */
+/** The part that fits into a column; `steps get` shows the whole text. */
 function shortened(text: string | null): string | null {
   return text !== null && text.length > 60 ? `${text.slice(0, 59).toWellFormed()}…` : text;
 }

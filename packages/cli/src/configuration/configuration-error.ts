@@ -1,7 +1,7 @@
 import type { Problem } from "@tollgate/core/schemas";
 import { CommandError } from "../failure.ts";
 
-/** A configuration file that no gateway can be made of, with everything that is wrong with it. */
+/** A configuration file that Tollgate refuses, with every problem in it. */
 export class ConfigurationError extends CommandError {
   readonly file: string;
   readonly problems: readonly Problem[];
@@ -13,7 +13,7 @@ export class ConfigurationError extends CommandError {
   }
 }
 
-/** As one problem of the file as a whole. */
+/** An error about the file as a whole. */
 export function fileProblem(file: string, message: string): ConfigurationError {
   return new ConfigurationError(file, [{ path: "", message }]);
 }

@@ -16,7 +16,7 @@ import type { SimOptions } from "@tollgate/provider-sim";
 import type { PostgresStoreOptions } from "@tollgate/store-postgres";
 import { knownUpstreams, older, optionsOfUpstream } from "./environment-gateways.ts";
 
-/** The schemas of the packages. Only those that a file names are loaded: a database's client takes its time. */
+/** The schemas of the packages. Only those a file needs are loaded: a database client is slow to load. */
 const schemas = {
   sqlite: async () => (await import("@tollgate/store-sqlite")).sqliteFileSchema,
   postgres: async () => (await import("@tollgate/store-postgres")).postgresAddressSchema,
@@ -27,7 +27,7 @@ const schemas = {
 
 const storeTypes = ["sqlite", "postgres", "memory"] as const;
 
-/** What a type of provider brings along; the members of the file come after it. */
+/** The defaults of a provider type; members of the file override them. */
 type Defaults = Partial<OpenaiCompatibleOptions>;
 
 const upstreams: ReadonlyMap<string, Defaults> = new Map<string, Defaults>([
@@ -41,7 +41,7 @@ const providerTypes = ["sim", ...upstreams.keys()];
 
 const typed = (types: readonly string[]) => z.looseObject({ type: z.enum(types) });
 
-/** A configuration file; what a store and a provider are made of is read by their own schemas. */
+/** A configuration file. Stores and providers have their own schemas. */
 const fileSchema = z.strictObject({
   ...gatewaySettings,
   $schema: z.exactOptional(z.string()),
@@ -83,7 +83,7 @@ export interface ConfigurationData
   readonly providers: ReadonlyMap<string, ProviderData>;
 }
 
-/** A configuration file by its schemas: what it says, or every problem with its path. */
+/** The result of reading a configuration file: its data, or every problem with its path. */
 export type ConfigurationRead =
   | { readonly value: ConfigurationData; readonly problems: readonly [] }
   | { readonly value: null; readonly problems: readonly Problem[] };
@@ -91,7 +91,7 @@ export type ConfigurationRead =
 /** Reads a configuration file whose variables are filled in. */
 export async function readConfiguration(data: unknown): Promise<ConfigurationRead> {
   const problems: Problem[] = [];
-  /** Notes what is wrong, so that the parts of a file are all read before it is refused. */
+  /** Collects problems, so every part of a file is read before it is refused. */
   const take = <Value>(schema: Schema<Value>, input: unknown, path: string): Value | null => {
     const result = tryRead(schema, input, { noun: "option", path });
     problems.push(...result.problems);
@@ -112,7 +112,7 @@ export async function readConfiguration(data: unknown): Promise<ConfigurationRea
 
 type Take = <Value>(schema: Schema<Value>, input: unknown, path: string) => Value | null;
 
-/** What isn't an object is a problem that the schema of the file has found. */
+/** The members of an object. If it isn't one, the schema of the file reports that. */
 function members(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
@@ -133,7 +133,7 @@ async function readProvider(
   if (type === "sim") return withOptions(type, take(await schemas.sim(), rest, path));
   const defaults = typeof type === "string" ? upstreams.get(type) : undefined;
   if (defaults === undefined) return null;
-  // An upstream without a list of models is asked for its own, which takes the platform's credential.
+  // Asking an upstream for its own list of models takes the platform's credential.
   const listModels =
     type !== "openai-compatible" && rest["connection"] !== "customer" ? { listModels: true } : {};
   const options = { ...defaults, ...listModels, ...rest };
@@ -144,7 +144,7 @@ function withOptions<Type extends string, Options>(type: Type, options: Options 
   return options === null ? null : { type, options };
 }
 
-/** What a configuration file may hold, as a JSON Schema of draft 2020-12 for editors. */
+/** The JSON Schema (draft 2020-12) of configuration files, for editors. */
 export async function configurationJsonSchema(): Promise<JsonSchema> {
   const file = jsonSchemaOf(fileSchema);
   const store = await Promise.all(
@@ -169,7 +169,7 @@ export async function configurationJsonSchema(): Promise<JsonSchema> {
   };
 }
 
-/** A schema of options together with the member that selects it. */
+/** A schema of options with the `type` that selects it. */
 function typedSchema(types: readonly string[], schema: Schema<unknown>): JsonSchema {
   const { $schema: _dialect, required, properties, ...rest } = jsonSchemaOf(schema);
   return {

@@ -12,10 +12,10 @@ export interface KnownUpstream
   readonly manyVendors?: true;
 }
 
-/** What upstreams take that follow an older version of the protocol. */
+/** Settings for upstreams that follow an older version of the protocol. */
 export const older = { maxTokensField: "max_tokens", developerRole: "system" } as const;
 
-/** The upstreams whose accounts are used if their keys are in the environment, and the types of a configuration file. */
+/** The upstreams that get a gateway if their key is in the environment, and that are provider types of configuration files. */
 export const knownUpstreams: readonly KnownUpstream[] = [
   { gateway: "openai", variable: "OPENAI_API_KEY", baseURL: "https://api.openai.com/v1" },
   {
@@ -113,6 +113,6 @@ export function optionsOfUpstream({
   manyVendors,
   ...options
 }: KnownUpstream): Omit<OpenaiCompatibleOptions, "apiKey"> {
-  // `openai/gpt-5` is `gpt-5` where OpenAI itself is asked.
+  // OpenAI itself calls `openai/gpt-5` just `gpt-5`.
   return { ...options, ...(manyVendors ? {} : { vendor: gateway }) };
 }

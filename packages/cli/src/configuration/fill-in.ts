@@ -7,7 +7,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface FilledIn {
   readonly value: unknown;
   readonly problems: readonly Problem[];
-  /** What each variable that the file names was replaced by. */
+  /** The value of each variable that the file uses. */
   readonly used: ReadonlyMap<string, string>;
 }
 
@@ -16,9 +16,9 @@ const maxValues = 100_000;
 const maxCharacters = 4_194_304;
 
 /**
- * Copies data and fills `${NAME}` and `${NAME:-default}` in, in strings and never in the names of members; `$${` stands for
- * `${` itself. A variable that is empty counts as undefined. Values aren't parsed, so no variable can add a member.
- * Bounds what aliases expand to: 32 levels, 100,000 values, 4 MiB of text.
+ * Copies data and replaces `${NAME}` and `${NAME:-default}` in strings, never in the names of members; `$${` becomes a
+ * literal `${`. An empty variable counts as undefined. Values aren't parsed, so no variable can add a member. Aliases may
+ * expand to at most 32 levels, 100,000 values and 4 MiB of text.
  */
 export function fillIn(data: unknown, environment: Environment): FilledIn {
   const problems: Problem[] = [];
@@ -58,7 +58,7 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
     }
     if (Array.isArray(value)) return value.map((item, at) => copyOf(item, [...keys, at]));
     if (typeof value !== "object" || value === null) return value;
-    // Defines members, so that one named __proto__ stays a member and is refused.
+    // Keeps a member named __proto__ as a member, so that the schema refuses it.
     return Object.fromEntries(
       Object.entries(value).map(([key, member]) => [key, copyOf(member, [...keys, key])]),
     );
@@ -75,7 +75,7 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
 
 class TooLarge extends Error {}
 
-/** Null where a `${` isn't the start of a variable; a variable without a value stays as it is written. */
+/** Null if a `${` doesn't start a variable. A variable without a value stays as written. */
 function replaceVariables(
   text: string,
   lookUp: (name: string, otherwise: string | null) => string | null,

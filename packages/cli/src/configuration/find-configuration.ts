@@ -6,8 +6,8 @@ const endings = [".ts", ".mts", ".js", ".mjs", ".json", ".yaml", ".yml"];
 const names = endings.map((ending) => `tollgate.config${ending}`);
 
 /**
- * The configuration file to use, or null where none is named and none is found. A folder is refused that has two files of
- * which one is JSON or YAML, and one whose only file is misnamed: without it everything would be permitted.
+ * The configuration file to use, or null if none is named or found. Refuses a folder with two files of which one is JSON or
+ * YAML, and a folder whose only file is misnamed: without that file, everything would be permitted.
  */
 export function findConfiguration(directory: string, named: string | undefined): string | null {
   if (named !== undefined) {

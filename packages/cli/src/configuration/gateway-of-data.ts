@@ -4,7 +4,7 @@ import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
 import type { ConfigurationData, ProviderData, StoreData } from "./data-schema.ts";
 
-/** The options of `createGateway` that a configuration file means. Loads what the file names, and nothing else. */
+/** Makes the options of `createGateway` from a configuration file. Loads only the packages that it uses. */
 export async function optionsOf(data: ConfigurationData): Promise<GatewayOptions> {
   const { store, providers, policy, prices = "catalog", serve: _server, ...settings } = data;
   const made = await Promise.all(
@@ -19,7 +19,7 @@ export async function optionsOf(data: ConfigurationData): Promise<GatewayOptions
   };
 }
 
-/** Rules of one id are found where the policy is made, which doesn't know where in the file it is. */
+/** `definePolicy` finds duplicate rule ids but doesn't know its place in the file, so this adds it to their paths. */
 function policyOf(policy: NonNullable<ConfigurationData["policy"]>): Policy {
   try {
     return definePolicy(policy);

@@ -1,18 +1,18 @@
 import { type Problem, pathOf, problemAt } from "@tollgate/core/schemas";
 
-/** Shorter ones are part of too many words and paths. */
+/** Shorter values occur in too many words and paths. */
 const minLength = 8;
 
-/** What must not be shown of a file, and how to hide it. */
+/** Hides the secrets of a file in texts about it. */
 export interface Hidden {
-  /** A text without them: a variable's value becomes its name, a credential `[hidden]`. */
+  /** The text with each variable's value replaced by its name, and each credential by `[hidden]`. */
   readonly in: (text: string) => string;
 }
 
-/** Paths show this much of a long name. */
+/** How many characters of a long name paths show. */
 const shownOfNames = 64;
 
-/** Hides the credentials that data holds, what looks like one, and the values of variables. */
+/** Hides the credentials in data, anything that looks like one, and the values of variables. */
 export function hideCredentials(data: unknown, used: ReadonlyMap<string, string>): Hidden {
   const replacements = new Map<string, string>();
   const add = (value: string, by: string): void => {
@@ -33,7 +33,7 @@ export function hideCredentials(data: unknown, used: ReadonlyMap<string, string>
   };
 }
 
-/** Names and values that records, answers and logs show must not be credentials, or hold one of the same file. */
+/** Finds names and values that records, answers and logs show although they contain a credential. */
 export function shownCredentials(data: unknown): readonly Problem[] {
   const credentials = credentialsIn(data).filter((credential) => credential.length >= 16);
   return textsIn(data)
@@ -54,7 +54,7 @@ interface Text {
   readonly text: string;
 }
 
-/** The strings of data outside of the places for credentials, and the names of all members. */
+/** All member names, and all strings outside the places for credentials. */
 function textsIn(data: unknown, keys: readonly PropertyKey[] = []): readonly Text[] {
   if (typeof data === "string") return isCredentialPlace(keys) ? [] : [{ keys, text: data }];
   if (typeof data !== "object" || data === null) return [];
@@ -98,7 +98,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The forms that providers and Tollgate itself give their keys. */
+/** The key formats of providers and of Tollgate itself. */
 const apiKeys =
   /(^|[^A-Za-z0-9])(?:(?:sk|rk|csk|gsk|xai|hf|ghp|tg)[-_](?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}|AIza[A-Za-z0-9_-]{30,}|AKIA[A-Z0-9]{16,})/g;
 

@@ -3,9 +3,9 @@ import { pathToFileURL } from "node:url";
 import { CommandError, messageOf } from "../failure.ts";
 
 /**
- * What a module exports by default. Where nothing is installed next to it, `@tollgate/*` is what the command line itself
- * uses, so that a configuration mounted anywhere works with a global install.
- * @throws CommandError when it can't be loaded
+ * Imports the default export of a module. If `@tollgate/*` isn't installed next to it, the module gets the command line's own
+ * packages, so a configuration mounted anywhere works with a global install.
+ * @throws CommandError if it can't be loaded
  */
 export async function importDefault(file: string): Promise<unknown> {
   const { href } = pathToFileURL(file);
@@ -20,7 +20,7 @@ export async function importDefault(file: string): Promise<unknown> {
 
 const own = /^@tollgate\/[a-z]/;
 
-/** Stays in place: a configuration may import more when it is used. Other runtimes than Node may lack the hook. */
+/** The hook stays: a configuration may import more later. Runtimes other than Node may lack hooks. */
 function resolveFromHere(configuration: string): void {
   nodeModule.registerHooks?.({
     resolve(specifier, context, next) {
@@ -35,13 +35,13 @@ function resolveFromHere(configuration: string): void {
   });
 }
 
-/** TypeScript outside of any package is a module here; Node would warn before it finds that out. */
+/** Treats TypeScript outside any package as a module; otherwise Node prints a warning before it detects that. */
 function asModule(resolved: ResolveFnOutput): ResolveFnOutput {
   const isTyped = resolved.url.endsWith(".ts") && resolved.format == null;
   return isTyped ? { ...resolved, format: "module-typescript" } : resolved;
 }
 
-/** What isn't here either is missed where it was asked for. */
+/** If the command line doesn't have the package either, the error is the one from the file's own folder. */
 function orThrow(first: unknown, resolve: () => ResolveFnOutput): ResolveFnOutput {
   try {
     return resolve();

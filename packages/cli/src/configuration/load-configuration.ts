@@ -10,9 +10,9 @@ import type { Hidden } from "./hide-credentials.ts";
 /** A configuration file, loaded. Nothing is opened yet. */
 export interface LoadedConfiguration {
   readonly gateway: Gateway;
-  /** Null where the file exports a gateway that it made itself. */
+  /** Null if the file exports a gateway instead of options. */
   readonly options: GatewayOptions | null;
-  /** What a JSON or YAML file says about the server. */
+  /** The server settings of a JSON or YAML file. */
   readonly serve: ServeSettings;
 }
 
@@ -21,7 +21,7 @@ const dataEndings = new Set([".json", ".yaml", ".yml"]);
 
 /**
  * Loads a configuration file: a module that default-exports the options of `createGateway`, or a gateway, or JSON or YAML.
- * @throws ConfigurationError with every problem, and without any credential or value of a variable.
+ * @throws ConfigurationError with every problem, but no credential and no variable's value
  */
 export async function loadConfiguration(
   file: string,
@@ -62,7 +62,7 @@ async function loadData(file: string, environment: Environment): Promise<LoadedC
   const problems = [
     ...unfilled,
     ...shownCredentials(value),
-    // A variable that is missing is said once, not as a wrong value too.
+    // Reports a missing variable once, not as a wrong value too.
     ...read.problems.filter(({ path }) => !missing.has(path)),
   ];
   if (problems.length > 0 || read.value === null) throw refused(file, problems, hidden);
@@ -100,7 +100,7 @@ function isGateway(value: unknown): value is Gateway {
   );
 }
 
-/** What lacks a store or providers is refused by `createGateway`, with what else is wrong. */
+/** `createGateway` reports a missing store or missing providers, together with other problems. */
 function isOptions(value: unknown): value is GatewayOptions {
   return typeof value === "object" && value !== null && ("store" in value || "providers" in value);
 }

@@ -5,9 +5,9 @@ import { fileProblem } from "./configuration-error.ts";
 const maxBytes = 1_048_576;
 
 /**
- * Reads a JSON or YAML file as data. Errors name the place and never quote the text, which may hold a secret.
- * @throws ConfigurationError for a file that can't be read, is larger than 1 MiB, isn't UTF-8, breaks the syntax, names a
- * member twice, or has an alias inside its own anchor.
+ * Reads a JSON or YAML file as data. Errors give the position and never quote the text, which may contain a secret.
+ * @throws ConfigurationError if the file can't be read, is larger than 1 MiB, isn't UTF-8, has wrong syntax or a repeated
+ * member, or has an alias inside its own anchor
  */
 export async function readDataFile(file: string): Promise<unknown> {
   const text = await readText(file);
@@ -27,7 +27,7 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-/** One byte more than the bound is enough to know that it is passed, whatever kind of file it is. */
+/** Reads at most one byte more than the limit, which works for any kind of file. */
 async function readBytes(file: string): Promise<Buffer> {
   const handle = await open(file, "r");
   try {
@@ -60,7 +60,7 @@ function parsedJson(file: string, text: string): unknown {
   }
 }
 
-/** Of text that is valid JSON: `JSON.parse` would silently take the last of the two. */
+/** The text must be valid JSON. `JSON.parse` silently keeps the last of repeated members. */
 function lineOfRepeatedMember(text: string): number | null {
   const open: Set<string>[] = [];
   let line = 1;
@@ -98,7 +98,7 @@ async function parseYaml(file: string, text: string): Promise<unknown> {
       merge: false,
       resolveKnownTags: false,
       stringKeys: true,
-      // It compares each member with all others: `requireDistinct` does it in one pass.
+      // The parser compares each member with all others; `requireDistinct` needs one pass.
       uniqueKeys: false,
       logLevel: "error",
     }),
@@ -119,7 +119,7 @@ async function parseYaml(file: string, text: string): Promise<unknown> {
       },
     }),
   );
-  // Aliases share their value here; what they come to is bounded where they are copied.
+  // Aliases share their value here; `fillIn` limits their expanded size.
   return orTooDeep(file, () => document.toJS({ maxAliasCount: -1 }));
 }
 
@@ -132,7 +132,7 @@ function requireDistinct(map: YAMLMap, refuse: (what: string, node: Node) => nev
   }
 }
 
-/** The parser calls itself for each level. */
+/** The parser recurses once per level, so deep nesting overflows the stack. */
 function orTooDeep<Result>(file: string, parse: () => Result): Result {
   try {
     return parse();

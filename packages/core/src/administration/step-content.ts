@@ -3,20 +3,20 @@ import type { Store } from "../contracts/store.ts";
 import type { Message, SystemMessage } from "../domain/message.ts";
 import type { Step } from "../domain/step.ts";
 
-/** What was said in one Step, as far as it is kept. */
+/** The recorded content of one Step. */
 export interface StepContent {
   readonly id: string;
   readonly sessionId: string;
-  /** How the Step ended: the answer of one that isn't `completed` is what was said of it until then. */
+  /** How the Step ended. Unless it is `completed`, `answer` is partial. */
   readonly outcome: NonNullable<Step["outcome"]> | "open";
   /**
-   * Those of a Responses request, otherwise the system and developer messages that the conversation begins with; one
-   * after the other, with a blank line between them.
+   * The `instructions` of a Responses request, otherwise the system and developer messages at the start of the
+   * conversation, separated by blank lines.
    */
   readonly instructions: string | null;
   /** The messages of the request that were new to its Session. */
   readonly input: readonly Message[] | null;
-  /** What the client was shown. Of an answer that was read on after its client left, what arrived. */
+  /** The answer shown to the client. If the client left and Tollgate read on, everything that arrived. */
   readonly answer: readonly Message[] | null;
   /** The reasoning that the client was shown. */
   readonly reasoning: string | null;
@@ -24,16 +24,16 @@ export interface StepContent {
   readonly missing: Partial<Readonly<Record<StepContentPart, MissingContent>>>;
 }
 
-/** A part of what was said in a Step. */
+/** A part of a Step's content. */
 export type StepContentPart = "instructions" | "input" | "answer" | "reasoning";
 
 /**
- * Why there is no content: nothing of it was said, the Step is still open, the policy keeps digests, or the transcript's
- * retention erased it.
+ * Why a part is null: the Step had none (`none`), is still open (`open`), its policy keeps only digests (`digest`), or
+ * retention erased the transcript (`erased`).
  */
 export type MissingContent = "none" | "open" | "digest" | "erased";
 
-/** Reads what was said in a Step; null where there is no such Step any more. */
+/** Reads the content of a Step; null if the Step no longer exists. */
 export async function readStepContent(store: Store, step: Step): Promise<StepContent | null> {
   const contents = await store.steps.contents(step.organizationId, step.id);
   if (contents === null) return null;
@@ -63,7 +63,7 @@ export async function readStepContent(store: Store, step: Step): Promise<StepCon
   };
 }
 
-/** Says why a part is not there. What a fallback answers is kept as its own decision and the first one both allow. */
+/** Says why a part is missing. A fallback's answer is kept only if its own decision and the first one both allow it. */
 async function reasonsOf(
   store: Store,
   step: Step,

@@ -23,7 +23,7 @@ export interface StepFilter extends OrganizationScope {
   readonly model?: OneOrMany;
   readonly connection?: OneOrMany<ConnectionOwnership>;
   readonly host?: OneOrMany;
-  /** Pairs that the request's `metadata` must all have: 1 to 16. */
+  /** Pairs that must all be in the request's `metadata`: 1 to 16. */
   readonly metadata?: Metadata;
   readonly outcome?: OneOrMany<StepOutcome | "open">;
   readonly dataClass?: { readonly from?: string; readonly upTo?: string };

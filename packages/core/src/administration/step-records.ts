@@ -59,7 +59,7 @@ export interface AttemptRecord extends Usage {
   readonly durationMs: number | null;
   readonly timeToFirstTokenMs: number | null;
   readonly toolCalls: number;
-  /** What the provider said of its failure; its `message` is null where it isn't kept. Null where it said nothing. */
+  /** The provider's error text; null if it gave none. Its `message` is null if it isn't kept. */
   readonly error: AttemptError | null;
   /** What was recorded when it ended, where that was corrected since; else null. */
   readonly recorded: FiguresRecord | null;
@@ -82,7 +82,7 @@ export interface StepRecord extends Usage {
   readonly stepNumber: number;
   /** Members of the request's history that were neither sent on nor kept: how often each was there, by name. */
   readonly droppedFields: DroppedFields;
-  /** The request's `metadata`; empty where only digests are kept. */
+  /** The request's `metadata`; empty if the policy keeps only digests. */
   readonly metadata: Metadata;
   readonly dataClass: string;
   readonly decisionId: string;

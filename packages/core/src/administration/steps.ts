@@ -26,8 +26,8 @@ export interface Steps {
   /** @throws GatewayError `step_not_found` */
   get(reference: OrganizationScope & { readonly id: string }): Promise<StepRecord>;
   /**
-   * What was said in one Step, as far as it is kept: its instructions, its new messages, and the answer and reasoning that
-   * the client was shown, of a Step that failed or was cancelled, too. What is missing says why.
+   * Returns the recorded content of one Step, also of one that failed or was cancelled: its instructions, its new messages,
+   * and the answer and reasoning that the client was shown. For each null part, `missing` says why.
    * @throws GatewayError `step_not_found`
    */
   content(reference: OrganizationScope & { readonly id: string }): Promise<StepContent>;

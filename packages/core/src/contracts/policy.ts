@@ -11,8 +11,8 @@ export interface Policy<Gateway extends string = string> {
   /** The model ids its rules fall back to: one of an unknown gateway is refused at start. */
   readonly fallbacks: readonly string[];
   /**
-   * `ignore`: `facts.session` is always absent, which saves Tollgate from looking the Session up. `read`: the policy gets it.
-   * `raise`: in addition, no request is handled below the class of the Session that it continues.
+   * `ignore`: `facts.session` is always absent, so Tollgate doesn't look up the Session. `read`: the policy gets it.
+   * `raise`: in addition, no request's class may be below that of the Session it continues.
    */
   readonly sessions: "ignore" | "read" | "raise";
   /** `dataClasses` is the configured order, the least sensitive first. */

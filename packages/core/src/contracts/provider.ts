@@ -155,8 +155,8 @@ export interface ProviderCall {
 export type Delivery = "not-sent" | "answered" | "unknown";
 
 /**
- * The one error a provider throws. Its message may reach the caller and holds nothing of the upstream's text; give that as
- * `said`, for the record of the attempt.
+ * The only error that a provider throws. Its message may reach the caller, so keep the upstream's text out of it: pass that
+ * as `said`, for the attempt's record.
  */
 export class ProviderError extends Error {
   override readonly name = "ProviderError";
@@ -186,9 +186,9 @@ export class ProviderError extends Error {
       readonly timedOut?: boolean;
       readonly code?: string | null;
       readonly param?: string | null;
-      /** What the upstream said: its error's text, or the body of its answer. See `errorText`. */
+      /** The upstream's error text, or the body of its error response. See `errorText`. */
       readonly said?: unknown;
-      /** The credentials that the call was made with, to remove from it. */
+      /** The credentials that the call used, to remove from `said`. */
       readonly secrets?: readonly string[];
       readonly cause?: unknown;
     },
@@ -204,7 +204,7 @@ export class ProviderError extends Error {
     this.#text = errorText(details.said, details.secrets);
   }
 
-  /** The upstream's own text, bounded and without secrets: for the attempt's record, and never for callers. */
+  /** The upstream's own text, bounded and without secrets: for the attempt's record, never for callers. */
   get text(): string | null {
     return this.#text;
   }

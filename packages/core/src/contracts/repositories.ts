@@ -69,7 +69,7 @@ export interface SessionRepository {
   ): Promise<readonly TranscriptPart[] | null>;
   /**
    * The Session that `openStep` would continue, or branch from, by the same rules; null where it would create one, or
-   * would refuse a named one. It locks nothing: `expectedSession` makes `openStep` check that it is the same still.
+   * would refuse a named one. It takes no lock: pass the result to `openStep` as `expectedSession` to check that it still holds.
    */
   find(lookup: SessionLookup): Promise<FoundSession | null>;
   /** Whether the Session is this organization's, user's and key's. */
@@ -120,7 +120,7 @@ export interface StepContents {
   readonly reply: Uint8Array | null;
   /** The reasoning that the client was shown. */
   readonly reasoning: Uint8Array | null;
-  /** The parts that there were, and of which only the commitment is kept. */
+  /** The parts of which only the commitment is kept. */
   readonly withheld: readonly StepPart[];
 }
 

@@ -20,7 +20,7 @@ export interface StepQuery {
   readonly model?: readonly string[];
   readonly connection?: readonly string[];
   readonly host?: readonly string[];
-  /** Pairs that a Step's metadata must all have. */
+  /** Pairs that must all be in the Step's metadata. */
   readonly metadata?: Metadata;
   /** `open` for Steps in flight. */
   readonly outcome?: readonly (StepOutcome | "open")[];

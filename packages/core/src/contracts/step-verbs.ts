@@ -73,9 +73,9 @@ export interface TranscriptIntent {
   /** Salt of the commitment to the new content. */
   readonly contentSalt: Uint8Array;
   /**
-   * What `sessions.find` said before of the Session that the Step continues or branches from; null for none. The Step is
-   * refused if that is now another Session, or if its content was handled under another data class since. Absent if
-   * nobody asked.
+   * The result of an earlier `sessions.find` for the Session that the Step continues or branches from; null for none. The
+   * store refuses the Step if that is now another Session, or if the Session's data classes have changed since. Absent if
+   * nobody looked it up.
    */
   readonly expectedSession?: SessionFacts | null;
 }
@@ -108,7 +108,7 @@ export type OpeningRefusal =
   | { readonly code: "invalid_api_key" }
   /** The key works, and was changed since it was read. */
   | { readonly code: "key_changed" }
-  /** The Session that the Step continues or branches from is not `expectedSession` any more: find it again. */
+  /** The Session that the Step continues or branches from is no longer `expectedSession`: find it again. */
   | { readonly code: "session_changed" }
   /** The named Session or Turn is not the owner's. */
   | { readonly code: "session_not_found" | "turn_not_found" }

@@ -1,7 +1,7 @@
-/** Bytes of a provider's error text that are kept: 2 KiB. */
+/** How many bytes of a provider's error text are kept: 2 KiB. */
 const keptBytes = 2_048;
 
-/** Characters of it that are looked at. */
+/** How many characters of it are read. */
 const readLength = 16_384;
 
 const removed = "[removed]";

@@ -17,7 +17,7 @@ export interface Session {
   readonly commonLength: number;
 }
 
-/** What a Session was decided on: which one it is, and the data classes that its content was handled under. */
+/** The facts about a Session that a decision may depend on: its id, and the data classes of its Steps. */
 export interface SessionFacts {
   readonly sessionId: string;
   /** In the order of their first use. */
@@ -25,8 +25,8 @@ export interface SessionFacts {
 }
 
 /**
- * Whether the Session that a Step goes on with is still the expected one, handled under no other class since: classes are
- * only ever added. An absent expectation is met by any Session.
+ * Whether the Session that a Step continues is still the expected one, without a new data class since: classes are only
+ * ever added. Without an expectation, any Session will do.
  */
 export function isExpectedSession(
   expected: SessionFacts | null | undefined,

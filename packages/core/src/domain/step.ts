@@ -9,7 +9,7 @@ export type StepOutcome = "completed" | "failed" | "cancelled" | "interrupted";
 /** Members of a request's history that are neither sent on nor kept: how often each was there, by name. */
 export type DroppedFields = Readonly<Record<string, number>>;
 
-/** What a client labels a request with: at most 16 pairs, of names up to 64 and values up to 512 characters. */
+/** A client's labels for a request: at most 16 pairs, with names up to 64 and values up to 512 characters. */
 export type Metadata = Readonly<Record<string, string>>;
 
 /** The endpoint a Step came in by. */
@@ -73,7 +73,7 @@ export interface AttemptEnd {
 
 /** A provider's own error text: content, because it can quote the prompt. */
 export interface AttemptError {
-  /** At most 2 KiB, without secrets; null where only digests are kept, or where it was erased. */
+  /** At most 2 KiB, without secrets; null if the policy keeps only digests, or retention erased it. */
   readonly message: string | null;
   /** SHA-256 in hex over its salt and text, as the evidence leaf of the attempt has it. */
   readonly commitment: string;
@@ -107,7 +107,7 @@ export interface Step {
   readonly stepNumber: number;
   /** At most 33 names of at most 64 characters; what has more names is counted under `…`. */
   readonly droppedFields: DroppedFields;
-  /** The request's `metadata`, kept as long as the Step; empty where only digests are kept. */
+  /** The request's `metadata`, kept as long as the Step; empty if the policy keeps only digests. */
   readonly metadata: Metadata;
   readonly openedAt: number;
   /** Null while in flight, as is `outcome`. */

@@ -13,8 +13,8 @@ export interface RulePolicy<Gateway extends string> {
   readonly version?: string;
   readonly rules: readonly Rule<Gateway>[];
   /**
-   * `raise`: no request is handled below the most sensitive class of the Session that it continues. A key's default class
-   * is lifted to it; a header below it is 400 `data_class_below_floor`. Default: each request has its own class.
+   * `raise`: no request's class may be below the most sensitive class of the Session it continues. Tollgate raises a key's
+   * default class to it; a header below it is 400 `data_class_below_floor`. Default: each request has its own class.
    */
   readonly sessions?: "raise";
 }
@@ -59,7 +59,7 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
     fallbacks: rules.flatMap(({ options }) => options.fallbacks ?? []),
     sessions: sessions ?? (rules.some(({ match }) => match.session) ? "read" : "ignore"),
     decide: (facts, dataClasses) => decideByRules(rules, facts, dataClasses),
-    // For `warningsOf`: what decides is the function.
+    // For `warningsOf` only: `decide` decides.
     rules,
   };
   return policy;
@@ -86,7 +86,7 @@ function rangeOf({ from, upTo }: ClassRange): readonly string[] {
   return [from ?? [], upTo ?? []].flat();
 }
 
-/** Of everything that decides. */
+/** A hash of everything that affects decisions. */
 function hashOf(rules: readonly Rule[], sessions: "raise" | undefined): string {
   const definition: Json = JSON.parse(JSON.stringify(sessions ? { rules, sessions } : rules));
   return sha256Hex(stableJson(definition)).slice(0, 16);
