@@ -332,6 +332,27 @@ describe("a file that isn't the data it should be", () => {
     },
   );
 
+  it.each([
+    ["of one anchor", `a: &a 1\nb: [${"*a, ".repeat(20_000)}*a]\n`],
+    [
+      "of each other",
+      Array.from({ length: 4_000 }, (_, at) => `k${at}: &a${at} [${at ? `*a${at - 1}` : 1}]`).join(
+        "\n",
+      ),
+    ],
+  ])("is refused where it has very many aliases %s, quickly", async (_, text) => {
+    const from = performance.now();
+    const { message } = await refusal(yamlText(text));
+    expect(message).toContain("more than 1,000 aliases (line");
+    expect(performance.now() - from).toBeLessThan(5_000);
+  });
+
+  it("is refused where its variables expand to too much", async () => {
+    const text = `${small}headerPrefix: "${"${LONG}".repeat(20_000)}"\n`;
+    const { message } = await refusal(yamlText(text), { LONG: "x".repeat(100_000) });
+    expect(message).toContain("4 MiB of text");
+  });
+
   it("takes aliases that expand to little", async () => {
     const text = `store: { type: memory }
 providers:

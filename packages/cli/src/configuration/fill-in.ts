@@ -26,11 +26,18 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
   let values = 0;
   let characters = 0;
 
+  /** Before texts are put together: a long value can be named very often. */
+  function take(length: number): void {
+    characters += length;
+    if (characters > maxCharacters) throw new TooLarge();
+  }
+
   function fillText(text: string, path: string): string {
     const filled = replaceVariables(text, (name, otherwise) => {
       const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
       if (value) used.set(name, value);
       const found = value || otherwise;
+      take(found?.length ?? 0);
       if (found === null)
         problems.push(
           problemAt(path, `uses ${name}, which is undefined or empty: set this variable`),
@@ -49,11 +56,10 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
 
   function copyOf(value: unknown, keys: readonly PropertyKey[]): unknown {
     values++;
-    if (keys.length > maxLevels || values > maxValues || characters > maxCharacters)
-      throw new TooLarge();
+    if (keys.length > maxLevels || values > maxValues) throw new TooLarge();
     if (typeof value === "string") {
       const text = fillText(value, pathOf("", keys));
-      characters += text.length;
+      take(value.length);
       return text;
     }
     if (Array.isArray(value)) return value.map((item, at) => copyOf(item, [...keys, at]));
@@ -68,7 +74,7 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
     return { value: copyOf(data, []), problems, used };
   } catch (thrown) {
     if (!(thrown instanceof TooLarge)) throw thrown;
-    const message = `The file, with its aliases expanded, has more than ${maxLevels} levels, 100,000 values or 4 MiB of text.`;
+    const message = `The file, with its aliases and variables expanded, has more than ${maxLevels} levels, 100,000 values or 4 MiB of text.`;
     return { value: null, problems: [{ path: "", message }], used };
   }
 }

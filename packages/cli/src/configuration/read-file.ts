@@ -3,11 +3,13 @@ import { isScalar, type Node, type YAMLMap } from "yaml";
 import { fileProblem } from "./configuration-error.ts";
 
 const maxBytes = 1_048_576;
+/** The parser looks for the anchor of each among all others. */
+const maxAliases = 1_000;
 
 /**
  * Reads a JSON or YAML file as data. Errors give the position and never quote the text, which may contain a secret.
  * @throws ConfigurationError if the file can't be read, is larger than 1 MiB, isn't UTF-8, has wrong syntax or a repeated
- * member, or has an alias inside its own anchor
+ * member, has an alias inside its own anchor, or has more than 1,000 aliases
  */
 export async function readDataFile(file: string): Promise<unknown> {
   const text = await readText(file);
@@ -108,11 +110,23 @@ async function parseYaml(file: string, text: string): Promise<unknown> {
     const reason = fault.code.toLowerCase().replaceAll("_", " ");
     throw fileProblem(file, `The file isn't valid YAML (${placeOf(fault.pos[0])}: ${reason}).`);
   }
+  // `alias.resolve` would pass over the document once for each alias.
+  const anchored = new Map<string, Node>();
+  let aliases = 0;
+  const note = (node: Node & { readonly anchor?: string }): void => {
+    if (node.anchor !== undefined) anchored.set(node.anchor, node);
+  };
   orTooDeep(file, () =>
     visit(document, {
-      Map: (_, map) => requireDistinct(map, refuse),
+      Map(_, map) {
+        note(map);
+        requireDistinct(map, refuse);
+      },
+      Seq: (_, list) => note(list),
+      Scalar: (_, scalar) => note(scalar),
       Alias(_, alias, ancestors) {
-        const target = alias.resolve(document);
+        if (++aliases > maxAliases) refuse("The file has more than 1,000 aliases", alias);
+        const target = anchored.get(alias.source);
         if (target === undefined) refuse("An alias has no anchor before it", alias);
         if (ancestors.some((ancestor) => ancestor === target))
           refuse("An alias is inside its own anchor", alias);
