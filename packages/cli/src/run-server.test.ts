@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { serverSettings } from "./run-server.ts";
 
-it("prefers the command line to the configuration file, one setting at a time", () => {
+it("overrides each setting of the configuration file from the command line", () => {
   const configured = { port: 1, host: "::1", closeWithin: 2, limits: { connections: 3 } };
   expect(serverSettings(configured, {})).toEqual(configured);
   expect(serverSettings(configured, { port: 0 })).toEqual({ ...configured, port: 0 });

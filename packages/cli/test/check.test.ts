@@ -41,7 +41,7 @@ async function check(text: string, ...words: readonly string[]) {
 }
 
 describe("tollgate check", () => {
-  it("says what a configuration holds, and opens nothing", async () => {
+  it("shows the contents of a configuration without opening anything", async () => {
     const { file, exitCode, printed } = await check(sound);
     expect(exitCode).toBe(0);
     expect(printed).toBe(
@@ -50,7 +50,7 @@ describe("tollgate check", () => {
     expect(existsSync(database)).toBe(false);
   });
 
-  it("warns of what has no effect, and fails for it only if that is asked for", async () => {
+  it("warns of settings without effect, and fails for them only with --strict", async () => {
     const message =
       "`policy.rules[0].match.model` matches no model of any gateway: sim/tollgate/ecko.";
     const text = await check(doubtful);
@@ -68,7 +68,7 @@ describe("tollgate check", () => {
     expect((await check(sound, "--strict")).exitCode).toBe(0);
   });
 
-  it("lists every error with its path, and fails with 2", async () => {
+  it("lists every error with its path and exits with 2", async () => {
     const text = await check(wrong);
     expect([text.exitCode, text.line]).toEqual([2, "error: the configuration has 2 errors"]);
     expect(text.printed).toBe(
@@ -83,7 +83,7 @@ describe("tollgate check", () => {
     });
   });
 
-  it("looks at the store only if that is asked for, and changes nothing there", async () => {
+  it("opens the store only with --store, and changes nothing in it", async () => {
     const { exitCode, line } = await check(sound, "--store");
     expect(exitCode).toBe(2);
     expect(line).toContain("there is no database yet");

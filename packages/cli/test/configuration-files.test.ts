@@ -159,7 +159,7 @@ describe("a configuration file", () => {
     expect(options?.providers["a"]).toMatchObject({ problems: [], connection: "platform" });
   });
 
-  it("needs a host for azure and nothing for ollama, and takes other members than the defaults", async () => {
+  it("needs a host for azure and nothing for ollama, and lets members override defaults", async () => {
     const providers = {
       azure: { type: "azure", baseURL: "https://acme.openai.azure.com/openai/v1", apiKey },
       ollama: { type: "ollama" },
@@ -182,7 +182,7 @@ describe("variables of a configuration file", () => {
   const withPrefix = (text: string) => yaml({ ...parsedSmall, headerPrefix: text });
   const prefix = async (text: string) => (await load(withPrefix(text))).options?.headerPrefix;
 
-  it("are filled in, with their defaults, and can be written as they are", async () => {
+  it("are replaced, with their defaults, and can be escaped", async () => {
     expect(await prefix("X-${REGION}-")).toBe("X-eu-");
     expect(await prefix("${MISSING:-X-Default-}")).toBe("X-Default-");
     expect(await prefix("${EMPTY:-X-Default-}")).toBe("X-Default-");
@@ -219,7 +219,7 @@ describe("variables of a configuration file", () => {
     },
   );
 
-  it("are never an object's own methods, never part of the syntax, and never names of members", async () => {
+  it("never read an object's own methods, change the syntax or become member names", async () => {
     expect((await refusal(withPrefix("${constructor}"))).message).toContain("uses constructor");
     const injected = { EVIL: 'x"\npolicy: { rules: [] }\n' };
     expect((await refusal(withPrefix("${EVIL}"), injected)).problems).toMatchObject([
@@ -258,7 +258,7 @@ describe("credentials of a configuration file", () => {
     ).toContain(path);
   });
 
-  it("are refused where the same file uses them as one, and variables are hidden in every error", async () => {
+  it("are refused if the same file uses them elsewhere, and every error hides variables", async () => {
     const plain = "a-credential-of-no-known-form";
     const providers = { a: { type: "groq", apiKey: "${KEY}" }, [plain]: { type: "sim" } };
     const { message } = await refusal(yaml({ ...parsedSmall, providers }), { KEY: plain });
@@ -269,7 +269,7 @@ describe("credentials of a configuration file", () => {
     expect(named).toContain("names an unknown gateway, ${KEY}");
   });
 
-  it("are not shown in part either: long names, and what is misread as a variable's name", async () => {
+  it("are not shown in part either: in long names or in mistyped variables", async () => {
     const long = `sk-proj-${"a1B2c3D4".repeat(20)}`;
     const secret = `${"9f".repeat(40)}`;
     const providers = { a: { type: "groq", apiKey: secret }, [long]: 1, [secret]: 1 };
@@ -427,7 +427,7 @@ describe("finding a configuration file", () => {
     },
   );
 
-  it("takes the first module, and refuses a second file where one of them is data", () => {
+  it("takes the first module, and refuses a second file if one of them is JSON or YAML", () => {
     const { at, find } = inFolder("tollgate.config.js", "tollgate.config.ts");
     expect(find()).toBe(join(at, "tollgate.config.ts"));
     expect(inFolder("tollgate.config.ts", "tollgate.config.yaml").find).toThrow(
@@ -640,7 +640,7 @@ describe("a fault in a valid configuration file", () => {
     expect(faults.length).toBeGreaterThan(300);
   });
 
-  it("is refused with its path before anything is made, whatever it is", async () => {
+  it("is refused with its path before anything is opened, whatever it is", async () => {
     const accepted: string[] = [];
     for (const [at, { name, path, value }] of faults.entries()) {
       const text =

@@ -35,7 +35,7 @@ beforeAll(async () => {
 }, 30_000);
 
 describe("from the command line alone", { timeout: 60_000 }, () => {
-  it("tells what budgets refused last week", async () => {
+  it("shows the calls that budgets refused last week", async () => {
     const { data } = page.parse(
       await runJson(folder, "decisions", "list", "--refused", "budget", ...lastWeek),
     );
@@ -43,7 +43,7 @@ describe("from the command line alone", { timeout: 60_000 }, () => {
     expect(data).toMatchObject([{ effect: "permit", refusal }]);
   });
 
-  it("tells which attempts failed and what the provider said", async () => {
+  it("shows which attempts failed and what the provider said", async () => {
     const { output } = await run(folder, ["steps", "list", "--outcome", "failed", ...lastWeek]);
     const [head, rejected, cut] = output.trimEnd().split("\n");
     expect(head).toMatch(/REASON +ERROR/);
@@ -51,7 +51,7 @@ describe("from the command line alone", { timeout: 60_000 }, () => {
     expect(cut).toMatch(/connection_reset +- /);
   });
 
-  it("tells what the client was shown, and under which instructions", async () => {
+  it("shows what the client saw, and under which instructions", async () => {
     const { data } = page.parse(await runJson(folder, "steps", "--metadata", "ticket=T-17"));
     expect(data).toHaveLength(1);
     const { output } = await run(folder, ["steps", "content", data[0]?.id ?? ""]);

@@ -78,7 +78,7 @@ describe("what a provider says next to its text", () => {
     expect(message).toMatchObject({ provider_specific_fields: left, reasoning_details: [left] });
   });
 
-  it("is no answer where it nests deeper than a client may send it back", async () => {
+  it("fails the answer if it nests deeper than a client may send back", async () => {
     const deep = (levels: number) =>
       answering([state({ extra_content: { a: nested(levels) } }), said]);
     expect((await turn(await deep(31))).statuses).toEqual([200, 200]);
@@ -92,7 +92,7 @@ describe("what a provider says next to its text", () => {
     expect(await reasonOf(shown)).toBe("too_deep");
   });
 
-  it("is no answer where it holds more than a client may send back", async () => {
+  it("fails the answer if it is more than a client may send back", async () => {
     const details = (count: number, text: string, index = 0) =>
       state({
         reasoning_details: Array.from({ length: count }, (_, at) => ({ index: index + at, text })),

@@ -41,7 +41,7 @@ describe.each(stores)("what was said in a Step on %s", (_, open) => {
     });
   });
 
-  it("has what is new in it, and the leading messages of a conversation as instructions", async () => {
+  it("has its new messages, and the leading messages of a conversation as instructions", async () => {
     const test = await start();
     const system = { role: "system", content: "Be brief." };
     const ask = async (messages: readonly object[]) => {
@@ -68,7 +68,7 @@ describe.each(stores)("what was said in a Step on %s", (_, open) => {
     });
   });
 
-  it("says that only digests are kept, or that what was said was erased", async () => {
+  it("says that the policy keeps only digests, or that retention erased the content", async () => {
     const policy = definePolicy({ rules: [permit("digest", {}, { transcript: "digest" })] });
     const digest = await start({ policy });
     await (await respond(digest, { instructions: "Be brief." })).text();

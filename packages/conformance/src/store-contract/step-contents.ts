@@ -82,7 +82,7 @@ export function stepContentTests(test: ContractTest): void {
     expect(await contentsOf(store, step.stepId)).toEqual({ ...nothing, withheld });
   });
 
-  test("the reasoning of an answer is there next to it, or only its commitment", async ({
+  test("keeps the reasoning of an answer next to it, or only its commitment", async ({
     store,
     intents,
   }) => {

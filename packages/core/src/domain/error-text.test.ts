@@ -67,7 +67,7 @@ describe("the text of a provider's error", () => {
     expect(errorText(said, [secret])).toBe(text);
   });
 
-  it("is at most 2 KiB long, whatever was said, and holds nothing twice", () => {
+  it("is at most 2 KiB long and repeats nothing, whatever the upstream said", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "binary", maxLength: 4_000 }),
@@ -111,7 +111,7 @@ describe("the text of a provider's error", () => {
     );
   });
 
-  it("holds no half of a secret that its end would cut", () => {
+  it("contains no half of a secret cut at its end", () => {
     const text = `${"a ".repeat(8_188)}${credential}`;
     expect(errorText(text.slice(0, 16_384) + credential)).not.toContain("sk-");
   });
