@@ -61,7 +61,7 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
     `CREATE TABLE turns (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, session_id ${text} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
-    // Positions below 0 are beside the transcript and stay on their Step: -1 a reply that did not join, -2 instructions,
+    // Positions below 0 aren't part of the transcript and belong to their Step: -1 a reply that did not join, -2 instructions,
     // -3 the reasoning that was shown.
     `CREATE TABLE transcript_parts (
       organization_id ${text} NOT NULL, session_id ${text} NOT NULL, position ${integer} NOT NULL,

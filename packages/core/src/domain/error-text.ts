@@ -7,10 +7,10 @@ const readLength = 16_384;
 const removed = "[removed]";
 
 /**
- * What an upstream said of an error, as it may be kept: its message, at most 2 KiB, on one line, without control
- * characters and without secrets. Null where it said nothing. `said` is the body of its answer, as JSON or as text.
- * `secrets` are the credentials that the call was made with: no 8 characters of one are left. Whatever looks like a key, a
- * bearer token or a password in an address is removed as well.
+ * Returns the part of an upstream's error text that may be kept: its message, at most 2 KiB, on one line, without control
+ * characters or secrets. Null if there is none. `said` is the error response's body, as JSON or text. `secrets` are the
+ * credentials that the call used: no 8 consecutive characters of one remain. Anything that looks like a key, a bearer token
+ * or a password in an address is removed as well.
  */
 export function errorText(said: unknown, secrets: readonly string[] = []): string | null {
   const text = messageOf(said)
@@ -23,14 +23,14 @@ export function errorText(said: unknown, secrets: readonly string[] = []): strin
   return safe === "" ? null : cut(safe);
 }
 
-/** The message of an error body as vendors write it; the body itself where it has none. */
+/** The message in a vendor's error body; the body itself if it has none. */
 function messageOf(said: unknown): string {
   if (typeof said === "string") return said;
   if (typeof said !== "object" || said === null) return "";
   const error = memberOf(said, "error") ?? said;
   if (typeof error === "string") return error;
   const message = [memberOf(error, "message"), memberOf(error, "detail")].find(isText);
-  // Routers say what their own upstream answered.
+  // Routers quote their own upstream's answer.
   const raw = memberOf(memberOf(error, "metadata"), "raw");
   const parts = [message ?? asJson(error), isText(raw) ? raw : ""];
   return parts.filter(Boolean).join(": ");
@@ -40,7 +40,7 @@ function asJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "";
   } catch {
-    // Nested deeper than can be written.
+    // It is nested too deeply to be written as JSON.
     return "";
   }
 }
@@ -55,14 +55,14 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** A secret that the end cuts would not be known for one. */
+/** Drops the last word: a secret that is cut off wouldn't be recognized. */
 function withoutLastWord(text: string): string {
   let end = text.length;
   while (end > 0 && text[end - 1] !== " ") end--;
   return text.slice(0, end);
 }
 
-/** A secret as it is, and as JSON and addresses write it. */
+/** A secret in plain form, and as JSON and addresses encode it. */
 function formsOf(secret: string): readonly string[] {
   const quoted = JSON.stringify(secret).slice(1, -1);
   const encoded = encodeURIComponent(secret.toWellFormed());
@@ -71,10 +71,10 @@ function formsOf(secret: string): readonly string[] {
 
 const pieceLength = 8;
 
-/** Characters of the shortest text that is treated as a secret: fewer are part of too many words. */
+/** The shortest text that is treated as a secret, in characters: shorter ones occur in too many words. */
 const shortest = 4;
 
-/** The text without any 8 characters in a row of a secret: upstreams quote a part of a credential. */
+/** Removes any 8 consecutive characters of a secret, because upstreams quote parts of a credential. */
 function without(text: string, secret: string): string {
   if (secret.length < shortest) return text;
   if (secret.length < pieceLength) return text.replaceAll(secret, removed);
@@ -104,10 +104,10 @@ const opaqueRun = /[A-Za-z0-9+=]{24,}/g;
 const label =
   /(?:key|token|secret|signature|sig|password|passwd|pwd|authorization|credential|bearer|basic)s?[:=]?$/i;
 
-/** How many words after a label a secret can stand, as in "key provided: x". */
+/** How many words may separate a label from its secret, as in "key provided: x". */
 const reach = 2;
 
-/** The text without what looks like a secret, by its form or by what stands before it. */
+/** Removes anything that looks like a secret, by its form or by the words before it. */
 function withoutKeys(text: string): string {
   let labelled = 0;
   return text.replace(/[^\s"'`<>,;(){}[\]]+/g, (word) => {
@@ -127,7 +127,7 @@ function withoutForms(word: string): string {
     .replace(opaqueRun, (run) => (/\d/.test(run) && /[A-Za-z]/.test(run) ? removed : run));
 }
 
-/** `name=value` and `name:value` where the name is one of a secret. */
+/** Finds `name=value` and `name:value` if the name is that of a secret. */
 function withoutNamedValue(part: string): string {
   const at = part.search(/[=:]/);
   const value = part.slice(at + 1);
@@ -136,7 +136,7 @@ function withoutNamedValue(part: string): string {
   return part.slice(0, at + 1) + removed;
 }
 
-/** A password in an address can hold what separates words elsewhere. */
+/** A password in an address can contain characters that separate words elsewhere. */
 function withoutUserInfo(text: string): string {
   return text.replace(/(:\\?\/\\?\/)[^\s/?#"`<>]*@/g, `$1${removed}@`);
 }
@@ -148,7 +148,7 @@ function isOpaque(word: string): boolean {
   );
 }
 
-/** At most the kept bytes, and no half of a character. */
+/** Cuts to the kept bytes, without splitting a character. */
 function cut(text: string): string {
   if (Buffer.byteLength(text) <= keptBytes) return text;
   const bytes = Buffer.from(text).subarray(0, keptBytes - Buffer.byteLength("…"));
@@ -159,7 +159,7 @@ function cut(text: string): string {
   return `${bytes.subarray(0, end).toString()}…`;
 }
 
-/** The values of headers and the like that can hold a credential, by their names, each without its scheme. */
+/** The values that can be credentials, by the names of their headers or members, each without its scheme. */
 export function secretHeaders(headers: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(headers)
     .filter(([name]) => /auth|key|token|secret|cookie/i.test(name))

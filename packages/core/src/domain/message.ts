@@ -9,7 +9,7 @@ export interface ProviderState {
   readonly from: string | null;
   /** The fields under the names the provider uses, such as `reasoning_content` or `extra_content`. */
   readonly fields: Readonly<Record<string, Json>>;
-  /** UTF-8 bytes of the state, as JSON, where a recorded message was to have more than is kept: then it has no fields. */
+  /** Size of the state in UTF-8 bytes of JSON, if it was too large to be recorded. Then `fields` is empty. */
   readonly omittedBytes?: number;
 }
 

@@ -36,12 +36,12 @@ export const reasoningTextFields: ReadonlySet<string> = new Set(["reasoning_cont
 const piecedMembers: ReadonlySet<string> = new Set(["text", "thinking", "summary"]);
 
 /**
- * The most state of one message: what a request may bring, and an answer may say. An answer of more could not come back.
- * All text of an answer may be reasoning.
+ * The most state that one message may have, in a request and in an answer alike: clients couldn't send back more. All text
+ * of an answer may be reasoning.
  */
 export const mostState = { bytes: 2_621_440, values: 65_536 } as const;
 
-/** How deep one field of state nests: what a request may bring back. */
+/** How deeply one field of state may nest, so that a request can bring it back. */
 export const deepestState = 32;
 
 export interface StateSize {
@@ -89,7 +89,7 @@ export function createStateFold(scale: StateScale = createStateScale()): StateFo
   };
 }
 
-/** Weighs what folds collect, once its pieces are joined. */
+/** Measures the state that folds collect, with its pieces joined. */
 export interface StateScale {
   exchange(before: Json | undefined, after: Json): void;
   /** A text goes on. */
@@ -97,7 +97,7 @@ export interface StateScale {
   size(): StateSize;
 }
 
-/** What a seal adds to a text, with an origin of usual length. */
+/** How much a seal adds to a text, with an origin of usual length. */
 const sealBytes = 64;
 
 export function createStateScale(): StateScale {
@@ -174,13 +174,13 @@ function continues(last: ReadonlyMap<string, Json>, next: ReadonlyMap<string, Js
 
 /** Joins the halves of surrogate pairs that the pieces of one text split between them. */
 export interface StateHalves {
-  /** The fields without a half at the end of their last text, which waits for what goes on with it. */
+  /** The fields, without a half at the end of their last text: it waits for the next piece. */
   join(fields: StateFields): StateFields;
-  /** The halves that nothing went on with, as a last piece; null for none. */
+  /** The halves that got no continuation, as a last piece; null for none. */
   rest(): StateFields | null;
 }
 
-/** Members of an entry, as they say to which entry they belong. */
+/** The members that tell which entry a piece belongs to. */
 type Piece = { readonly [key: string]: Json | undefined };
 
 export function createStateHalves(): StateHalves {
@@ -214,7 +214,7 @@ export function createStateHalves(): StateHalves {
   };
 }
 
-/** The entries that come of a half and of the one after it: one where that goes on with it, else two. */
+/** Joins a half with the next entry if that continues it; otherwise returns both. */
 function goneOn(half: Piece, next: Json | undefined): readonly Json[] {
   if (next === undefined) return [half];
   if (!isObject(next)) return [half, next];
@@ -227,7 +227,7 @@ function goneOn(half: Piece, next: Json | undefined): readonly Json[] {
   return [{ ...next, ...Object.fromEntries(texts) }];
 }
 
-/** An entry that may go on, without the half at the end of its text, and that half. */
+/** Splits off the half at the end of an entry's text, if the entry may continue. */
 function splitHalf(entry: Piece): readonly [whole: Piece, half: Piece | null] {
   const ends = [...piecedMembers].filter((name) => isHalf(entry[name]));
   if (ends.length === 0 || isText(entry["signature"]) || isText(entry["data"]))

@@ -1,4 +1,4 @@
-/** The parts of zod that schemas here are made of: importing all of it would take longer than everything else together. */
+/** The parts of zod that the schemas use: importing all of zod would take longer than all other imports together. */
 
 export type { core, output, ZodMiniExactOptional, ZodMiniType } from "zod/mini";
 export {

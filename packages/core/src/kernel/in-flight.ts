@@ -1,11 +1,11 @@
 /**
- * Things that come and go with every request, each in a slot of an array. A Set or Map with such traffic is rebuilt every
- * few dozen times, and the one that is left behind keeps alive what was in it: some 10 KB of every request.
+ * Items that come and go with every request, each in a slot of an array. A Set or Map with such traffic is rebuilt every few
+ * dozen changes, and its old copy keeps its former items alive, several KB of every request.
  */
 export interface InFlight<Item> {
-  /** Returns the item's slot, which is what removes it. */
+  /** Returns the item's slot, which removes it later. */
   add(item: Item): number;
-  /** To be called once for each slot. */
+  /** Call it once for each slot. */
   remove(slot: number): void;
   count(): number;
   all(): readonly Item[];

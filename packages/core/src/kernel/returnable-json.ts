@@ -1,13 +1,13 @@
 import { forbiddenKeys } from "./json-rules.ts";
 import type { Json } from "./stable-json.ts";
 
-/** Whether a value nests at most so many objects and arrays. Looks no deeper than that. */
+/** Whether a value nests objects and arrays at most this deep. Looks no deeper. */
 export function isShallow(value: Json, depth: number): boolean {
   if (value === null || typeof value !== "object") return true;
   return depth > 0 && membersOf(value).every((member) => isShallow(member ?? null, depth - 1));
 }
 
-/** Whether a value, which must be shallow, holds more than so many values, itself among them. */
+/** Whether a value contains more than this many values, counting itself. The value must be shallow. */
 export function hasMoreValues(value: Json, most: number): boolean {
   let left = most;
   const take = (at: Json): boolean => {
@@ -19,7 +19,7 @@ export function hasMoreValues(value: Json, most: number): boolean {
   return !take(value);
 }
 
-/** About the bytes that a value takes as JSON: escapes are not counted. The value must be shallow. */
+/** The approximate bytes of a value as JSON: escapes aren't counted. The value must be shallow. */
 export function jsonBytes(value: Json): number {
   if (typeof value === "string") return Buffer.byteLength(value) + 3;
   if (typeof value === "number") return 8;
@@ -31,9 +31,9 @@ export function jsonBytes(value: Json): number {
 }
 
 /**
- * The value as a client may send it back; itself where it is so already. Halves of surrogate pairs become U+FFFD and
- * numbers that lose digits null; members of forbidden names, and those beyond `keys` in one object, are left out. The
- * value must be shallow.
+ * The value in a form that a client may send back; the same object if it needs no change. Halves of surrogate pairs become
+ * U+FFFD, and numbers that lost digits become null. Members with forbidden names, and those beyond `keys` in one object,
+ * are dropped. The value must be shallow.
  */
 export function returnableJson(value: Json, keys: number): Json {
   if (isReturnable(value, keys)) return value;
@@ -60,7 +60,7 @@ function isReturnable(value: Json, keys: number): boolean {
   return membersOf(value).every((member) => isReturnable(member ?? null, keys));
 }
 
-/** From here on numbers are written with an exponent, which claims no digits that were lost. */
+/** From here on JSON writes numbers with an exponent, so they don't pretend to digits that were lost. */
 const leastWithExponent = 1e21;
 
 function isKept(value: number): boolean {

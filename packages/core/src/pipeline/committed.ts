@@ -2,7 +2,7 @@ import type { CommittedContent } from "../contracts/step-verbs.ts";
 import { commitContent } from "../domain/leaf-template.ts";
 import type { Line } from "./line.ts";
 
-/** Content with its commitment; without its bytes where only digests are kept. */
+/** Content with its commitment, without its bytes if the policy keeps only digests. */
 export function committed({ ids }: Line, content: Uint8Array, isKept: boolean): CommittedContent {
   const contentSalt = ids.bytes(32);
   return {

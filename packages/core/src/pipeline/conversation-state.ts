@@ -27,7 +27,7 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
   };
 }
 
-/** The messages that were replaced, and by what. */
+/** The replaced messages with their replacements. */
 function changes(
   before: readonly Message[],
   after: readonly Message[],
@@ -42,9 +42,9 @@ function changes(
 }
 
 /**
- * The call with what was recorded of the Session that it goes on with: its data classes, for a policy that reads them, and
- * provider state, for the messages that its model takes it back with, and instead of a client's own copy. Without such a
- * policy, only calls that have such messages read anything: most begin with a question.
+ * Adds to the call what its Session recorded: data classes, for a policy that reads them, and provider state, which replaces
+ * a client's own copy in messages that the model takes it back with. Without such a policy and such messages, it reads
+ * nothing: most calls begin with a question.
  */
 export async function withSession(
   line: Line,

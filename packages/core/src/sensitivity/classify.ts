@@ -11,8 +11,8 @@ export const defaultDataClasses = [
 ] as const;
 
 /**
- * The effective data class: the header's, else the key's default, never below what the request refers to (section 5.3), nor
- * below its Session's class where the policy says so.
+ * The effective data class: the header's, else the key's default. It is never below the class of a response that the request
+ * refers to (section 5.3), nor below its Session's class if the policy raises requests to it.
  * @throws GatewayError `invalid_data_class` or `data_class_below_floor`; a header is never silently raised.
  */
 export function classify(
@@ -24,9 +24,9 @@ export function classify(
     session,
   }: {
     readonly dataClasses: readonly string[];
-    /** The class of what the request refers to; null for nothing. */
+    /** The class of the response that the request refers to; null for none. */
     readonly referred: string | null;
-    /** The class of the Session that it continues, where the policy raises requests to it; null otherwise. */
+    /** The class of the Session that it continues, if the policy raises requests to it; null otherwise. */
     readonly session: string | null;
   },
 ): string {

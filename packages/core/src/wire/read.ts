@@ -15,14 +15,14 @@ export interface Reading extends Limits {
  */
 export interface Read<Value> {
   (value: unknown, path: string, limits: Reading): Value;
-  /** What it takes, as JSON Schema; absent where it has no words for that. */
+  /** Its input as JSON Schema; absent if JSON Schema can't express it. */
   readonly form?: () => Form;
 }
 
-/** A JSON Schema of what a reader takes, under the default limits. */
+/** A JSON Schema of a reader's input, under the default limits. */
 export type Form = Readonly<Record<string, unknown>>;
 
-/** A reader that can say what it takes. Nothing is written down before it is asked. */
+/** A reader with a schema of its input, made only when asked for. */
 export function described<Value>(
   read: (value: unknown, path: string, limits: Reading) => Value,
   form: () => Form,
@@ -30,7 +30,7 @@ export function described<Value>(
   return Object.assign(read, { form });
 }
 
-/** What a reader takes; anything, as far as it can say. */
+/** The schema of a reader's input; one that accepts anything if the reader has none. */
 export function formOf(read: Read<unknown>): Form {
   return read.form?.() ?? {};
 }

@@ -3,7 +3,7 @@ import { readRow } from "./row-reader.ts";
 
 const stepParts: readonly StepPart[] = ["instructions", "request", "reply", "reasoning"];
 
-/** What one Step recorded, from the rows of its parts. */
+/** The content of one Step, from the rows of its parts. */
 export function contentsFromRows(rows: readonly unknown[]): StepContents {
   const parts = new Map(
     rows.map(readRow).map((part) => [part.text("kind"), part.bytesOrNull("content")]),

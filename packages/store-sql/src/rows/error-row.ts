@@ -15,7 +15,7 @@ const errorColumns = [
   "commitment",
 ] as const;
 
-/** Writes what a provider said of an attempt. */
+/** Writes the provider's error text of an attempt. */
 export const insertError = insertInto("attempt_errors", errorColumns);
 
 /** The error texts of some Steps of one organization. */
@@ -24,7 +24,7 @@ export function errorsOf(dialect: SqlDialect): string {
     WHERE organization_id = :organization_id AND ${dialect.isOneOf("step_id", ":step_ids")}`;
 }
 
-/** What a provider said of an attempt, as the parameters of its row; null where it said nothing. */
+/** An attempt's error text as the parameters of its row; null if there is none. */
 export function errorToRow(
   { organizationId, stepId, sessionId }: ErrorPlace,
   { number, error }: AttemptSettlement,
@@ -49,19 +49,19 @@ export interface ErrorPlace {
   readonly sessionId: string;
 }
 
-/** An attempt's end as its record: what it is charged is on its holds, and what its provider said in a row of its own. */
+/** An attempt's end for its record, without its charges, which are on its holds, and its error text, which has its own row. */
 export function attemptEndOf(settlement: AttemptSettlement): AttemptEnd {
   const { number, charge, error, ...end } = settlement;
   const commitment = error && toHex(error.contentCommitment);
   return { ...end, error: commitment === null ? null : { message: null, commitment } };
 }
 
-/** Whether a provider said something of one of its attempts. */
+/** Whether one of the Step's attempts has an error text. */
 export function hasError({ attempts }: Step): boolean {
   return attempts.some(({ end }) => end?.error);
 }
 
-/** Steps with what their providers said, from rows of the table. */
+/** Adds the error texts in these rows to their Steps. */
 export function withErrors(steps: readonly Step[], rows: readonly unknown[]): readonly Step[] {
   if (rows.length === 0) return steps;
   const messages = new Map(

@@ -112,13 +112,13 @@ export function droppedFieldsJson(fields: DroppedFields): string | null {
   return Object.keys(fields).length === 0 ? null : JSON.stringify(fields);
 }
 
-/** A line for each pair, so that a filter finds a pair as text; null for none. */
+/** One line per pair, so that a filter can search for a pair as text; null for none. */
 export function metadataText(metadata: Metadata): string | null {
   const pairs = Object.entries(metadata);
   return pairs.length === 0 ? null : pairs.map(pairText).join("");
 }
 
-/** One pair as a line of its own: JSON has no line break, and one spelling for each text. */
+/** One pair as a line: its JSON has no line break, and equal texts have equal JSON. */
 export function pairText(pair: readonly [name: string, value: string]): string {
   return `\n${JSON.stringify(pair)}\n`;
 }
