@@ -173,12 +173,14 @@ function eventsOf(
   if (kind === "usage")
     return bill.call.report === "none" ? [] : [{ type: "usage", usage: usageOf(bill) }];
   if (tokens === 0 || kind === "hidden") return [];
-  const text = "abc".repeat(tokens);
+  const token = "abc";
+  const text = token.repeat(tokens);
   switch (kind) {
     case "tool":
+      // The name is output as well: the first of its tokens.
       return [
-        { type: "tool-call-started", index: place, id: `call_${place}`, name: "look" },
-        { type: "tool-call-delta", index: place, arguments: text },
+        { type: "tool-call-started", index: place, id: `call_${place}`, name: token },
+        { type: "tool-call-delta", index: place, arguments: token.repeat(tokens - 1) },
       ];
     case "reasoning":
       return [{ type: "reasoning-delta", text }];

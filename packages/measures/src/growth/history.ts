@@ -97,6 +97,7 @@ function sessionRow({ steps, sessions }: Size, { digest }: Words) {
     in_flight: "0",
     turn_id: id("turn", lastStep),
     common_length: "0",
+    data_classes: `'["D1_INTERNAL"]'`,
   };
 }
 
