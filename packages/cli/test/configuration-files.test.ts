@@ -443,6 +443,10 @@ describe("finding a configuration file", () => {
     ".tollgate.json",
     "Tollgate.Config.yaml",
     "tolgate.config.yaml",
+    "tollgate_config.yaml",
+    "tollgate.configuration.yaml",
+    "tollgate.config.yaml.txt",
+    "tollgate.config",
   ])("never runs without %s because of its name", (name) => {
     expect(inFolder(name).find).toThrow(`has ${name}, which Tollgate doesn't read`);
   });
@@ -452,6 +456,7 @@ describe("finding a configuration file", () => {
       "tollgate.db",
       "tollgate.config.schema.json",
       "tollgate.config.d.ts",
+      "tollgate.config.example.yaml",
       "toll.ts",
     );
     expect(find()).toBeNull();

@@ -29,7 +29,7 @@ export function findConfiguration(directory: string, named: string | undefined):
 
 function refuseMisnamed(directory: string): void {
   const misnamed = readdirSync(directory).find((name) =>
-    /^\.?tol{1,2}-?gates?(?:[.-]?conf(?:ig)?)?\.(?:[cm]?[jt]s|jsonc?|json5|ya?ml|toml)$/i.test(
+    /^\.?tol{1,2}[-_]?gates?(?:[._-]?conf(?:ig(?:uration)?)?)?\.(?:[cm]?[jt]s|jsonc?|json5|ya?ml|toml|conf(?:ig)?)(?:\.txt)?$/i.test(
       name,
     ),
   );
