@@ -37,13 +37,18 @@ export function createAnswerIntake(limits: AnswerLimits, isKept: boolean): Answe
   let failure: ProviderError | null = null;
   return {
     take(events) {
-      const taken: CompletionEvent[] = [];
+      // Almost all events pass as they are: then there is no list to make.
+      let taken: CompletionEvent[] | null = null;
+      let at = -1;
       for (const event of events) {
+        at++;
         failure ??= bounds.excess(event);
-        if (failure !== null) break;
+        if (failure !== null) return taken ?? events.slice(0, at);
+        if (taken === null && halves.passes(event)) continue;
+        taken ??= events.slice(0, at);
         halves.add(event, taken);
       }
-      return taken;
+      return taken ?? events;
     },
     failure(bytes, state) {
       if (bytes > limits.answerBytes) failure ??= beyond("answer_too_large");
@@ -115,6 +120,8 @@ function beyond(reason: string): ProviderError {
  * U+FFFD, before the next part begins or the answer finishes.
  */
 function createHalves({ keys }: Pick<Limits, "keys">): {
+  /** Whether `add` would add the event as it is, and nothing else. */
+  passes(event: CompletionEvent): boolean;
   add(event: CompletionEvent, into: CompletionEvent[]): void;
 } {
   let waiting: Spoken | null = null;
@@ -128,10 +135,6 @@ function createHalves({ keys }: Pick<Limits, "keys">): {
   }
   function say(event: Spoken, into: CompletionEvent[]): void {
     if (waiting !== null && waiting.type !== event.type) endSpoken(into);
-    if (waiting === null && event.text.isWellFormed()) {
-      into.push(event);
-      return;
-    }
     const [whole, half] = joined(waiting?.text ?? "", event.text);
     waiting = half === "" ? null : { ...event, text: half };
     if (whole !== "") into.push({ ...event, text: whole });
@@ -163,6 +166,8 @@ function createHalves({ keys }: Pick<Limits, "keys">): {
   }
 
   return {
+    passes: (event) =>
+      "text" in event && event.text !== "" && waiting === null && event.text.isWellFormed(),
     add(event, into) {
       switch (event.type) {
         case "text-delta":
