@@ -267,6 +267,8 @@ describe("credentials of a configuration file", () => {
     const unknown = yaml({ ...parsedSmall, policy: rule({ gateway: "${KEY}" }) });
     const { message: named } = await refusal(unknown, { KEY: plain });
     expect(named).toContain("names an unknown gateway, ${KEY}");
+    const { message: short } = await refusal(unknown, { KEY: "hunter2" });
+    expect(short).toContain("names an unknown gateway, ${KEY}");
   });
 
   it("are not shown in part either: in long names or in mistyped variables", async () => {

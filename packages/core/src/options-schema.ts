@@ -23,6 +23,12 @@ const made = (rule: string, contract: 1 | null) =>
     { error: rule },
   );
 
+/** A mistyped one would never raise a class. */
+function usesSessions(policy: object): boolean {
+  const { sessions }: { readonly sessions?: unknown } = policy;
+  return sessions === "ignore" || sessions === "read" || sessions === "raise";
+}
+
 const callable = <Function>() =>
   z.custom<Function>((value) => typeof value === "function", { error: "must be a function" });
 
@@ -61,7 +67,14 @@ export const gatewayOptionsSchema = z.strictObject({
       error: "must name at least one gateway",
     }),
   ),
-  policy: z.exactOptional(made("must be a policy of contract 1: use definePolicy", 1)),
+  policy: z.exactOptional(
+    made("must be a policy of contract 1: use definePolicy", 1).check(
+      z.refine(usesSessions, {
+        path: ["sessions"],
+        error: "must be ignore, read or raise: use definePolicy",
+      }),
+    ),
+  ),
   prices: z.exactOptional(made("must be a price book or a table of prices", null)),
   secrets: z.exactOptional(made("must be { current, keys } or a SecretBox", null)),
   authenticate: z.exactOptional(callable<Authenticate>()),

@@ -147,6 +147,11 @@ describe("a policy's member `sessions`", () => {
     expect(plain.sessions).toBe("ignore");
   });
 
+  it("is refused if a policy made by hand mistypes it", async () => {
+    const policy = { ...raising, ...JSON.parse('{ "sessions": "rasie" }') };
+    await expect(createTestGateway({ policy })).rejects.toThrow(/policy\.sessions/);
+  });
+
   it("checks the classes that rules on Sessions name at start", async () => {
     const policy = definePolicy({ rules: [permit("all", { session: { upTo: "D9" } })] });
     await expect(createTestGateway({ policy })).rejects.toThrow(/D9/);

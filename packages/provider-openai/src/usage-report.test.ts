@@ -30,6 +30,10 @@ describe("usage as an upstream reports it", () => {
     ).toEqual({ promptTokens: 5, completionTokens: 5 });
   });
 
+  it("drops details whose count is not reported", () => {
+    expect(usageReport({ prompt_tokens_details: { cached_tokens: 0 } })).toBeNull();
+  });
+
   it("counts reasoning as completion where the total says it is left out", () => {
     expect(
       usageReport({

@@ -1,7 +1,10 @@
 import { type Problem, pathOf, problemAt } from "@tollgate/core/schemas";
 
-/** Shorter values occur in too many words and paths. */
+/** Shorter values occur in too many words and paths: they are hidden only where they are words of their own. */
 const minLength = 8;
+const minWordLength = 4;
+
+const word = /[^\s`"',;:.()[\]]+/g;
 
 /** Hides the secrets of a file in texts about it. */
 export interface Hidden {
@@ -15,19 +18,25 @@ const shownOfNames = 64;
 /** Hides the credentials in data, anything that looks like one, and the values of variables. */
 export function hideCredentials(data: unknown, used: ReadonlyMap<string, string>): Hidden {
   const replacements = new Map<string, string>();
+  const words = new Map<string, string>();
+  const hideWords = (text: string): string =>
+    text.replace(word, (found) => words.get(found) ?? found);
   const add = (value: string, by: string): void => {
     const quoted = JSON.stringify(value).slice(1, -1);
     const cut = value.slice(0, shownOfNames);
     for (const form of [value, cut, quoted, encodeURIComponent(value.toWellFormed())])
       if (form.length >= minLength && !replacements.has(form)) replacements.set(form, by);
+    if (value.length >= minWordLength && value.length < minLength && !words.has(value))
+      words.set(value, by);
   };
   for (const [name, value] of used) add(value, `\${${name}}`);
   for (const credential of credentialsIn(data)) add(credential, "[hidden]");
   const longestFirst = [...replacements].sort(([a], [b]) => b.length - a.length);
   return {
     in: (text) =>
-      longestFirst
-        .reduce((shown, [value, by]) => shown.replaceAll(value, () => by), text)
+      hideWords(
+        longestFirst.reduce((shown, [value, by]) => shown.replaceAll(value, () => by), text),
+      )
         .replace(apiKeys, "$1[hidden]")
         .replace(passwords, "$1[hidden]@"),
   };

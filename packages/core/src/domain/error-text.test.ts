@@ -43,6 +43,9 @@ describe("the text of a provider's error", () => {
     ["eyJhbGciOiJI.eyJzdWIi.c2ln", "[removed]"],
     ["hash 0123456789abcdef0123456789abcdef", "hash [removed]"],
     ["(ghp_abcdefgh12345678)", "([removed])"],
+    ['bad {"password":"hunter2","n":1}', 'bad {"password":"[removed]","n":1}'],
+    ["bad {'api_key': 'hunter 2'}", "bad {'api_key': '[removed]'}"],
+    [String.raw`bad {\"token\": \"hunter2\"}`, String.raw`bad {\"token\": \"[removed]\"}`],
   ])("removes what is secret from %j", (said, text) => {
     expect(errorText(said, [credential])).toBe(text);
   });

@@ -19,7 +19,9 @@ export function errorText(said: unknown, secrets: readonly string[] = []): strin
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ");
   const whole = text.length > readLength ? withoutLastWord(line) : line;
   const unsent = secrets.flatMap(formsOf).reduce(without, whole);
-  const safe = withoutKeys(withoutUserInfo(unsent)).replace(/ {2,}/g, " ").trim();
+  const safe = withoutKeys(withoutMembers(withoutUserInfo(unsent)))
+    .replace(/ {2,}/g, " ")
+    .trim();
   return safe === "" ? null : cut(safe);
 }
 
@@ -134,6 +136,15 @@ function withoutNamedValue(part: string): string {
   if (at < 0 || value === "" || value.startsWith("//") || !label.test(part.slice(0, at)))
     return part;
   return part.slice(0, at + 1) + removed;
+}
+
+const member = /(\\?["'])([\w-]{1,64})\1 {0,8}: {0,8}\1([^"'\\]{1,512})/g;
+
+/** Finds members of JSON, and of JSON in a text of JSON, if their name is that of a secret. */
+function withoutMembers(text: string): string {
+  return text.replace(member, (whole: string, _quote: string, name: string, value: string) =>
+    label.test(name) ? whole.slice(0, whole.length - value.length) + removed : whole,
+  );
 }
 
 /** A password in an address can contain characters that separate words elsewhere. */

@@ -75,8 +75,8 @@ const completionParts = ["reasoningTokens", "audioOutputTokens", "imageOutputTok
 export function fittingDetails(
   details: ReportedDetails,
   {
-    promptTokens = 0,
-    completionTokens = 0,
+    promptTokens,
+    completionTokens,
   }: { readonly promptTokens?: number | undefined; readonly completionTokens?: number | undefined },
 ): UsageDetails {
   const kept: { -readonly [Name in keyof UsageDetails]: number | undefined } = {};
@@ -93,9 +93,10 @@ type ReportedDetails = { readonly [Name in keyof UsageDetails]: number | undefin
 function keepFitting(
   kept: { -readonly [Name in keyof UsageDetails]: number | undefined },
   details: ReportedDetails,
-  whole: number,
+  whole: number | undefined,
   parts: readonly (keyof UsageDetails)[],
 ): void {
+  if (whole === undefined) return;
   let left = whole;
   for (const name of parts) {
     const tokens = details[name];
