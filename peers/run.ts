@@ -1,6 +1,6 @@
 // Runs real, built Next apps of every supported major: `npm run test:next`, or one of them by `npm run test:next -- 15`.
-// One app is driven through the binding contract; the other stands alone, with the packed packages. Each major has a
-// lock file of its own, so that the checkout stays light without them.
+// One app is driven through the binding contract; the other is installed outside of the checkout, with the packed
+// packages. Each major has a lock file of its own, so that the checkout stays light without them.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// The app stands alone: what it serves comes from its own folder.
+// The app needs nothing from this repository: what it serves comes from its own folder.
 export default {
   output: "standalone",
   outputFileTracingRoot: import.meta.dirname,

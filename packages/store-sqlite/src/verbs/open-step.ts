@@ -16,7 +16,7 @@ import {
   stepToRow,
 } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
-import { appendBeside } from "./append-beside.ts";
+import { appendToStep } from "./append-to-step.ts";
 import { assignSession, foundBy } from "./assign-session.ts";
 import { chainHead, chainLength } from "./chain.ts";
 import { takeHolds } from "./holds.ts";
@@ -49,7 +49,7 @@ export function openStep(transaction: Transaction, intent: StepIntent): StepOpen
   const step = { organizationId: owner.organizationId, sessionId: joined.sessionId, stepId };
   if (instructions) {
     const place = { position: instructionsPosition, kind: "instructions" };
-    appendBeside(transaction, step, { ...instructions, ...place });
+    appendToStep(transaction, step, { ...instructions, ...place });
   }
   writeStep(transaction, intent, key.label, joined);
   return {

@@ -8,7 +8,7 @@ import {
   settling,
 } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
-import { appendBeside } from "./append-beside.ts";
+import { appendToStep } from "./append-to-step.ts";
 import { chainHead, chainLength } from "./chain.ts";
 import { settleHolds } from "./holds.ts";
 import {
@@ -82,7 +82,7 @@ function appendReasoning(
   { sessionId }: RunningStep,
 ): void {
   if (!reasoning) return;
-  appendBeside(
+  appendToStep(
     transaction,
     { organizationId, sessionId, stepId },
     {

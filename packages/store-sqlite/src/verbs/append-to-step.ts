@@ -3,7 +3,7 @@ import { opening } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 
 /** Records content on a Step, next to the transcript of its Session. */
-export function appendBeside(
+export function appendToStep(
   transaction: Transaction,
   step: { readonly organizationId: string; readonly sessionId: string; readonly stepId: string },
   part: CommittedContent & { readonly position: number; readonly kind: string },
