@@ -1,0 +1,266 @@
+/** What a governed request takes, in numbers that no other work of the machine changes: counts, not times. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import type { CountingOrder, Counts } from "./counts/counted-gateway.ts";
+
+/** Counts of one store, each for one request, Step or streamed event. */
+export interface RequestCounts {
+  readonly statementsAlone: number;
+  readonly statementsInGroups: number;
+  readonly promises: number;
+  readonly promisesPerEvent: number;
+  readonly allocatedBytes: number;
+  readonly promotedBytes: number;
+  /** Opened to the upstream by warm requests, all together. */
+  readonly sockets: number;
+  readonly writtenBytes: number;
+}
+
+/** So many requests share a group. */
+const group = 32;
+const groups = 8;
+const alone = 100;
+/** The shorter stream's events, and how many more the longer one has. */
+const events = { short: 20, more: 100 };
+/** No collection by itself while bytes are counted. Megabytes. */
+const youngSpace = ["--min-semi-space-size=128", "--max-semi-space-size=128"];
+const question = "How do tides come about, and why are there two of them a day? ".repeat(15);
+const answer = "The moon pulls the near side more than the centre, and the far side less. ".repeat(
+  11,
+);
+
+/** Serves a gateway in a process of its own, sends it requests over HTTP, and counts. Takes a few seconds. */
+export async function countRequests(store: "memory" | "sqlite"): Promise<RequestCounts> {
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-counts-"));
+  const upstream = await startUpstream();
+  const child = fork(
+    fileURLToPath(new URL("./counts/counted-gateway.ts", import.meta.url)),
+    [store, upstream.url, join(folder, "counts.db")],
+    { execArgv: ["--conditions=tollgate-source", "--expose-gc", ...youngSpace] },
+  );
+  const agent = new Agent({ keepAlive: true, maxSockets: group });
+  try {
+    const { url, secret } = await nextMessage<{ url: string; secret: string }>(child);
+    const client = createClient({ url, secret, agent, upstream });
+    return await countAll(child, client);
+  } finally {
+    agent.destroy();
+    upstream.close();
+    const ended = once(child, "exit");
+    child.disconnect();
+    await ended;
+    rmSync(folder, { recursive: true });
+  }
+}
+
+type Client = ReturnType<typeof createClient>;
+type Upstream = Awaited<ReturnType<typeof startUpstream>>;
+
+async function countAll(child: ChildProcess, client: Client): Promise<RequestCounts> {
+  await client.inGroups(groups);
+  for (let streams = 0; streams < 3; streams += 1) await client.stream(events.short);
+
+  const promises = { promises: true };
+  const one = await counting(child, () => client.oneByOne(alone), promises);
+  const short = await counting(child, () => client.stream(events.short), promises);
+  const long = await counting(child, () => client.stream(events.short + events.more), promises);
+  const together = await counting(child, () => client.inGroups(groups));
+  if (together.collections > 0) throw new Error("garbage was collected while bytes were counted");
+  const collected = await counting(child, () =>
+    // One collection while each group is in flight: only what outlives its group survives two.
+    client.inGroups(groups, () => ask(child, { order: "collect" })),
+  );
+  return {
+    statementsAlone: one.statements / alone,
+    statementsInGroups: together.statements / (group * groups),
+    promises: one.promises / alone,
+    promisesPerEvent: (long.promises - short.promises) / events.more,
+    allocatedBytes: together.allocated / (group * groups),
+    promotedBytes: collected.promoted / (group * groups),
+    sockets: one.sockets + together.sockets,
+    writtenBytes: one.written / alone,
+  };
+}
+
+async function counting(
+  child: ChildProcess,
+  work: () => Promise<void>,
+  { promises = false } = {},
+): Promise<Counts> {
+  await ask(child, { order: "start", promises });
+  await work();
+  return ask<Counts>(child, { order: "report" });
+}
+
+function createClient({
+  url,
+  secret,
+  agent,
+  upstream,
+}: {
+  readonly url: string;
+  readonly secret: string;
+  readonly agent: Agent;
+  readonly upstream: Upstream;
+}) {
+  let requests = 0;
+  function send(stream: boolean): Promise<IncomingMessage> {
+    requests += 1;
+    const outgoing = request(`${url}/v1/chat/completions`, {
+      method: "POST",
+      agent,
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    });
+    const messages = [{ role: "user", content: `${requests}: ${question}` }];
+    outgoing.end(
+      JSON.stringify({
+        model: "up/a/model",
+        messages,
+        ...(stream && { stream, stream_options: { include_usage: true } }),
+      }),
+    );
+    return new Promise((resolve, reject) =>
+      outgoing.once("response", resolve).once("error", reject),
+    );
+  }
+  async function plain(): Promise<void> {
+    const incoming = await send(false);
+    const body = await text(incoming);
+    if (incoming.statusCode !== 200) throw new Error(`answer ${incoming.statusCode}: ${body}`);
+  }
+  return {
+    async oneByOne(count: number): Promise<void> {
+      for (let sent = 0; sent < count; sent += 1) await plain();
+    },
+    /** All requests of a group are at the upstream before the first of them is answered. */
+    async inGroups(count: number, whileHeld = async (): Promise<unknown> => null): Promise<void> {
+      for (let sent = 0; sent < count; sent += 1) {
+        const held = upstream.hold(group);
+        const answers = Array.from({ length: group }, plain);
+        await held;
+        await whileHeld();
+        upstream.release();
+        await Promise.all(answers);
+      }
+    },
+    /** Every event arrives before the upstream sends the next one. */
+    async stream(count: number): Promise<void> {
+      const incoming = await send(true);
+      let received = "";
+      incoming.setEncoding("utf8").on("data", (chunk: string) => {
+        received += chunk;
+        if (received.includes(upstream.awaited())) upstream.next();
+      });
+      upstream.say(count);
+      await once(incoming, "end");
+      if (!received.includes("[DONE]")) throw new Error(`stream without its end: ${received}`);
+    },
+  };
+}
+
+/** An upstream in this process: what it does is not counted. */
+async function startUpstream() {
+  const held: ServerResponse[] = [];
+  let wanted = 0;
+  let full = Promise.withResolvers<void>();
+  let streaming: ServerResponse | null = null;
+  let [said, toSay] = [0, 0];
+
+  const server = createServer(async (incoming, outgoing) => {
+    const body = await text(incoming);
+    if (body.includes('"stream":true')) return startStream(outgoing);
+    if (wanted === 0) return answerPlainly(outgoing);
+    held.push(outgoing);
+    if (held.length === wanted) full.resolve();
+  });
+  server.keepAliveTimeout = 60_000;
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+
+  function startStream(outgoing: ServerResponse): void {
+    outgoing.writeHead(200, { "content-type": "text/event-stream" });
+    outgoing.write(chunk({ role: "assistant", content: "" }));
+    streaming = outgoing;
+    [said, toSay] = [0, Number.POSITIVE_INFINITY];
+    next();
+  }
+  function next(): void {
+    if (said < toSay) {
+      said += 1;
+      streaming?.write(chunk({ content: `word ${said};` }));
+      return;
+    }
+    streaming?.write(chunk({}, "stop"));
+    streaming?.end(`data: ${JSON.stringify({ ...head, choices: [], usage })}\n\ndata: [DONE]\n\n`);
+    streaming = null;
+    said = -1;
+  }
+  return {
+    url: `http://127.0.0.1:${port}/v1`,
+    /** Answers nothing until it is released; resolves when so many requests are held. */
+    hold(count: number): Promise<void> {
+      wanted = count;
+      full = Promise.withResolvers<void>();
+      return full.promise;
+    },
+    release(): void {
+      wanted = 0;
+      for (const outgoing of held.splice(0)) answerPlainly(outgoing);
+    },
+    awaited: () => `word ${said};`,
+    next,
+    say(count: number): void {
+      toSay = count;
+    },
+    close(): void {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+const head = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "a/model" };
+const usage = { prompt_tokens: 260, completion_tokens: 190, total_tokens: 450 };
+
+function chunk(delta: object, finish: string | null = null): string {
+  const choices = [{ index: 0, delta, finish_reason: finish }];
+  return `data: ${JSON.stringify({ ...head, choices, usage: null })}\n\n`;
+}
+
+function answerPlainly(outgoing: ServerResponse): void {
+  const choices = [
+    { index: 0, message: { role: "assistant", content: answer }, finish_reason: "stop" },
+  ];
+  const body = JSON.stringify({ ...head, object: "chat.completion", choices, usage });
+  outgoing.writeHead(200, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+  });
+  outgoing.end(body);
+}
+
+function ask<Answer>(child: ChildProcess, order: CountingOrder): Promise<Answer> {
+  const answer = nextMessage<Answer>(child);
+  child.send(order);
+  return answer;
+}
+
+/** Both ends of the channel are files of this package: what they say is trusted. */
+function nextMessage<Message>(child: ChildProcess): Promise<Message> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number | null) => reject(new Error(`the gateway ended with ${code}`));
+    child.once("exit", onExit);
+    child.once("message", (message: Message) => {
+      child.off("exit", onExit);
+      resolve(message);
+    });
+  });
+}

@@ -1,0 +1,175 @@
+/**
+ * A governed gateway behind `serve` that counts what a request takes, in a process of its own, so that nothing of the
+ * client, the upstream or the test is counted with it. Arguments: the store (`memory` or `sqlite`), the upstream's
+ * address, and the file of a SQLite database.
+ */
+import { subscribe } from "node:diagnostics_channel";
+import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { PerformanceObserver } from "node:perf_hooks";
+import { DatabaseSync, StatementSync } from "node:sqlite";
+import { getHeapSpaceStatistics, getHeapStatistics, promiseHooks } from "node:v8";
+import { createGateway } from "@tollgate/core";
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { serve } from "@tollgate/node";
+import { openaiCompatible } from "@tollgate/provider-openai";
+import { memoryStore } from "@tollgate/store-memory";
+import { sqliteStore } from "@tollgate/store-sqlite";
+
+/** What the process was asked to do between two orders. */
+export interface Counts {
+  /** SQL statements run, `BEGIN` and `COMMIT` among them. */
+  readonly statements: number;
+  /** Promises made, those among them that V8 makes for an `await`; 0 unless they were asked for. */
+  readonly promises: number;
+  /** Bytes allocated on the heap of V8; only true while there were no collections. */
+  readonly allocated: number;
+  readonly collections: number;
+  /** Bytes of the old space that are new since the start: what survived two collections, and has not been swept since. */
+  readonly promoted: number;
+  /** Sockets opened to the upstream. */
+  readonly sockets: number;
+  /** Bytes given to the operating system to write, those to sockets left out; 0 where `/proc` does not exist. */
+  readonly written: number;
+}
+
+/** What to do next: begin to count, collect what is young, or report. */
+export type CountingOrder =
+  | { readonly order: "start"; readonly promises: boolean }
+  | { readonly order: "collect" }
+  | { readonly order: "report" };
+
+const [kind = "", upstream = "", filename = ""] = process.argv.slice(2);
+const price = { input: "0.25", output: "2", cachedInput: "0.025", maxOutputTokens: 16_000 };
+const collect = globalThis.gc;
+if (collect === undefined) throw new Error("start this process with --expose-gc");
+
+const totals = { statements: 0, promises: 0, collections: 0 };
+const upstreamSockets: Socket[] = [];
+const clientSockets: Socket[] = [];
+countStatements();
+subscribe("net.client.socket", (message) => upstreamSockets.push(socketOf(message)));
+subscribe("net.server.socket", (message) => clientSockets.push(socketOf(message)));
+const collections = new PerformanceObserver((list) => {
+  totals.collections += list.getEntries().length;
+});
+collections.observe({ entryTypes: ["gc"] });
+
+const gateway = createGateway({
+  store: kind === "memory" ? memoryStore() : sqliteStore({ filename }),
+  providers: {
+    up: openaiCompatible({ baseURL: upstream, apiKey: "counted", models: { "a/model": price } }),
+  },
+  policy: definePolicy({
+    rules: [
+      permit("counted", { gateway: "up", upTo: "D2_CONFIDENTIAL" }),
+      forbid("no-previews", { model: "*/*/*-preview" }),
+    ],
+  }),
+  budgets: [
+    { id: "key-day", scope: { each: "key" }, limit: { usd: 5_000 }, period: "day", mode: "hard" },
+    {
+      id: "acme-month",
+      scope: { organization: "acme" },
+      limit: { usd: 90_000 },
+      period: "month",
+      mode: "hard",
+    },
+  ],
+  maintenance: false,
+});
+const { secret } = await gateway.keys.create({
+  organizationId: "acme",
+  userId: "ada",
+  label: "counted",
+});
+const server = await serve(gateway, { port: 0 });
+
+let before = snapshot();
+let stopPromises: ReturnType<typeof promiseHooks.onInit> | null = null;
+process.on("message", async (asked: CountingOrder) => {
+  if (asked.order === "report") return void process.send?.(await report());
+  if (asked.order === "collect") collect({ type: "minor" });
+  else {
+    collect();
+    collect();
+    if (asked.promises)
+      stopPromises = promiseHooks.onInit(() => {
+        totals.promises += 1;
+      });
+    // The garbage collector's entries come with the next turns of the event loop.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    before = snapshot();
+  }
+  process.send?.(null);
+});
+process.on("disconnect", async () => {
+  await server.close();
+  await gateway.close();
+  process.exit(0);
+});
+process.send?.({ url: server.url, secret });
+
+async function report(): Promise<Counts> {
+  const after = snapshot();
+  stopPromises?.();
+  stopPromises = null;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  return {
+    statements: after.statements - before.statements,
+    promises: after.promises - before.promises,
+    allocated: after.used - before.used,
+    collections: totals.collections - before.collections,
+    promoted: after.old - before.old,
+    sockets: after.sockets - before.sockets,
+    written: after.written - before.written,
+  };
+}
+
+function snapshot() {
+  const old = getHeapSpaceStatistics().filter(({ space_name: name }) => name === "old_space");
+  return {
+    ...totals,
+    used: getHeapStatistics().used_heap_size,
+    old: old.reduce((sum, space) => sum + space.space_used_size, 0),
+    sockets: upstreamSockets.length,
+    written: bytesWritten(),
+  };
+}
+
+/** SQLite writes through the operating system, as sockets do, which know how much of it was theirs. */
+function bytesWritten(): number {
+  if (process.platform !== "linux") return 0;
+  const all = /^wchar: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1];
+  const toSockets = [...upstreamSockets, ...clientSockets].reduce(
+    (sum, socket) => sum + socket.bytesWritten,
+    0,
+  );
+  return Number(all ?? Number.NaN) - toSockets;
+}
+
+function countStatements(): void {
+  for (const name of ["run", "get", "all", "iterate"] as const)
+    counted(StatementSync.prototype, name);
+  counted(DatabaseSync.prototype, "exec");
+}
+
+/** Replaces a method with one that counts its calls. */
+function counted(prototype: object, name: string): void {
+  const method: unknown = Reflect.get(prototype, name);
+  if (typeof method !== "function") throw new Error(`node:sqlite has no ${name}`);
+  Reflect.set(prototype, name, function (this: unknown, ...parameters: unknown[]): unknown {
+    totals.statements += 1;
+    return Reflect.apply(method, this, parameters);
+  });
+}
+
+function socketOf(message: unknown): Socket {
+  const socket: unknown = Reflect.get(Object(message), "socket");
+  if (isSocket(socket)) return socket;
+  throw new Error("a socket was opened without being named");
+}
+
+function isSocket(value: unknown): value is Socket {
+  return typeof value === "object" && value !== null && "bytesWritten" in value;
+}
