@@ -1,8 +1,13 @@
+import { Readable } from "node:stream";
 import { type Entrance, GatewayError, requireGateway } from "@tollgate/core";
-import { type NodeHandlerOptions, requireHandlerOptions, sendAnswer } from "@tollgate/node";
+import {
+  type NodeHandlerOptions,
+  requireHandlerOptions,
+  sendAnswer,
+  toRequest,
+} from "@tollgate/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { answerParserErrors } from "./answer-parser-errors.ts";
-import { webRequest } from "./web-request.ts";
 
 /** What `app.register` is given with the plugin. */
 export interface TollgateOptions extends NodeHandlerOptions {
@@ -36,7 +41,7 @@ export async function tollgate(scope: FastifyInstance, options: TollgateOptions)
   });
 
   const handle = async (incoming: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const request = webRequest(incoming, reply);
+    const request = toRequest(incoming.raw, reply.raw, payloadOf(incoming));
     try {
       const answer = await gateway.answer(request);
       reply.hijack();
@@ -57,6 +62,11 @@ export async function tollgate(scope: FastifyInstance, options: TollgateOptions)
   scope.setErrorHandler(answerParserErrors);
   scope.all("/", handle);
   scope.all("/*", handle);
+}
+
+/** What the parser of the scope was given: the socket, or what a `preParsing` hook of the app has put in its place. */
+function payloadOf({ body, raw }: FastifyRequest): Readable {
+  return body instanceof Readable ? body : raw;
 }
 
 /** A route that is declared with encoded characters never matches. */

@@ -1,7 +1,7 @@
-import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 
 /** All of a body that is still on the socket, in one piece. Rejects when the client leaves before its end. */
-export function readWhole(incoming: IncomingMessage): Promise<ArrayBuffer> {
+export function readWhole(incoming: Readable): Promise<ArrayBuffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const onData = (chunk: Buffer): void => void chunks.push(chunk);

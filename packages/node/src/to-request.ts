@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { FastURL, NodeRequest } from "srvx/node";
+import { Readable } from "node:stream";
+import type { BridgedRequest, RequestHeaders } from "@tollgate/core";
 import { readWhole } from "./read-whole.ts";
 
 /** What web frameworks leave on a Node request: the URL before their mount prefix went, and a body they have read. */
@@ -12,72 +13,178 @@ export interface IncomingRequest extends IncomingMessage {
   readonly body?: unknown;
 }
 
+/** A Node request in the form that `gateway.answer` takes. Nothing is built before it is asked for. */
+export interface NodeRequest extends BridgedRequest {
+  /** The web `Request` of it, with its body: what fetch handlers take. */
+  toWeb(): Request;
+}
+
 /**
- * Builds the web `Request` of a Node request: the original URL, the headers as they came, and the body from the
- * socket or, where a framework has read it, from what it left. `signal` aborts when the client hangs up.
+ * Bridges a Node request to `gateway.answer`: the original URL, the headers as they came, and the body from the socket
+ * or, where a framework has read it, from what it left. `payload` is a stream to read instead of the socket, as a
+ * framework's hook may put in its place. `signal` aborts when the client hangs up.
  */
-export function toRequest(incoming: IncomingRequest, outgoing: ServerResponse): Request {
-  const request = new NodeRequest({ req: incoming, res: outgoing });
-  const target = incoming.originalUrl ?? incoming.url ?? "/";
-  if (target !== incoming.url && target.startsWith("/")) {
-    const { protocol, host } = new URL(request.url);
-    request._url = new FastURL(`${protocol}//${host}${target}`);
+export function toRequest(
+  incoming: IncomingRequest,
+  outgoing: ServerResponse,
+  payload: Readable = incoming,
+): NodeRequest {
+  return new Bridge(incoming, outgoing, payload);
+}
+
+/** Headers that describe the body as it was sent, not as a framework leaves it. */
+const ofSentBody: ReadonlySet<string> = new Set([
+  "content-encoding",
+  "content-length",
+  "transfer-encoding",
+]);
+
+class Bridge implements NodeRequest {
+  readonly method: string;
+  readonly headers: RequestHeaders;
+  readonly #incoming: IncomingRequest;
+  readonly #outgoing: ServerResponse;
+  /** Where the body comes from; null for a method that has none. */
+  readonly #source: Readable | Buffer | null;
+  #used: boolean;
+  #stream: ReadableStream<Uint8Array> | null = null;
+  #signal: AbortSignal | null = null;
+
+  constructor(incoming: IncomingRequest, outgoing: ServerResponse, payload: Readable) {
+    this.method = incoming.method ?? "GET";
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    const hasBody = this.method !== "GET" && this.method !== "HEAD";
+    this.#source = hasBody ? (bodyAlreadyRead(incoming) ?? payload) : null;
+    // What was read and not kept will not come again: the gateway says so instead of waiting for it.
+    this.#used = this.#source instanceof Readable && this.#source.readableDidRead;
+    this.headers = new RawHeaders(
+      incoming.rawHeaders,
+      this.#source === null || this.#source === incoming ? null : ofSentBody,
+    );
   }
-  const body = bodyAlreadyRead(incoming);
-  if (body !== undefined) return withBody(request, body, outgoing);
-  // What was read and not kept will not come again: the gateway says so instead of waiting for it.
-  if (hasBody(incoming) && incoming.readableDidRead)
-    Object.defineProperty(request, "bodyUsed", { value: true });
-  else readWithoutNativeRequest(request, incoming);
-  return request;
+
+  get url(): string {
+    const target = this.#incoming.originalUrl ?? this.#incoming.url ?? "/";
+    return target.startsWith("/") ? originOf(this.#incoming, this.headers) + target : target;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= untilClientLeaves(this.#outgoing);
+    return this.#signal;
+  }
+
+  get bodyUsed(): boolean {
+    return this.#used;
+  }
+
+  get body(): ReadableStream<Uint8Array> | null {
+    if (this.#source !== null && this.#stream === null) {
+      this.#takeBody();
+      this.#stream = streamOf(this.#source);
+    }
+    return this.#stream;
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    if (this.#source === null) return new ArrayBuffer(0);
+    this.#takeBody();
+    return this.#source instanceof Readable
+      ? readWhole(this.#source)
+      : new Uint8Array(this.#source).buffer;
+  }
+
+  toHead(): Request {
+    const { method, signal } = this;
+    const headers = new Headers();
+    for (const [name, value] of this.headers) headers.append(name, value);
+    return new Request(this.#webUrl(), { method, signal, headers });
+  }
+
+  toWeb(): Request {
+    const head = this.toHead();
+    return this.#source === null || this.#used
+      ? head
+      : new Request(head, { body: this.body, duplex: "half" });
+  }
+
+  #takeBody(): void {
+    if (this.#used) throw new TypeError("The request's body has been read already.");
+    this.#used = true;
+  }
+
+  /** A `Request` has an absolute URL. */
+  #webUrl(): string {
+    const { url } = this;
+    return URL.canParse(url) ? url : `${originOf(this.#incoming, this.headers)}/`;
+  }
 }
 
-/** Lets `arrayBuffer` read the socket itself: a native `Request` would cost as much as all the rest of the bridge. */
-function readWithoutNativeRequest(request: Request, incoming: IncomingMessage): void {
-  const readNative = request.arrayBuffer;
-  const arrayBuffer = (): Promise<ArrayBuffer> => {
-    const untouched = !request.bodyUsed && !incoming.readableFlowing && hasBody(incoming);
-    if (!untouched) return readNative.call(request);
-    Object.defineProperty(request, "bodyUsed", { value: true });
-    return readWhole(incoming);
-  };
-  Object.defineProperty(request, "arrayBuffer", { value: arrayBuffer });
+function streamOf(source: Readable | Buffer): ReadableStream<Uint8Array> {
+  // A reader that stops early must not cut the connection, on which the answer still goes out.
+  return ReadableStream.from<Uint8Array>(
+    source instanceof Readable ? source.iterator({ destroyOnReturn: false }) : [source],
+  );
 }
 
-function hasBody({ method }: IncomingMessage): boolean {
-  return method !== "GET" && method !== "HEAD";
-}
-
-/** The body a framework has taken off the socket; undefined while it is still there. */
-function bodyAlreadyRead(incoming: IncomingRequest): string | Uint8Array<ArrayBuffer> | undefined {
-  if (!hasBody(incoming)) return undefined;
-  if (incoming.rawBody !== undefined) return new Uint8Array(incoming.rawBody);
+/** A body that a framework has taken off the socket; undefined while it is still there. */
+function bodyAlreadyRead(incoming: IncomingRequest): Buffer | undefined {
+  if (incoming.rawBody !== undefined) return Buffer.from(incoming.rawBody);
   const { body } = incoming;
-  if (typeof body === "string") return body;
-  if (body instanceof Uint8Array) return new Uint8Array(body);
+  if (typeof body === "string") return Buffer.from(body);
+  if (body instanceof Uint8Array) return Buffer.from(body);
   // A parser that did not run can leave an empty object while the bytes still wait on the socket.
   if (body === undefined || !incoming.readableEnded) return undefined;
-  return JSON.stringify(body);
+  return Buffer.from(JSON.stringify(body));
 }
 
-/** The same request over a body in memory: it has neither the encoding nor the length of what was sent. */
-function withBody(
-  request: Request,
-  body: string | Uint8Array<ArrayBuffer>,
-  outgoing: ServerResponse,
-): Request {
-  const headers = new Headers(request.headers);
-  for (const name of ["content-encoding", "content-length", "transfer-encoding"])
-    headers.delete(name);
+const plainHost =
+  /^(?:\[[A-Fa-f0-9:.]{2,64}\]|[A-Za-z0-9_-](?:[A-Za-z0-9_.-]{0,254}))(?::\d{1,5})?$/;
+
+/** The origin a client asked for, as far as it can be believed: with a host that is none, `http://localhost`. */
+function originOf(incoming: IncomingRequest, headers: RequestHeaders): string {
+  const host = headers.get("host") ?? headers.get(":authority") ?? "";
+  const scheme = "encrypted" in incoming.socket ? "https" : "http";
+  return `${scheme}://${plainHost.test(host) ? host : "localhost"}`;
+}
+
+function untilClientLeaves(outgoing: ServerResponse): AbortSignal {
   const gone = new AbortController();
-  outgoing.once("close", () => {
-    if (!outgoing.writableFinished) gone.abort();
-  });
-  if (outgoing.destroyed) gone.abort();
-  return new Request(request.url, {
-    method: request.method,
-    headers,
-    body,
-    signal: gone.signal,
-  });
+  const onClose = (): void => {
+    if (!outgoing.writableEnded) gone.abort();
+  };
+  if (outgoing.destroyed) onClose();
+  else outgoing.once("close", onClose);
+  return gone.signal;
+}
+
+/** Headers as they came, read where they are: Node's own view of them drops what is repeated. */
+class RawHeaders implements RequestHeaders {
+  readonly #raw: readonly string[];
+  readonly #left: ReadonlySet<string> | null;
+
+  constructor(raw: readonly string[], left: ReadonlySet<string> | null) {
+    this.#raw = raw;
+    this.#left = left;
+  }
+
+  get(name: string): string | null {
+    const wanted = name.toLowerCase();
+    if (this.#left?.has(wanted)) return null;
+    let found: string | null = null;
+    for (let at = 0; at + 1 < this.#raw.length; at += 2) {
+      const written = this.#raw[at] ?? "";
+      if (written.length !== wanted.length || written.toLowerCase() !== wanted) continue;
+      const value = this.#raw[at + 1] ?? "";
+      found = found === null ? value : `${found}, ${value}`;
+    }
+    return found;
+  }
+
+  *[Symbol.iterator](): Generator<readonly [string, string]> {
+    for (let at = 0; at + 1 < this.#raw.length; at += 2) {
+      const name = (this.#raw[at] ?? "").toLowerCase();
+      if (!name.startsWith(":") && !this.#left?.has(name)) yield [name, this.#raw[at + 1] ?? ""];
+    }
+  }
 }

@@ -1,5 +1,7 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { send, toRequest } from "../src/index.ts";
@@ -10,10 +12,11 @@ afterEach(() => server?.close());
 /** Serves what `prepare`, standing for a framework, leaves of each request, and answers what the gateway would see. */
 async function bridged(
   prepare: (incoming: IncomingMessage) => Promise<object>,
-  init: RequestInit & { readonly path?: string },
+  init: RequestInit & { readonly path?: string; readonly asWeb?: boolean },
 ): Promise<Record<string, unknown>> {
   server = createServer(async (incoming, outgoing) => {
-    const request = toRequest(Object.assign(incoming, await prepare(incoming)), outgoing);
+    const bridged = toRequest(Object.assign(incoming, await prepare(incoming)), outgoing);
+    const request = init.asWeb ? bridged.toWeb() : bridged;
     const { pathname, search } = new URL(request.url);
     const seen = {
       target: pathname + search,
@@ -29,17 +32,24 @@ async function bridged(
     };
     await send(outgoing, Response.json(seen));
   });
-  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const answer = await fetch(`http://127.0.0.1:${port}${init.path ?? "/"}`, init);
   return (await answer.json()) as Record<string, unknown>;
+}
+
+async function listen(listening: Server): Promise<number> {
+  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  return (listening.address() as AddressInfo).port;
 }
 
 async function drain(incoming: IncomingMessage): Promise<void> {
   for await (const _ of incoming);
 }
 
-describe("the web request of a Node request", () => {
+describe.each([
+  ["what the gateway reads", { asWeb: false }],
+  ["the web request", { asWeb: true }],
+])("%s of a Node request", (_, form) => {
   it("has the original URL where a mount prefix was taken off", async () => {
     const seen = await bridged(
       async (incoming) => {
@@ -47,23 +57,27 @@ describe("the web request of a Node request", () => {
         incoming.url = "/v1/models";
         return { originalUrl };
       },
-      { path: "/ai/v1/models?limit=1" },
+      { ...form, path: "/ai/v1/models?limit=1" },
     );
     expect(seen).toMatchObject({ target: "/ai/v1/models?limit=1" });
   });
 
   it("streams the body from the socket where nobody read it", async () => {
-    const seen = await bridged(async () => ({}), { method: "POST", body: '{"a":"é"}' });
+    const seen = await bridged(async () => ({}), { ...form, method: "POST", body: '{"a":"é"}' });
     expect(seen).toMatchObject({ text: '{"a":"é"}', length: "10" });
   });
 
   it("gives the body once", async () => {
-    const seen = await bridged(async () => ({}), { method: "POST", body: "x".repeat(300_000) });
+    const seen = await bridged(async () => ({}), {
+      ...form,
+      method: "POST",
+      body: "x".repeat(300_000),
+    });
     expect(seen).toMatchObject({ text: "x".repeat(300_000), used: true, again: "refused" });
   });
 
   it("has no body where the method has none", async () => {
-    expect(await bridged(async () => ({}), {})).toMatchObject({ text: "" });
+    expect(await bridged(async () => ({}), form)).toMatchObject({ text: "" });
   });
 
   it("takes the raw body before the parsed one", async () => {
@@ -72,7 +86,7 @@ describe("the web request of a Node request", () => {
         await drain(incoming);
         return { rawBody: Buffer.from('{ "raw": 1 }'), body: { raw: 1 } };
       },
-      { method: "POST", body: "ignored" },
+      { ...form, method: "POST", body: "ignored" },
     );
     expect(seen).toMatchObject({ text: '{ "raw": 1 }' });
   });
@@ -84,6 +98,7 @@ describe("the web request of a Node request", () => {
         return { body: { model: "a/b/c" } };
       },
       {
+        ...form,
         method: "POST",
         body: gzipSync('{"model":"a/b/c"}'),
         headers: { "content-encoding": "gzip", "content-type": "application/json" },
@@ -93,7 +108,11 @@ describe("the web request of a Node request", () => {
   });
 
   it("ignores the empty body a parser leaves that did not run", async () => {
-    const seen = await bridged(async () => ({ body: {} }), { method: "POST", body: '{"a":1}' });
+    const seen = await bridged(async () => ({ body: {} }), {
+      ...form,
+      method: "POST",
+      body: '{"a":1}',
+    });
     expect(seen).toMatchObject({ text: '{"a":1}' });
   });
 
@@ -101,7 +120,28 @@ describe("the web request of a Node request", () => {
     const headers = new Headers();
     headers.append("x-service-data-sensitivity", "D2_CONFIDENTIAL");
     headers.append("x-service-data-sensitivity", "D0_PUBLIC");
-    const seen = await bridged(async () => ({}), { method: "POST", body: "{}", headers });
+    const seen = await bridged(async () => ({}), { ...form, method: "POST", body: "{}", headers });
     expect(seen).toMatchObject({ dataClass: "D2_CONFIDENTIAL, D0_PUBLIC" });
   });
+
+  it.each([
+    ["gateway.example:8443", "http://gateway.example:8443"],
+    ["[::1]:80", "http://[::1]"],
+    ["user@gateway.example", "http://localhost"],
+    ["gateway.example/v1", "http://localhost"],
+    ["a b", "http://localhost"],
+  ])("that names the host %s has the origin %s", async (host, origin) => {
+    server = createServer((incoming, outgoing) => {
+      const request = toRequest(incoming, outgoing);
+      outgoing.end(new URL((form.asWeb ? request.toWeb() : request).url).origin);
+    });
+    expect(await answerTo(await listen(server), host)).toBe(origin);
+  });
 });
+
+/** What is answered to a request that names this host. */
+async function answerTo(port: number, host: string): Promise<string> {
+  const asked = request({ port, host: "127.0.0.1", headers: { host } }).end();
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  return text(answer);
+}

@@ -10,7 +10,8 @@ import {
   stateNeedsFor,
   systemClock,
 } from "@tollgate/core/provider";
-import { Pool } from "undici";
+// The package's own index also loads fetch, WebSocket and caches: half of what a start takes.
+import Pool from "undici/lib/dispatcher/pool.js";
 import { parseBaseUrl, readOptions } from "./configuration.ts";
 import { credentialOf } from "./credential.ts";
 import { startExchange } from "./exchange.ts";

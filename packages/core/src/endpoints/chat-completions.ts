@@ -1,6 +1,7 @@
 import type { Caller } from "../domain/caller.ts";
 import { replyMessage } from "../domain/completion.ts";
 import type { Answer } from "../http/answer.ts";
+import type { GatewayRequest } from "../http/gateway-request.ts";
 import { readJson } from "../http/read-json.ts";
 import { execute } from "../pipeline/execute.ts";
 import type { GovernedAnswer } from "../pipeline/governed-call.ts";
@@ -13,7 +14,10 @@ import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
-export function chatCompletions(context: EndpointContext, request: Request): Promise<Answer> {
+export function chatCompletions(
+  context: EndpointContext,
+  request: GatewayRequest,
+): Promise<Answer> {
   const { line } = context;
   const read = async () => parseChatCompletion(await readJson(request, line.limits), line.limits);
   const run = async (caller: Caller, call: ChatCompletionCall): Promise<Answer> => {

@@ -3,6 +3,7 @@ import type { Caller } from "../domain/caller.ts";
 import type { Completion } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
 import type { Answer } from "../http/answer.ts";
+import type { GatewayRequest } from "../http/gateway-request.ts";
 import { readJson } from "../http/read-json.ts";
 import { isLarge, otherWork } from "../kernel/other-work.ts";
 import { execute } from "../pipeline/execute.ts";
@@ -21,7 +22,7 @@ import { presentStream, type StreamWriter } from "./present-stream.ts";
 import { type Conversation, findConversation } from "./response-conversation.ts";
 
 /** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */
-export function createResponse(context: EndpointContext, request: Request): Promise<Answer> {
+export function createResponse(context: EndpointContext, request: GatewayRequest): Promise<Answer> {
   const { line } = context;
   const read = async () =>
     parseResponse(await readJson(request, line.limits), line.limits, line.toolOutputs);

@@ -1,6 +1,7 @@
 import type { Caller, Owner } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
+import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
 import { durable, evidenceUnavailable } from "../pipeline/durable.ts";
 import type { Line } from "../pipeline/line.ts";
@@ -30,7 +31,7 @@ export interface RequestReport {
 /** Answers one route. `tail` is what the path has beyond the route's fixed part. */
 export type Endpoint = (
   context: EndpointContext,
-  request: Request,
+  request: GatewayRequest,
   tail: string,
 ) => Promise<Answer>;
 
@@ -44,7 +45,7 @@ const mostRuns = 5;
  */
 export async function asCaller<Call, Result>(
   { authenticator, identify, report }: EndpointContext,
-  request: Request,
+  request: GatewayRequest,
   {
     read,
     run,
@@ -78,7 +79,7 @@ export async function asCaller<Call, Result>(
  */
 export async function freshCaller(
   { authenticator, identify, report }: EndpointContext,
-  request: Request,
+  request: GatewayRequest,
 ): Promise<Caller> {
   const caller = await durable(authenticator.authenticateFresh(await identify(request)));
   report.caller = caller;

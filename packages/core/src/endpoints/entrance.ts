@@ -1,6 +1,7 @@
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import { errorAnswer } from "../http/error-answer.ts";
+import type { GatewayRequest } from "../http/gateway-request.ts";
 import { requireSmallHeaders } from "../http/headers.ts";
 import { toResponse } from "../http/to-response.ts";
 import { durable } from "../pipeline/durable.ts";
@@ -36,8 +37,8 @@ export interface Entrance {
    * Every failure is an answer, except that a caller who aborts gets the rejection `fetch` would give.
    */
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>;
-  /** What a binding uses instead of `fetch`: the same answer before it becomes a `Response`. */
-  readonly answer: (request: Request) => Promise<Answer>;
+  /** What a binding uses instead of `fetch`: it takes its server's own request, and gives the answer as it is written. */
+  readonly answer: (request: GatewayRequest) => Promise<Answer>;
   readonly handlers: Handlers;
 }
 
@@ -45,7 +46,7 @@ export function createEntrance(context: EntranceContext, admit: Lifecycle["admit
   const { line } = context;
 
   async function answerTo(
-    request: Request,
+    request: GatewayRequest,
     endpoint: Endpoint | undefined,
     report: Report,
   ): Promise<Answer> {
@@ -59,7 +60,7 @@ export function createEntrance(context: EntranceContext, admit: Lifecycle["admit
     });
   }
 
-  async function answer(request: Request, endpoint?: Endpoint): Promise<Answer> {
+  async function answer(request: GatewayRequest, endpoint?: Endpoint): Promise<Answer> {
     const requestId = line.ids.uuid();
     const report = reportOf(line, requestId);
     const answered = await answerTo(request, endpoint, report).catch((thrown: unknown) => {

@@ -1,21 +1,26 @@
 import type { Authenticate } from "../contracts/authenticate.ts";
+import type { GatewayRequest } from "../http/gateway-request.ts";
 import { bearerToken } from "../http/headers.ts";
 import { askHost } from "../identity/ask-host.ts";
 import type { Credential } from "../identity/authenticate.ts";
 import type { Line } from "../pipeline/line.ts";
 
 /** Reads off a request who it says it is from. */
-export type Identify = (request: Request) => Credential | Promise<Credential>;
+export type Identify = (request: GatewayRequest) => Credential | Promise<Credential>;
 
 /** By its API key, after the host was asked where there is one to ask. */
 export function createIdentify(line: Line, authenticate: Authenticate | undefined): Identify {
   if (authenticate === undefined) return byApiKey;
   return async (request) => {
-    const named = await askHost(authenticate, request, line);
+    const named = await askHost(
+      authenticate,
+      "toHead" in request ? request.toHead() : request,
+      line,
+    );
     return named === null ? byApiKey(request) : { named };
   };
 }
 
-function byApiKey(request: Request): Credential {
+function byApiKey(request: GatewayRequest): Credential {
   return { token: bearerToken(request.headers) };
 }

@@ -3,6 +3,7 @@ import { formatModelId, parseModelId } from "../domain/model-id.ts";
 import { standardTier } from "../domain/service-tier.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
+import type { GatewayRequest } from "../http/gateway-request.ts";
 import { isConnected } from "../pipeline/is-connected.ts";
 import type { Line } from "../pipeline/line.ts";
 import { decide } from "../policy/decide.ts";
@@ -10,7 +11,10 @@ import { classify } from "../sensitivity/classify.ts";
 import { type EndpointContext, freshCaller, jsonHeaders } from "./endpoint.ts";
 
 /** GET /v1/models: the models each gateway lists, narrowed by the organization's connections, the key's own models and a dry run of the policy. */
-export async function listModels(context: EndpointContext, request: Request): Promise<Answer> {
+export async function listModels(
+  context: EndpointContext,
+  request: GatewayRequest,
+): Promise<Answer> {
   const { line } = context;
   const caller = await freshCaller(context, request);
   const data = (await listedModels(line, caller))
@@ -22,7 +26,7 @@ export async function listModels(context: EndpointContext, request: Request): Pr
 /** GET /v1/models/{id}: a model that can be called, listed or not; the id holds slashes, written plainly or escaped. */
 export async function getModel(
   context: EndpointContext,
-  request: Request,
+  request: GatewayRequest,
   tail: string,
 ): Promise<Answer> {
   const { line } = context;

@@ -1,4 +1,5 @@
 import { GatewayError } from "../errors/gateway-error.ts";
+import type { GatewayRequest } from "../http/gateway-request.ts";
 import { routeOf } from "../http/route.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { createResponse } from "./create-response.ts";
@@ -28,7 +29,7 @@ const routes: readonly Route[] = [
  * The endpoint of a request and the tail of its path.
  * @throws GatewayError `not_found`, or `method_not_allowed` with `Allow`.
  */
-export function endpointOf(request: Request): {
+export function endpointOf(request: GatewayRequest): {
   readonly endpoint: Endpoint;
   readonly tail: string;
 } {
@@ -47,7 +48,7 @@ export function endpointOf(request: Request): {
 }
 
 /** The tail of a request's path for an endpoint that its host has routed to by itself; empty where it has none. */
-export function tailFor(endpoint: Endpoint, request: Request): string {
+export function tailFor(endpoint: Endpoint, request: GatewayRequest): string {
   const path = routeOf(request.url) ?? "";
   const matches = routes
     .filter(({ methods }) => Object.values(methods).includes(endpoint))

@@ -2,6 +2,7 @@ import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { Answer } from "../http/answer.ts";
+import type { GatewayRequest } from "../http/gateway-request.ts";
 import { durable } from "../pipeline/durable.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
@@ -10,7 +11,7 @@ import { type EndpointContext, freshCaller, jsonHeaders } from "./endpoint.ts";
 /** GET /v1/responses/{response_id} (section 4.3): the same JSON value that the creation returned. */
 export async function getResponse(
   context: EndpointContext,
-  request: Request,
+  request: GatewayRequest,
   id: string,
 ): Promise<Answer> {
   const response = await ownResponse(context, request, id);
@@ -21,7 +22,7 @@ export async function getResponse(
 /** DELETE /v1/responses/{response_id} (section 4.4): removes the response state; its evidence remains. */
 export async function deleteResponse(
   context: EndpointContext,
-  request: Request,
+  request: GatewayRequest,
   id: string,
 ): Promise<Answer> {
   const { line } = context;
@@ -47,7 +48,7 @@ export async function deleteResponse(
 /** GET /v1/responses/{response_id}/input_items (section 4.5): its own input, a page at a time. */
 export async function listInputItems(
   context: EndpointContext,
-  request: Request,
+  request: GatewayRequest,
   id: string,
 ): Promise<Answer> {
   const response = await ownResponse(context, request, id);
@@ -60,7 +61,10 @@ export async function listInputItems(
 }
 
 /** POST …/cancel and …/compact: background work and compaction are not offered (section 4.6). */
-export async function notEmulated(context: EndpointContext, request: Request): Promise<Answer> {
+export async function notEmulated(
+  context: EndpointContext,
+  request: GatewayRequest,
+): Promise<Answer> {
   await freshCaller(context, request);
   throw new GatewayError(
     "unsupported_parameter",
@@ -71,7 +75,7 @@ export async function notEmulated(context: EndpointContext, request: Request): P
 /** @throws GatewayError `response_not_found` for what is not the caller's, or not there. */
 async function ownResponse(
   context: EndpointContext,
-  request: Request,
+  request: GatewayRequest,
   id: string,
 ): Promise<StoredResponse> {
   const { line } = context;

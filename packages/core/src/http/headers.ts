@@ -1,9 +1,10 @@
 import { GatewayError } from "../errors/gateway-error.ts";
+import type { RequestHeaders } from "./gateway-request.ts";
 
 const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 
 /** The token of `authorization: Bearer …`; null when the header is missing, repeated or malformed. */
-export function bearerToken(headers: Headers): string | null {
+export function bearerToken(headers: RequestHeaders): string | null {
   return bearer.exec(headers.get("authorization") ?? "")?.[1] ?? null;
 }
 
@@ -11,7 +12,7 @@ export function bearerToken(headers: Headers): string | null {
  * Refuses headers that are too large together, counted as they travel: name, colon, space, value, line end.
  * @throws GatewayError `request_too_large`
  */
-export function requireSmallHeaders(headers: Headers, headerBytes: number): void {
+export function requireSmallHeaders(headers: RequestHeaders, headerBytes: number): void {
   let bytes = 0;
   for (const [name, value] of headers) bytes += name.length + value.length + 4;
   if (bytes > headerBytes)
@@ -29,7 +30,7 @@ const otherCharset = /;[ \t]*charset=(?!"?utf-?8"?[ \t]*(?:;|$))/i;
  * Refuses a body that is not plain JSON in UTF-8, before reading it.
  * @throws GatewayError `unsupported_media_type`
  */
-export function requireJsonBody(headers: Headers): void {
+export function requireJsonBody(headers: RequestHeaders): void {
   const type = headers.get("content-type") ?? "";
   if (!json.test(type) || otherCharset.test(type))
     throw new GatewayError(

@@ -1,11 +1,12 @@
 import { GatewayError } from "../errors/gateway-error.ts";
+import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 
 /**
  * Reads a request's body, at most `most` bytes of it. A body that announces its length is taken in one piece, since
  * no HTTP server passes on more than was announced; any other is counted as it arrives.
  * @throws GatewayError `request_too_large`, or `invalid_json` when the upload ended early or was read by someone else
  */
-export async function readBytes(request: Request, most: number): Promise<Buffer> {
+export async function readBytes(request: GatewayRequest, most: number): Promise<Buffer> {
   if (request.bodyUsed)
     throw new GatewayError(
       "invalid_json",
@@ -26,18 +27,18 @@ export async function readBytes(request: Request, most: number): Promise<Buffer>
   }
 }
 
-function announcedLength(headers: Headers): number | null {
+function announcedLength(headers: RequestHeaders): number | null {
   const text = headers.get("content-length");
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-async function readWhole(request: Request, most: number): Promise<Buffer> {
+async function readWhole(request: GatewayRequest, most: number): Promise<Buffer> {
   const bytes = Buffer.from(await unlessAborted(request.signal, request.arrayBuffer()));
   if (bytes.length > most) throw tooLarge(most);
   return bytes;
 }
 
-async function readCounted(request: Request, most: number): Promise<Buffer> {
+async function readCounted(request: GatewayRequest, most: number): Promise<Buffer> {
   if (request.body === null) return Buffer.alloc(0);
   const reader = request.body.getReader();
   const chunks: Uint8Array[] = [];

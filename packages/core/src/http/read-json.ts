@@ -4,6 +4,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { guardJson } from "../kernel/json-guard.ts";
 import type { JsonFaultKind } from "../kernel/json-rules.ts";
 import { isLarge, otherWork } from "../kernel/other-work.ts";
+import type { GatewayRequest } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 import { readBytes } from "./read-bytes.ts";
 
@@ -15,7 +16,7 @@ const schemaMembers: ReadonlySet<string> = new Set(["parameters", "schema"]);
  * would be read differently by another reader (duplicate keys, lost digits, halves of surrogate pairs).
  * @throws GatewayError `unsupported_media_type`, `request_too_large` or `invalid_json`
  */
-export async function readJson(request: Request, limits: Limits): Promise<unknown> {
+export async function readJson(request: GatewayRequest, limits: Limits): Promise<unknown> {
   requireJsonBody(request.headers);
   const bytes = await readBytes(request, limits.imageBodyBytes);
   if (bytes.length === 0) throw invalid("The request has no body.");

@@ -1,0 +1,30 @@
+/** What is read of the headers of a request. A web `Headers` is one. */
+export interface RequestHeaders {
+  /** The value under a name in any case; those of a repeated header as one list, joined with `, `. Null without one. */
+  get(name: string): string | null;
+  [Symbol.iterator](): Iterator<readonly [name: string, value: string]>;
+}
+
+/**
+ * A request of a server that has no web `Request` at hand: what the gateway reads of it, and nothing else. A binding
+ * hands it to `gateway.answer`.
+ */
+export interface BridgedRequest {
+  readonly method: string;
+  /** Absolute, or from the path on. */
+  readonly url: string;
+  readonly headers: RequestHeaders;
+  /** Aborts when the client hangs up. */
+  readonly signal: AbortSignal;
+  /** Whether the body was read before, and is gone. */
+  readonly bodyUsed: boolean;
+  /** The body as a stream, for one that does not announce its length; null where there is none. */
+  readonly body: ReadableStream<Uint8Array> | null;
+  /** The whole body. */
+  arrayBuffer(): Promise<ArrayBuffer>;
+  /** A web `Request` with the same head and no body: what the host's `authenticate` is asked with. */
+  toHead(): Request;
+}
+
+/** What `gateway.answer` takes. */
+export type GatewayRequest = Request | BridgedRequest;
