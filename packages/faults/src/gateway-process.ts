@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type BudgetConfiguration, type Clock, createGateway } from "@tollgate/core";
 import type { Provider } from "@tollgate/core/provider";
 import type { Store } from "@tollgate/core/store";
@@ -5,6 +6,7 @@ import { serve } from "@tollgate/node";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import {
   faultyStore,
+  type PushedClock,
   pushedClock,
   type ReachBarrier,
   type StoreFault,
@@ -66,6 +68,7 @@ serveAsProcess(async (settings, reach) => {
       watched: () => watch.stop(),
       measure: () => measure(clock.timers()),
       push: (milliseconds) => clock.push(Number(milliseconds)),
+      round: (milliseconds) => passRound(clock, Number(milliseconds)),
     },
     async close() {
       await server.close();
@@ -83,6 +86,13 @@ function eachKey({ requestsOfEachKey: requests }: ProcessSettings): readonly Bud
 function setMachineClockAhead(milliseconds: number): void {
   const now = Date.now;
   Date.now = () => now() + milliseconds;
+}
+
+/** Pushes the time of an idle gateway and resolves when the round that fell due has ended: it sets the timer of the next. */
+async function passRound(clock: PushedClock, milliseconds: number): Promise<void> {
+  const timers = clock.timers();
+  clock.push(milliseconds);
+  while (clock.timers() < timers) await nextTurn();
 }
 
 function providerOf({ upstream }: ProcessSettings, clock: Clock): Provider {

@@ -1,4 +1,6 @@
+import { sqliteStore } from "@tollgate/store-sqlite";
 import { expect, it } from "vitest";
+import type { Processes } from "../src/processes.ts";
 import { readAnswer } from "../src/read-answer.ts";
 import { goodAnswer } from "../src/upstream-bytes.ts";
 import {
@@ -81,13 +83,23 @@ it("P2 of two suspended processes the first to wake leaves the other's stream al
   const client = await of.post(running, { stream: true });
   await client.until("Half of it");
   running.pause();
-  await peer.command("push", lapse);
-  // Reading the database takes longer than a round of the peer, and not so long that its next round begins.
+  await peer.command("round", lapse);
+  // The peer's next round begins when the other has renewed its lease, however slow this machine is.
+  peer.pause();
   expect((await of.steps())[0]?.outcome).toBeNull();
   running.resume();
   await running.command("push", lapse);
-  await of.steps();
-  await peer.command("push", 5_000);
+  await leasedPast(of, Date.now() + lapse);
+  peer.resume();
+  await peer.command("round", 5_000);
   expect(await peer.command("recover")).toBe(0);
   expect((await of.steps())[0]?.outcome).toBeNull();
 });
+
+/** Resolves when the leases of all open Steps last longer than until then. */
+async function leasedPast(of: Processes, at: number): Promise<void> {
+  const store = sqliteStore({ filename: of.filename });
+  const query = { at, clock: "gateway" as const, limit: 1 };
+  while ((await store.lapsedSteps(query)).length > 0);
+  await store.close();
+}
