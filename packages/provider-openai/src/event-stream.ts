@@ -4,6 +4,7 @@ import { createParser } from "eventsource-parser";
 import type { Answer } from "./answer.ts";
 import { errorEvent, errorIn } from "./error-answer.ts";
 import { invalidAnswer, invalidEvent, tooManyValues } from "./failures.ts";
+import { createSplice } from "./splice.ts";
 
 /** Reads an answer from the bytes of a server-sent event stream. */
 export interface EventStream {
@@ -41,15 +42,42 @@ export function createEventStream(
     },
   });
 
+  const splice = createSplice(eventBytes);
+  let isBetweenFrames = true;
+
+  /** Takes a stream frame by frame: what is between two blank lines, both line feeds of the later one included. */
+  const feedFrames = (text: string): void => {
+    let at = 0;
+    for (let end = text.indexOf(blankLine); end >= 0; end = text.indexOf(blankLine, at)) {
+      const frame = text.slice(at, end + blankLine.length);
+      at = end + blankLine.length;
+      const spliced = isBetweenFrames ? splice.read(frame) : null;
+      if (spliced !== null) {
+        events.push(spliced);
+        continue;
+      }
+      const before = events.length;
+      parser.feed(frame);
+      if (isBetweenFrames && !done) splice.learn(frame, events.slice(before));
+      isBetweenFrames = true;
+      if (done) return;
+    }
+    if (at === text.length) return;
+    parser.feed(text.slice(at));
+    isBetweenFrames = false;
+  };
+
   return {
     feed(bytes, into) {
       if (done) return;
       events = into;
-      parser.feed(decode(decoder, bytes));
+      feedFrames(decode(decoder, bytes));
     },
     done: () => done,
   };
 }
+
+const blankLine = "\n\n";
 
 function decode(decoder: TextDecoder, bytes: Uint8Array): string {
   try {

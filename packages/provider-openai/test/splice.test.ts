@@ -1,0 +1,134 @@
+import { readdirSync } from "node:fs";
+import type { CompletionEvent } from "@tollgate/core/provider";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createSplice } from "../src/splice.ts";
+import { fixture } from "./fixture.ts";
+import { cutAt, readBytes } from "./read-bytes.ts";
+
+const streams = readdirSync(new URL("fixtures", import.meta.url)).filter((name) =>
+  name.endsWith(".sse"),
+);
+
+/** The events as each of them was parsed: a byte at a time, no frame is there in one piece. */
+function parsed(bytes: Uint8Array): readonly CompletionEvent[] {
+  return readBytes(Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)));
+}
+
+const stop = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n';
+
+describe("a stream whose frames are spliced", () => {
+  it.each(streams)("says what the stream %s says when each frame is parsed", (name) => {
+    const bytes = Buffer.from(fixture(name));
+    const expected = parsed(bytes);
+    expect(readBytes([bytes])).toEqual(expected);
+    for (let at = 0; at <= bytes.length; at++)
+      expect(readBytes(cutAt(bytes, [at]))).toEqual(expected);
+  });
+
+  it.each(streams)("and so it does however %s is cut", (name) => {
+    const bytes = Buffer.from(fixture(name));
+    const expected = parsed(bytes);
+    const places = fc.array(fc.nat(bytes.length), { maxLength: 12 });
+    fc.assert(
+      fc.property(places, (cuts) => {
+        expect(readBytes(cutAt(bytes, cuts))).toEqual(expected);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("says what its frames say one by one, whatever is in them", () => {
+    const text = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.constantFrom("", '"', "\\", "\n\n", '"}}]}\n\n', "x", "x?", "\ud83d", "content", "null"),
+    );
+    const members = fc.record(
+      { content: text, reasoning_content: text, reasoning: text, refusal: text, other: text },
+      { requiredKeys: [] },
+    );
+    const frame = fc
+      .record({
+        outer: fc.record({ content: text, delta: members, id: text }, { requiredKeys: [] }),
+        delta: members,
+        index: fc.constantFrom(0, 1, null, undefined),
+        isEscaped: fc.boolean(),
+        repeats: fc.integer({ min: 1, max: 4 }),
+      })
+      .map(({ outer, delta, index, isEscaped, repeats }) => {
+        const chunk = JSON.stringify({ ...outer, choices: [{ index, delta }] });
+        const written = isEscaped ? chunk.replaceAll(/[^ -~]/g, escaped) : chunk;
+        return `data: ${written}\n\n`.repeat(repeats);
+      });
+    fc.assert(
+      fc.property(fc.array(frame, { maxLength: 12 }), (frames) => {
+        const bytes = Buffer.from(`${frames.join("")}${stop}`);
+        expect(readBytes([bytes])).toEqual(parsed(bytes));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it.each([
+    [
+      "a member of the same name before it",
+      '{"content":"a","choices":[{"delta":{"content":"a"}}]}',
+    ],
+    ["the same member twice", '{"choices":[{"delta":{"content":"a","content":"a"}}]}'],
+    [
+      "the same text in another member",
+      '{"choices":[{"delta":{"content":"a","reasoning":null,"x":"a"}}]}',
+    ],
+  ])("is not misled by %s", (_, chunk) => {
+    const places = [...chunk.matchAll(/"a"/g)].map(({ index }) => index + 1);
+    const changed = places.map((at) => `${chunk.slice(0, at)}b${chunk.slice(at + 1)}`);
+    const frames = [chunk, chunk, ...changed, chunk].map((each) => `data: ${each}\n\n`);
+    const bytes = Buffer.from(frames.join("") + stop);
+    expect(readBytes([bytes])).toEqual(parsed(bytes));
+  });
+});
+
+describe("a frame that arrives in two pieces", () => {
+  it("is an error if its first line says so, though the rest looks like text", () => {
+    const text = 'data: {"choices":[{"delta":{"content":"a"}}]}\n\n';
+    const pieces = [text + text, "event: error\n", text].map((piece) => Buffer.from(piece));
+    expect(() => readBytes(pieces)).toThrow("reported an error");
+  });
+});
+
+describe("a splice", () => {
+  const frame = (text: string, id = "1"): string =>
+    `data: {"id":"${id}","choices":[{"delta":{"content":"${text}"}}]}\n\n`;
+  const says = (text: string): CompletionEvent => ({ type: "text-delta", text });
+
+  it("reads a frame that differs in its text only", () => {
+    const splice = createSplice(1_000);
+    expect(splice.read(frame("a"))).toBeNull();
+    splice.learn(frame("a"), [says("a")]);
+    expect(splice.read(frame("b"))).toEqual(says("b"));
+    expect(splice.read(frame('\\n\\u00e9"'.slice(0, -1)))).toEqual(says("\né"));
+  });
+
+  it.each([
+    ["another id", frame("b", "2")],
+    ["no text", frame("")],
+    ["text that is no JSON", frame('b" ')],
+    ["a text that ends the frame", `${frame("b")}${frame("c")}`],
+    ["more than an event may have", frame("b".repeat(300))],
+  ])("leaves a frame with %s to the parser", (_, other) => {
+    const splice = createSplice(1_000);
+    splice.learn(frame("a"), [says("a")]);
+    expect(splice.read(other)).toBeNull();
+  });
+
+  it("stops to learn from a stream whose frames all differ", () => {
+    const splice = createSplice(1_000);
+    for (const id of ["1", "2", "3", "4", "5"]) splice.learn(frame("a", id), [says("a")]);
+    expect(splice.read(frame("b", "5"))).toBeNull();
+    expect(splice.read(frame("b", "4"))).toEqual(says("b"));
+  });
+});
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
