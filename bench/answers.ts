@@ -3,19 +3,44 @@ import { eventsPerStream, marker, textEvents } from "./scenarios.ts";
 const created = 1_760_000_000;
 const usage = { prompt_tokens: 260, completion_tokens: 190, total_tokens: 450 };
 
+/** What every plain answer says. */
+export const plainContent = `${marker} and all the king's men `.repeat(14);
+
+export const toolCallId = "call_bench";
+
 /** A plain answer of about 1 KB. */
 export function plainAnswer(): Buffer {
-  const content = `${marker} and all the king's men `.repeat(14);
-  const body = JSON.stringify({
+  return completion({ role: "assistant", content: plainContent }, "stop");
+}
+
+/** A plain answer that calls a tool. */
+export function toolCallAnswer(): Buffer {
+  const called = { name: "look_up", arguments: '{"egg":"Humpty Dumpty"}' };
+  const calls = [{ id: toolCallId, type: "function", function: called }];
+  return completion({ role: "assistant", content: null, tool_calls: calls }, "tool_calls");
+}
+
+/** A failure that a client may ask again after. */
+export function unavailableAnswer(): Buffer {
+  const error = { message: "The engine is overloaded.", type: "server_error", code: null };
+  return answerOf("503 Service Unavailable", { error });
+}
+
+function completion(message: object, finish: string): Buffer {
+  return answerOf("200 OK", {
     id: "chatcmpl-bench",
     object: "chat.completion",
     created,
     model: "openai/plain",
-    choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
+    choices: [{ index: 0, message, finish_reason: finish }],
     usage,
   });
+}
+
+function answerOf(status: string, content: object): Buffer {
+  const body = JSON.stringify(content);
   return Buffer.from(
-    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
 }
 

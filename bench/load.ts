@@ -5,10 +5,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Agent } from "undici";
 import type { LoadOrder, LoadReport } from "./load-order.ts";
-import { marker, textEvents } from "./scenarios.ts";
+import { createTalk, type Talk } from "./talks.ts";
 
-const needle = Buffer.from(marker);
-let requests = 0;
+let [orders, requests] = [0, 0];
 
 process.on("message", (order: LoadOrder) => {
   run(order).then((report) => process.send?.(report));
@@ -16,14 +15,24 @@ process.on("message", (order: LoadOrder) => {
 process.on("disconnect", () => process.exit(0));
 
 async function run(order: LoadOrder): Promise<LoadReport> {
+  orders += 1;
   const agent = new Agent({ connections: order.concurrency, pipelining: 1 });
-  const measured: Measured = { answers: 0, wrong: [], latencies: [], firstBytes: [] };
+  const measured: Measured = {
+    answers: 0,
+    unavailable: 0,
+    wrong: [],
+    latencies: [],
+    openings: [],
+    firstBytes: [],
+  };
   const started = performance.now();
   const deadline = started + order.seconds * 1_000;
   await Promise.all(
     Array.from({ length: order.concurrency }, async (_, worker) => {
+      const talk = createTalk(order.workload, `${process.pid}-${orders}-${worker}`);
+      const origin = order.origins[worker % order.origins.length] ?? "";
       await wait((order.spreadSeconds * 1_000 * worker) / order.concurrency);
-      do await ask(agent, order, measured);
+      do await ask(agent, { ...order, origin, talk, measured });
       while (performance.now() < deadline && measured.wrong.length < 10);
     }),
   );
@@ -31,34 +40,41 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   await agent.close();
   return {
     answers: measured.answers,
+    unavailable: measured.unavailable,
     wrong: measured.wrong,
     seconds,
     p50: percentile(measured.latencies, 0.5),
     p99: percentile(measured.latencies, 0.99),
+    openingP50: percentile(measured.openings, 0.5),
     firstByteP50: percentile(measured.firstBytes, 0.5),
   };
 }
 
 interface Measured {
   answers: number;
+  unavailable: number;
   readonly wrong: string[];
   readonly latencies: number[];
+  readonly openings: number[];
   readonly firstBytes: number[];
 }
 
-function ask(agent: Agent, order: LoadOrder, measured: Measured): Promise<void> {
-  const sent = performance.now();
+interface Worker extends LoadOrder {
+  readonly origin: string;
+  readonly talk: Talk;
+  readonly measured: Measured;
+}
+
+function ask(agent: Agent, worker: Worker): Promise<void> {
+  const { origin, base, talk, measured } = worker;
+  const turn = talk.next();
+  const headers = headersOf(worker);
   const chunks: Buffer[] = [];
   let status = 0;
+  const sent = performance.now();
   return new Promise((resolve) => {
     agent.dispatch(
-      {
-        origin: order.origin,
-        path: order.path,
-        method: "POST",
-        headers: order.headers,
-        body: bodyOf(order),
-      },
+      { origin, path: `${base}/${turn.endpoint}`, method: "POST", headers, body: turn.body },
       {
         onRequestStart: () => {},
         onResponseStart: (_, code) => {
@@ -69,10 +85,13 @@ function ask(agent: Agent, order: LoadOrder, measured: Measured): Promise<void> 
           chunks.push(chunk);
         },
         onResponseEnd: () => {
-          measured.latencies.push(performance.now() - sent);
-          const problem = problemOf(order, status, Buffer.concat(chunks));
-          if (problem === null) measured.answers += 1;
-          else measured.wrong.push(problem);
+          (turn.opens ? measured.openings : measured.latencies).push(performance.now() - sent);
+          const body = Buffer.concat(chunks);
+          const isTolerated = status === 503 && worker.toleratesUnavailable;
+          const problem = status === 200 ? talk.hear(body) : "not 200";
+          if (isTolerated) measured.unavailable += 1;
+          else if (problem === null) measured.answers += 1;
+          else measured.wrong.push(`${problem}: ${status} ${body.subarray(0, 300).toString()}`);
           resolve();
         },
         onResponseError: (_, error) => {
@@ -84,28 +103,10 @@ function ask(agent: Agent, order: LoadOrder, measured: Measured): Promise<void> 
   });
 }
 
-/** About 1 KB; the number makes every conversation another one. */
-function bodyOf(order: LoadOrder): string {
+function headersOf({ headers, secrets }: LoadOrder): Readonly<Record<string, string>> {
   requests += 1;
-  const streamed =
-    order.model === "plain" ? "" : ',"stream":true,"stream_options":{"include_usage":true}';
-  return `{"model":"bench/openai/${order.model}","messages":[{"role":"system","content":"${order.prompt}"},{"role":"user","content":"Question ${process.pid}-${requests}?"}]${streamed}}`;
-}
-
-/** What is wrong with an answer; null when it is whole. */
-function problemOf(order: LoadOrder, status: number, body: Buffer): string | null {
-  const describe = (what: string) => `${what}: ${status} ${body.toString().slice(0, 300)}`;
-  if (status !== 200) return describe("not 200");
-  if (order.model === "plain") return body.includes(needle) ? null : describe("not the answer");
-  if (!body.includes("data: [DONE]\n\n")) return describe("stream without its end");
-  const texts = occurrences(body);
-  return texts === textEvents ? null : describe(`${texts} texts instead of ${textEvents}`);
-}
-
-function occurrences(body: Buffer): number {
-  let found = 0;
-  for (let at = body.indexOf(needle); at >= 0; at = body.indexOf(needle, at + 1)) found += 1;
-  return found;
+  const secret = secrets[requests % secrets.length];
+  return secret === undefined ? headers : { ...headers, authorization: `Bearer ${secret}` };
 }
 
 function percentile(values: number[], part: number): number {

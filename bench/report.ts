@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { cpus, release, totalmem } from "node:os";
-import type { Figures, Target } from "./round.ts";
+import type { Figures } from "./round.ts";
+import type { Target } from "./targets.ts";
 
 type Rounds = ReadonlyMap<string, readonly Figures[]>;
 
@@ -10,45 +11,89 @@ interface Results {
   readonly inProcess: readonly Figures[];
   readonly conversations: readonly Figures[];
   readonly repeats: number;
+  /** Whether the standard table was measured, and the names of the cells that were. */
+  readonly hasStandard: boolean;
+  readonly cells: readonly string[];
   /** Whether to replace the results in README.md. */
   readonly write: boolean;
 }
 
 const addedLatency = "alone added p50 ms";
 
-const rows: readonly (readonly [figure: string, digits: number])[] = [
+type Row = readonly [figure: string, digits: number];
+
+const rows: readonly Row[] = [
+  ["cold start ms", 0],
+  ["first start ms", 0],
+  ["first 5 s CPU µs/req", 0],
+  ["first 5 s req/s", 0],
+  ["first 5 s p99 ms", 2],
   ["plain CPU µs/req", 0],
   ["plain req/s", 0],
   ["plain p50 ms", 2],
   ["plain p99 ms", 2],
   ["plain peak RSS MB", 0],
+  ["plain server CPU µs/Step", 0],
+  ["32 in flight server CPU µs/Step", 0],
+  ["alone server CPU µs/Step", 0],
   [addedLatency, 2],
   ["burst CPU µs/event", 1],
   ["paced CPU µs/event", 1],
   ["paced first byte p50 ms", 1],
-  ["cold start ms", 0],
-  ["first start ms", 0],
+];
+
+/** The figures of a cell, in this order; those that no target has are left out. */
+const cellFigures: readonly Row[] = [
+  ["CPU µs/req", 0],
+  ["server CPU µs/Step", 0],
+  ["p50 ms", 2],
+  ["p99 ms", 2],
+  ["opening p50 ms", 2],
+  ["503s", 0],
+  ["CPU per Step, ratio to one", 2],
 ];
 
 /** Prints the medians with their ratios, and puts them between the markers of README.md. */
 export async function writeReport(results: Results): Promise<void> {
-  const text = [
+  const parts = {
+    results: results.hasStandard ? standardText(results) : null,
+    cells: results.cells.length > 0 ? cellsText(results) : null,
+  };
+  for (const text of Object.values(parts)) if (text !== null) console.log(`${text}\n`);
+  if (!results.write) return;
+  const readme = new URL("README.md", import.meta.url);
+  let written = await readFile(readme, "utf8");
+  for (const [name, text] of Object.entries(parts))
+    if (text !== null) written = replaced(written, name, text);
+  await writeFile(readme, written);
+}
+
+function replaced(page: string, name: string, text: string): string {
+  const [begin, end] = [`<!-- ${name} -->`, `<!-- end ${name} -->`];
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`bench/README.md has no place for ${name}`);
+  return `${page.slice(0, from)}${begin}\n\n${text}\n\n${page.slice(to)}`;
+}
+
+function standardText(results: Results): string {
+  return [
     machine(results.repeats),
     "",
-    table(results),
+    table(results, rows),
     inProcessLine(results),
     conversationsLine(results),
     manyStreamsLine(results),
   ].join("\n");
-  console.log(text);
-  if (!results.write) return;
-  const readme = new URL("README.md", import.meta.url);
-  const [before, after] = (await readFile(readme, "utf8")).split(
-    /<!-- results -->[\s\S]*<!-- end -->/,
+}
+
+function cellsText(results: Results): string {
+  const cellTargets = results.targets.filter(({ isPeer }) => !isPeer);
+  const cellRows = results.cells.flatMap((cell) =>
+    cellFigures.map(([figure, digits]): Row => [`${cell} ${figure}`, digits]),
   );
-  if (before === undefined || after === undefined)
-    throw new Error("bench/README.md has no place for results");
-  await writeFile(readme, `${before}<!-- results -->\n\n${text}\n\n<!-- end -->${after}`);
+  return [machine(results.repeats), "", table({ ...results, targets: cellTargets }, cellRows)].join(
+    "\n",
+  );
 }
 
 function machine(repeats: number): string {
@@ -57,12 +102,17 @@ function machine(repeats: number): string {
   return `${cpus().length} × ${cpu?.model}, ${memory} GB, Linux ${release()}, Node ${process.versions.node}; median of ${repeats} interleaved rounds; in brackets the ratio to the bare proxy.`;
 }
 
-function table({ targets, figures }: Results): string {
+/** Rows in which no target has a figure are left out. */
+function table({ targets, figures }: Results, wanted: readonly Row[]): string {
   const head = ["", ...targets.map(({ name }) => name)];
-  const lines = rows.map(([figure, digits]) => [
-    figure,
-    ...targets.map(({ name }) => cell(figures, { name, figure, digits })),
-  ]);
+  const lines = wanted
+    .filter(([figure]) =>
+      targets.some(({ name }) => !Number.isNaN(figureOf(figures, name, figure))),
+    )
+    .map(([figure, digits]) => [
+      figure,
+      ...targets.map(({ name }) => cell(figures, { name, figure, digits })),
+    ]);
   const rule = head.map((_, column) => (column === 0 ? "---" : "--:"));
   return [head, rule, ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
@@ -72,10 +122,11 @@ function cell(
   wanted: { readonly name: string; readonly figure: string; readonly digits: number },
 ): string {
   const value = figureOf(figures, wanted.name, wanted.figure);
+  if (Number.isNaN(value)) return "–";
   const floor = figureOf(figures, "bare", wanted.figure);
   const text = value.toFixed(wanted.digits);
   // What is added is a difference already: its ratio to almost nothing says nothing.
-  return wanted.name === "bare" || wanted.figure === addedLatency || Number.isNaN(floor)
+  return wanted.name === "bare" || wanted.figure === addedLatency || !(floor > 0)
     ? text
     : `${text} (${(value / floor).toFixed(2)}×)`;
 }

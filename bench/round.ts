@@ -2,205 +2,289 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Child, startChild } from "./child.ts";
+import type { Database } from "./database.ts";
 import type { LoadOrder, LoadReport } from "./load-order.ts";
 import { cpuMicroseconds, peakMegabytes } from "./process-figures.ts";
-import { eventsPerStream, type Model, manyStreams, type Scenario, scenarios } from "./scenarios.ts";
-
-/** What is measured: a process that stands between the load and the upstream, or nothing at all. */
-export interface Target {
-  readonly name: string;
-  readonly file: string;
-  readonly arguments: readonly string[];
-  /** Whether it keeps a record of each answer. */
-  readonly records: boolean;
-}
+import {
+  type Cell,
+  cellsWarmUp,
+  eventsPerStream,
+  type Load,
+  manyStreams,
+  scenarios,
+  twoProcesses,
+} from "./scenarios.ts";
+import type { Ready, Target, TargetOrder } from "./targets.ts";
 
 /** Figures of one target in one round. */
 export type Figures = Readonly<Record<string, number>>;
 
-/** Where answers come from, and the two processes that every round shares. */
+/** Where answers come from, and the processes that every round shares. */
 export interface Stage {
   readonly upstream: Child;
   readonly upstreamOrigin: string;
   readonly load: Child;
+  /** Null unless a target needs it. */
+  readonly database: Database | null;
   /** Multiplies all times. */
   readonly scale: number;
   readonly execArgv: readonly string[];
 }
 
-interface Ready {
-  readonly origin: string;
-  readonly headers: Readonly<Record<string, string>>;
+/** One process of a target, or several that share a store; and what they have answered. */
+interface Running {
+  readonly target: Target;
+  readonly label: string;
+  readonly children: readonly Child[];
+  readonly order: Pick<LoadOrder, "origins" | "base" | "headers">;
+  answers: number;
+  unavailable: number;
 }
 
-/** A system prompt that makes a request about 1 KB. */
-const prompt = "You answer briefly, and only what was asked. ".repeat(20);
+/** Where the processes of a round keep things. */
+interface Place {
+  readonly label: string;
+  /** A folder for what Node compiled, and for databases. */
+  readonly folder: string;
+}
 
 /**
- * Runs a target through all scenarios in a process of its own.
+ * Runs a target through the standard scenarios in a process of its own.
  * @throws when an answer is wrong, or answers, upstream calls and records are not the same number.
  */
-export async function runRound(stage: Stage, target: Target, label: string): Promise<Figures> {
-  const compileCache = mkdtempSync(join(tmpdir(), "tollgate-bench-cache-"));
-  const first = await start(stage, target, { label: `${label}-first`, compileCache });
-  await first.child.stop();
-  const cold = await start(stage, target, { label, compileCache });
-  const { child, order } = cold;
-  try {
-    let { answers } = cold;
-    const figures: Record<string, number> = {
-      "cold start ms": cold.milliseconds,
-      "first start ms": first.milliseconds,
-    };
-    for (const scenario of scenarios) {
-      const warmUp = await measure(stage, child, scenario, order, scenario.warmUpSeconds);
-      const measured = await measure(stage, child, scenario, order, scenario.seconds);
-      answers += warmUp.answers + measured.answers;
-      Object.assign(figures, named(scenario, measured.figures));
-      if (scenario.name === "plain") figures["plain peak RSS MB"] = peakMegabytes(child.pid);
-    }
-    figures["peak RSS MB"] = peakMegabytes(child.pid);
-    await compareCounts(stage, {
-      target,
-      label,
-      answers,
-      records: await child.ask<number | null>("records"),
+export function runRound(stage: Stage, target: Target, label: string): Promise<Figures> {
+  return inFolder(stage, label, async (folder) => {
+    const first = await start(stage, target, { label: `${label}-first`, folder });
+    await first.child.stop();
+    const cold = await start(stage, target, { label, folder });
+    return whileRunning(stage, running(target, label, [cold]), async (one) => {
+      const figures: Record<string, number> = {
+        "cold start ms": cold.milliseconds,
+        "first start ms": first.milliseconds,
+      };
+      for (const { name, databaseOnly = false, ...load } of scenarios) {
+        if (databaseOnly && target.store !== "postgres") continue;
+        Object.assign(figures, named(name, await measure(stage, one, load)));
+        if (name === "plain") figures["plain peak RSS MB"] = peakMegabytes(cold.child.pid);
+      }
+      return figures;
     });
-    return figures;
+  });
+}
+
+/** Runs a target through cells in a process of its own, which is warmed up before the first of them. */
+export function runCells(
+  stage: Stage,
+  target: Target,
+  label: string,
+  cells: readonly Cell[],
+): Promise<Figures> {
+  return inFolder(stage, label, async (folder) => {
+    const started = await start(stage, target, { label, folder });
+    return whileRunning(stage, running(target, label, [started]), async (one) => {
+      await measure(stage, one, cellsWarmUp);
+      const figures: Record<string, number> = {};
+      for (const { name, keys = 0, observed = false, fails = false, ...load } of cells) {
+        const order: TargetOrder = { order: "prepare", keys, observed };
+        const secrets = (await started.child.ask<readonly string[] | null>(order)) ?? [];
+        const more = { secrets, toleratesUnavailable: fails };
+        Object.assign(figures, named(name, await measure(stage, one, load, more)));
+      }
+      return figures;
+    });
+  });
+}
+
+/** Runs two processes on one store, first with all requests at one of them, then with half of them at each. */
+export function runTwoProcesses(stage: Stage, target: Target, label: string): Promise<Figures> {
+  return inFolder(stage, label, async (folder) => {
+    const first = await start(stage, target, { label, folder });
+    const second = await start(stage, target, { label, folder }).catch(async (error) => {
+      await first.child.stop();
+      throw error;
+    });
+    return whileRunning(stage, running(target, label, [first, second]), async (both) => {
+      await measure(stage, both, cellsWarmUp);
+      const [origin = ""] = both.order.origins;
+      const more = { toleratesUnavailable: true };
+      const lone = await measure(stage, both, twoProcesses.lone, { ...more, origins: [origin] });
+      const shared = await measure(stage, both, twoProcesses.both, more);
+      return {
+        ...named(twoProcesses.name, shared),
+        ...named(`${twoProcesses.name} (one busy)`, lone),
+        [`${twoProcesses.name} CPU per Step, ratio to one`]:
+          (shared["CPU µs/req"] ?? Number.NaN) / (lone["CPU µs/req"] ?? Number.NaN),
+      };
+    });
+  });
+}
+
+/** Holds many streams open at once in a fresh process, and says what that takes. */
+export function runManyStreams(stage: Stage, target: Target, label: string): Promise<Figures> {
+  return inFolder(stage, label, async (folder) => {
+    const started = await start(stage, target, { label, folder });
+    return whileRunning(stage, running(target, label, [started]), async (one) => {
+      await measure(stage, one, manyStreams.warmUp);
+      const figures = await measure(stage, one, manyStreams.streams);
+      return { ...figures, "peak RSS MB": peakMegabytes(started.child.pid) };
+    });
+  });
+}
+
+/** The time of one request at a time without any gateway. */
+export async function runDirect(stage: Stage, label: string): Promise<Figures> {
+  const order = { origins: [stage.upstreamOrigin], base: `/${label}/v1`, headers: jsonOnly };
+  const alone = scenarios.find(({ name }) => name === "alone");
+  if (alone === undefined) throw new Error("no scenario asks alone");
+  await ask(stage, { ...order, ...alone, seconds: alone.warmUpSeconds });
+  const report = await ask(stage, { ...order, ...alone });
+  return { "alone p50 ms": report.p50 };
+}
+
+const jsonOnly = { "content-type": "application/json" };
+
+async function inFolder(
+  stage: Stage,
+  label: string,
+  work: (folder: string) => Promise<Figures>,
+): Promise<Figures> {
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-bench-"));
+  try {
+    return await work(folder);
   } finally {
-    await child.stop();
-    rmSync(compileCache, { recursive: true });
+    rmSync(folder, { recursive: true });
+    await stage.database?.drop(schemaOf(label));
+    await stage.database?.drop(schemaOf(`${label}-first`));
   }
 }
 
+const schemaOf = (label: string): string => `bench_${label.replace(/\W/g, "_")}`;
+
 /** Starts a target and takes its first answer. Node keeps what it compiled in the folder, as `tollgate` has it. */
-async function start(
-  stage: Stage,
-  target: Target,
-  { label, compileCache }: { readonly label: string; readonly compileCache: string },
-) {
+async function start(stage: Stage, target: Target, { label, folder }: Place) {
   const started = performance.now();
   const child = startChild(target.file, {
-    arguments: target.arguments,
+    arguments: target.store === null ? [] : [target.store],
     execArgv: stage.execArgv,
     env: {
       BENCH_UPSTREAM: `${stage.upstreamOrigin}/${label}/v1`,
-      NODE_COMPILE_CACHE: compileCache,
+      BENCH_DATABASE: stage.database?.url ?? "",
+      ...(target.store === "sqlite" && { BENCH_DATABASE: join(folder, `${label}.db`) }),
+      BENCH_SCHEMA: schemaOf(label),
+      NODE_COMPILE_CACHE: join(folder, "compiled"),
     },
   });
   try {
-    const order = orderFor(await child.next<Ready>(), "/v1/chat/completions");
-    const { answers } = await ask(stage, { ...order("plain"), seconds: 0 });
-    return { child, order, answers, milliseconds: performance.now() - started };
+    const { origin, headers } = await child.next<Ready>();
+    const order = { origins: [origin], base: "/v1", headers: { ...jsonOnly, ...headers } };
+    const { workload } = cellsWarmUp;
+    await ask(stage, { ...order, workload, concurrency: 1, seconds: 0 });
+    return { child, order, milliseconds: performance.now() - started };
   } catch (error) {
     await child.stop();
     throw error;
   }
 }
 
-/** Holds many streams open at once in a fresh process, and says what that takes. */
-export async function runManyStreams(
-  stage: Stage,
+function running(
   target: Target,
   label: string,
+  started: readonly Awaited<ReturnType<typeof start>>[],
+): Running {
+  const origins = started.flatMap(({ order }) => order.origins);
+  const [{ order } = { order: { base: "", headers: {} } }] = started;
+  // Each has given its first answer.
+  const counts = { answers: started.length, unavailable: 0 };
+  const children = started.map(({ child }) => child);
+  return { target, label, children, order: { ...order, origins }, ...counts };
+}
+
+async function whileRunning(
+  stage: Stage,
+  processes: Running,
+  work: (processes: Running) => Promise<Figures>,
 ): Promise<Figures> {
-  const child = startChild(target.file, {
-    arguments: target.arguments,
-    env: { BENCH_UPSTREAM: `${stage.upstreamOrigin}/${label}/v1` },
-  });
   try {
-    const ready = await child.next<Ready>();
-    const order = orderFor(ready, "/v1/chat/completions");
-    const { concurrency, spreadSeconds, model, warmUp } = manyStreams;
-    await ask(stage, { ...order(warmUp.model), ...warmUp, seconds: warmUp.seconds * stage.scale });
-    const report = await ask(stage, { ...order(model), concurrency, spreadSeconds, seconds: 0 });
-    return {
-      "first byte p50 ms": report.firstByteP50,
-      "peak RSS MB": peakMegabytes(child.pid),
-    };
+    const figures = await work(processes);
+    await compareCounts(stage, processes);
+    return figures;
   } finally {
-    await child.stop();
+    await Promise.all(processes.children.map((child) => child.stop()));
   }
-}
-
-/** The time of one request at a time without any gateway. */
-export async function runDirect(stage: Stage, label: string): Promise<Figures> {
-  const order = orderFor({ origin: stage.upstreamOrigin, headers: {} }, `/${label}/v1/chat`);
-  await ask(stage, { ...order("plain"), seconds: 0.2 * stage.scale });
-  const report = await ask(stage, {
-    ...order("plain"),
-    seconds: 1.5 * stage.scale,
-  });
-  return { "alone p50 ms": report.p50 };
-}
-
-function orderFor(ready: Ready, path: string) {
-  return (model: Model) => ({
-    origin: ready.origin,
-    path,
-    headers: { "content-type": "application/json", ...ready.headers },
-    model,
-    prompt,
-    concurrency: 1,
-    spreadSeconds: 0,
-  });
 }
 
 async function measure(
   stage: Stage,
-  child: Child,
-  scenario: Scenario,
-  order: ReturnType<typeof orderFor>,
-  seconds: number,
-): Promise<{ readonly answers: number; readonly figures: Figures }> {
-  const before = cpuMicroseconds(child.pid);
-  const { concurrency, spreadSeconds } = scenario;
-  const report = await ask(stage, {
-    ...order(scenario.model),
-    concurrency,
-    spreadSeconds,
-    seconds: seconds * stage.scale,
-  });
-  const cpu = (cpuMicroseconds(child.pid) - before) / report.answers;
+  processes: Running,
+  load: Load,
+  more: Partial<Pick<LoadOrder, "origins" | "secrets" | "toleratesUnavailable">> = {},
+): Promise<Figures> {
+  const order = { ...processes.order, ...load, ...more };
+  if (load.warmUpSeconds > 0)
+    count(processes, await ask(stage, { ...order, seconds: load.warmUpSeconds }));
+  const own = () => processes.children.reduce((sum, { pid }) => sum + cpuMicroseconds(pid), 0);
+  const servers = () => stage.database?.cpuMicroseconds() ?? 0;
+  const before = { own: own(), server: servers() };
+  const report = await ask(stage, order);
+  const spent = { own: own() - before.own, server: servers() - before.server };
+  count(processes, report);
+  const cpu = spent.own / report.answers;
   return {
-    answers: report.answers,
-    figures: {
-      "req/s": report.answers / report.seconds,
-      "CPU µs/req": cpu,
-      "CPU µs/event": cpu / eventsPerStream,
-      "p50 ms": report.p50,
-      "p99 ms": report.p99,
-      "first byte p50 ms": report.firstByteP50,
-    },
+    "req/s": report.answers / report.seconds,
+    "CPU µs/req": cpu,
+    "CPU µs/event": cpu / eventsPerStream,
+    "p50 ms": report.p50,
+    "p99 ms": report.p99,
+    "opening p50 ms": report.openingP50,
+    "first byte p50 ms": report.firstByteP50,
+    ...(more.toleratesUnavailable === true && { "503s": report.unavailable }),
+    ...(processes.target.store === "postgres" && {
+      "server CPU µs/Step": spent.server / report.answers,
+    }),
   };
 }
 
-async function ask(stage: Stage, order: LoadOrder): Promise<LoadReport> {
+function count(processes: Running, report: LoadReport): void {
+  processes.answers += report.answers;
+  processes.unavailable += report.unavailable;
+}
+
+type Asked = Pick<
+  LoadOrder,
+  "origins" | "base" | "headers" | "workload" | "concurrency" | "seconds"
+> &
+  Partial<LoadOrder>;
+
+async function ask(stage: Stage, asked: Asked): Promise<LoadReport> {
+  const order: LoadOrder = {
+    secrets: [],
+    spreadSeconds: 0,
+    toleratesUnavailable: false,
+    ...asked,
+    seconds: asked.seconds * stage.scale,
+  };
   const report = await stage.load.ask<LoadReport>(order);
-  if (report.wrong.length > 0) throw new Error(`wrong answers:\n${report.wrong.join("\n")}`);
+  if (report.wrong.length > 0)
+    throw new Error(
+      `${report.wrong.length} wrong answers:\n${report.wrong.slice(0, 10).join("\n")}`,
+    );
   return report;
 }
 
-function named(scenario: Scenario, figures: Figures): Figures {
+function named(name: string, figures: Figures): Figures {
   return Object.fromEntries(
-    Object.entries(figures).map(([name, value]) => [`${scenario.name} ${name}`, value]),
+    Object.entries(figures).map(([figure, value]) => [`${name} ${figure}`, value]),
   );
 }
 
-async function compareCounts(
-  stage: Stage,
-  round: {
-    readonly target: Target;
-    readonly label: string;
-    readonly answers: number;
-    readonly records: number | null;
-  },
-): Promise<void> {
-  const counts = await stage.upstream.ask<Record<string, number>>("counts");
-  const calls = counts[round.label];
-  const records = round.target.records ? round.records : round.answers;
-  if (calls === round.answers && records === round.answers) return;
+/** A request that is answered 503 may have a record, but no answer of the upstream. */
+async function compareCounts(stage: Stage, processes: Running): Promise<void> {
+  const { target, label, answers, unavailable } = processes;
+  const calls = (await stage.upstream.ask<Record<string, number>>("counts"))[label];
+  const order: TargetOrder = { order: "records" };
+  const records = (await processes.children[0]?.ask<number | null>(order)) ?? answers;
+  if (calls === answers && records >= answers && records <= answers + unavailable) return;
   throw new Error(
-    `${round.target.name}: ${round.answers} answers, ${calls} upstream calls, ${records} records`,
+    `${target.name}: ${answers} answers, ${calls} upstream calls, ${records} records, ${unavailable} times 503`,
   );
 }

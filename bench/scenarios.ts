@@ -1,15 +1,38 @@
-/** One way of asking, as load generator and upstream both know it. */
-export interface Scenario {
-  readonly name: "plain" | "alone" | "burst" | "paced";
+import type { Workload } from "./load-order.ts";
+
+/** One way of asking, and for how long. Times in seconds. */
+export interface Load {
+  readonly workload: Workload;
   readonly concurrency: number;
-  readonly seconds: number;
+  /** Before it is measured; 0 measures from the first request on. */
   readonly warmUpSeconds: number;
-  readonly spreadSeconds: number;
-  readonly model: Model;
+  readonly seconds: number;
+  readonly spreadSeconds?: number;
+}
+
+/** A load of the standard table. */
+export interface Scenario extends Load {
+  readonly name: "first 5 s" | "plain" | "32 in flight" | "alone" | "burst" | "paced";
+  /** Whether it is measured only where there is a database server. */
+  readonly databaseOnly?: boolean;
+}
+
+/** A load of the table of cells, next to `base`. Its process has answered plain requests before. */
+export interface Cell extends Load {
+  /** As `--cells` has it. */
+  readonly name: string;
+  /** So many keys take turns. Default one. */
+  readonly keys?: number;
+  /** Whether an observer hears every event meanwhile. */
+  readonly observed?: boolean;
+  /** Whether some answers may fail. */
+  readonly fails?: boolean;
 }
 
 /** What the last part of the model's name is: tells the upstream how to answer. */
-export type Model = "plain" | "burst" | "paced" | "slow";
+export type Model = "plain" | "burst" | "paced" | "slow" | "flaky" | "tools";
+
+export const models: readonly Model[] = ["plain", "burst", "paced", "slow", "flaky", "tools"];
 
 /** Events of a streamed answer, `[DONE]` included, and how many of them carry text. */
 export const eventsPerStream = 104;
@@ -20,45 +43,101 @@ export const millisecondsPerEvent = { paced: 5, slow: 100 } as const;
 /** Text that every event of the upstream carries, and that every plain answer carries. */
 export const marker = "all the king's horses";
 
+const plain: Workload = { kind: "single", model: "plain" };
+
+/** In this order, in one process: the first begins when the process has given its first answer. */
 export const scenarios: readonly Scenario[] = [
+  { name: "first 5 s", workload: plain, concurrency: 64, warmUpSeconds: 0, seconds: 5 },
+  { name: "plain", workload: plain, concurrency: 64, warmUpSeconds: 25, seconds: 5 },
   {
-    name: "plain",
-    model: "plain",
-    concurrency: 64,
-    seconds: 5,
-    warmUpSeconds: 12,
-    spreadSeconds: 0,
+    name: "32 in flight",
+    workload: plain,
+    concurrency: 32,
+    warmUpSeconds: 0.5,
+    seconds: 3,
+    databaseOnly: true,
   },
-  {
-    name: "alone",
-    model: "plain",
-    concurrency: 1,
-    seconds: 1.5,
-    warmUpSeconds: 0.2,
-    spreadSeconds: 0,
-  },
+  { name: "alone", workload: plain, concurrency: 1, warmUpSeconds: 0.2, seconds: 1.5 },
   {
     name: "burst",
-    model: "burst",
+    workload: { kind: "single", model: "burst" },
     concurrency: 16,
-    seconds: 3,
     warmUpSeconds: 4,
-    spreadSeconds: 0,
+    seconds: 3,
   },
   {
     name: "paced",
-    model: "paced",
+    workload: { kind: "single", model: "paced" },
     concurrency: 64,
-    seconds: 4,
     warmUpSeconds: 4,
+    seconds: 4,
     spreadSeconds: 0.5,
   },
 ];
 
-/** Many streams that say little: ten events a second each, once, in a process that has answered a few streams before. */
-export const manyStreams = {
-  concurrency: 1_000,
-  spreadSeconds: 2,
-  model: "slow",
-  warmUp: { model: "burst", concurrency: 8, seconds: 3 },
+/** Before any cell is measured. */
+export const cellsWarmUp: Load = {
+  workload: plain,
+  concurrency: 64,
+  warmUpSeconds: 0,
+  seconds: 12,
+};
+
+const short = { concurrency: 64, warmUpSeconds: 2, seconds: 4 };
+const alone = { concurrency: 1, warmUpSeconds: 2, seconds: 4 };
+const long = { kind: "long", messages: 1_000 } as const;
+
+export const cells: readonly Cell[] = [
+  { name: "base", workload: plain, ...short },
+  { name: "messages-5", workload: { kind: "growing", messages: 5 }, ...short },
+  { name: "messages-50", workload: { kind: "growing", messages: 50 }, ...short },
+  {
+    name: "messages-1000",
+    workload: { ...long, endpoint: "chat/completions", respelled: false },
+    ...alone,
+  },
+  {
+    name: "messages-1000-missed",
+    workload: { ...long, endpoint: "chat/completions", respelled: true },
+    ...alone,
+  },
+  {
+    name: "messages-1000-responses",
+    workload: { ...long, endpoint: "responses", respelled: false },
+    ...alone,
+  },
+  {
+    name: "non-ascii",
+    workload: { kind: "single", model: "plain", nonAsciiBytes: 8_192 },
+    ...short,
+  },
+  { name: "tools", workload: { kind: "tools" }, ...short },
+  { name: "responses", workload: { kind: "responses" }, ...short },
+  { name: "keys", workload: plain, keys: 1_000, ...short },
+  { name: "failures", workload: { kind: "single", model: "flaky" }, fails: true, ...short },
+  { name: "observer", workload: plain, observed: true, ...short },
+];
+
+/** The cell that needs a pair of processes; measured where processes can share a store. */
+export const twoProcesses = {
+  name: "two-processes",
+  lone: { workload: plain, concurrency: 64, warmUpSeconds: 2, seconds: 5 },
+  both: { workload: plain, concurrency: 64, warmUpSeconds: 2, seconds: 5 },
 } as const;
+
+/** Many streams that say little: ten events a second each, once, in a process that has answered a few streams before. */
+export const manyStreams: { readonly warmUp: Load; readonly streams: Load } = {
+  warmUp: {
+    workload: { kind: "single", model: "burst" },
+    concurrency: 8,
+    warmUpSeconds: 0,
+    seconds: 3,
+  },
+  streams: {
+    workload: { kind: "single", model: "slow" },
+    concurrency: 1_000,
+    spreadSeconds: 2,
+    warmUpSeconds: 0,
+    seconds: 0,
+  },
+};

@@ -3,12 +3,24 @@
  * never the bottleneck. It counts the answers it ended by the first part of the path, which names who asked.
  */
 import { createServer, type Socket } from "node:net";
-import { plainAnswer, streamEnd, streamedAnswer, streamHead } from "./answers.ts";
+import {
+  plainAnswer,
+  streamEnd,
+  streamedAnswer,
+  streamHead,
+  toolCallAnswer,
+  unavailableAnswer,
+} from "./answers.ts";
 import { millisecondsPerEvent } from "./scenarios.ts";
 
+/** One call in so many of the model `flaky` fails. */
+const failsOnceIn = 50;
 const plain = plainAnswer();
+const toolCall = toolCallAnswer();
+const unavailable = unavailableAnswer();
 const events = streamedAnswer();
 const counts = new Map<string, number>();
+let flakyCalls = 0;
 
 const server = createServer({ noDelay: true }, (socket) => {
   let pending: Buffer = Buffer.alloc(0);
@@ -39,14 +51,27 @@ function answerWhatIsComplete(socket: Socket, bytes: Buffer): Buffer {
 }
 
 function answer(socket: Socket, path: string, body: Buffer): void {
-  if (body.includes('openai/paced"')) pace(socket, millisecondsPerEvent.paced, () => count(path));
-  else if (body.includes('openai/slow"'))
-    pace(socket, millisecondsPerEvent.slow, () => count(path));
-  else {
-    if (body.includes('openai/burst"')) burst(socket);
-    else socket.write(plain);
-    count(path);
+  const model = modelOf(body);
+  if (model === "flaky" && ++flakyCalls % failsOnceIn === 0) {
+    socket.write(unavailable);
+    return;
   }
+  if (model === "paced" || model === "slow") {
+    pace(socket, millisecondsPerEvent[model], () => count(path));
+    return;
+  }
+  if (model === "burst") burst(socket);
+  else if (model === "tools" && !body.includes('"role":"tool"')) socket.write(toolCall);
+  else socket.write(plain);
+  count(path);
+}
+
+/** What comes last in the model's name, which stands near the beginning or the end of a body. */
+function modelOf(body: Buffer): string {
+  const marked = "openai/";
+  const first = body.subarray(0, 500).indexOf(marked);
+  const at = (first < 0 ? body.lastIndexOf(marked) : first) + marked.length;
+  return body.toString("latin1", at, body.indexOf('"', at));
 }
 
 /** Every event is a write of its own, as providers do it; none waits for another. */

@@ -1,14 +1,14 @@
 /** This gateway with nothing switched off: keys, policy, prices, a hard budget, transcripts, evidence. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createGateway } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import type { Store } from "@tollgate/core/store";
 import { serve } from "@tollgate/node";
 import { openaiCompatible } from "@tollgate/provider-openai";
+import { models } from "../scenarios.ts";
+import type { TargetOrder } from "../targets.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "tollgate-bench-"));
+const database = process.env["BENCH_DATABASE"] ?? "";
+
 const price = { input: "0.25", output: "2", cachedInput: "0.025", maxOutputTokens: 16_000 };
 
 const gateway = createGateway({
@@ -17,9 +17,7 @@ const gateway = createGateway({
     bench: openaiCompatible({
       baseURL: process.env["BENCH_UPSTREAM"] ?? "",
       apiKey: "bench",
-      models: Object.fromEntries(
-        ["plain", "burst", "paced", "slow"].map((model) => [`openai/${model}`, price]),
-      ),
+      models: Object.fromEntries(models.map((model) => [`openai/${model}`, price])),
     }),
   },
   policy: definePolicy({
@@ -43,19 +41,44 @@ const owner = { organizationId: "acme", userId: "ada" };
 const { secret } = await gateway.keys.create({ ...owner, label: "bench" });
 const server = await serve(gateway, { port: 0 });
 
-process.on("message", async () => process.send?.(await countActivity()));
+let stopObserving = (): void => {};
+const events: Record<string, number> = {};
+
+process.on("message", async (order: TargetOrder) => {
+  stopObserving();
+  if (order.order === "records") return void process.send?.(await countActivity());
+  if (order.observed)
+    stopObserving = gateway.observe(({ type }) => {
+      events[type] = (events[type] ?? 0) + 1;
+    });
+  process.send?.(await createKeys(order.keys));
+});
 process.on("disconnect", async () => {
   await server.close();
   await gateway.close();
-  rmSync(folder, { recursive: true });
   process.exit(0);
 });
 process.send?.({ origin: server.url, headers: { authorization: `Bearer ${secret}` } });
 
 async function openStore(): Promise<Store> {
-  if (process.argv[2] === "memory") return (await import("@tollgate/store-memory")).memoryStore();
+  const kind = process.argv[2];
+  if (kind === "memory") return (await import("@tollgate/store-memory")).memoryStore();
+  if (kind === "postgres") {
+    const { postgresStore } = await import("@tollgate/store-postgres");
+    return postgresStore({ url: database }, { schema: process.env["BENCH_SCHEMA"] ?? "" });
+  }
   const { sqliteStore } = await import("@tollgate/store-sqlite");
-  return sqliteStore({ filename: join(folder, "bench.db") });
+  return sqliteStore({ filename: database });
+}
+
+/** Secrets of further keys of the same user. */
+async function createKeys(count: number): Promise<readonly string[]> {
+  const secrets: string[] = [];
+  while (secrets.length < count) {
+    const label = `bench ${secrets.length}`;
+    secrets.push((await gateway.keys.create({ ...owner, label })).secret);
+  }
+  return secrets;
 }
 
 /** How many activity records there are: one for each completed call. */
