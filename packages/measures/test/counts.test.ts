@@ -1,38 +1,61 @@
 import { describe, expect, it } from "vitest";
 import { countRequests, type RequestCounts } from "../src/counts.ts";
 
-interface Ceiling {
+/** Today's figures of one store, rounded up a little; null where a store has none, or none that is steady. */
+type Ceiling = Readonly<Record<Store, number | null>> & {
   readonly figure: string;
   readonly of: keyof RequestCounts;
-  /** Today's figure, rounded up a little: a change that makes it worse fails; one that makes it better lowers it here. */
-  readonly memory: number | null;
-  readonly sqlite: number;
   /** Where it is to come down to. */
   readonly goal: number;
-}
+};
 
-/** Requests of 1 KB through `@tollgate/node`, with keys, policy, prices, two hard budgets, transcripts and evidence. */
+type Store = (typeof stores)[number];
+
+const stores = ["memory", "sqlite", "postgres"] as const;
+
+/**
+ * Requests of 1 KB through `@tollgate/node`, with keys, policy, prices, two hard budgets, transcripts and evidence. A
+ * change that makes a figure worse fails; one that makes it better lowers its ceiling here.
+ */
 const ceilings: readonly Ceiling[] = [
   {
     figure: "SQL statements per Step, alone",
     of: "statementsAlone",
     memory: null,
     sqlite: 33,
+    postgres: null,
     goal: 10,
+  },
+  {
+    figure: "SQL statements per Step on PostgreSQL, alone",
+    of: "statementsAlone",
+    memory: null,
+    sqlite: null,
+    postgres: 2.2,
+    goal: 1,
   },
   {
     figure: "SQL statements per Step, in groups of 32",
     of: "statementsInGroups",
     memory: null,
     sqlite: 25,
+    postgres: null,
     goal: 4,
   },
-  { figure: "promises per request", of: "promises", memory: 163, sqlite: 177, goal: 20 },
+  {
+    figure: "promises per request",
+    of: "promises",
+    memory: 163,
+    sqlite: 177,
+    postgres: 232,
+    goal: 20,
+  },
   {
     figure: "promises per streamed event",
     of: "promisesPerEvent",
     memory: 37,
     sqlite: 37,
+    postgres: 38,
     goal: 0.2,
   },
   {
@@ -40,6 +63,7 @@ const ceilings: readonly Ceiling[] = [
     of: "allocatedBytes",
     memory: 190_000,
     sqlite: 195_000,
+    postgres: null,
     goal: 40_000,
   },
   {
@@ -47,20 +71,29 @@ const ceilings: readonly Ceiling[] = [
     of: "promotedBytes",
     memory: 9_000,
     sqlite: 1_500,
+    postgres: null,
     goal: 300,
   },
-  { figure: "sockets opened by warm requests", of: "sockets", memory: 0, sqlite: 0, goal: 0 },
+  {
+    figure: "sockets opened by warm requests",
+    of: "sockets",
+    memory: 0,
+    sqlite: 0,
+    postgres: null,
+    goal: 0,
+  },
   {
     figure: "bytes written per Step, alone",
     of: "writtenBytes",
     memory: null,
     sqlite: 400_000,
+    postgres: null,
     goal: 60_000,
   },
 ];
 
-describe.each(["memory", "sqlite"] as const)("on the %s store", (store) => {
-  it("takes no more of anything than the ceilings allow", { timeout: 60_000 }, async () => {
+describe.each(stores)("on the %s store", (store) => {
+  it("takes no more of anything than the ceilings allow", { timeout: 120_000 }, async () => {
     const counts = await countRequests(store);
     const above = ceilings
       .filter(({ of, [store]: most }) => most !== null && !(counts[of] <= most))
@@ -70,9 +103,7 @@ describe.each(["memory", "sqlite"] as const)("on the %s store", (store) => {
       );
     expect(above).toEqual([]);
     // A count that counts nothing would pass every ceiling.
-    expect(
-      Math.min(counts.promises, counts.promisesPerEvent, counts.allocatedBytes),
-    ).toBeGreaterThan(0);
-    if (store === "sqlite") expect(counts.statementsAlone).toBeGreaterThan(0);
+    expect(Math.min(counts.promises, counts.promisesPerEvent)).toBeGreaterThan(0);
+    if (store !== "memory") expect(counts.statementsAlone).toBeGreaterThan(0);
   });
 });

@@ -1,7 +1,7 @@
 /**
  * A governed gateway behind `serve` that counts what a request takes, in a process of its own, so that nothing of the
- * client, the upstream or the test is counted with it. Arguments: the store (`memory` or `sqlite`), the upstream's
- * address, and the file of a SQLite database.
+ * client, the upstream or the test is counted with it. Arguments: the store (`memory`, `sqlite` or `postgres`), the
+ * upstream's address, and the database: a file or an address.
  */
 import { subscribe } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
@@ -11,10 +11,13 @@ import { DatabaseSync, StatementSync } from "node:sqlite";
 import { getHeapSpaceStatistics, getHeapStatistics, promiseHooks } from "node:v8";
 import { createGateway } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import type { Store } from "@tollgate/core/store";
 import { serve } from "@tollgate/node";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import { memoryStore } from "@tollgate/store-memory";
+import { postgresStore } from "@tollgate/store-postgres";
 import { sqliteStore } from "@tollgate/store-sqlite";
+import pg from "pg";
 
 /** What the process was asked to do between two orders. */
 export interface Counts {
@@ -29,7 +32,7 @@ export interface Counts {
   readonly promoted: number;
   /** Sockets opened to the upstream. */
   readonly sockets: number;
-  /** Bytes given to the operating system to write, those to sockets left out; 0 where `/proc` does not exist. */
+  /** Bytes given to the operating system to write, those of HTTP left out; 0 where `/proc` does not exist. */
   readonly written: number;
 }
 
@@ -39,7 +42,7 @@ export type CountingOrder =
   | { readonly order: "collect" }
   | { readonly order: "report" };
 
-const [kind = "", upstream = "", filename = ""] = process.argv.slice(2);
+const [kind = "", upstream = "", database = ""] = process.argv.slice(2);
 const price = { input: "0.25", output: "2", cachedInput: "0.025", maxOutputTokens: 16_000 };
 const collect = globalThis.gc;
 if (collect === undefined) throw new Error("start this process with --expose-gc");
@@ -56,7 +59,7 @@ const collections = new PerformanceObserver((list) => {
 collections.observe({ entryTypes: ["gc"] });
 
 const gateway = createGateway({
-  store: kind === "memory" ? memoryStore() : sqliteStore({ filename }),
+  store: openStore(),
   providers: {
     up: openaiCompatible({ baseURL: upstream, apiKey: "counted", models: { "a/model": price } }),
   },
@@ -110,6 +113,11 @@ process.on("disconnect", async () => {
 });
 process.send?.({ url: server.url, secret });
 
+function openStore(): Store {
+  if (kind === "memory") return memoryStore();
+  return kind === "sqlite" ? sqliteStore({ filename: database }) : postgresStore({ url: database });
+}
+
 async function report(): Promise<Counts> {
   const after = snapshot();
   stopPromises?.();
@@ -152,12 +160,13 @@ function countStatements(): void {
   for (const name of ["run", "get", "all", "iterate"] as const)
     counted(StatementSync.prototype, name);
   counted(DatabaseSync.prototype, "exec");
+  counted(pg.Client.prototype, "query");
 }
 
 /** Replaces a method with one that counts its calls. */
 function counted(prototype: object, name: string): void {
   const method: unknown = Reflect.get(prototype, name);
-  if (typeof method !== "function") throw new Error(`node:sqlite has no ${name}`);
+  if (typeof method !== "function") throw new Error(`the driver has no ${name}`);
   Reflect.set(prototype, name, function (this: unknown, ...parameters: unknown[]): unknown {
     totals.statements += 1;
     return Reflect.apply(method, this, parameters);
