@@ -5,7 +5,7 @@
 import { createTestGateway } from "@tollgate/testing";
 
 const lengths = [10, 100, 1_000] as const;
-const conversations = 60;
+const conversations = Math.ceil(60 * Number(process.argv[2] ?? 1));
 const measuredTurns = 5;
 const say = "All the king's horses and all the king's men could not put it together again. ".repeat(
   2,

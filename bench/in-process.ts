@@ -1,8 +1,9 @@
 /** How long a governed call takes without any network: `gateway.fetch`, a scripted provider, the memory store. */
 import { createTestGateway } from "@tollgate/testing";
 
-const calls = 10_000;
-const warmUp = 3_000;
+const scale = Number(process.argv[2] ?? 1);
+const calls = Math.ceil(10_000 * scale);
+const warmUp = Math.ceil(3_000 * scale);
 
 const { gateway, provider, chat } = await createTestGateway();
 const times: number[] = [];

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { cpus, release, totalmem } from "node:os";
 import type { Figures } from "./round.ts";
+import { oneBusy, twoProcesses } from "./scenarios.ts";
 import type { Target } from "./targets.ts";
 
 type Rounds = ReadonlyMap<string, readonly Figures[]>;
@@ -88,7 +89,10 @@ function standardText(results: Results): string {
 
 function cellsText(results: Results): string {
   const cellTargets = results.targets.filter(({ isPeer }) => !isPeer);
-  const cellRows = results.cells.flatMap((cell) =>
+  const names = results.cells.flatMap((name) =>
+    name === twoProcesses.name ? [oneBusy, name] : [name],
+  );
+  const cellRows = names.flatMap((cell) =>
     cellFigures.map(([figure, digits]): Row => [`${cell} ${figure}`, digits]),
   );
   return [machine(results.repeats), "", table({ ...results, targets: cellTargets }, cellRows)].join(

@@ -11,6 +11,7 @@ import {
   eventsPerStream,
   type Load,
   manyStreams,
+  oneBusy,
   scenarios,
   twoProcesses,
 } from "./scenarios.ts";
@@ -111,7 +112,7 @@ export function runTwoProcesses(stage: Stage, target: Target, label: string): Pr
       const shared = await measure(stage, both, twoProcesses.both, more);
       return {
         ...named(twoProcesses.name, shared),
-        ...named(`${twoProcesses.name} (one busy)`, lone),
+        ...named(oneBusy, lone),
         [`${twoProcesses.name} CPU per Step, ratio to one`]:
           (shared["CPU µs/req"] ?? Number.NaN) / (lone["CPU µs/req"] ?? Number.NaN),
       };

@@ -109,7 +109,7 @@ async function runTarget(
 async function runInProcess(file: string): Promise<readonly Figures[]> {
   const rounds: Figures[] = [];
   for (let repeat = 1; repeat <= repeats; repeat += 1) {
-    const child = startChild(file);
+    const child = startChild(file, { arguments: [String(scale)] });
     rounds.push(await child.next<Figures>());
     await child.stop();
   }

@@ -125,6 +125,9 @@ export const twoProcesses = {
   both: { workload: plain, concurrency: 64, warmUpSeconds: 2, seconds: 5 },
 } as const;
 
+/** The name of its first part, in which one of both has all requests. */
+export const oneBusy = `${twoProcesses.name} (one busy)`;
+
 /** Many streams that say little: ten events a second each, once, in a process that has answered a few streams before. */
 export const manyStreams: { readonly warmUp: Load; readonly streams: Load } = {
   warmUp: {
