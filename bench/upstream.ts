@@ -13,7 +13,7 @@ import {
 } from "./answers.ts";
 import { millisecondsPerEvent } from "./scenarios.ts";
 
-/** One call in so many of the model `flaky` fails. */
+/** One call in so many of the model `flaky` fails, once. */
 const failsOnceIn = 50;
 const plain = plainAnswer();
 const toolCall = toolCallAnswer();
@@ -21,6 +21,8 @@ const unavailable = unavailableAnswer();
 const events = streamedAnswer();
 const counts = new Map<string, number>();
 let flakyCalls = 0;
+/** Bodies that failed, until they are sent again. */
+const failed = new Set<string>();
 
 const server = createServer({ noDelay: true }, (socket) => {
   let pending: Buffer = Buffer.alloc(0);
@@ -52,7 +54,7 @@ function answerWhatIsComplete(socket: Socket, bytes: Buffer): Buffer {
 
 function answer(socket: Socket, path: string, body: Buffer): void {
   const model = modelOf(body);
-  if (model === "flaky" && ++flakyCalls % failsOnceIn === 0) {
+  if (model === "flaky" && fails(body)) {
     socket.write(unavailable);
     return;
   }
@@ -64,6 +66,16 @@ function answer(socket: Socket, path: string, body: Buffer): void {
   else if (model === "tools" && !body.includes('"role":"tool"')) socket.write(toolCall);
   else socket.write(plain);
   count(path);
+}
+
+/** A retry never fails: three failures in a row would be an error to the client, and end the run. */
+function fails(body: Buffer): boolean {
+  const key = body.toString("latin1");
+  if (failed.delete(key)) return false;
+  flakyCalls += 1;
+  if (flakyCalls % failsOnceIn !== 0) return false;
+  failed.add(key);
+  return true;
 }
 
 /** What comes last in the model's name, which stands near the beginning or the end of a body. */
