@@ -33,7 +33,7 @@ function launch(
   environment: Readonly<Record<string, string>>,
   input: "ignore" | "pipe" = "ignore",
 ): ChildProcess {
-  const child = spawn("node", ["--conditions=tollgate-source", binary, ...words], {
+  const child = spawn("node", [binary, ...words], {
     cwd: folder,
     stdio: [input, "pipe", "pipe"],
     env: { PATH: process.env["PATH"], ...environment },

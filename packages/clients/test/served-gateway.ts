@@ -94,7 +94,6 @@ async function serveOn(
 const run = promisify(execFile);
 const binary = fileURLToPath(new URL("../../cli/bin/tollgate.js", import.meta.url));
 const configuration = fileURLToPath(new URL("./tollgate.config.ts", import.meta.url));
-const words = ["--conditions=tollgate-source", binary];
 
 async function listeningUrl(output: NodeJS.ReadableStream): Promise<string> {
   for await (const line of createInterface({ input: output })) {
@@ -114,10 +113,10 @@ export const serveByCommand: StartGateway = async (upstream) => {
   };
   const options = { cwd: folder, env: environment };
   const tollgate = async (...more: readonly string[]): Promise<unknown> => {
-    const line = [...words, ...more, "--config", configuration, "--json"];
+    const line = [binary, ...more, "--config", configuration, "--json"];
     return JSON.parse((await run("node", line, options)).stdout);
   };
-  const child = spawn("node", [...words, "serve", "--port", "0", "--config", configuration], {
+  const child = spawn("node", [binary, "serve", "--port", "0", "--config", configuration], {
     ...options,
     stdio: ["ignore", "pipe", "inherit"],
   });

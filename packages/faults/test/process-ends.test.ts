@@ -6,7 +6,7 @@ const script = fileURLToPath(new URL("../src/in-process.ts", import.meta.url));
 
 /** Runs the script until it ends by itself. */
 function runScript(mode: string): Promise<{ readonly code: unknown; readonly printed: string }> {
-  const words = ["--conditions=tollgate-source", "--no-warnings", script, mode];
+  const words = ["--no-warnings", script, mode];
   return new Promise((resolve) => {
     execFile(process.execPath, words, { timeout: 20_000 }, (error, printed) =>
       resolve({ code: error ? error.code : 0, printed }),

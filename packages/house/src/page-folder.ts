@@ -19,7 +19,7 @@ export interface PageFolder {
   readonly directory: string;
   /** Writes a ts snippet; the path, for compiling and running. */
   write(snippet: Snippet): string;
-  /** Runs a ts snippet from source; what it printed. */
+  /** Runs a ts snippet on the packages as they are built; what it printed. */
   runTypeScript(snippet: Snippet): string;
   /** Runs a sh snippet against the page's gateway; what it printed. */
   runShell(snippet: Snippet, gateway: RunningGateway | null): string;
@@ -37,15 +37,15 @@ npm() {
   case "$*" in
     ci) test -f "${root}/package-lock.json" ;;
     test|start) ;;
-    "run -s tollgate -- "*) shift 4; node --conditions=tollgate-source "${root}/packages/cli/bin/tollgate.js" "$@" ;;
+    "run -s tollgate -- "*) shift 4; node "${root}/packages/cli/bin/tollgate.js" "$@" ;;
     *) echo "this page may not run: npm $*" >&2; return 1 ;;
   esac
 }
 `;
 
 async function startGateway(root: string, directory: string): Promise<RunningGateway> {
-  const command = ["--conditions=tollgate-source", `${root}/packages/cli/bin/tollgate.js`];
-  const child = spawn("node", [...command, "serve", "--port", "0"], {
+  const binary = `${root}/packages/cli/bin/tollgate.js`;
+  const child = spawn("node", [binary, "serve", "--port", "0"], {
     cwd: directory,
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -85,8 +85,7 @@ export function pageFolder(root: string, directory: string): PageFolder {
       writeFileSync(fileOf(snippet), `${snippet.code}\nexport {};\n`);
       return fileOf(snippet);
     },
-    runTypeScript: (snippet) =>
-      run("node", ["--conditions=tollgate-source", fileOf(snippet)], process.env),
+    runTypeScript: (snippet) => run("node", [fileOf(snippet)], process.env),
     runShell(snippet, gateway) {
       const code = snippet.code.replaceAll("http://127.0.0.1:8787", gateway?.url ?? "");
       const environment = { ...process.env, TOLLGATE_KEY: gateway?.key ?? "" };

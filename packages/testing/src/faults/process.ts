@@ -26,16 +26,15 @@ const longestStart = 30_000;
 const fromProcess = { listening: true, reached: true, answered: true, failed: true } as const;
 
 /**
- * Starts a script that calls `serveAsProcess` and resolves when it listens. The process ends with this one, whatever
- * way this one ends.
+ * Starts a script that calls `serveAsProcess` and resolves when it listens. The process is given the `--conditions=…` of
+ * this one, and ends with it, whatever way this one ends.
  * @throws Error when the script does not listen within 30 seconds, or ends before
  */
 export async function spawnGateway(script: URL, settings: unknown): Promise<GatewayProcess> {
-  const child = spawn(
-    process.execPath,
-    ["--conditions=tollgate-source", "--no-warnings", fileURLToPath(script)],
-    { stdio: ["ignore", "inherit", "inherit", "ipc"] },
-  );
+  const conditions = process.execArgv.filter((flag) => flag.startsWith("--conditions="));
+  const child = spawn(process.execPath, [...conditions, "--no-warnings", fileURLToPath(script)], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
   const conversation = converse(child);
   const expired = setTimeout(() => child.kill("SIGKILL"), longestStart);
   conversation.tell({ type: "start", settings });

@@ -1,0 +1,39 @@
+/** Tests that start processes of the product run what a user installs: a process loads that in half the time. */
+import { createHash } from "node:crypto";
+import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "tsup";
+import { doors, publishedPackages } from "./workspaces.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
+const stamp = `${root}/node_modules/.cache/built-packages`;
+const inputs = ["packages/*/src/**/*.{ts,json}", "packages/*/package.json", "tsup.config.ts"];
+
+/** A global setup: builds the packages, unless they were built from the same sources and left alone since. */
+export default async function setup(): Promise<void> {
+  const known = existsSync(stamp) ? readFileSync(stamp, "utf8") : null;
+  if (known === fingerprint()) return;
+  // Declarations stay: a build for tests makes none.
+  await build({ silent: true, clean: false });
+  mkdirSync(dirname(stamp), { recursive: true });
+  writeFileSync(stamp, fingerprint());
+}
+
+function fingerprint(): string {
+  const hash = createHash("sha256");
+  for (const path of globSync([...inputs, "package-lock.json"], { cwd: root }).sort())
+    hash
+      .update(path)
+      .update("\0")
+      .update(readFileSync(`${root}/${path}`))
+      .update("\0");
+  for (const path of publishedPackages(root).flatMap(doors).map(built))
+    hash.update(`${path} ${statSync(`${root}/${path}`, { throwIfNoEntry: false })?.mtimeMs}\n`);
+  return hash.digest("hex");
+}
+
+/** Where the build of a door is. */
+function built(door: string): string {
+  return door.replace("/src/", "/dist/").replace(/\.ts$/, ".js");
+}
