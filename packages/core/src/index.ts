@@ -72,7 +72,7 @@ export type { Entrance, Handler, Handlers } from "./endpoints/entrance.ts";
 export type { ErrorCode } from "./errors/codes.ts";
 export { GatewayError } from "./errors/gateway-error.ts";
 export { createGateway, type Gateway } from "./gateway.ts";
-export type { Answer } from "./http/answer.ts";
+export type { Answer, StreamBody, TextSink } from "./http/answer.ts";
 export type { BridgedRequest, GatewayRequest, RequestHeaders } from "./http/gateway-request.ts";
 export { type Clock, systemClock, type TimerOptions } from "./kernel/clock.ts";
 export { type Duration, parseDuration } from "./kernel/duration.ts";

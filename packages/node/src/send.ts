@@ -1,15 +1,6 @@
 import type { ServerResponse } from "node:http";
-import type { Answer } from "@tollgate/core";
+import type { Answer, StreamBody } from "@tollgate/core";
 import { defaultServerLimits } from "./server-limits.ts";
-
-/** A body as it is written: what comes next, and what to do when the client leaves. */
-interface Chunks {
-  next(): Promise<{
-    readonly done?: boolean | undefined;
-    readonly value?: string | Uint8Array | undefined;
-  }>;
-  leave(): void;
-}
 
 /** What is handed to the socket at once; progress is watched from one such piece to the next. Bytes. */
 const pieceBytes = 65_536;
@@ -25,10 +16,18 @@ export async function send(
   writeStall: number = defaultServerLimits.writeStall,
 ): Promise<void> {
   outgoing.writeHead(response.status, [...response.headers].flat());
-  const reader = response.body?.getReader();
-  if (reader === undefined) return finish(outgoing, writeStall);
+  if (response.body === null) return finish(outgoing, writeStall);
   if (!response.headers.has("content-length")) outgoing.flushHeaders();
-  await pump(outgoing, fromReader(reader), writeStall);
+  const reader = response.body.getReader();
+  const leave = (): void => void reader.cancel().catch(() => {});
+  await whileConnected(outgoing, leave, async () => {
+    while (isWritable(outgoing)) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      if (!outgoing.destroyed && !outgoing.write(value)) await taken(outgoing, "drain", writeStall);
+    }
+  });
+  await finish(outgoing, writeStall);
 }
 
 /** Writes a gateway's answer as `send` writes a `Response`, without building one. */
@@ -42,45 +41,78 @@ export async function sendAnswer(
     outgoing.writeHead(answer.status, answer.headers);
     // The headers of a stream do not wait for its first event.
     outgoing.flushHeaders();
-    return pump(outgoing, fromIterable(body), writeStall);
+    return sendStream(outgoing, body, writeStall);
   }
-  const length = Buffer.byteLength(body);
-  outgoing.writeHead(answer.status, { ...answer.headers, "content-length": length });
-  if (length <= pieceBytes) return finish(outgoing, writeStall, body);
-  await pump(outgoing, fromBytes(Buffer.from(body)), writeStall);
+  const bytes = Buffer.byteLength(body);
+  outgoing.writeHead(answer.status, { ...answer.headers, "content-length": bytes });
+  if (bytes <= pieceBytes) return finish(outgoing, writeStall, body);
+  await sendPieces(outgoing, Buffer.from(body), writeStall);
+  await finish(outgoing, writeStall);
 }
 
-async function pump(outgoing: ServerResponse, chunks: Chunks, writeStall: number): Promise<void> {
-  const leave = (): void => chunks.leave();
-  outgoing.once("close", leave);
-  // A write that comes after the client left is reported here; `close` has been told already.
-  outgoing.on("error", leave);
-  if (outgoing.destroyed || isHead(outgoing)) leave();
-  try {
-    while (!outgoing.destroyed && !isHead(outgoing)) {
-      const { done, value } = await chunks.next();
-      if (done || value === undefined) break;
-      if (outgoing.destroyed || outgoing.write(value)) continue;
+/** Resolves when the body is written, or the client is gone; rejects when it broke off, having cut the connection. */
+async function sendStream(
+  outgoing: ServerResponse,
+  body: StreamBody,
+  writeStall: number,
+): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const leave = (): void => {
+    body.leave();
+    over.resolve();
+  };
+  await whileConnected(outgoing, leave, () => {
+    if (isWritable(outgoing))
+      body.start({
+        write: (text) =>
+          outgoing.destroyed || outgoing.write(text) ? null : taken(outgoing, "drain", writeStall),
+        end: over.resolve,
+        fail: over.reject,
+      });
+    return over.promise;
+  });
+  await finish(outgoing, writeStall);
+}
+
+/** In pieces, so that a slow client is seen to make progress. */
+async function sendPieces(
+  outgoing: ServerResponse,
+  bytes: Buffer,
+  writeStall: number,
+): Promise<void> {
+  for (let at = 0; at < bytes.length && isWritable(outgoing); at += pieceBytes)
+    if (!outgoing.write(bytes.subarray(at, at + pieceBytes)))
       await taken(outgoing, "drain", writeStall);
-    }
+}
+
+/** Runs `write`, and `leave` as soon as there is nobody to write for. A body that fails must not look complete. */
+async function whileConnected(
+  outgoing: ServerResponse,
+  leave: () => void,
+  write: () => Promise<void>,
+): Promise<void> {
+  outgoing.once("close", leave);
+  // A write that comes after the client left is reported here, after `close`.
+  outgoing.on("error", leave);
+  if (!isWritable(outgoing)) leave();
+  try {
+    await write();
   } catch (thrown) {
-    // A body that fails in the middle must not look complete.
     outgoing.destroy();
     throw thrown;
   } finally {
     outgoing.off("close", leave);
   }
-  await finish(outgoing, writeStall);
+}
+
+function isWritable(outgoing: ServerResponse): boolean {
+  return !outgoing.destroyed && outgoing.req.method !== "HEAD";
 }
 
 async function finish(outgoing: ServerResponse, writeStall: number, last?: string): Promise<void> {
   if (outgoing.destroyed) return;
   outgoing.end(last);
   if (!outgoing.writableFinished) await taken(outgoing, "finish", writeStall);
-}
-
-function isHead(outgoing: ServerResponse): boolean {
-  return outgoing.req.method === "HEAD";
 }
 
 /** Waits until the client took what was written, or is gone; after `writeStall` it is taken for gone. */
@@ -100,34 +132,4 @@ function taken(
     };
     outgoing.on(event, done).on("close", done);
   });
-}
-
-function fromReader(reader: ReadableStreamDefaultReader<Uint8Array>): Chunks {
-  return {
-    next: () => reader.read(),
-    leave: () => void reader.cancel().catch(() => {}),
-  };
-}
-
-function fromIterable(iterable: AsyncIterable<string>): Chunks {
-  const iterator = iterable[Symbol.asyncIterator]();
-  return {
-    next: () => iterator.next(),
-    leave: () => void iterator.return?.().catch(() => {}),
-  };
-}
-
-/** Bytes in pieces, so that a slow client is seen to make progress. */
-function fromBytes(bytes: Uint8Array): Chunks {
-  let at = 0;
-  return {
-    async next() {
-      const value = bytes.subarray(at, at + pieceBytes);
-      at += pieceBytes;
-      return { done: value.length === 0, value };
-    },
-    leave() {
-      at = bytes.length;
-    },
-  };
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type RunningServer, serve } from "../src/index.ts";
+import { bodyOf } from "./body-of.ts";
 import { post, rawClient } from "./raw-client.ts";
 
 let server: RunningServer | undefined;
@@ -92,7 +93,7 @@ describe("a client that hangs up", () => {
         answer: async (request) => ({
           status: 200,
           headers: { "content-type": "text/event-stream" },
-          body: events(request.signal),
+          body: bodyOf(events(request.signal)),
         }),
       },
       { port: 0 },

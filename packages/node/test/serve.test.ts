@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { type AnswerHandler, type RunningServer, serve } from "../src/index.ts";
+import { bodyOf } from "./body-of.ts";
 import { post, rawClient } from "./raw-client.ts";
 
 let server: RunningServer | undefined;
@@ -18,7 +19,7 @@ function heldStream() {
     }
   }
   const handler: AnswerHandler = {
-    answer: async () => ({ status: 200, headers: {}, body: body() }),
+    answer: async () => ({ status: 200, headers: {}, body: bodyOf(body()) }),
   };
   return {
     handler,
@@ -141,7 +142,7 @@ describe("serving", () => {
       throw new Error("broken");
     }
     server = await serve(
-      { answer: async () => ({ status: 200, headers: {}, body: failing() }) },
+      { answer: async () => ({ status: 200, headers: {}, body: bodyOf(failing()) }) },
       { port: 0 },
     );
     const client = await rawClient(server.url);

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { type AnswerHandler, type RunningServer, serve } from "../src/index.ts";
+import { bodyOf } from "./body-of.ts";
 import { post, rawClient } from "./raw-client.ts";
 
 let server: RunningServer | undefined;
@@ -25,7 +26,7 @@ function endlessStream(limit = Number.POSITIVE_INFINITY) {
     answer: async () => ({
       status: 200,
       headers: { "content-type": "text/event-stream" },
-      body: body(),
+      body: bodyOf(body()),
     }),
   };
   return { handler, produced };

@@ -11,17 +11,15 @@ export async function presentBody(
   answer: GovernedAnswer,
   bodyOf: (settled: SettledAnswer) => string,
 ): Promise<Answer> {
-  const body = bodyOf(await unlessAborted(answer.signal, settled(answer)));
+  const body = bodyOf(
+    await unlessAborted(
+      answer.signal,
+      answer.read(() => null),
+    ),
+  );
   return {
     status: 200,
     headers: { ...jsonHeaders, ...answerHeaders(line.headerNames, answer) },
     body,
   };
-}
-
-async function settled({ events }: GovernedAnswer): Promise<SettledAnswer> {
-  for (;;) {
-    const { done, value } = await events.next();
-    if (done) return value;
-  }
 }

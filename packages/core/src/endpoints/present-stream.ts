@@ -1,8 +1,7 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
-import type { Answer } from "../http/answer.ts";
-import { eventStreamHeaders, withHeartbeat } from "../http/event-stream.ts";
-import { isLarge, otherWork } from "../kernel/other-work.ts";
+import type { Answer, StreamBody, TextSink } from "../http/answer.ts";
+import { createEventOutput, type EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
 import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { answerHeaders } from "../pipeline/with-decision.ts";
@@ -16,8 +15,6 @@ export interface StreamWriter {
   fail(error: GatewayError): Iterable<string>;
 }
 
-type Next = IteratorResult<readonly CompletionEvent[], SettledAnswer>;
-
 /**
  * A governed answer as a stream. Headers wait for the first event, within a bound, so that a failure before it is a
  * plain error; later failures take the stream's own form.
@@ -27,23 +24,20 @@ export async function presentStream(
   answer: GovernedAnswer,
   writer: StreamWriter,
 ): Promise<Answer> {
-  const first = answer.events.next();
-  await firstOrWait(line, first);
+  const { body, begun } = streamOf(line, answer, { writer, report });
+  await begunOrWait(line, begun);
   return {
     status: 200,
     headers: { ...eventStreamHeaders, ...answerHeaders(line.headerNames, answer) },
-    body: withHeartbeat(streamOf(answer, writer, { first, report }), {
-      clock: line.clock,
-      every: line.deadlines.heartbeat,
-    }),
+    body,
   };
 }
 
-/** Waits for the first event or for the bound, whichever comes first; rejects when the first event does. */
-function firstOrWait(line: Line, first: Promise<Next>): Promise<void> {
+/** Waits for the first event or for the bound, whichever comes first; rejects when the answer fails before both. */
+function begunOrWait(line: Line, begun: Promise<unknown>): Promise<void> {
   return new Promise((resolve, reject) => {
     const cancel = line.clock.after(line.deadlines.headers, resolve);
-    first.then(
+    begun.then(
       () => {
         cancel();
         resolve();
@@ -56,64 +50,76 @@ function firstOrWait(line: Line, first: Promise<Next>): Promise<void> {
   });
 }
 
+/** The answer as a body, and the moment at which it has something to show. The provider is asked at once. */
 function streamOf(
+  line: Line,
   answer: GovernedAnswer,
-  writer: StreamWriter,
-  { first, report }: { readonly first: Promise<Next>; readonly report: RequestReport },
-): AsyncIterable<string> {
-  let pending: Promise<Next> | null = first;
-  let isEnded = false;
-  let pieces: ReturnType<typeof piecesOf> | null = null;
-  const begin = async (): Promise<Iterable<string>> => {
+  { writer, report }: { readonly writer: StreamWriter; readonly report: RequestReport },
+): { readonly body: StreamBody; readonly begun: Promise<unknown> } {
+  const { clock, deadlines } = line;
+  const begun = Promise.withResolvers<unknown>();
+  const started = Promise.withResolvers<EventOutput>();
+  let output: EventOutput | null = null;
+  let isOver = false;
+  /** Why an event could not be written: a fault of ours. */
+  let broken: { readonly thrown: unknown } | null = null;
+
+  const breakOff = (thrown: unknown): void => {
+    broken ??= { thrown };
+    answer.abandon();
+  };
+  const written = (events: readonly CompletionEvent[]): Promise<void> | null => {
+    const pieces = writer.write(events);
+    return output === null
+      ? started.promise.then(async (first) => (await first.write(pieces)) ?? undefined)
+      : output.write(pieces);
+  };
+  const answered = answer.read((events) => {
+    begun.resolve(null);
     try {
-      const { done, value } = await (pending ?? answer.events.next());
-      pending = null;
-      isEnded = done === true;
-      return done ? writer.finish(value) : writer.write(value);
+      return written(events)?.catch(breakOff) ?? null;
     } catch (thrown) {
-      isEnded = true;
-      const error = toGatewayError(thrown);
-      report.failed(error);
-      return writer.fail(error);
+      breakOff(thrown);
+      return null;
+    }
+  });
+  answered.then(begun.resolve, begun.reject);
+
+  const failed = (thrown: unknown): Iterable<string> => {
+    // Nobody is left to be told of it.
+    if (isOver) return [];
+    const error = toGatewayError(broken === null ? thrown : broken.thrown);
+    report.failed(error);
+    return writer.fail(error);
+  };
+  const end = (): void => {
+    isOver = true;
+    output?.stop();
+  };
+  const conclude = async (sink: TextSink, to: EventOutput): Promise<void> => {
+    try {
+      await to.write(await answered.then(writer.finish, failed));
+      if (isOver) return;
+      end();
+      sink.end();
+    } catch (thrown) {
+      end();
+      sink.fail(thrown);
     }
   };
   return {
-    [Symbol.asyncIterator]: () => ({
-      async next() {
-        if (pieces?.isOver() !== false) {
-          if (isEnded) return { done: true, value: undefined };
-          pieces = piecesOf(await begin());
-        }
-        const value = pieces.take();
-        if (isLarge(value.length)) await otherWork();
-        return { done: false, value };
+    begun: begun.promise,
+    body: {
+      start(sink) {
+        output = createEventOutput(sink, { clock, every: deadlines.heartbeat });
+        started.resolve(output);
+        void conclude(sink, output);
       },
-      async return() {
-        if (!isEnded) answer.abandon();
-        isEnded = true;
-        pieces = null;
-        return { done: true, value: undefined };
+      leave() {
+        if (isOver) return;
+        end();
+        answer.abandon();
       },
-    }),
-  };
-}
-
-const enough = 65_536;
-
-/** Joins pieces until there is enough to send at once. */
-function piecesOf(all: Iterable<string>): { take(): string; isOver(): boolean } {
-  const iterator = all[Symbol.iterator]();
-  let isOver = false;
-  return {
-    take() {
-      let text = "";
-      while (!isOver && text.length < enough) {
-        const { done, value } = iterator.next();
-        if (done === true) isOver = true;
-        else text += value;
-      }
-      return text;
     },
-    isOver: () => isOver,
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../kernel/clock.ts";
-import { ping, withHeartbeat } from "./event-stream.ts";
+import type { TextSink } from "./answer.ts";
+import { createEventOutput, ping } from "./event-stream.ts";
 
 /** A clock that moves by hand. */
 function createClock(): Clock & { advance(milliseconds: number): void; waiting(): number } {
@@ -26,105 +27,143 @@ function createClock(): Clock & { advance(milliseconds: number): void; waiting()
   };
 }
 
-/** A source whose items are given by hand. */
-function createSource() {
-  let answer = Promise.withResolvers<IteratorResult<string, undefined>>();
-  const seen = { asked: 0, returned: 0 };
+/** A sink that can be filled and emptied by hand. */
+function createSink() {
+  let room: PromiseWithResolvers<void> | null = null;
+  const texts: string[] = [];
+  const sink: TextSink = {
+    write(text) {
+      texts.push(text);
+      return room?.promise ?? null;
+    },
+    end: () => {},
+    fail: () => {},
+  };
   return {
-    seen,
-    give: (value: string) => answer.resolve({ done: false, value }),
-    end: () => answer.resolve({ done: true, value: undefined }),
-    fail: (error: Error) => answer.reject(error),
-    [Symbol.asyncIterator]: (): AsyncIterator<string, undefined> => ({
-      next() {
-        seen.asked += 1;
-        answer = Promise.withResolvers();
-        return answer.promise;
-      },
-      async return() {
-        seen.returned += 1;
-        return { done: true, value: undefined };
-      },
-    }),
+    sink,
+    texts,
+    fill(): void {
+      room = Promise.withResolvers();
+    },
+    empty(): void {
+      room?.resolve();
+      room = null;
+    },
   };
 }
 
 function start() {
   const clock = createClock();
-  const source = createSource();
-  const iterator = withHeartbeat(source, { clock, every: 15 })[Symbol.asyncIterator]();
-  return { clock, source, iterator };
+  const sink = createSink();
+  return { clock, ...sink, output: createEventOutput(sink.sink, { clock, every: 15 }) };
 }
 
-describe("withHeartbeat", () => {
-  it("passes items on and leaves no timer behind", async () => {
-    const { clock, source, iterator } = start();
-    const first = iterator.next();
+/** Everything that waits only for promises is done after it. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+describe("the output of a stream of events", () => {
+  it("writes what it is given, joined, and leaves no timer behind", () => {
+    const { clock, texts, output } = start();
     clock.advance(14);
-    source.give("a");
-    expect(await first).toEqual({ done: false, value: "a" });
-    const last = iterator.next();
-    source.end();
-    expect(await last).toEqual({ done: true, value: undefined });
+    expect(output.write(["a", "b"])).toBeNull();
+    expect(output.write([])).toBeNull();
+    expect(output.write(["", "c"])).toBeNull();
+    expect(texts).toEqual(["ab", "c"]);
+    output.stop();
     expect(clock.waiting()).toBe(0);
   });
 
-  it("pings while the source is silent, and asks it only once", async () => {
-    const { clock, source, iterator } = start();
-    for (let beat = 0; beat < 3; beat++) {
-      const item = iterator.next();
-      clock.advance(15);
-      expect(await item).toEqual({ done: false, value: ping });
-    }
-    const item = iterator.next();
-    source.give("a");
-    expect(await item).toEqual({ done: false, value: "a" });
-    expect(source.seen.asked).toBe(1);
-    await iterator.return?.();
-    expect(clock.waiting()).toBe(0);
-  });
-
-  it("counts silence from the read that waits, not from the item before it", async () => {
-    const { clock, source, iterator } = start();
-    const first = iterator.next();
-    source.give("a");
-    await first;
+  it("pings while nothing comes, and counts from what was written last", () => {
+    const { clock, texts, output } = start();
+    for (let beat = 0; beat < 3; beat++) clock.advance(15);
+    expect(texts).toEqual([ping, ping, ping]);
     clock.advance(10);
-    const item = iterator.next();
+    output.write(["a"]);
     clock.advance(14);
-    source.give("b");
-    expect(await item).toEqual({ done: false, value: "b" });
-    const silent = iterator.next();
+    expect(texts).toEqual([ping, ping, ping, "a"]);
+    clock.advance(1);
+    expect(texts).toEqual([ping, ping, ping, "a", ping]);
+  });
+
+  it("does not ping a client that has to read first", async () => {
+    const { clock, texts, output, fill, empty } = start();
+    fill();
+    const room = output.write(["a"]);
+    for (let beat = 0; beat < 3; beat++) clock.advance(15);
+    expect(texts).toEqual(["a"]);
+    empty();
+    await room;
+    clock.advance(14);
+    expect(texts).toEqual(["a"]);
+    clock.advance(1);
+    expect(texts).toEqual(["a", ping]);
+  });
+
+  it("makes no more pieces than there is room for", async () => {
+    const { texts, output, fill, empty } = start();
+    let made = 0;
+    function* pieces(): Generator<string> {
+      for (; made < 5; made++) yield "x".repeat(40_000);
+    }
+    fill();
+    const written = output.write(pieces());
+    await settled();
+    expect(made).toBe(1);
+    expect(texts).toHaveLength(1);
+    empty();
+    await written;
+    expect(texts.join("")).toHaveLength(200_000);
+    expect(made).toBe(5);
+  });
+
+  it("keeps the order of what is written while there is no room", async () => {
+    const { texts, output, fill, empty } = start();
+    const large = ["1", "2", "3", "4"].map((digit) => digit.repeat(70_000));
+    fill();
+    const first = output.write(large);
+    const second = output.write(["a", "b"]);
+    const third = output.write(["c"]);
+    await settled();
+    expect(texts).toHaveLength(1);
+    empty();
+    await Promise.all([first, second, third]);
+    expect(texts).toEqual([...large, "ab", "c"]);
+    expect(output.write(["d"])).toBeNull();
+  });
+
+  it("writes a ping that filled the sink before what comes after it", async () => {
+    const { clock, texts, output, fill, empty } = start();
+    fill();
     clock.advance(15);
-    expect(await silent).toEqual({ done: false, value: ping });
+    const written = output.write(["a"]);
+    await settled();
+    expect(texts).toEqual([ping]);
+    empty();
+    await written;
+    expect(texts).toEqual([ping, "a"]);
   });
 
-  it("keeps what the source gave between two reads", async () => {
-    const { clock, source, iterator } = start();
-    const silent = iterator.next();
-    clock.advance(15);
-    expect(await silent).toEqual({ done: false, value: ping });
-    source.give("a");
-    expect(await iterator.next()).toEqual({ done: false, value: "a" });
-  });
-
-  it("passes the end on at once, even while the source is silent", async () => {
-    const { clock, source, iterator } = start();
-    const waiting = iterator.next();
-    const returned = iterator.return?.();
-    expect(source.seen.returned).toBe(1);
-    expect(await waiting).toEqual({ done: true, value: undefined });
-    expect(await returned).toEqual({ done: true, value: undefined });
+  it("writes nothing once it was stopped, and lets nobody wait", async () => {
+    const { clock, texts, output, fill, empty } = start();
+    fill();
+    const written = output.write(["x".repeat(70_000), "y"]);
+    output.stop();
+    empty();
+    await written;
+    clock.advance(60);
+    expect(output.write(["z"])).toBeNull();
+    expect(texts).toEqual(["x".repeat(70_000)]);
     expect(clock.waiting()).toBe(0);
-    expect(await iterator.next()).toEqual({ done: true, value: undefined });
-    expect(source.seen.asked).toBe(1);
   });
 
-  it("passes the source's error on", async () => {
-    const { clock, source, iterator } = start();
-    const item = iterator.next();
-    source.fail(new Error("broken"));
-    await expect(item).rejects.toThrow("broken");
-    expect(clock.waiting()).toBe(0);
+  it("rejects when a piece cannot be made, and goes on with the next", async () => {
+    const { texts, output } = start();
+    function* failing(): Generator<string> {
+      yield "x".repeat(70_000);
+      throw new Error("broken");
+    }
+    await expect(output.write(failing())).rejects.toThrow("broken");
+    expect(output.write(["a"])).toBeNull();
+    expect(texts.at(-1)).toBe("a");
   });
 });

@@ -1,4 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
+import { isLarge, otherWork } from "../kernel/other-work.ts";
+import type { TextSink } from "./answer.ts";
 
 /** The headers of a stream of events. */
 export const eventStreamHeaders = {
@@ -16,66 +18,93 @@ export interface Heartbeat {
   readonly every: number;
 }
 
-/** The source's items, with a ping for every `every` milliseconds that it stays silent while being read. */
-export function withHeartbeat(
-  source: AsyncIterable<string>,
-  heartbeat: Heartbeat,
-): AsyncIterable<string> {
-  return { [Symbol.asyncIterator]: () => beating(source[Symbol.asyncIterator](), heartbeat) };
+/** Writes the events of one stream. */
+export interface EventOutput {
+  /**
+   * Writes pieces, which are made when there is room for them, after all that was written before. Null when all of them are
+   * written and the sink can take more; else resolves when that is so.
+   */
+  write(pieces: Iterable<string>): Promise<void> | null;
+  /** No more is written, and nobody waits for it. */
+  stop(): void;
 }
 
 /** While a stream is silent its Step is open, and that keeps the process alive. */
 const background = { background: true };
+/** As much as is sent at once, in characters: pieces are joined until there is enough. */
+const enough = 65_536;
 
-type Item = IteratorResult<string, undefined>;
-const beat: Item = { done: false, value: ping };
-const ended: Item = { done: true, value: undefined };
+/** Writes to a sink, with a ping for every `every` milliseconds that it could take more and nothing comes. */
+export function createEventOutput(sink: TextSink, heartbeat: Heartbeat): EventOutput {
+  let full: Promise<void> | null = null;
+  let writing: Promise<void> | null = null;
+  let isOver = false;
+  const silence = watchSilence(heartbeat, () => pass(ping));
+  silence.begin();
 
-/** Written as an iterator, not a generator: a generator that waits cannot be ended before its wait is over. */
-function beating(
-  source: AsyncIterator<string, unknown>,
-  heartbeat: Heartbeat,
-): AsyncIterator<string, undefined> {
-  // What the source was asked for and has not answered; it outlives pings.
-  let asked: Promise<Item> | null = null;
-  let answer = (_item: Item): void => {};
-  let isEnded = false;
-  const silence = watchSilence(heartbeat, () => answer(beat));
-
-  const ask = async (): Promise<Item> => {
-    const { done, value } = await source.next();
-    return done ? ended : { done: false, value };
-  };
-  const end = (): void => {
-    isEnded = true;
-    silence.stop();
-  };
-
+  function goOn(): void {
+    full = null;
+    if (!isOver) silence.begin();
+  }
+  function pass(text: string): void {
+    if (isOver || text === "") return;
+    silence.end();
+    const room = sink.write(text);
+    if (room === null) goOn();
+    else full = room.then(goOn);
+  }
+  async function writeRest(pieces: Pieces): Promise<void> {
+    while (!isOver && !pieces.isOver()) {
+      if (full !== null) await full;
+      const text = pieces.take();
+      pass(text);
+      if (isLarge(text.length)) await otherWork();
+    }
+    if (full !== null) await full;
+  }
+  function queue(pieces: Pieces): Promise<void> {
+    const mine = (writing ?? Promise.resolve())
+      .then(() => writeRest(pieces))
+      .finally(() => {
+        if (writing === mine) writing = null;
+      });
+    writing = mine;
+    return mine;
+  }
   return {
-    async next() {
-      if (isEnded) return ended;
-      asked ??= ask();
-      const interrupted = Promise.withResolvers<Item>();
-      answer = interrupted.resolve;
-      silence.begin();
-      try {
-        const item = await Promise.race([asked, interrupted.promise]);
-        if (item !== beat) asked = null;
-        if (item === ended) end();
-        return item;
-      } catch (error) {
-        end();
-        throw error;
-      } finally {
-        silence.end();
+    write(all) {
+      const pieces = piecesOf(all);
+      if (writing !== null || full !== null) return queue(pieces);
+      pass(pieces.take());
+      return pieces.isOver() ? full : queue(pieces);
+    },
+    stop() {
+      isOver = true;
+      silence.stop();
+    },
+  };
+}
+
+interface Pieces {
+  take(): string;
+  isOver(): boolean;
+}
+
+/** Joins pieces until there is enough to send at once. */
+function piecesOf(all: Iterable<string>): Pieces {
+  const iterator = all[Symbol.iterator]();
+  let isOver = false;
+  return {
+    take() {
+      let text = "";
+      while (!isOver && text.length < enough) {
+        const { done, value } = iterator.next();
+        if (done === true) isOver = true;
+        else text += value;
       }
+      return text;
     },
-    async return() {
-      end();
-      answer(ended);
-      await source.return?.();
-      return ended;
-    },
+    isOver: () => isOver,
   };
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { StreamBody, TextSink } from "./answer.ts";
 import { eventStreamHeaders } from "./event-stream.ts";
 import { toResponse } from "./to-response.ts";
 
@@ -12,11 +13,12 @@ describe("toResponse", () => {
     expect(await response.text()).toBe('{"é":1}');
   });
 
-  it("streams one chunk per item and passes over empty ones", async () => {
-    const items = ["", "a\n", "", "é", ""];
-    const body = (async function* () {
-      yield* items;
-    })();
+  it("streams one chunk per text", async () => {
+    const body = bodyOf(({ write, end }) => {
+      void write("a\n");
+      void write("é");
+      end();
+    });
     const response = toResponse({ status: 200, headers: eventStreamHeaders, body });
     expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     const chunks: string[] = [];
@@ -24,40 +26,49 @@ describe("toResponse", () => {
     expect(chunks).toEqual(["a\n", "é"]);
   });
 
-  it("takes an item only when the client reads", async () => {
-    let taken = 0;
-    const body = (async function* () {
-      for (;;) yield String(++taken);
-    })();
+  it("starts when the client reads, and has room for one text at each read", async () => {
+    let written = 0;
+    const body = bodyOf(async ({ write }) => {
+      for (;;) await write(String(++written));
+    });
     const reader = toResponse({ status: 200, headers: {}, body }).body?.getReader();
-    await Promise.resolve();
-    expect(taken).toBe(0);
+    await settled();
+    expect(written).toBe(0);
     await reader?.read();
+    await settled();
+    expect(written).toBe(1);
     await reader?.read();
-    expect(taken).toBe(2);
+    await settled();
+    expect(written).toBe(2);
     await reader?.cancel();
   });
 
-  it("ends the iteration when the client leaves", async () => {
-    let ended = false;
-    const body = (async function* () {
-      try {
-        for (;;) yield "x";
-      } finally {
-        ended = true;
-      }
-    })();
+  it.each([0, 1])("says that the client left, after %i reads", async (reads) => {
+    const left: string[] = [];
+    const body = bodyOf(
+      ({ write }) => void write("x"),
+      () => left.push("left"),
+    );
     const reader = toResponse({ status: 200, headers: {}, body }).body?.getReader();
-    await reader?.read();
+    for (let read = 0; read < reads; read++) await reader?.read();
     await reader?.cancel();
-    expect(ended).toBe(true);
+    expect(left).toEqual(["left"]);
   });
 
-  it("fails the stream when the iteration fails", async () => {
-    const body = (async function* () {
-      yield "x";
-      throw new Error("broken");
-    })();
+  it("fails the stream when the body breaks off", async () => {
+    const body = bodyOf(({ write, fail }) => {
+      void write("x");
+      fail(new Error("broken"));
+    });
     await expect(toResponse({ status: 200, headers: {}, body }).text()).rejects.toThrow("broken");
   });
 });
+
+function bodyOf(start: (sink: TextSink) => unknown, leave: () => unknown = () => {}): StreamBody {
+  return { start: (sink) => void start(sink), leave: () => void leave() };
+}
+
+/** Everything that waits only for promises is done after it. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,27 +1,32 @@
-import type { Answer } from "./answer.ts";
+import type { Answer, StreamBody } from "./answer.ts";
 
-/** An answer as a `Response`. A stream is read as fast as the client reads, one item at a time. */
+/** An answer as a `Response`. A stream is read as fast as the client reads, one piece at a time. */
 export function toResponse(answer: Answer): Response {
   const body = typeof answer.body === "string" ? answer.body : toStream(answer.body);
   return new Response(body, { status: answer.status, headers: answer.headers });
 }
 
-function toStream(items: AsyncIterable<string>): ReadableStream<Uint8Array> {
+function toStream(body: StreamBody): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  const iterator = items[Symbol.asyncIterator]();
+  let asked = Promise.withResolvers<void>();
+  let isStarted = false;
   return new ReadableStream<Uint8Array>(
     {
-      async pull(controller) {
-        // An empty item enqueues nothing, and without an item nobody pulls again: go on to the next.
-        for (;;) {
-          const { done, value } = await iterator.next();
-          if (done) return controller.close();
-          if (value !== "") return controller.enqueue(encoder.encode(value));
-        }
+      pull(controller) {
+        asked.resolve();
+        asked = Promise.withResolvers();
+        if (isStarted) return;
+        isStarted = true;
+        body.start({
+          write(text) {
+            controller.enqueue(encoder.encode(text));
+            return asked.promise;
+          },
+          end: () => controller.close(),
+          fail: (thrown) => controller.error(thrown),
+        });
       },
-      async cancel() {
-        await iterator.return?.();
-      },
+      cancel: () => body.leave(),
     },
     // Nothing is read ahead of the client.
     { highWaterMark: 0 },

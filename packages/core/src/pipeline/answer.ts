@@ -1,28 +1,41 @@
 import { ProviderError } from "../contracts/provider.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import { outputToldBy } from "../evidence/meter.ts";
-import { answerEvents } from "./answer-events.ts";
-import type { GovernedAnswer, PreparedCall } from "./governed-call.ts";
+import type { GovernedAnswer, PreparedCall, SettledAnswer, TakeEvents } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import type { OpenedStep } from "./open-step.ts";
 import { ClientClosed, createRun, type Run, seenOf, stopRun } from "./run.ts";
-import { sharedEvents } from "./shared-events.ts";
+import { runAnswer } from "./run-answer.ts";
 
-/** The answer of an opened Step: nothing is asked of the provider until its events are. */
+/** The answer of an opened Step: nothing is asked of the provider until it is read. */
 export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): GovernedAnswer {
   const run = createRun(call, opened, line.clock.monotonic());
-  const stop = (reason: ProviderError): void => {
-    stopRun(run, reason);
-    // A client that does not read on would leave the Step open.
-    void readOn(events);
-  };
-  const cancelDeadline = line.clock.after(line.deadlines.total, () => stop(deadlinePassed()));
-  const abandon = (): void => leave(line, run, events);
+  const released = Promise.withResolvers<void>();
+  let running: Promise<SettledAnswer> | null = null;
   const finish = (): void => {
     cancelDeadline();
     call.signal.removeEventListener("abort", abandon);
   };
-  const events = sharedEvents(answerEvents(line, run, finish));
+  const read = (take: TakeEvents): Promise<SettledAnswer> => {
+    running ??= runAnswer(line, run, finish, (events) => {
+      if (run.isAbandoned) return null;
+      const room = take(events);
+      return room && Promise.race([room, released.promise]);
+    });
+    return running;
+  };
+  /** Goes on without the client: one that reads no further, or nobody at all, would leave the Step open. */
+  const readOn = (): Promise<unknown> => {
+    released.resolve();
+    // The Step is settled, and nobody is left to hear of a failure.
+    return read(() => null).catch(() => {});
+  };
+  const stop = (reason: ProviderError): void => {
+    stopRun(run, reason);
+    void readOn();
+  };
+  const abandon = (): void => leave(line, run, readOn);
+  const cancelDeadline = line.clock.after(line.deadlines.total, () => stop(deadlinePassed()));
   opened.open.runs({
     outputTokens: () => outputToldBy(run.attempt.candidate.attempt, seenOf(run.attempt)),
     stop: () => stop(gatewayClosed()),
@@ -36,11 +49,11 @@ export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): Go
       ? null
       : formatModelId(run.attempt.candidate.attempt);
   const { signal } = call;
-  return { ...opened.answer, events, systemFingerprint, servedBy, signal, abandon };
+  return { ...opened.answer, read, systemFingerprint, servedBy, signal, abandon };
 }
 
 /** The client left: the provider's call ends, or is read on to its end within bounds of time and of number. */
-function leave(line: Line, run: Run, events: GovernedAnswer["events"]): void {
+function leave(line: Line, run: Run, readOn: () => Promise<unknown>): void {
   if (run.isAbandoned) return;
   run.isAbandoned = true;
   const closed = new ClientClosed("the client closed its connection");
@@ -51,8 +64,7 @@ function leave(line: Line, run: Run, events: GovernedAnswer["events"]): void {
   const cancel = run.call.stream
     ? line.clock.after(line.deadlines.drain, () => stopRun(run, closed))
     : () => {};
-  // Nobody else may be asking for events any more, and the Step is settled only by its events' end.
-  void readOn(events).finally(() => {
+  void readOn().finally(() => {
     cancel();
     if (isReadOn) line.drains.release(key);
   });
@@ -67,14 +79,6 @@ function mayReadOn({ onDisconnect }: Line, { call, attempt }: Run): boolean {
     attempt.candidate.attempt.reasons ||
     seenOf(attempt).hasReasoned
   );
-}
-
-async function readOn(events: GovernedAnswer["events"]): Promise<void> {
-  try {
-    while (!(await events.next()).done);
-  } catch {
-    // The Step is settled, and nobody is left to tell.
-  }
 }
 
 function gatewayClosed(): ProviderError {

@@ -89,14 +89,19 @@ export interface AnswerHead {
 }
 
 /**
- * The visible events of an answer as they arrive. They end only after the settlement is durable, so whatever marks an
- * answer as complete is written after it. Where asking for the next one throws, the Step is settled as well.
+ * Takes the visible events of an answer as they arrive, and throws nothing. Null where it can take more at once; else the
+ * provider is not read on until the promise resolves.
  */
-export type AnswerEvents = Pick<AsyncIterator<readonly CompletionEvent[], SettledAnswer>, "next">;
+export type TakeEvents = (events: readonly CompletionEvent[]) => Promise<void> | null;
 
-/** What a Step's answer carries beside its head: its events. */
+/** What a Step's answer carries with its head: its events. */
 export interface GovernedAnswer extends AnswerHead {
-  readonly events: AnswerEvents;
+  /**
+   * Asks the provider and hands its events on. Resolves after the settlement is durable, so whatever marks an answer as
+   * complete is written after it. Where it rejects, the Step is settled as well. The first to read gets the events; how
+   * the answer ended is told to all.
+   */
+  readonly read: (take: TakeEvents) => Promise<SettledAnswer>;
   /** Aborts when the client leaves; what is read on then is for nobody. */
   readonly signal: AbortSignal;
   /** The configuration that the provider says it answers with; null before it began, and where it says none. */

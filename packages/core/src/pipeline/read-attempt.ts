@@ -7,24 +7,18 @@ import { otherWork } from "../kernel/other-work.ts";
 import { sealFields } from "../sessions/state-seal.ts";
 import { createAnswerIntake } from "./answer-intake.ts";
 import { callProvider } from "./call-provider.ts";
+import type { TakeEvents } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import { observe, type Run } from "./run.ts";
-
-/** The running attempt's answer as it arrives. */
-export interface AttemptEvents {
-  /** What the client is to see next; null at the end. */
-  next(): Promise<readonly CompletionEvent[] | null>;
-  stop(): void;
-}
 
 /** After so many events what else waits for the process has its turn: a provider may have them all at hand. */
 const mostAtOnce = 256;
 
 /**
- * Asks the provider. While the client is what is waited for, from one call of `next` to another, the provider's silence
- * does not count.
+ * Asks the provider of the running attempt and hands on what the client is to see, up to the attempt's end. While the
+ * client is what is waited for, the provider's silence does not count.
  */
-export function attemptEvents(line: Line, run: Run): AttemptEvents {
+export async function readAttempt(line: Line, run: Run, take: TakeEvents): Promise<void> {
   const { attempt } = run;
   const { clock, deadlines } = line;
   const reading = untilAborted(callProvider(line, run), attempt.controller.signal);
@@ -36,35 +30,32 @@ export function attemptEvents(line: Line, run: Run): AttemptEvents {
     ? deadlines
     : { firstByte: deadlines.plainAnswer, idle: deadlines.plainAnswer };
   const watchdog = createWatchdog(clock, bounds, () => attempt.controller.abort(silent()));
-  return {
-    async next() {
-      watchdog.resume();
-      for (;;) {
-        const failure = intake.failure(attempt.fold.outputBytes(), attempt.fold.stateSize());
-        if (failure !== null) throw failure;
-        const { done, value: events } = await reading.next();
-        if (done) return null;
-        handled += events.length;
-        if (handled > mostAtOnce) {
-          handled = 0;
-          await otherWork();
-        }
-        const now = clock.monotonic();
-        const visible: CompletionEvent[] = [];
-        for (const event of intake.take(events))
-          if (observe(attempt, event, now)) visible.push(sealed(run, event));
-        if (visible.length > 0) {
-          watchdog.pause();
-          return visible;
-        }
-        if (stream && events.some((event) => event.type !== "request-sent")) watchdog.heard();
+  try {
+    for (;;) {
+      const failure = intake.failure(attempt.fold.outputBytes(), attempt.fold.stateSize());
+      if (failure !== null) throw failure;
+      const { done, value: events } = await reading.next();
+      if (done) return;
+      handled += events.length;
+      if (handled > mostAtOnce) {
+        handled = 0;
+        await otherWork();
       }
-    },
-    stop() {
-      watchdog.stop();
-      reading.stop();
-    },
-  };
+      const now = clock.monotonic();
+      const visible: CompletionEvent[] = [];
+      for (const event of intake.take(events))
+        if (observe(attempt, event, now)) visible.push(sealed(run, event));
+      if (visible.length > 0) {
+        watchdog.pause();
+        const room = take(visible);
+        if (room !== null) await room;
+        watchdog.resume();
+      } else if (stream && events.some((event) => event.type !== "request-sent")) watchdog.heard();
+    }
+  } finally {
+    watchdog.stop();
+    reading.stop();
+  }
 }
 
 /** What only the provider can read leaves sealed. */

@@ -1,28 +1,28 @@
 import { ProviderError } from "../contracts/provider.ts";
-import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
-import { attemptEvents } from "./attempt-events.ts";
-import type { SettledAnswer } from "./governed-call.ts";
+import type { FinishReason } from "../domain/completion-event.ts";
+import type { SettledAnswer, TakeEvents } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import { nextAttempt } from "./next-attempt.ts";
+import { readAttempt } from "./read-attempt.ts";
 import { ClientClosed, failureOf, type Run } from "./run.ts";
 import { settleCompleted, settleEnded } from "./settle.ts";
 import { visibleFailure } from "./visible-failure.ts";
 
-type Events = AsyncGenerator<readonly CompletionEvent[], SettledAnswer>;
-
-/** The visible events of a Step, attempt after attempt, and its settlement, in whichever way it ends. */
-export async function* answerEvents(line: Line, run: Run, finish: () => void): Events {
+/**
+ * Asks for a Step's answer, attempt after attempt, hands its visible events on, and settles it, in whichever way it ends.
+ */
+export async function runAnswer(
+  line: Line,
+  run: Run,
+  finish: () => void,
+  take: TakeEvents,
+): Promise<SettledAnswer> {
   try {
     for (;;) {
       try {
         // Who left while the Step was being opened has asked nothing of the provider, and is charged nothing.
         if (run.stopReason !== null) throw run.stopReason;
-        const attempt = attemptEvents(line, run);
-        try {
-          for (let seen = await attempt.next(); seen; seen = await attempt.next()) yield seen;
-        } finally {
-          attempt.stop();
-        }
+        await readAttempt(line, run, take);
         const finishReason = finishReasonOf(run);
         if (run.isAbandoned)
           throw new ClientClosed("the client left before its answer was complete");
@@ -40,9 +40,6 @@ export async function* answerEvents(line: Line, run: Run, finish: () => void): E
     throw visibleFailure(line, run, thrown);
   } finally {
     finish();
-    // The consumer ended the iteration itself.
-    if (!run.isEnding)
-      await settleEnded(line, run, new ClientClosed("the answer was not read to its end"));
   }
 }
 

@@ -1,0 +1,16 @@
+import type { StreamBody } from "@tollgate/core";
+
+/** A body that writes what it is given, one text after the other, and ends the iteration when the client leaves. */
+export function bodyOf(texts: AsyncGenerator<string>): StreamBody {
+  return {
+    async start(sink) {
+      try {
+        for await (const text of texts) await sink.write(text);
+        sink.end();
+      } catch (thrown) {
+        sink.fail(thrown);
+      }
+    },
+    leave: () => void texts.return(undefined),
+  };
+}
