@@ -92,6 +92,22 @@ describe("what a provider says next to its text", () => {
     expect(await reasonOf(shown)).toBe("too_deep");
   });
 
+  it("fails the answer if it cannot be written", async () => {
+    const broken = Object.defineProperty({}, "toJSON", {
+      value() {
+        throw new Error("a secret of the provider");
+      },
+    });
+    const made = await answering([said], [{ type: "logprobs", logprobs: broken }], [said]);
+    const answer = await chat(made, { messages: [question], stream: true });
+    const text = await answer.text();
+    expect(text.match(/Hello/g)).toHaveLength(1);
+    expect(text).toContain('"code":"upstream_error"');
+    expect(text).not.toContain("secret");
+    expect(text).not.toContain('"finish_reason":"stop"');
+    expect(await reasonOf(made)).toBe("provider_fault");
+  });
+
   it("fails the answer if it is more than a client may send back", async () => {
     const details = (count: number, text: string, index = 0) =>
       state({

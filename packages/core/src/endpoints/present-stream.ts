@@ -61,34 +61,20 @@ function streamOf(
   const started = Promise.withResolvers<EventOutput>();
   let output: EventOutput | null = null;
   let isOver = false;
-  /** Why an event could not be written: a fault of ours. */
-  let broken: { readonly thrown: unknown } | null = null;
 
-  const breakOff = (thrown: unknown): void => {
-    broken ??= { thrown };
-    answer.abandon();
-  };
-  const written = (events: readonly CompletionEvent[]): Promise<void> | null => {
+  const answered = answer.read((events) => {
+    begun.resolve(null);
     const pieces = writer.write(events);
     return output === null
       ? started.promise.then(async (first) => (await first.write(pieces)) ?? undefined)
       : output.write(pieces);
-  };
-  const answered = answer.read((events) => {
-    begun.resolve(null);
-    try {
-      return written(events)?.catch(breakOff) ?? null;
-    } catch (thrown) {
-      breakOff(thrown);
-      return null;
-    }
   });
   answered.then(begun.resolve, begun.reject);
 
   const failed = (thrown: unknown): Iterable<string> => {
     // Nobody is left to be told of it.
     if (isOver) return [];
-    const error = toGatewayError(broken === null ? thrown : broken.thrown);
+    const error = toGatewayError(thrown);
     report.failed(error);
     return writer.fail(error);
   };

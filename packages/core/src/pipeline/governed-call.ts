@@ -89,8 +89,8 @@ export interface AnswerHead {
 }
 
 /**
- * Takes the visible events of an answer as they arrive, and throws nothing. Null where it can take more at once; else the
- * provider is not read on until the promise resolves.
+ * Takes the visible events of an answer as they arrive. Null where it can take more at once; else the provider is not read
+ * on until the promise resolves. Events that cannot be written, since they are no JSON, are a fault of their provider.
  */
 export type TakeEvents = (events: readonly CompletionEvent[]) => Promise<void> | null;
 
