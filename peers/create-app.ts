@@ -5,7 +5,15 @@ import type { Tarball } from "../scripts/install/pack-packages.ts";
 import { runNpm } from "../scripts/install/run-npm.ts";
 
 const guide = join(import.meta.dirname, "../docs/guides/sign-in.md");
-const used = ["core", "next", "prices", "provider-openai", "store-sql", "store-sqlite"];
+const used = [
+  "core",
+  "next",
+  "prices",
+  "provider-openai",
+  "store-engine",
+  "store-sql",
+  "store-sqlite",
+];
 
 /**
  * Writes an app outside of the repository: the sources of `peers/app`, the Next that the lock file of `peer` names, the

@@ -40,6 +40,15 @@ console.log(typeof gateway.fetch);
 `,
     prints: "function",
   },
+  "@tollgate/store-engine": {
+    code: `
+import { chainLength } from "@tollgate/store-engine";
+
+// For those who write a store; an application needs none of it.
+console.log(chainLength(new Uint8Array(64)));
+`,
+    prints: "2",
+  },
   "@tollgate/store-sql": {
     code: `
 import { insertInto } from "@tollgate/store-sql";

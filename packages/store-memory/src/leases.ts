@@ -1,4 +1,5 @@
 import type { LapsedStep, LeaseRenewal } from "@tollgate/core/store";
+import { shownStep } from "./shown-step.ts";
 import type { State, StepRow } from "./state.ts";
 
 export function renewLease(state: State, lease: LeaseRenewal): void {
@@ -9,7 +10,7 @@ export function renewLease(state: State, lease: LeaseRenewal): void {
   const progress = new Map(steps.map(({ stepId, outputTokens }) => [stepId, outputTokens]));
   for (const row of state.openSteps.all()) {
     const outputTokens = progress.get(row.id);
-    if (row.process.id !== processId || outputTokens === undefined) continue;
+    if (row.record.processId !== processId || outputTokens === undefined) continue;
     row.outputTokens = outputTokens;
     row.namedAt = renewal;
   }
@@ -23,15 +24,15 @@ export function lapsedSteps(
     .all()
     .filter((row) => isLapsed(state, row, at))
     .slice(0, limit);
-  return lapsed.map(({ step, outputTokens }) => ({
-    step,
-    salt: Uint8Array.from(state.salts.get(step.organizationId) ?? []),
-    outputTokens,
+  return lapsed.map((row) => ({
+    step: shownStep(row),
+    salt: Uint8Array.from(state.salts.get(row.organizationId) ?? []),
+    outputTokens: row.outputTokens,
   }));
 }
 
 function isLapsed(state: State, row: StepRow, at: number): boolean {
-  const lease = state.leases.get(row.process.id);
+  const lease = state.leases.get(row.record.processId);
   if (!lease || lease.until <= at) return true;
-  return lease.renewal > row.process.renewal && row.namedAt !== lease.renewal;
+  return lease.renewal > row.renewal && row.namedAt !== lease.renewal;
 }

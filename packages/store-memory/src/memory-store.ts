@@ -1,18 +1,24 @@
 import { read, type Schema, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
+import {
+  correct,
+  type Decision,
+  openAttempt,
+  openStep,
+  recordRefusal,
+  settleStep,
+} from "@tollgate/store-engine";
+import { applyChange } from "./apply-change.ts";
 import { createBudgetRepository } from "./budget-repository.ts";
 import { createConnectionRepository } from "./connection-repository.ts";
-import { correct } from "./correct.ts";
 import { createEvidenceRepository } from "./evidence-repository.ts";
 import { createKeyRepository } from "./key-repository.ts";
 import { lapsedSteps, renewLease } from "./leases.ts";
-import { openAttempt } from "./open-attempt.ts";
-import { openStep } from "./open-step.ts";
 import { createResponseRepository } from "./response-repository.ts";
 import { createSessionRepository } from "./session-repository.ts";
-import { settleStep } from "./settle-step.ts";
 import { createState } from "./state.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
+import { viewOf } from "./view.ts";
 
 /** A memory store has no options: passing one, such as a file name, is probably meant for another store. */
 export type MemoryStoreOptions = Readonly<Record<string, never>>;
@@ -29,19 +35,21 @@ const optionsSchema: Schema<object> = z.strictObject({});
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   read(optionsSchema, options, { code: "invalid_configuration", noun: "option" });
   const state = createState();
+  const view = viewOf(state);
+  const carryOut = <Result>({ result, change }: Decision<Result>): Result => {
+    applyChange(state, change);
+    return result;
+  };
   return {
     contract: 1,
     async migrate() {},
     async close() {},
     // Each verb runs to its end without awaiting, which makes it atomic; `async` turns what it throws into a rejection.
-    openStep: async (intent) => openStep(state, intent),
-    openAttempt: async (intent) => openAttempt(state, intent),
-    settleStep: async (settlement) => settleStep(state, settlement),
-    correct: async (intent) => correct(state, intent),
-    async recordRefusal({ owner, decision, leaf }) {
-      if (state.decisions.insert({ ...owner, id: decision.id, decision }))
-        state.leaves.insert(leaf);
-    },
+    openStep: async (intent) => carryOut(openStep(view, intent)),
+    openAttempt: async (intent) => carryOut(openAttempt(view, intent)),
+    settleStep: async (settlement) => carryOut(settleStep(view, settlement)),
+    correct: async (intent) => carryOut(correct(view, intent)),
+    recordRefusal: async (refusal) => carryOut(recordRefusal(view, refusal)),
     renewLease: async (renewal) => renewLease(state, renewal),
     lapsedSteps: async (query) => lapsedSteps(state, query),
     keys: createKeyRepository(state),

@@ -1,5 +1,6 @@
 import type { BudgetCounter, CounterDrift, Reconciliation } from "@tollgate/core/store";
-import type { State } from "./state.ts";
+import type { HoldRecord } from "@tollgate/store-engine";
+import type { State, StepRow } from "./state.ts";
 
 type Standing = CounterDrift["ledger"];
 
@@ -17,14 +18,23 @@ const nothing: Standing = { settled: 0, held: 0 };
 /** Where every counter should stand. */
 function ledgerOf({ holders }: State): ReadonlyMap<string, Standing> {
   const ledger = new Map<string, Standing>();
-  for (const { hold, settled, corrected } of [...holders].flatMap(({ holds }) => holds)) {
-    const before = ledger.get(nameOf(hold)) ?? nothing;
-    ledger.set(nameOf(hold), {
-      settled: Math.min(before.settled + (settled ?? 0) + corrected, Number.MAX_SAFE_INTEGER),
-      held: before.held + (settled === null ? hold.amount : 0),
-    });
-  }
+  for (const row of holders)
+    for (const hold of row.holds) {
+      const before = ledger.get(nameOf(hold)) ?? nothing;
+      const settled = before.settled + (hold.settled ?? 0) + correctionOf(row, hold);
+      ledger.set(nameOf(hold), {
+        settled: Math.min(settled, Number.MAX_SAFE_INTEGER),
+        held: before.held + (hold.settled === null ? hold.amount : 0),
+      });
+    }
   return ledger;
+}
+
+/** What corrections added to a hold since it was settled. */
+function correctionOf({ corrections }: StepRow, { attempt, unit }: HoldRecord): number {
+  if (unit === "requests") return 0;
+  const own = corrections.filter(({ heldBy }) => heldBy === attempt);
+  return own.reduce((sum, { delta }) => sum + delta[unit], 0);
 }
 
 function nameOf({

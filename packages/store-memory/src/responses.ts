@@ -1,17 +1,11 @@
-import {
-  GatewayError,
-  type Owner,
-  type ResponseDraft,
-  type ResponseHistory,
-  type StoredResponse,
-} from "@tollgate/core/store";
-import { isOwnedBy } from "./is-owned-by.ts";
+import type { Owner, ResponseHistory, StoredResponse } from "@tollgate/core/store";
+import { isOwnedBy, type ResponseRecord } from "@tollgate/store-engine";
 
 /** The stored responses and their conversations. */
 export interface Responses {
-  /** Throws when the organization has the id already. */
-  requireFree(draft: ResponseDraft): void;
-  insert(draft: ResponseDraft): void;
+  /** Whose it is, expired or not; null when there is none. */
+  ownerOf(organizationId: string, id: string): Owner | null;
+  insert(record: ResponseRecord): void;
   get(owner: Owner, id: string, at: number): StoredResponse | null;
   history(owner: Owner, id: string, at: number): ResponseHistory | null;
   /** False when there is none to remove. */
@@ -36,25 +30,18 @@ interface Said {
 
 export function createResponses(): Responses {
   const rows = new Map<string, ResponseRow>();
-  const find = (owner: Owner, id: string | null): ResponseRow | null => {
-    const row = rows.get(nameOf({ organizationId: owner.organizationId, id }));
-    return row && isOwnedBy(owner, row.response) ? row : null;
-  };
   const findLive = (owner: Owner, id: string, at: number): ResponseRow | null => {
-    const row = find(owner, id);
-    return row && row.response.expiresAt > at ? row : null;
+    const row = rows.get(nameOf({ organizationId: owner.organizationId, id }));
+    return row && isOwnedBy(owner, row.response) && row.response.expiresAt > at ? row : null;
   };
   const remove = ({ response }: ResponseRow): boolean => rows.delete(nameOf(response));
   return {
-    requireFree(draft) {
-      if (rows.has(nameOf(draft)))
-        throw new GatewayError("invalid_argument", "The id for a stored response is taken.");
-    },
-    insert({ inherited, ...draft }) {
-      const response = copyOf(draft);
-      const previous = find(draft, draft.previousResponseId);
+    ownerOf: (organizationId, id) => rows.get(nameOf({ organizationId, id }))?.response ?? null,
+    insert({ inherited, builtOn, ...record }) {
+      const response = copyOf(record);
+      const previous = rows.get(nameOf({ ...record, id: builtOn }));
       const before = previous?.said ?? { messages: new Uint8Array(inherited), before: null };
-      rows.set(nameOf(draft), { response, said: { messages: response.messages, before } });
+      rows.set(nameOf(record), { response, said: { messages: response.messages, before } });
     },
     get(owner, id, at) {
       const row = findLive(owner, id, at);

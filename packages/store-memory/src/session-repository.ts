@@ -9,55 +9,37 @@ import {
   type StorePaging,
   type TranscriptPart,
 } from "@tollgate/core/store";
-import { assignSession, foundBy } from "./assign-session.ts";
-import { isOwnedBy } from "./is-owned-by.ts";
-import type { SessionRow, State } from "./state.ts";
+import { findSession, isOwnedBy, lineageOf, type SessionRecord } from "@tollgate/store-engine";
+import type { PartRow, State } from "./state.ts";
 import { sweepTranscripts } from "./sweep-transcripts.ts";
+import { viewOf } from "./view.ts";
 
 export function createSessionRepository(state: State): SessionRepository {
   return {
     async get(organizationId, id) {
       const row = state.sessions.get(organizationId, id);
-      return row && sessionOf(row);
+      return row && sessionOf(row.record);
     },
     list: async (query, paging) => page(state, query, paging),
     async transcript(organizationId, id, from = 0) {
       const row = state.sessions.get(organizationId, id);
-      return row && transcriptOf(row, from);
+      return row && transcriptOf(state, row.record, from);
     },
-    async find(lookup) {
-      const chain = Buffer.from(lookup.transcript.chain).toString("hex");
-      const assignment = assignSession(state, lookup, chain);
-      return "code" in assignment ? null : foundBy(assignment);
-    },
+    find: async (lookup) => findSession(viewOf(state), lookup),
     async isOwned(owner, sessionId) {
       const row = state.sessions.get(owner.organizationId, sessionId);
-      return row !== null && isOwnedBy(owner, row);
+      return row !== null && isOwnedBy(owner, row.record);
     },
     async ofTurn(owner, turnId) {
       const row = state.turns.get(owner.organizationId, turnId);
-      return row && isOwnedBy(owner, row) ? row.session.id : null;
+      return row && isOwnedBy(owner, row) ? row.sessionId : null;
     },
     sweep: async (sweep) => sweepTranscripts(state, sweep),
   };
 }
 
-function sessionOf(row: SessionRow): Session {
-  const { id, organizationId, userId, keyId, source, head, length, createdAt, updatedAt } = row;
-  return {
-    id,
-    organizationId,
-    userId,
-    keyId,
-    source,
-    head,
-    length,
-    dataClasses: [...row.dataClasses],
-    createdAt,
-    updatedAt,
-    branchedFromSessionId: row.branchedFrom?.id ?? null,
-    commonLength: row.commonLength,
-  };
+function sessionOf({ updated, inFlight, turnId, ...session }: SessionRecord): Session {
+  return session;
 }
 
 const listName = "sessions";
@@ -72,11 +54,11 @@ function page(
     {
       direction: "oldest-first",
       tenant: query.organizationId,
-      matches: (row) => row.updated < before && isAsked(row, query),
+      matches: (row) => row.record.updated < before && isAsked(row.record, query),
     },
     { cursor: null, limit: Number.POSITIVE_INFINITY },
   ).data;
-  const rows = [...all].sort((a, b) => b.updated - a.updated);
+  const rows = all.map(({ record }) => record).sort((a, b) => b.updated - a.updated);
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {
@@ -86,7 +68,7 @@ function page(
   };
 }
 
-function isAsked(row: SessionRow, { userId, keyId, source }: SessionQuery): boolean {
+function isAsked(row: SessionRecord, { userId, keyId, source }: SessionQuery): boolean {
   return (
     (userId === undefined || row.userId === userId) &&
     (keyId === undefined || row.keyId === keyId) &&
@@ -94,23 +76,27 @@ function isAsked(row: SessionRow, { userId, keyId, source }: SessionQuery): bool
   );
 }
 
-/** A branch begins with what it shares with its origin, so the lineage is read from the branch back. */
-function transcriptOf(session: SessionRow, from: number): readonly TranscriptPart[] {
-  const stretches: TranscriptPart[][] = [];
-  let end = session.length;
-  for (let row: SessionRow | null = session; row && end > 0; row = row.branchedFrom) {
-    const parts = row.parts.filter((part) => part.from < end && part.from + part.count > from);
-    stretches.unshift(parts.map((part) => cut(part, end)));
-    end = Math.min(end, row.commonLength);
-  }
-  return stretches.flat();
+/** What the Steps of a Session, and of those it branched from, appended. */
+function transcriptOf(
+  state: State,
+  record: SessionRecord,
+  start: number,
+): readonly TranscriptPart[] {
+  return lineageOf(viewOf(state), record).flatMap(({ session, end }) => {
+    const parts = state.sessions.get(session.organizationId, session.id)?.parts ?? [];
+    return parts.flatMap((part) => {
+      const { position } = part;
+      const isAsked = position !== null && position < end && position + part.count > start;
+      return isAsked ? [partUpTo(part, position, end)] : [];
+    });
+  });
 }
 
-/** The part up to a position, with bytes of its own. */
-function cut(part: TranscriptPart, end: number): TranscriptPart {
-  const count = Math.min(part.count, end - part.from);
-  const { content } = part;
-  if (content === null) return { ...part, count };
-  const kept = count < part.count ? messagePrefix(content, count) : content;
-  return { ...part, count, content: Uint8Array.from(kept) };
+/** A part with bytes of its own, cut where a branch diverged within it. */
+function partUpTo(part: PartRow, from: number, end: number): TranscriptPart {
+  const count = Math.min(part.count, end - from);
+  const { stepId, content } = part;
+  const kept = content && count < part.count ? messagePrefix(content, count) : content;
+  const kind = part.kind === "reply" ? "reply" : "request";
+  return { stepId, kind, from, count, content: kept && Uint8Array.from(kept) };
 }

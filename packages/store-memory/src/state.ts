@@ -2,24 +2,26 @@ import {
   type ApiKey,
   type Budget,
   type BudgetRaise,
-  type CommittedContent,
   createInFlight,
   type EvidenceLeaf,
-  type Hold,
   type InFlight,
   isChangeKind,
   type Owner,
   type PolicyDecision,
   type SealedConnection,
-  type Step,
-  type StepReply,
-  type TranscriptPart,
 } from "@tollgate/core/store";
+import type {
+  CorrectionRecord,
+  ErrorRecord,
+  HoldRecord,
+  PartRecord,
+  SessionRecord,
+  StepRecord,
+  TurnRecord,
+} from "@tollgate/store-engine";
 import { type Counters, createCounters } from "./counters.ts";
 import { createResponses, type Responses } from "./responses.ts";
 import { createTable, type Table } from "./table.ts";
-
-export const chainValueBytes = 32;
 
 export interface KeyRow {
   readonly id: string;
@@ -33,70 +35,45 @@ export interface SecretRow {
   expiresAt: number | null;
 }
 
-export interface SessionRow extends Owner {
+export interface SessionRow {
   readonly id: string;
-  readonly source: string;
-  readonly createdAt: number;
-  readonly branchedFrom: SessionRow | null;
-  readonly commonLength: number;
+  readonly organizationId: string;
+  record: SessionRecord;
   /** Sessions that branched from this one. */
-  readonly branches: SessionRow[];
-  readonly parts: TranscriptPart[];
-  /** Those of its Steps that are still kept. */
-  readonly steps: Set<StepRow>;
+  branches: readonly SessionRow[];
+  /** What its Steps added, what is recorded on them alone included, in the order it was written. */
+  readonly parts: PartRow[];
+  errors: readonly ErrorRow[];
   /** Whether anything was recorded of what was said in it since that was last erased. */
   holdsContent: boolean;
-  /** The Step that created it: an equal request does not match while that Step is in flight. */
-  createdBy: StepRow | null;
-  /** Chain values of the whole history in hex, one after the other, so that heads compare as text. */
-  chain: string;
-  /** The last of them; empty for an empty history. */
-  head: string;
-  length: number;
-  /** The data classes of its Steps, and of those of the Sessions it branched from. */
-  readonly dataClasses: Set<string>;
-  latestTurnId: string;
-  updatedAt: number;
-  /** The store's counter when it was last updated: unique, so that "most recently" has no ties. */
-  updated: number;
 }
 
-export interface TurnRow extends Owner {
-  readonly id: string;
-  readonly session: SessionRow;
+/** A part with its chain in hex: a text is lighter to keep than bytes. Nobody asks for salts and commitments. */
+export interface PartRow extends Pick<PartRecord, "stepId" | "kind" | "position" | "count"> {
+  readonly chain: string;
+  content: Uint8Array | null;
+}
+
+/** What a provider said of an attempt; null where only its commitment is kept. */
+export interface ErrorRow extends Pick<ErrorRecord, "attempt"> {
+  message: string | null;
 }
 
 export interface StepRow {
   readonly id: string;
   readonly organizationId: string;
-  readonly process: { readonly id: string; readonly renewal: number };
-  readonly session: SessionRow;
-  readonly branched: boolean;
-  /** Messages in the history it was sent on. */
-  readonly length: number;
-  instructions: CommittedContent | null;
-  step: Step;
+  /** How often its process had renewed its lease when it opened. */
+  readonly renewal: number;
+  record: StepRecord;
   /** Every hold it took, those that are settled too. */
-  holds: readonly HoldRow[];
-  /** What ended attempts were charged while their holds were kept for the next attempt. */
-  carried: { readonly usd: number; readonly tokens: number };
+  holds: readonly HoldRecord[];
+  errors: readonly ErrorRow[];
+  corrections: readonly CorrectionRecord[];
   outputTokens: number | null;
   /** The latest renewal of its process's lease that named it. */
   namedAt: number;
   /** Its slot among the open Steps; null once it is settled. */
   openSlot: number | null;
-  /** Kept even when it did not join the Session. */
-  reply: StepReply | null;
-  reasoning: CommittedContent | null;
-}
-
-/** A hold and the attempt that took it; `settled` is null while the amount is held. */
-export interface HoldRow {
-  readonly attempt: number;
-  readonly hold: Hold;
-  readonly settled: number | null;
-  /** What corrections added since. */
-  readonly corrected: number;
 }
 
 /** A leaf with its hash in hex: a text is lighter to keep than bytes. */
@@ -132,7 +109,7 @@ export interface State {
   readonly recentSessions: Map<string, SessionRow[]>;
   /** Up to which update each organization's Sessions were looked at for what is to be erased. */
   readonly erasedUpTo: Map<string, number>;
-  readonly turns: Table<TurnRow>;
+  readonly turns: Table<TurnRecord>;
   readonly steps: Table<StepRow>;
   readonly openSteps: InFlight<StepRow>;
   /** Every Step that ever held something: the ledger of the counters. */
@@ -164,7 +141,7 @@ export function createState(): State {
     recentSessions: new Map(),
     erasedUpTo: new Map(),
     turns: createTable("turns"),
-    steps: createTable("steps", ({ step }) => step.openedAt),
+    steps: createTable("steps", ({ record }) => record.step.openedAt),
     openSteps: createInFlight(),
     holders: new Set(),
     decisions: createTable("decisions", ({ decision }) => decision.at),
@@ -195,18 +172,21 @@ function leavesWith(changes: Table<LeafRow>): Leaves {
 const candidates = 100;
 
 /** The Sessions a request without ids may continue, oldest first. */
-export function recentSessionsOf(state: State, owner: Owner, source: string): SessionRow[] {
-  const name = JSON.stringify([owner.organizationId, owner.userId, owner.keyId, source]);
+export function recentSessionsOf(
+  state: State,
+  { organizationId, userId, keyId }: Owner,
+  source: string,
+): SessionRow[] {
+  const name = JSON.stringify([organizationId, userId, keyId, source]);
   const recent = state.recentSessions.get(name) ?? [];
   state.recentSessions.set(name, recent);
   return recent;
 }
 
 /** Makes a Session its key's most recently updated one. */
-export function touchSession(state: State, session: SessionRow, at: number): void {
-  session.updated = ++state.updates;
-  session.updatedAt = at;
-  const recent = recentSessionsOf(state, session, session.source);
+export function touchSession(state: State, session: SessionRow, record: SessionRecord): void {
+  session.record = { ...record, updated: ++state.updates };
+  const recent = recentSessionsOf(state, record, record.source);
   const place = recent.indexOf(session);
   if (place >= 0) recent.splice(place, 1);
   recent.push(session);

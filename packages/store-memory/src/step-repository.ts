@@ -8,40 +8,44 @@ import {
   type StepQuery,
   type StepRepository,
 } from "@tollgate/core/store";
+import { shownStep } from "./shown-step.ts";
 import type { DecisionRow, State, StepRow } from "./state.ts";
 import { sweepSteps } from "./sweep-steps.ts";
 import { mapPage } from "./table.ts";
 
 export function createStepRepository(state: State): StepRepository {
   return {
-    get: async (organizationId, id) => state.steps.get(organizationId, id)?.step ?? null,
+    async get(organizationId, id) {
+      const row = state.steps.get(organizationId, id);
+      return row && shownStep(row);
+    },
     async list(query, paging) {
       const page = state.steps.page(
         {
           direction: "newest-first",
           tenant: query.organizationId,
-          matches: ({ step }) => stepIsAsked(step, query),
+          matches: ({ record }) => stepIsAsked(record.step, query),
         },
         paging,
       );
-      return mapPage(page, ({ step }) => step);
+      return mapPage(page, shownStep);
     },
     async summarize(query, paging) {
       const page = state.steps.page(
         {
           direction: "newest-first",
           tenant: query.organizationId,
-          matches: ({ step }) => isSummed(step, query),
+          matches: ({ record }) => isSummed(record.step, query),
         },
         paging,
       );
       const fold = createUsageFold(query.by, query);
-      for (const { step } of page.data) fold.addStep(step);
+      for (const row of page.data) fold.addStep(shownStep(row));
       return { groups: fold.groups(), nextCursor: page.nextCursor };
     },
     async contents(organizationId, id) {
       const row = state.steps.get(organizationId, id);
-      return row && contentsOf(row);
+      return row && contentsOf(state, row);
     },
     sweep: async (sweep) => sweepSteps(state, sweep),
   };
@@ -49,15 +53,16 @@ export function createStepRepository(state: State): StepRepository {
 
 const stepParts = ["instructions", "request", "reply", "reasoning"] as const;
 
-function contentsOf({ id, session, instructions, reply, reasoning }: StepRow): StepContents {
-  const request = session.parts.find((part) => part.stepId === id && part.kind === "request");
-  const parts = { instructions, request, reply, reasoning };
+function contentsOf(state: State, { id, organizationId, record }: StepRow): StepContents {
+  const session = state.sessions.get(organizationId, record.step.sessionId);
+  const own = session?.parts.filter(({ stepId }) => stepId === id) ?? [];
+  const parts = new Map(own.map((part) => [part.kind, part]));
   return {
-    instructions: copyOf(instructions?.content),
-    request: copyOf(request?.content),
-    reply: copyOf(reply?.content),
-    reasoning: copyOf(reasoning?.content),
-    withheld: stepParts.filter((name) => parts[name]?.content === null),
+    instructions: copyOf(parts.get("instructions")?.content),
+    request: copyOf(parts.get("request")?.content),
+    reply: copyOf(parts.get("reply")?.content),
+    reasoning: copyOf(parts.get("reasoning")?.content),
+    withheld: stepParts.filter((name) => parts.get(name)?.content === null),
   };
 }
 

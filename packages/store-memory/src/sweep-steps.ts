@@ -5,19 +5,12 @@ import type { State, StepRow } from "./state.ts";
 export function sweepSteps(state: State, { at, keep, limit, leaf }: StepSweep): Swept {
   const old: StepRow[] = [];
   for (const row of state.steps.rows()) {
-    if (old.length === limit || row.step.openedAt >= at - keep) break;
-    if (row.step.settledAt !== null) old.push(row);
+    if (old.length === limit || row.record.step.openedAt >= at - keep) break;
+    if (row.record.step.settledAt !== null) old.push(row);
   }
-  for (const row of old) forget(state, row);
+  for (const row of old) state.steps.remove(row);
   const counts = Map.groupBy(old, (row) => row.organizationId);
   for (const [organizationId, removed] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
     state.leaves.insert(leaf({ organizationId, count: removed.length }));
   return { removed: old.length, more: old.length === limit };
-}
-
-function forget(state: State, row: StepRow): void {
-  state.steps.remove(row);
-  const { session } = row;
-  session.steps.delete(row);
-  if (session.createdBy === row) session.createdBy = null;
 }

@@ -1,5 +1,5 @@
-import type { AttemptError, Swept, TranscriptPart, TranscriptSweep } from "@tollgate/core/store";
-import type { SessionRow, State, StepRow } from "./state.ts";
+import type { Swept, TranscriptSweep } from "@tollgate/core/store";
+import type { SessionRow, State } from "./state.ts";
 
 /** Erases what was said in the Sessions that were used the longest ago, organization by organization. */
 export function sweepTranscripts(state: State, sweep: TranscriptSweep): Swept {
@@ -15,65 +15,61 @@ export function sweepTranscripts(state: State, sweep: TranscriptSweep): Swept {
 }
 
 function sweepOrganization(
-  { sessions, erasedUpTo, leaves }: State,
+  state: State,
   { at, keep, leaf }: TranscriptSweep,
   { organizationId, limit }: { readonly organizationId: string; readonly limit: number },
 ): { readonly looked: number; readonly removed: number } {
+  const { sessions, erasedUpTo, leaves } = state;
   const before = at - keep;
   const mark = erasedUpTo.get(organizationId) ?? -1;
   const inOrder = sessions
     .newestFirst(organizationId)
-    .filter(({ updated }) => updated > mark)
-    .sort((a, b) => a.updated - b.updated)
+    .filter(({ record }) => record.updated > mark)
+    .sort((a, b) => a.record.updated - b.record.updated)
     .slice(0, limit);
-  const inUse = inOrder.findIndex(({ updatedAt }) => updatedAt >= before);
+  const inUse = inOrder.findIndex(({ record }) => record.updatedAt >= before);
   const old = inUse < 0 ? inOrder : inOrder.slice(0, inUse);
   const erased = new Set<SessionRow>();
-  for (const session of old) eraseLineage(session, before, erased);
+  for (const session of old) eraseLineage(state, { session, before, erased });
   const last = old.at(-1);
-  if (last) erasedUpTo.set(organizationId, last.updated);
+  if (last) erasedUpTo.set(organizationId, last.record.updated);
   if (erased.size > 0)
     leaves.insert(leaf({ organizationId, sessionIds: [...erased].map(({ id }) => id) }));
   return { looked: old.length, removed: erased.size };
 }
 
 /** A Session, and those it branched from, which may have waited for it. */
-function eraseLineage(session: SessionRow, before: number, erased: Set<SessionRow>): void {
-  for (let at: SessionRow | null = session; at && !erased.has(at); at = at.branchedFrom) {
+function eraseLineage(
+  state: State,
+  lineage: {
+    readonly session: SessionRow;
+    readonly before: number;
+    readonly erased: Set<SessionRow>;
+  },
+): void {
+  const { before, erased } = lineage;
+  for (let at: SessionRow | null = lineage.session; at && !erased.has(at); ) {
     if (isInUse(at, before)) return;
-    if (!at.holdsContent) continue;
-    erase(at);
-    erased.add(at);
+    if (at.holdsContent) {
+      erase(at);
+      erased.add(at);
+    }
+    at = originOf(state, at);
   }
 }
 
+function originOf({ sessions }: State, { record }: SessionRow): SessionRow | null {
+  const { organizationId, branchedFromSessionId: id } = record;
+  return id === null ? null : sessions.get(organizationId, id);
+}
+
 /** Itself, or a branch that begins with what it holds. */
-function isInUse(session: SessionRow, before: number): boolean {
-  return session.updatedAt >= before || session.branches.some((branch) => isInUse(branch, before));
+function isInUse({ record, branches }: SessionRow, before: number): boolean {
+  return record.updatedAt >= before || branches.some((branch) => isInUse(branch, before));
 }
 
 function erase(session: SessionRow): void {
-  session.parts.splice(0, Number.POSITIVE_INFINITY, ...session.parts.map(withoutContent));
-  for (const step of session.steps) eraseStep(step);
+  for (const part of session.parts) part.content = null;
+  for (const error of session.errors) error.message = null;
   session.holdsContent = false;
-}
-
-function withoutContent(part: TranscriptPart): TranscriptPart {
-  return { ...part, content: null };
-}
-
-function eraseStep(row: StepRow): void {
-  const erased = { content: null, contentSalt: new Uint8Array() };
-  row.instructions &&= { ...row.instructions, ...erased };
-  row.reply &&= { ...row.reply, ...erased };
-  row.reasoning &&= { ...row.reasoning, ...erased };
-  const attempts = row.step.attempts.map((attempt) => ({
-    ...attempt,
-    end: attempt.end && { ...attempt.end, error: withoutMessage(attempt.end.error) },
-  }));
-  row.step = { ...row.step, attempts };
-}
-
-function withoutMessage(error: AttemptError | null): AttemptError | null {
-  return error && { ...error, message: null };
 }

@@ -7,7 +7,10 @@ export {
   budgetFromRow,
   budgetToRow,
   counterFromRow,
+  counterToRow,
   driftFromRow,
+  holdFromRow,
+  holdToRow,
   raiseFromRow,
   raiseToRow,
 } from "./rows/budget-row.ts";
@@ -19,14 +22,12 @@ export {
 export { contentsFromRows } from "./rows/contents-row.ts";
 export {
   type Correctable,
-  type CorrectionPlace,
+  correctionFromRow,
   correctionToRow,
   withCorrections,
 } from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
 export {
-  attemptEndOf,
-  type ErrorPlace,
   errorsOf,
   errorToRow,
   hasError,
@@ -41,23 +42,31 @@ export {
   keyToRow,
 } from "./rows/key-row.ts";
 export { leafColumns, leafFromRow, leafToRow } from "./rows/leaf-row.ts";
-export { responseColumns, responseFromRow, responseToRow } from "./rows/response-row.ts";
+export { partToRow } from "./rows/part-row.ts";
+export {
+  responseColumns,
+  responseFromRow,
+  responseRecordToRow,
+  responseToRow,
+} from "./rows/response-row.ts";
 export { type RowReader, readRow } from "./rows/row-reader.ts";
 export {
-  type SessionRecord,
   sessionColumns,
   sessionFromRow,
   sessionRecordFromRow,
+  sessionToRow,
 } from "./rows/session-row.ts";
 export {
   attemptToRow,
   droppedFieldsJson,
+  endToRow,
   metadataText,
+  nextAttemptToRow,
   outcomeOf,
-  type StepPlace,
   stepColumns,
   stepFromRow,
   stepReadColumns,
+  stepRecordFromRow,
   stepToRow,
 } from "./rows/step-row.ts";
 export { summedColumns, summedFromRow } from "./rows/summed-row.ts";
@@ -82,13 +91,7 @@ export { correcting, correctionsOf } from "./statements/correcting.ts";
 export { holding } from "./statements/holding.ts";
 export { leasing } from "./statements/leasing.ts";
 export { opening } from "./statements/opening.ts";
-export {
-  besidePosition,
-  instructionsPosition,
-  reading,
-  reasoningPosition,
-  selectById,
-} from "./statements/reading.ts";
+export { reading, selectById } from "./statements/reading.ts";
 export { reconciling } from "./statements/reconciling.ts";
 export { responding } from "./statements/responding.ts";
 export { erasing, oldStepsOf } from "./statements/retaining.ts";

@@ -1,6 +1,15 @@
 import { existsSync } from "node:fs";
 import { read, type Schema, text, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
+import {
+  correct,
+  type Decision,
+  openAttempt,
+  openStep,
+  recordRefusal,
+  settleStep,
+  type View,
+} from "@tollgate/store-engine";
 import { createConditions } from "@tollgate/store-sql";
 import type { SqliteClient } from "./database/client.ts";
 import { createDatabase } from "./database/database.ts";
@@ -13,12 +22,7 @@ import { createKeyRepository } from "./repositories/key-repository.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
 import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
-import { correct } from "./verbs/correct.ts";
 import { lapsedSteps, renewLease } from "./verbs/leases.ts";
-import { openAttempt } from "./verbs/open-attempt.ts";
-import { openStep } from "./verbs/open-step.ts";
-import { recordRefusal } from "./verbs/record-refusal.ts";
-import { settleStep } from "./verbs/settle-step.ts";
 
 /** Where the database is: a file, created when it is missing, or an open database that the caller closes. */
 export type SqliteSource = { readonly filename: string } | { readonly client: SqliteClient };
@@ -73,17 +77,17 @@ export function sqliteStore(written: SqliteSource): Store {
         },
   );
   const conditions = createConditions(sqliteDialect);
+  const carryOut = <Result>(decide: (view: View) => Decision<Result>): Promise<Result> =>
+    database.write((transaction) => transaction.carryOut(decide));
   return {
     contract: 1,
     migrate: (mode) => database.migrate(mode),
     close: () => database.close(),
-    openStep: (intent) => database.write((transaction) => openStep(transaction, intent)),
-    openAttempt: (intent) => database.write((transaction) => openAttempt(transaction, intent)),
-    settleStep: (settlement) =>
-      database.write((transaction) => settleStep(transaction, settlement)),
-    correct: (intent) => database.write((transaction) => correct(transaction, intent)),
-    recordRefusal: (refusal) =>
-      database.write((transaction) => recordRefusal(transaction, refusal)),
+    openStep: (intent) => carryOut((view) => openStep(view, intent)),
+    openAttempt: (intent) => carryOut((view) => openAttempt(view, intent)),
+    settleStep: (settlement) => carryOut((view) => settleStep(view, settlement)),
+    correct: (intent) => carryOut((view) => correct(view, intent)),
+    recordRefusal: (refusal) => carryOut((view) => recordRefusal(view, refusal)),
     renewLease: (renewal) => database.write((transaction) => renewLease(transaction, renewal)),
     lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
     keys: createKeyRepository(database, conditions),

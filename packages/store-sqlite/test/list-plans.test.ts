@@ -127,7 +127,7 @@ describe("a page of every organization asks each for its own, and sorts no more 
 });
 
 it("finds the Sessions a request may continue in their own index alone", () => {
-  expect(planOf(opening.matchingSession)).toContain(
+  expect(planOf(opening.recentMatches)).toContain(
     `SEARCH sessions USING COVERING INDEX sessions_by_update (${byOrganization} AND key_id=? AND source=?)`,
   );
 });

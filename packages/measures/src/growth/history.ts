@@ -1,4 +1,5 @@
-import { attemptEndOf, attemptToRow, decisionToRow, type SqlParameters } from "@tollgate/store-sql";
+import { attemptEndOf } from "@tollgate/store-engine";
+import { attemptToRow, decisionToRow, type SqlParameters } from "@tollgate/store-sql";
 import { attemptEnd, attemptStart, decisionOf, organizationId } from "../step-intents.ts";
 
 /** How much a database holds. */

@@ -1,4 +1,5 @@
-import { reading, type SessionRecord, sessionRecordFromRow } from "@tollgate/store-sql";
+import type { SessionRecord } from "@tollgate/store-engine";
+import { reading, sessionRecordFromRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 
 /** A Session of a lineage, and the position in the transcript up to which its parts count. */

@@ -1,10 +1,10 @@
 import type { Owner, SessionRepository } from "@tollgate/core/store";
+import type { SessionRecord } from "@tollgate/store-engine";
 import {
   type Conditions,
   lists,
   opening,
   readRow,
-  type SessionRecord,
   sessionColumns,
   sessionFromRow,
   sessionRecordFromRow,

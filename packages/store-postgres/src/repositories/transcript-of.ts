@@ -1,5 +1,6 @@
 import { messagePrefix, type TranscriptPart } from "@tollgate/core/store";
-import { reading, readRow, type SessionRecord } from "@tollgate/store-sql";
+import type { SessionRecord } from "@tollgate/store-engine";
+import { reading, readRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { lineageOf } from "./lineage-of.ts";
 

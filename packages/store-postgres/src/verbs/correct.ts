@@ -23,11 +23,9 @@ export async function correct(
   const applied = applyCorrection(step, correction);
   if (applied === null) return false;
   const heldBy = await moveCounters(transaction, intent, applied);
-  const sequence = await transaction.next();
-  await transaction.run(
-    correcting.insert,
-    correctionToRow(intent, { ...applied, heldBy, sequence }),
-  );
+  const { attempt } = correction;
+  const record = { organizationId, stepId, attempt, ...applied, heldBy };
+  await transaction.run(correcting.insert, correctionToRow(record, await transaction.next()));
   await transaction.run(opening.insertLeaf, leafToRow(intent.leaf, await transaction.next()));
   return true;
 }

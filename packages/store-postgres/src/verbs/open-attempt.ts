@@ -1,6 +1,6 @@
 import type { AttemptIntent, AttemptOpening, RefusedHold } from "@tollgate/core/store";
+import { attemptEndOf, errorOf } from "@tollgate/store-engine";
 import {
-  attemptEndOf,
   attemptToRow,
   decisionToRow,
   errorToRow,
@@ -56,8 +56,8 @@ async function writeAttempt(
   const end = attemptEndOf(ended);
   const earlier = [...step.earlierAttempts(), { ...step.runningAttempt(), end }];
   const carried = holds === null ? spent : { usd: 0, tokens: 0 };
-  const error = errorToRow({ organizationId, stepId, sessionId: step.sessionId }, ended);
-  if (error) await transaction.run(insertError, error);
+  const error = errorOf({ organizationId, sessionId: step.sessionId, id: stepId }, ended);
+  if (error) await transaction.run(insertError, errorToRow(error));
   await transaction.run(settling.nextAttempt, {
     organization_id: organizationId,
     id: stepId,

@@ -7,6 +7,7 @@ import type {
   BudgetUnit,
   CounterDrift,
 } from "@tollgate/core/store";
+import type { HoldRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -90,6 +91,48 @@ export function counterFromRow(row: unknown): BudgetCounter {
     unit: one(read.text("unit"), units),
     settled: read.integer("settled"),
     held: read.integer("held"),
+  };
+}
+
+/** A counter as the parameters of its row. */
+export function counterToRow({
+  budgetId,
+  subject,
+  periodStart,
+  ...counter
+}: BudgetCounter): SqlParameters {
+  const { unit, settled, held } = counter;
+  return { budget_id: budgetId, subject, period_start: periodStart, unit, settled, held };
+}
+
+/** A hold as the parameters of its row. */
+export function holdToRow(hold: HoldRecord): SqlParameters {
+  return {
+    organization_id: hold.organizationId,
+    step_id: hold.stepId,
+    attempt: hold.attempt,
+    budget_id: hold.budgetId,
+    subject: hold.subject,
+    period_start: hold.periodStart,
+    unit: hold.unit,
+    amount: hold.amount,
+    settled: hold.settled,
+  };
+}
+
+/** The hold a row holds. */
+export function holdFromRow(row: unknown): HoldRecord {
+  const read = readRow(row);
+  return {
+    organizationId: read.text("organization_id"),
+    stepId: read.text("step_id"),
+    attempt: read.integer("attempt"),
+    budgetId: read.text("budget_id"),
+    subject: read.text("subject"),
+    periodStart: read.integer("period_start"),
+    unit: one(read.text("unit"), units),
+    amount: read.integer("amount"),
+    settled: read.integerOrNull("settled"),
   };
 }
 

@@ -1,10 +1,5 @@
-import type {
-  AppliedCorrection,
-  Attempt,
-  Correction,
-  CorrectionIntent,
-  Step,
-} from "@tollgate/core/store";
+import type { Attempt, Correction, Step } from "@tollgate/core/store";
+import type { CorrectionRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -24,30 +19,23 @@ export const correctionColumns = [
   "sequence",
 ] as const;
 
-/** What the store finds out while it corrects. */
-export interface CorrectionPlace extends AppliedCorrection {
-  /** The attempt that took the holds it was charged to; null where there are none. */
-  readonly heldBy: number | null;
-  readonly sequence: number;
-}
-
-/** A correction as the parameters of its row. */
-export function correctionToRow(intent: CorrectionIntent, place: CorrectionPlace): SqlParameters {
-  const { correction, delta } = place;
+/** A correction as the parameters of its row; `sequence` is its place in what the store wrote. */
+export function correctionToRow(record: CorrectionRecord, sequence: number): SqlParameters {
+  const { correction, delta } = record;
   return {
-    organization_id: intent.organizationId,
-    step_id: intent.stepId,
+    organization_id: record.organizationId,
+    step_id: record.stepId,
     id: correction.id,
-    attempt: intent.correction.attempt,
+    attempt: record.attempt,
     at: correction.at,
     actor: correction.actor,
     reason: correction.reason,
     usage: JSON.stringify(correction.usage),
     cost: correction.costNanoUsd,
-    held_by: place.heldBy,
+    held_by: record.heldBy,
     usd_delta: delta.usd,
     tokens_delta: delta.tokens,
-    sequence: place.sequence,
+    sequence,
   };
 }
 
@@ -83,7 +71,8 @@ function nameOf(organizationId: string, stepId: string, attempt: number): string
   return JSON.stringify([organizationId, stepId, attempt]);
 }
 
-function correctionFromRow(row: unknown): Correction {
+/** The correction a row holds. */
+export function correctionFromRow(row: unknown): Correction {
   const read = readRow(row);
   return {
     id: read.text("id"),

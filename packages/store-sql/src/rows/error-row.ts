@@ -1,8 +1,8 @@
-import type { AttemptEnd, AttemptSettlement, Step } from "@tollgate/core/store";
+import type { Step } from "@tollgate/core/store";
+import type { ErrorRecord } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import { insertInto, type SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
-import { toHex } from "./session-row.ts";
 
 /** The columns of a provider's error text: content of its Session, erased with the transcript. */
 const errorColumns = [
@@ -24,36 +24,17 @@ export function errorsOf(dialect: SqlDialect): string {
     WHERE organization_id = :organization_id AND ${dialect.isOneOf("step_id", ":step_ids")}`;
 }
 
-/** An attempt's error text as the parameters of its row; null if there is none. */
-export function errorToRow(
-  { organizationId, stepId, sessionId }: ErrorPlace,
-  { number, error }: AttemptSettlement,
-): SqlParameters | null {
-  return (
-    error && {
-      organization_id: organizationId,
-      step_id: stepId,
-      attempt: number,
-      session_id: sessionId,
-      content: error.content,
-      salt: error.contentSalt,
-      commitment: error.contentCommitment,
-    }
-  );
-}
-
-/** The attempt's Step and Session. */
-export interface ErrorPlace {
-  readonly organizationId: string;
-  readonly stepId: string;
-  readonly sessionId: string;
-}
-
-/** An attempt's end for its record, without its charges, which are on its holds, and its error text, which has its own row. */
-export function attemptEndOf(settlement: AttemptSettlement): AttemptEnd {
-  const { number, charge, error, ...end } = settlement;
-  const commitment = error && toHex(error.contentCommitment);
-  return { ...end, error: commitment === null ? null : { message: null, commitment } };
+/** An attempt's error text as the parameters of its row. */
+export function errorToRow(error: ErrorRecord): SqlParameters {
+  return {
+    organization_id: error.organizationId,
+    step_id: error.stepId,
+    attempt: error.attempt,
+    session_id: error.sessionId,
+    content: error.content,
+    salt: error.contentSalt,
+    commitment: error.contentCommitment,
+  };
 }
 
 /** Whether one of the Step's attempts has an error text. */

@@ -1,4 +1,5 @@
 import type { StoredResponse } from "@tollgate/core/store";
+import type { ResponseRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -36,6 +37,12 @@ export function responseToRow(response: StoredResponse): SqlParameters {
     input: response.input,
     messages: response.messages,
   };
+}
+
+/** A stored response with what its history needs, as the parameters of its row. */
+export function responseRecordToRow(response: ResponseRecord): SqlParameters {
+  const { builtOn, inherited } = response;
+  return { ...responseToRow(response), built_on: builtOn, inherited };
 }
 
 /** The stored response a row holds. */

@@ -13,38 +13,60 @@ export interface RowReader {
 
 /** Reads a row that a client gave. Throws a TypeError naming the column that does not hold what it should. */
 export function readRow(row: unknown): RowReader {
-  const value = (column: string): unknown => {
-    if (typeof row !== "object" || row === null) throw new TypeError("a row is not an object");
-    return Reflect.get(row, column);
-  };
-  const orNull = <Value>(column: string, read: (column: string) => Value): Value | null =>
-    value(column) === null ? null : read(column);
+  return new Reader(row);
+}
 
-  const text = (column: string): string => {
-    const found = value(column);
+/** A class, as one that closes over its row would be ten functions for each row. */
+class Reader implements RowReader {
+  readonly #row: unknown;
+
+  constructor(row: unknown) {
+    this.#row = row;
+  }
+
+  text(column: string): string {
+    const found = this.#value(column);
     return typeof found === "string" ? found : mismatch(column, "text");
-  };
-  const integer = (column: string): number => {
-    const found = value(column);
+  }
+
+  textOrNull(column: string): string | null {
+    return this.#value(column) === null ? null : this.text(column);
+  }
+
+  integer(column: string): number {
+    const found = this.#value(column);
     // PostgreSQL's clients give 64-bit integers as text.
     const number = typeof found === "string" ? Number(found) : found;
     return Number.isSafeInteger(number) ? Number(number) : mismatch(column, "a safe integer");
-  };
-  const bytes = (column: string): Uint8Array => {
-    const found = value(column);
+  }
+
+  integerOrNull(column: string): number | null {
+    return this.#value(column) === null ? null : this.integer(column);
+  }
+
+  bytes(column: string): Uint8Array {
+    const found = this.#value(column);
     if (!(found instanceof Uint8Array)) return mismatch(column, "bytes");
     return new Uint8Array(found.buffer, found.byteOffset, found.byteLength);
-  };
-  return {
-    text,
-    integer,
-    bytes,
-    textOrNull: (column) => orNull(column, text),
-    integerOrNull: (column) => orNull(column, integer),
-    bytesOrNull: (column) => orNull(column, bytes),
-    json: (column) => JSON.parse(text(column)),
-    jsonOrNull: (column) => orNull(column, (name) => JSON.parse(text(name))),
-  };
+  }
+
+  bytesOrNull(column: string): Uint8Array | null {
+    return this.#value(column) === null ? null : this.bytes(column);
+  }
+
+  json<Value>(column: string): Value {
+    return JSON.parse(this.text(column));
+  }
+
+  jsonOrNull<Value>(column: string): Value | null {
+    return this.#value(column) === null ? null : this.json(column);
+  }
+
+  #value(column: string): unknown {
+    if (typeof this.#row !== "object" || this.#row === null)
+      throw new TypeError("a row is not an object");
+    return Reflect.get(this.#row, column);
+  }
 }
 
 function mismatch(column: string, expected: string): never {

@@ -1,4 +1,6 @@
 import type { Session } from "@tollgate/core/store";
+import type { SessionRecord } from "@tollgate/store-engine";
+import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
 /** The columns of a Session's row. */
@@ -20,14 +22,25 @@ export const sessionColumns = [
   "data_classes",
 ] as const;
 
-/** A Session with what only the assignment needs. */
-export interface SessionRecord extends Session {
-  readonly headBytes: Uint8Array;
-  /** The store's sequence at its last opening or settling. */
-  readonly updated: number;
-  /** Whether the Step that made it is in flight and nothing was added since. */
-  readonly inFlight: boolean;
-  readonly turnId: string;
+/** A Session as the parameters of its row; `updated` is its place in what the store wrote. */
+export function sessionToRow(session: SessionRecord, updated: number): SqlParameters {
+  return {
+    organization_id: session.organizationId,
+    id: session.id,
+    user_id: session.userId,
+    key_id: session.keyId,
+    source: session.source,
+    head: fromHex(session.head),
+    length: session.length,
+    created_at: session.createdAt,
+    updated_at: session.updatedAt,
+    updated,
+    in_flight: session.inFlight ? 1 : 0,
+    turn_id: session.turnId,
+    branched_from_session_id: session.branchedFromSessionId,
+    common_length: session.commonLength,
+    data_classes: JSON.stringify(session.dataClasses),
+  };
 }
 
 /** The Session a row holds. */
@@ -49,16 +62,19 @@ export function sessionFromRow(row: unknown): Session {
   };
 }
 
-/** The Session a row holds, with what only the assignment needs. */
+/** The Session a row holds, with what only the rules look at. */
 export function sessionRecordFromRow(row: unknown): SessionRecord {
   const read = readRow(row);
   return {
     ...sessionFromRow(row),
-    headBytes: read.bytes("head"),
     updated: read.integer("updated"),
     inFlight: read.integer("in_flight") === 1,
     turnId: read.text("turn_id"),
   };
+}
+
+export function fromHex(digest: string): Uint8Array {
+  return Buffer.from(digest, "hex");
 }
 
 export function toHex(bytes: Uint8Array): string {

@@ -6,12 +6,12 @@ import type {
   Endpoint,
   Metadata,
   Step,
-  StepIntent,
   StepOutcome,
 } from "@tollgate/core/store";
+import type { StepRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
-import { toHex } from "./session-row.ts";
+import { fromHex, toHex } from "./session-row.ts";
 
 /** The columns that are written when a Step opens. */
 export const stepColumns = [
@@ -61,50 +61,80 @@ export const stepReadColumns = [
   "earlier_attempts",
 ] as const;
 
-/** What the store finds out while it opens a Step. */
-export interface StepPlace {
-  readonly keyLabel: string;
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly openedSession: boolean;
-  readonly branchedFromSessionId: string | null;
-  readonly head: Uint8Array;
-  readonly length: number;
-  readonly sequence: number;
+/** A Step that opens, as the parameters of its row; `sequence` is its place in what the store wrote. */
+export function stepToRow(record: StepRecord, sequence: number): SqlParameters {
+  const { step, carried } = record;
+  return {
+    organization_id: step.organizationId,
+    id: step.id,
+    user_id: step.userId,
+    key_id: step.keyId,
+    key_label: step.keyLabel,
+    source: step.source,
+    endpoint: step.endpoint,
+    stream: step.stream ? 1 : 0,
+    requested_model: step.requestedModel,
+    data_class: step.dataClass,
+    decision_id: step.decisionId,
+    session_id: step.sessionId,
+    turn_id: step.turnId,
+    step_number: step.stepNumber,
+    dropped_fields: droppedFieldsJson(step.droppedFields),
+    metadata: metadataText(step.metadata),
+    process_id: record.processId,
+    opened_at: step.openedAt,
+    outcome: "open",
+    head: fromHex(step.head),
+    length: record.length,
+    opened_session: record.openedSession ? 1 : 0,
+    branched_from_session_id: record.branchedFromSessionId,
+    holds: record.holds,
+    carried_usd: carried.usd,
+    carried_tokens: carried.tokens,
+    sequence,
+    ...attemptToRow(attemptsOf(step).running),
+  };
 }
 
-/** A Step that opens, as the parameters of its row. */
-export function stepToRow(intent: StepIntent, place: StepPlace): SqlParameters {
+/** What another attempt changes in a Step's row. */
+export function nextAttemptToRow({ step, holds, carried }: StepRecord): SqlParameters {
+  const { earlier, running } = attemptsOf(step);
   return {
-    organization_id: intent.owner.organizationId,
-    id: intent.stepId,
-    user_id: intent.owner.userId,
-    key_id: intent.owner.keyId,
-    key_label: place.keyLabel,
-    source: intent.source,
-    endpoint: intent.endpoint,
-    stream: intent.stream ? 1 : 0,
-    requested_model: intent.requestedModel,
-    data_class: intent.dataClass,
-    decision_id: intent.decision.id,
-    session_id: place.sessionId,
-    turn_id: place.turnId,
-    step_number: intent.stepNumber,
-    dropped_fields: droppedFieldsJson(intent.droppedFields),
-    metadata: metadataText(intent.metadata),
-    process_id: intent.process.id,
-    opened_at: intent.at,
-    outcome: "open",
-    head: place.head,
-    length: place.length,
-    opened_session: place.openedSession ? 1 : 0,
-    branched_from_session_id: place.branchedFromSessionId,
-    holds: intent.holds.length,
-    carried_usd: 0,
-    carried_tokens: 0,
-    sequence: place.sequence,
-    ...attemptToRow(intent.attempt),
+    organization_id: step.organizationId,
+    id: step.id,
+    earlier_attempts: JSON.stringify(earlier),
+    holds,
+    carried_usd: carried.usd,
+    carried_tokens: carried.tokens,
+    ...attemptToRow(running),
   };
+}
+
+/** What its end changes in a Step's row. */
+export function endToRow({ step }: StepRecord): SqlParameters {
+  const end = step.attempts.at(-1)?.end ?? null;
+  return {
+    organization_id: step.organizationId,
+    id: step.id,
+    settled_at: step.settledAt,
+    outcome: step.outcome,
+    reason: step.reason,
+    finish_reason: step.finishReason,
+    reply_head: step.replyHead === null ? null : fromHex(step.replyHead),
+    host: end?.host ?? null,
+    attempt_end: JSON.stringify(end),
+  };
+}
+
+/** A Step's attempts as its row has them while the last one runs. */
+function attemptsOf({ attempts }: Step): {
+  readonly earlier: readonly Attempt[];
+  readonly running: AttemptStart;
+} {
+  const last = attempts.at(-1);
+  if (!last) throw new TypeError("a Step has no attempt");
+  const { end, ...running } = last;
+  return { earlier: attempts.slice(0, -1), running };
 }
 
 /** Null for none: most requests have none. */
@@ -137,6 +167,20 @@ export function attemptToRow(attempt: AttemptStart): SqlParameters {
     connection: attempt.connection,
     attempt: attempt.number,
     attempt_start: JSON.stringify(attempt),
+  };
+}
+
+/** The Step a row of `stepReadColumns` holds, with what only the rules look at. */
+export function stepRecordFromRow(row: unknown): StepRecord {
+  const read = readRow(row);
+  return {
+    step: stepFromRow(row),
+    processId: read.text("process_id"),
+    length: read.integer("length"),
+    openedSession: read.integer("opened_session") === 1,
+    branchedFromSessionId: read.textOrNull("branched_from_session_id"),
+    holds: read.integer("holds"),
+    carried: { usd: read.integer("carried_usd"), tokens: read.integer("carried_tokens") },
   };
 }
 

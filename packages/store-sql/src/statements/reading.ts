@@ -1,12 +1,5 @@
+import { positionsBeside } from "../rows/part-row.ts";
 import { sessionColumns } from "../rows/session-row.ts";
-
-/** Where parts stand that are no part of the transcript: a reply that did not join it, and instructions. */
-export const besidePosition = -1;
-/** Where the instructions of a Step stand: recorded on it, and no part of the transcript. */
-export const instructionsPosition = -2;
-
-/** Where the reasoning of a Step's answer is: shown to its client, and no part of the transcript. */
-export const reasoningPosition = -3;
 
 /** One row by its id: of an organization, or of whichever has it. */
 export function selectById(
@@ -33,7 +26,7 @@ export const reading = {
   /** The parts of one Step: positions say where they are, so that no other part of its Session is read. */
   contents: `SELECT kind, content FROM transcript_parts
     WHERE organization_id = :organization_id AND session_id = :session_id AND step_id = :id
-      AND position IN (${reasoningPosition}, ${instructionsPosition}, ${besidePosition}, :length,
+      AND position IN (${positionsBeside}, :length,
         (SELECT max(position) FROM transcript_parts
           WHERE organization_id = :organization_id AND session_id = :session_id
             AND position >= 0 AND position < :length))`,

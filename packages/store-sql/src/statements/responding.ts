@@ -31,9 +31,9 @@ export const responding = {
     SELECT ${chained.join(", ")}, r.inherited FROM chain link CROSS JOIN responses r
       WHERE r.organization_id = :organization_id AND r.id = link.id
     ORDER BY link.distance DESC`,
-  /** Whether a response can still be built on: an expired one can until it is swept. */
-  standing: `SELECT id FROM responses WHERE organization_id = :organization_id AND id = :id
-    AND user_id = :user_id AND key_id = :key_id`,
+  /** Whose a response is: one that has expired can be built on until it is swept. */
+  owner: `SELECT organization_id, user_id, key_id FROM responses
+    WHERE organization_id = :organization_id AND id = :id`,
   removable: `SELECT id FROM responses WHERE ${live}`,
   expired: `SELECT organization_id, id FROM responses WHERE expires_at <= :at
     ORDER BY expires_at, organization_id, id LIMIT :limit`,

@@ -4,7 +4,7 @@ import { storeFailure } from "./failure.ts";
 import { createGroupCommit, type Operation } from "./group-commit.ts";
 import { createLogCleaner } from "./log-cleaner.ts";
 import { migrate, requireSchema } from "./migrate.ts";
-import { inTransaction } from "./transaction.ts";
+import { type InTransaction, transactionsOf } from "./transaction.ts";
 import { waitWhileBusy } from "./wait-while-busy.ts";
 
 /** The one connection of a store, opened when it is first needed. */
@@ -28,6 +28,7 @@ export interface ClientSource {
 
 export function createDatabase({ open, isMissing, ownsClient }: ClientSource): Database {
   let opened: Connection | null = null;
+  let inTransaction: InTransaction | null = null;
   let current = false;
   let closed = false;
 
@@ -42,7 +43,12 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
     current = true;
     return connection;
   };
-  const group = createGroupCommit((work) => waitWhileBusy(() => inTransaction(ready(), work)));
+  const group = createGroupCommit((work) =>
+    waitWhileBusy(() => {
+      inTransaction ??= transactionsOf(ready());
+      return inTransaction(work);
+    }),
+  );
 
   const write = <Result>(operation: Operation<Result>): Promise<Result> =>
     closed ? Promise.reject(storeFailure("the store is closed")) : group.write(operation);
@@ -67,7 +73,7 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
       closed = true;
       log.close();
       if (ownsClient) opened?.close();
-      opened = null;
+      [opened, inTransaction] = [null, null];
     },
   };
 }

@@ -1,48 +1,73 @@
+import type { Decision, View } from "@tollgate/store-engine";
 import { administration, readRow } from "@tollgate/store-sql";
+import { createDriver, type Driver, type StoreNumbers } from "../driver/driver.ts";
 import type { Connection } from "./connection.ts";
 
 /** What an operation sees of the transaction it runs in. */
-export interface Transaction extends Pick<Connection, "run" | "get" | "all"> {
-  /** The next number of the store's one sequence. */
-  next(): number;
-  readonly budgetsVersion: number;
+export interface Transaction extends StoreNumbers, Pick<Connection, "run" | "get" | "all"> {
   budgetsChanged(): void;
-  /** Runs all of `work` or, when it returns something, none of it, and returns that. */
-  unless<Refusal>(work: () => Refusal | null): Refusal | null;
+  /** Decides on what this transaction sees, and writes what was decided. */
+  carryOut<Result>(decide: (view: View) => Decision<Result>): Result;
+}
+
+/** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+export type InTransaction = <Result>(work: (transaction: Transaction) => Result) => Result;
+
+/** The store's own numbers: the last of its sequence, and how often its budgets changed. */
+interface StoreState {
+  readonly sequence: number;
+  readonly budgetsVersion: number;
 }
 
 /**
- * Runs `work` in one transaction: committed when it returns, rolled back when it throws. The store's counters are read
- * once and written once, however many operations `work` is made of.
+ * Transactions of one connection. The store's numbers are read and written once in each, however many operations it is
+ * made of. They, and the rows that decisions saw, are kept for the next one unless another connection wrote.
  */
-export function inTransaction<Result>(
-  connection: Connection,
-  work: (transaction: Transaction) => Result,
-): Result {
-  connection.file.check();
-  connection.exec("BEGIN IMMEDIATE");
-  try {
-    const { transaction, save } = begin(connection);
-    const result = work(transaction);
-    save();
-    connection.exec("COMMIT");
-    return result;
-  } catch (error) {
-    rollBack(connection);
-    throw error;
-  }
+export function transactionsOf(connection: Connection): InTransaction {
+  const driver = createDriver(connection);
+  let version: number | null = null;
+  let state: StoreState | null = null;
+
+  const forget = (): void => {
+    driver.forget();
+    [version, state] = [null, null];
+  };
+  const begin = (): StoreState => {
+    // Differs exactly when another connection has committed.
+    const current = readRow(connection.get("PRAGMA data_version", {})).integer("data_version");
+    if (current !== version) forget();
+    version = current;
+    return state ?? readState(connection);
+  };
+  return (work) => {
+    connection.file.check();
+    connection.exec("BEGIN IMMEDIATE");
+    try {
+      const before = begin();
+      const { transaction, after } = createTransaction(connection, driver, before);
+      const result = work(transaction);
+      state = saveState(connection, before, after());
+      connection.exec("COMMIT");
+      return result;
+    } catch (error) {
+      forget();
+      rollBack(connection);
+      throw error;
+    }
+  };
 }
 
-function begin(connection: Connection) {
-  const state = readRow(connection.get(administration.readState, {}));
-  const before = {
-    sequence: state.integer("sequence"),
-    budgetsVersion: state.integer("budgets_version"),
-  };
+function createTransaction(
+  connection: Connection,
+  driver: Driver,
+  before: StoreState,
+): { readonly transaction: Transaction; after(): StoreState } {
   let { sequence, budgetsVersion } = before;
-
   const transaction: Transaction = {
-    run: connection.run,
+    run(text, parameters) {
+      driver.forget();
+      return connection.run(text, parameters);
+    },
     get: connection.get,
     all: connection.all,
     next: () => ++sequence,
@@ -52,21 +77,24 @@ function begin(connection: Connection) {
     budgetsChanged() {
       budgetsVersion++;
     },
-    unless: (work) => allOrNothing(connection, work),
+    carryOut: (decide) => driver.carryOut(transaction, decide),
   };
-  const save = (): void => {
-    if (sequence === before.sequence && budgetsVersion === before.budgetsVersion) return;
-    connection.run(administration.writeState, { sequence, budgets_version: budgetsVersion });
-  };
-  return { transaction, save };
+  return { transaction, after: () => ({ sequence, budgetsVersion }) };
 }
 
-function allOrNothing<Refusal>(connection: Connection, work: () => Refusal | null): Refusal | null {
-  connection.run("SAVEPOINT part", {});
-  const refusal = work();
-  if (refusal !== null) connection.run("ROLLBACK TO part", {});
-  connection.run("RELEASE part", {});
-  return refusal;
+function readState(connection: Connection): StoreState {
+  const state = readRow(connection.get(administration.readState, {}));
+  return {
+    sequence: state.integer("sequence"),
+    budgetsVersion: state.integer("budgets_version"),
+  };
+}
+
+function saveState(connection: Connection, before: StoreState, after: StoreState): StoreState {
+  const { sequence, budgetsVersion } = after;
+  if (sequence !== before.sequence || budgetsVersion !== before.budgetsVersion)
+    connection.run(administration.writeState, { sequence, budgets_version: budgetsVersion });
+  return after;
 }
 
 function rollBack(connection: Connection): void {

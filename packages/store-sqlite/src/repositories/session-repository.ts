@@ -1,15 +1,19 @@
 import type { Owner, SessionRepository } from "@tollgate/core/store";
 import {
+  findSession,
+  isOwnedBy,
+  type SessionRecord,
+  type SessionView,
+} from "@tollgate/store-engine";
+import {
   type Conditions,
   lists,
-  opening,
-  type SessionRecord,
   sessionColumns,
   sessionFromRow,
   sessionRecordFromRow,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
-import { assignSession, foundBy } from "../verbs/assign-session.ts";
+import { SessionReads } from "../driver/read-sessions.ts";
 import { sweepTranscripts } from "../verbs/sweep-transcripts.ts";
 import { readById } from "./read-by-id.ts";
 import { readPage } from "./read-page.ts";
@@ -19,12 +23,13 @@ export function createSessionRepository(
   database: Database,
   conditions: Conditions,
 ): SessionRepository {
-  const ownedBy = (owner: Owner, statement: string, id: string): Promise<SessionRecord | null> =>
-    database.read((connection) => {
-      const row = connection.get(statement, { organization_id: owner.organizationId, id });
-      const session = row === undefined ? null : sessionRecordFromRow(row);
-      return session?.userId === owner.userId && session.keyId === owner.keyId ? session : null;
-    });
+  const owned = async (
+    owner: Owner,
+    find: (sessions: SessionView) => SessionRecord | null,
+  ): Promise<SessionRecord | null> => {
+    const session = await database.read((connection) => find(new SessionReads(connection)));
+    return session && isOwnedBy(owner, session) ? session : null;
+  };
   return {
     get: (organizationId, id) =>
       database.read((connection) =>
@@ -43,14 +48,12 @@ export function createSessionRepository(
         return session && transcriptOf(connection, session, from);
       }),
     find: (lookup) =>
-      database.read((connection) => {
-        const assignment = assignSession(connection, lookup);
-        return "code" in assignment ? null : foundBy(assignment);
-      }),
-    isOwned: async (owner, sessionId) =>
-      (await ownedBy(owner, opening.session, sessionId)) !== null,
-    ofTurn: async (owner, turnId) =>
-      (await ownedBy(owner, opening.sessionOfTurn, turnId))?.id ?? null,
+      database.read((connection) => findSession(new SessionReads(connection), lookup)),
+    isOwned: async (owner, id) =>
+      (await owned(owner, (sessions) => sessions.session(owner.organizationId, id))) !== null,
+    ofTurn: async (owner, id) =>
+      (await owned(owner, (sessions) => sessions.sessionOfTurn(owner.organizationId, id)))?.id ??
+      null,
     sweep: (sweep) => database.erase((transaction) => sweepTranscripts(transaction, sweep)),
   };
 }

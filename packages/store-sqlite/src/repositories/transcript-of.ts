@@ -1,7 +1,8 @@
 import { messagePrefix, type TranscriptPart } from "@tollgate/core/store";
-import { reading, readRow, type SessionRecord } from "@tollgate/store-sql";
+import { lineageOf, type SessionRecord } from "@tollgate/store-engine";
+import { reading, readRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
-import { lineageOf } from "../verbs/lineage-of.ts";
+import { SessionReads } from "../driver/read-sessions.ts";
 
 /** What the Steps of a Session, and of those it branched from, appended. */
 export function transcriptOf(
@@ -9,7 +10,7 @@ export function transcriptOf(
   session: SessionRecord,
   from: number,
 ): readonly TranscriptPart[] {
-  return lineageOf(connection, session).flatMap((stretch) => {
+  return lineageOf(new SessionReads(connection), session).flatMap((stretch) => {
     const { organizationId, id } = stretch.session;
     const rows = connection.all(reading.parts, {
       organization_id: organizationId,

@@ -1,7 +1,7 @@
 /** Bytes of one value of a transcript chain. */
 const valueBytes = 32;
 
-/** How many messages a chain covers. */
+/** How many messages a chain covers; no integer for bytes that are no chain. */
 export function chainLength(chain: Uint8Array): number {
   return chain.length / valueBytes;
 }
@@ -11,9 +11,11 @@ export function chainSlice(chain: Uint8Array, from: number, to?: number): Uint8A
   return chain.subarray(from * valueBytes, to === undefined ? undefined : to * valueBytes);
 }
 
-/** The last value; empty for no messages. */
-export function chainHead(chain: Uint8Array): Uint8Array {
-  return chain.subarray(Math.max(0, chain.length - valueBytes));
+/** The value after a number of messages in hex, as a head is kept; empty for none. */
+export function chainHead(chain: Uint8Array, length: number = chainLength(chain)): string {
+  if (length === 0) return "";
+  const start = chain.byteOffset + (length - 1) * valueBytes;
+  return Buffer.from(chain.buffer, start, valueBytes).toString("hex");
 }
 
 /** How many messages two chains share from the start. */

@@ -1,0 +1,55 @@
+import { type BudgetCounter, type EvidenceLeaf, GatewayError } from "@tollgate/core/store";
+import type {
+  CorrectionRecord,
+  DecisionRecord,
+  ErrorRecord,
+  HoldRecord,
+  PartRecord,
+  ResponseRecord,
+  SessionRecord,
+  StepRecord,
+  TurnRecord,
+} from "./records.ts";
+
+/** What a rule decided: the answer, and the rows to write for it. An empty change writes nothing. */
+export interface Decision<Result> {
+  readonly result: Result;
+  readonly change: Change;
+}
+
+/** Rows to write, all or none, in this order. A driver gives each change one number of the store's sequence. */
+export type Change = readonly Operation[];
+
+/** One row to write. A driver knows where it goes, and no rule. */
+export type Operation =
+  /** Among the open Steps too, as of this renewal of its process's lease. Comes first in its change. */
+  | { readonly write: "insert step"; readonly row: StepRecord; readonly renewal: number }
+  /** Another attempt runs. */
+  | { readonly write: "update step"; readonly row: StepRecord }
+  /** It ended, and is no open Step any more. */
+  | { readonly write: "settle step"; readonly row: StepRecord }
+  | { readonly write: "insert session"; readonly row: SessionRecord }
+  | { readonly write: "update session"; readonly row: SessionRecord }
+  /** Nothing where the organization has the id already. */
+  | { readonly write: "insert turn"; readonly row: TurnRecord }
+  | { readonly write: "insert part"; readonly row: PartRecord }
+  | { readonly write: "insert error"; readonly row: ErrorRecord }
+  /** Nothing where the organization has the id already. */
+  | { readonly write: "insert decision"; readonly row: DecisionRecord }
+  | { readonly write: "insert hold"; readonly row: HoldRecord }
+  | { readonly write: "settle hold"; readonly row: HoldRecord }
+  /** As it is from now on, whether or not it was there. */
+  | { readonly write: "set counter"; readonly row: BudgetCounter }
+  | { readonly write: "insert correction"; readonly row: CorrectionRecord }
+  | { readonly write: "insert response"; readonly row: ResponseRecord }
+  | { readonly write: "insert leaf"; readonly row: EvidenceLeaf };
+
+/** A decision that changes nothing. */
+export function unchanged<Result>(result: Result): Decision<Result> {
+  return { result, change: [] };
+}
+
+/** What a driver throws instead of writing a Session or a response whose id its organization has already. */
+export function takenId(noun: "new Session" | "stored response"): GatewayError {
+  return new GatewayError("invalid_argument", `The id for a ${noun} is taken.`);
+}

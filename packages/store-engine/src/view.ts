@@ -1,0 +1,54 @@
+import type {
+  ApiKey,
+  BudgetCounter,
+  BudgetCounterKey,
+  Correction,
+  Owner,
+} from "@tollgate/core/store";
+import type { HoldRecord, SessionRecord, StepRecord } from "./records.ts";
+
+/** What an assignment reads. An id is unique within its organization only. */
+export interface SessionView {
+  session(organizationId: string, id: string): SessionRecord | null;
+  sessionOfTurn(organizationId: string, turnId: string): SessionRecord | null;
+  /**
+   * Of the key's and source's 100 most recently updated Sessions, those that a request's history begins with: whose head
+   * is the chain's value at their length. In any order; a driver may leave out those that are in flight and as long.
+   */
+  recentMatches(owner: Owner, source: string, chain: Uint8Array): readonly SessionRecord[];
+  /** The same of the Sessions that branched from one, directly or through others. */
+  matchingBranches(session: SessionRecord, chain: Uint8Array): readonly SessionRecord[];
+  /** The chain values that a Session itself has before a position, from its first on: without those of its origin. */
+  chainBefore(session: SessionRecord, end: number): Uint8Array;
+}
+
+/**
+ * What a decision reads: rows by their keys and a few short scans, as they are at that moment of the transaction that
+ * will write its change. A driver that has not read a row yet may throw to fetch it and ask again, so a decision has no
+ * effect but its result.
+ */
+export interface View extends SessionView {
+  readonly budgetsVersion: number;
+  key(
+    organizationId: string,
+    id: string,
+  ): Pick<ApiKey, "userId" | "label" | "expiresAt" | "revokedAt" | "version"> | null;
+  step(organizationId: string, id: string): StepRecord | null;
+  /**
+   * A Step that is to be opened now, if it was opened before. A driver may answer null without looking: then it looks and
+   * asks again where the decision refuses the Step, or where inserting it meets a row.
+   */
+  openedBefore(organizationId: string, stepId: string): StepRecord | null;
+  /** Every hold of a Step, those that are settled too. */
+  holds(step: StepRecord): readonly HoldRecord[];
+  /** Null for one that nothing was ever held on. */
+  counter(key: BudgetCounterKey): BudgetCounter | null;
+  /** The corrections of a Step's attempts, in the order they were made. */
+  corrections(
+    organizationId: string,
+    stepId: string,
+  ): readonly { readonly attempt: number; readonly correction: Correction }[];
+  hasDecision(organizationId: string, id: string): boolean;
+  /** Whose a stored response is; null when there is none, or no more. */
+  ownerOfResponse(organizationId: string, id: string): Owner | null;
+}

@@ -1,0 +1,167 @@
+import type { Step } from "@tollgate/core/store";
+import { describe, expect, it } from "vitest";
+import {
+  type Change,
+  chainHead,
+  type HoldRecord,
+  openStep,
+  type SessionRecord,
+  type StepRecord,
+  settleStep,
+} from "../src/index.ts";
+import { chainOf, hold, stepIntent, stepSettlement } from "./intents.ts";
+import { viewOf } from "./view.ts";
+
+const session: SessionRecord = {
+  id: "session",
+  organizationId: "acme",
+  userId: "ada",
+  keyId: "key",
+  source: "api",
+  head: chainHead(chainOf(1)),
+  length: 1,
+  dataClasses: ["D0_PUBLIC"],
+  createdAt: 1,
+  updatedAt: 1,
+  branchedFromSessionId: null,
+  commonLength: 0,
+  updated: 5,
+  inFlight: false,
+  turnId: "turn",
+};
+
+function written(change: Change): readonly string[] {
+  return change.map(({ write }) => write);
+}
+
+/** The row of the one operation of this kind. */
+function rowOf(change: Change, write: Change[number]["write"]): unknown {
+  const rows = change.filter((operation) => operation.write === write);
+  expect(rows).toHaveLength(1);
+  return rows[0]?.row;
+}
+
+/** The Step that the intent opens, and its Session, as a store has them afterwards. */
+function opened(): { readonly step: StepRecord; readonly sessions: readonly SessionRecord[] } {
+  const { change } = openStep(viewOf({}), stepIntent([hold("a", 100)]));
+  const rows: { step?: StepRecord; session?: SessionRecord } = {};
+  for (const operation of change) {
+    if (operation.write === "insert step") rows.step = operation.row;
+    if (operation.write === "insert session") rows.session = operation.row;
+  }
+  if (!rows.step || !rows.session) throw new Error("nothing was opened");
+  return { step: rows.step, sessions: [rows.session] };
+}
+
+describe("opening a Step", () => {
+  it("says the same when it is asked again on the same view", () => {
+    const view = viewOf({ sessions: [session] });
+    const intent = stepIntent([hold("a", 100)]);
+    expect(openStep(view, intent)).toEqual(openStep(view, intent));
+  });
+
+  it("writes the Step before all else, so that one that is there stops its change", () => {
+    const { change } = openStep(viewOf({}), stepIntent([hold("a", 100)]));
+    expect(written(change)).toEqual([
+      "insert step",
+      "insert session",
+      "insert turn",
+      "insert part",
+      "insert decision",
+      "insert leaf",
+      "set counter",
+      "insert hold",
+    ]);
+  });
+
+  it("continues the longest Session, and of two that are as long the one updated last", () => {
+    const sessions = [
+      { ...session, id: "older", updated: 4 },
+      session,
+      { ...session, id: "longer", length: 2, head: chainHead(chainOf(1, 2)), updated: 1 },
+      { ...session, id: "longer in flight", length: 2, updated: 9, inFlight: true },
+    ];
+    const intent = stepIntent();
+    const sessionOf = (rows: readonly SessionRecord[]) =>
+      openStep(viewOf({ sessions: rows }), intent).result;
+    expect(sessionOf(sessions)).toMatchObject({ sessionId: "longer" });
+    expect(sessionOf(sessions.slice(0, 2))).toMatchObject({ sessionId: "session" });
+  });
+
+  it("adds up holds on one counter, and writes nothing where the second does not fit", () => {
+    const counters = [
+      { ...counterOf("a"), settled: 70, held: 5 },
+      { ...counterOf("b"), settled: 70, held: 5 },
+    ];
+    const intent = stepIntent([hold("b", 100), hold("a", 94), hold("a", 94)]);
+    expect(openStep(viewOf({ counters }), intent)).toEqual({
+      result: {
+        opened: false,
+        refusal: { code: "budget_exceeded", hold: hold("a", 94), left: 9 },
+      },
+      change: [],
+    });
+  });
+
+  it("refuses a hold of nothing on a hard limit of 0", () => {
+    const nothing = { ...hold("a", 0), amount: 0 };
+    expect(openStep(viewOf({}), stepIntent([nothing])).result).toMatchObject({ opened: false });
+  });
+});
+
+describe("settling a Step", () => {
+  it("joins its reply to the Session that is as the Step left it, and to no other", () => {
+    const { step, sessions } = opened();
+    const reply = (rows: readonly SessionRecord[]) =>
+      rowOf(settleStep(viewOf({ step, sessions: rows }), stepSettlement()).change, "insert part");
+    expect(reply(sessions)).toMatchObject({ position: 2, count: 1 });
+    const moved = sessions.map((row) => ({ ...row, head: chainHead(chainOf(4)) }));
+    expect(reply(moved)).toMatchObject({ position: null, count: 1 });
+  });
+
+  it("turns what is held into what was spent, and no further than a counter can count", () => {
+    const { step, sessions } = opened();
+    const held: HoldRecord = {
+      ...counterKey("a"),
+      organizationId: "acme",
+      stepId: "step",
+      attempt: 1,
+      unit: "tokens",
+      amount: 10,
+      settled: null,
+    };
+    const settled = Number.MAX_SAFE_INTEGER - 3;
+    const counters = [{ ...counterOf("a"), settled, held: 10 }];
+    const view = viewOf({ step, sessions, holds: [held], counters });
+    const { change } = settleStep(view, stepSettlement());
+    expect(rowOf(change, "settle hold")).toEqual({ ...held, settled: 7 });
+    expect(rowOf(change, "set counter")).toMatchObject({
+      settled: Number.MAX_SAFE_INTEGER,
+      held: 0,
+    });
+  });
+
+  it("changes nothing of one that was settled, and says how it ended", () => {
+    const { step, sessions } = opened();
+    const failed: Step = { ...step.step, outcome: "failed" };
+    const view = viewOf({ step: { ...step, step: failed }, sessions });
+    expect(settleStep(view, stepSettlement())).toEqual({
+      result: { settled: false, outcome: "failed" },
+      change: [],
+    });
+  });
+
+  it("refuses a chain that is not made of whole values", () => {
+    const { step, sessions } = opened();
+    const settle = () => settleStep(viewOf({ step, sessions }), stepSettlement(new Uint8Array(33)));
+    expect(settle).toThrow("32 bytes per message");
+  });
+});
+
+function counterKey(budgetId: string) {
+  return { budgetId, subject: "", periodStart: 0 };
+}
+
+function counterOf(budgetId: string) {
+  return { ...counterKey(budgetId), unit: "tokens" as const };
+}

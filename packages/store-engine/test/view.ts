@@ -1,0 +1,40 @@
+import type { BudgetCounter } from "@tollgate/core/store";
+import type { HoldRecord, SessionRecord, StepRecord, View } from "../src/index.ts";
+
+/** What a store has, for decisions: as many rows as a test needs. */
+export interface Rows {
+  readonly step?: StepRecord;
+  readonly sessions?: readonly SessionRecord[];
+  readonly holds?: readonly HoldRecord[];
+  readonly counters?: readonly BudgetCounter[];
+  readonly budgetsVersion?: number;
+}
+
+/** A view of these rows alone, frozen, so that a decision cannot change what it looks at. */
+export function viewOf(rows: Rows): View {
+  const { step = null, sessions = [], holds = [], counters = [] } = deeplyFrozen(rows);
+  const session = (_: string, id: string) => sessions.find((row) => row.id === id) ?? null;
+  return {
+    budgetsVersion: rows.budgetsVersion ?? 0,
+    session,
+    sessionOfTurn: () => null,
+    recentMatches: () => sessions,
+    matchingBranches: () => [],
+    chainBefore: () => new Uint8Array(),
+    key: () => ({ userId: "ada", label: "laptop", expiresAt: null, revokedAt: null, version: 0 }),
+    step: (_, id) => (step?.step.id === id ? step : null),
+    openedBefore: (_, id) => (step?.step.id === id ? step : null),
+    holds: () => holds,
+    counter: ({ budgetId, subject }) =>
+      counters.find((row) => row.budgetId === budgetId && row.subject === subject) ?? null,
+    corrections: () => [],
+    hasDecision: () => false,
+    ownerOfResponse: () => null,
+  };
+}
+
+function deeplyFrozen<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+  for (const part of Object.values(value)) deeplyFrozen(part);
+  return Object.freeze(value);
+}

@@ -1,0 +1,204 @@
+import {
+  type Change,
+  type CorrectionRecord,
+  type DecisionRecord,
+  type ErrorRecord,
+  type HoldRecord,
+  type Operation,
+  type PartRecord,
+  type SessionRecord,
+  type StepRecord,
+  takenId,
+} from "@tollgate/store-engine";
+import { type SessionRow, type State, type StepRow, touchSession } from "./state.ts";
+
+/** Most rows have none of what only a few have, and share this. */
+const none: readonly never[] = [];
+
+/** Writes a change whole, or throws before any of it is written. */
+export function applyChange(state: State, change: Change): void {
+  for (const operation of change) requireFree(state, operation);
+  for (const operation of change) apply(state, operation);
+}
+
+function requireFree(state: State, { write, row }: Operation): void {
+  if (write === "insert session" && state.sessions.get(row.organizationId, row.id))
+    throw takenId("new Session");
+  if (write === "insert response" && state.responses.ownerOf(row.organizationId, row.id))
+    throw takenId("stored response");
+}
+
+function apply(state: State, operation: Operation): void {
+  switch (operation.write) {
+    case "insert step":
+      insertStep(state, operation.row, operation.renewal);
+      break;
+    case "update step":
+      stepOf(state, operation.row.step).record = operation.row;
+      break;
+    case "settle step":
+      settleStep(state, operation.row);
+      break;
+    case "insert session":
+      insertSession(state, operation.row);
+      break;
+    case "update session":
+      touchSession(state, sessionOf(state, operation.row), operation.row);
+      break;
+    case "insert turn":
+      state.turns.insert(operation.row);
+      break;
+    case "insert part":
+      insertPart(state, operation.row);
+      break;
+    case "insert error":
+      insertError(state, operation.row);
+      break;
+    case "insert decision":
+      insertDecision(state, operation.row);
+      break;
+    case "insert hold":
+      insertHold(state, operation.row);
+      break;
+    case "settle hold":
+      settleHold(state, operation.row);
+      break;
+    case "set counter":
+      state.counters.set(operation.row);
+      break;
+    case "insert correction":
+      insertCorrection(state, operation.row);
+      break;
+    case "insert response":
+      state.responses.insert(operation.row);
+      break;
+    case "insert leaf":
+      state.leaves.insert(operation.row);
+      break;
+  }
+}
+
+function insertStep(state: State, record: StepRecord, renewal: number): void {
+  const { id, organizationId } = record.step;
+  const row: StepRow = {
+    id,
+    organizationId,
+    renewal,
+    record,
+    holds: none,
+    errors: none,
+    corrections: none,
+    outputTokens: null,
+    namedAt: 0,
+    openSlot: null,
+  };
+  state.steps.insert(row);
+  row.openSlot = state.openSteps.add(row);
+}
+
+function settleStep(state: State, record: StepRecord): void {
+  const row = stepOf(state, record.step);
+  row.record = record;
+  if (row.openSlot !== null) state.openSteps.remove(row.openSlot);
+  row.openSlot = null;
+}
+
+function insertSession(state: State, record: SessionRecord): void {
+  const { id, organizationId, branchedFromSessionId } = record;
+  const row: SessionRow = {
+    id,
+    organizationId,
+    record,
+    branches: none,
+    parts: [],
+    errors: none,
+    holdsContent: false,
+  };
+  state.sessions.insert(row);
+  if (branchedFromSessionId !== null) {
+    const origin = sessionOf(state, { organizationId, id: branchedFromSessionId });
+    origin.branches = [...origin.branches, row];
+  }
+  touchSession(state, row, record);
+}
+
+function insertPart(state: State, part: PartRecord): void {
+  const { organizationId, sessionId: id, content, chain } = part;
+  const session = sessionOf(state, { organizationId, id });
+  session.parts.push({
+    stepId: part.stepId,
+    kind: part.kind,
+    position: part.position,
+    count: part.count,
+    chain: Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength).toString("hex"),
+    // A copy of its own: a short Buffer is a slice of a shared slab, which it would keep as long as itself.
+    content: content && new Uint8Array(content),
+  });
+  session.holdsContent = true;
+}
+
+function insertError(state: State, error: ErrorRecord): void {
+  const { organizationId, sessionId: id, attempt, content } = error;
+  const session = sessionOf(state, { organizationId, id });
+  const row = { attempt, message: content && Buffer.from(content).toString() };
+  session.errors = [...session.errors, row];
+  session.holdsContent = true;
+  const step = stepNamed(state, error);
+  step.errors = [...step.errors, row];
+}
+
+function insertCorrection(state: State, correction: CorrectionRecord): void {
+  const step = stepNamed(state, correction);
+  step.corrections = [...step.corrections, correction];
+}
+
+function insertDecision(state: State, { owner, decision }: DecisionRecord): void {
+  const { organizationId, userId, keyId } = owner;
+  state.decisions.insert({ organizationId, userId, keyId, id: decision.id, decision });
+}
+
+function insertHold(state: State, hold: HoldRecord): void {
+  const row = stepNamed(state, hold);
+  row.holds = [...row.holds, hold];
+  state.holders.add(row);
+}
+
+function settleHold(state: State, settled: HoldRecord): void {
+  const row = stepNamed(state, settled);
+  row.holds = row.holds.map((hold) => (isSameHold(hold, settled) ? settled : hold));
+}
+
+function isSameHold(a: HoldRecord, b: HoldRecord): boolean {
+  return (
+    a.attempt === b.attempt &&
+    a.budgetId === b.budgetId &&
+    a.subject === b.subject &&
+    a.periodStart === b.periodStart
+  );
+}
+
+interface Named {
+  readonly organizationId: string;
+  readonly id: string;
+}
+
+function sessionOf(state: State, { organizationId, id }: Named): SessionRow {
+  return there(state.sessions.get(organizationId, id));
+}
+
+function stepOf(state: State, { organizationId, id }: Named): StepRow {
+  return there(state.steps.get(organizationId, id));
+}
+
+function stepNamed(
+  state: State,
+  { organizationId, stepId }: { readonly organizationId: string; readonly stepId: string },
+): StepRow {
+  return stepOf(state, { organizationId, id: stepId });
+}
+
+/** A change names what its decision has seen, or what it makes itself. */
+function there<Row>(row: Row | null): Row {
+  if (row === null) throw new TypeError("a change names a row that is not there");
+  return row;
+}

@@ -1,0 +1,61 @@
+import type { SessionRecord, View } from "@tollgate/store-engine";
+import { recentSessionsOf, type SessionRow, type State } from "./state.ts";
+
+/** Characters of one chain value in hex. */
+const width = 64;
+
+/** What decisions read of a state: it is there, so that nothing has to be fetched. */
+export function viewOf(state: State): View {
+  const session = (organizationId: string, id: string): SessionRecord | null =>
+    state.sessions.get(organizationId, id)?.record ?? null;
+  return {
+    get budgetsVersion() {
+      return state.budgetsVersion;
+    },
+    session,
+    sessionOfTurn(organizationId, turnId) {
+      const turn = state.turns.get(organizationId, turnId);
+      return turn && session(organizationId, turn.sessionId);
+    },
+    recentMatches: (owner, source, chain) =>
+      matching(recentSessionsOf(state, owner, source), chain),
+    matchingBranches: ({ organizationId, id }, chain) =>
+      matching(descendantsOf(state.sessions.get(organizationId, id)), chain),
+    chainBefore: (record, end) => chainBefore(state, record, end),
+    key: (organizationId, id) => state.keys.get(organizationId, id)?.key ?? null,
+    step: (organizationId, id) => state.steps.get(organizationId, id)?.record ?? null,
+    openedBefore: (organizationId, id) => state.steps.get(organizationId, id)?.record ?? null,
+    holds: ({ step }) => state.steps.get(step.organizationId, step.id)?.holds ?? [],
+    counter: (key) => state.counters.get(key),
+    corrections: (organizationId, id) => state.steps.get(organizationId, id)?.corrections ?? [],
+    hasDecision: (organizationId, id) => state.decisions.get(organizationId, id) !== null,
+    ownerOfResponse: (organizationId, id) => state.responses.ownerOf(organizationId, id),
+  };
+}
+
+/** Those whose head is the chain's value at their length. */
+function matching(rows: readonly SessionRow[], chain: Uint8Array): readonly SessionRecord[] {
+  const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength).toString("hex");
+  const found: SessionRecord[] = [];
+  for (const { record } of rows) {
+    const { head, length } = record;
+    if (length > 0 && values.startsWith(head, (length - 1) * width)) found.push(record);
+  }
+  return found;
+}
+
+function descendantsOf(session: SessionRow | null): readonly SessionRow[] {
+  const found = [...(session?.branches ?? [])];
+  for (const row of found) found.push(...row.branches);
+  return found;
+}
+
+function chainBefore(state: State, { organizationId, id }: SessionRecord, end: number): Uint8Array {
+  const parts = state.sessions.get(organizationId, id)?.parts ?? [];
+  const values = parts.flatMap(({ position, count, chain }) =>
+    position === null || position >= end
+      ? []
+      : [chain.slice(0, Math.min(count, end - position) * width)],
+  );
+  return Buffer.from(values.join(""), "hex");
+}

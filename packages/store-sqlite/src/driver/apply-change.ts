@@ -1,0 +1,136 @@
+import {
+  type Change,
+  type HoldRecord,
+  type Operation,
+  type StepRecord,
+  takenId,
+} from "@tollgate/store-engine";
+import {
+  correcting,
+  correctionToRow,
+  counterToRow,
+  decisionToRow,
+  endToRow,
+  errorToRow,
+  holding,
+  holdToRow,
+  insertError,
+  leafToRow,
+  nextAttemptToRow,
+  opening,
+  partToRow,
+  responding,
+  responseRecordToRow,
+  sessionToRow,
+  settling,
+  stepToRow,
+} from "@tollgate/store-sql";
+import type { Connection } from "../database/connection.ts";
+import type { KnownRows } from "./known-rows.ts";
+
+/** Where a change goes: the database, what is known of it, and the change's place in all that the store wrote. */
+export interface Target {
+  readonly run: Connection["run"];
+  readonly known: KnownRows;
+  readonly sequence: number;
+}
+
+/** Writes a change. False, and nothing written, where the Step that it opens was opened before. */
+export function applyChange(target: Target, change: Change): boolean {
+  for (const operation of change) {
+    const written = apply(target, operation);
+    if (written === 0 && operation.write === "insert step") return false;
+    if (written === 0 && operation.write === "insert session") throw takenId("new Session");
+    if (written === 0 && operation.write === "insert response") throw takenId("stored response");
+  }
+  return true;
+}
+
+/** Returns how many rows changed. */
+function apply(target: Target, operation: Operation): number {
+  const { run, known, sequence } = target;
+  switch (operation.write) {
+    case "insert step":
+      return insertStep(target, operation.row, operation.renewal);
+    case "update step":
+      return updateStep(target, operation.row);
+    case "settle step":
+      return settleStep(target, operation.row);
+    case "insert session":
+    case "update session": {
+      const { row, write } = operation;
+      known.sessions.set(row.organizationId, row.id, { ...row, updated: sequence });
+      const statement = write === "insert session" ? opening.insertSession : opening.updateSession;
+      return run(statement, sessionToRow(row, sequence));
+    }
+    case "insert turn": {
+      const { organizationId, id, sessionId } = operation.row;
+      const turn = { organization_id: organizationId, id, session_id: sessionId };
+      return run(opening.insertTurn, turn);
+    }
+    case "insert part":
+      return run(opening.insertPart, partToRow(operation.row));
+    case "insert error":
+      return run(insertError, errorToRow(operation.row));
+    case "insert decision": {
+      const { owner, decision } = operation.row;
+      return run(opening.insertDecision, decisionToRow(owner, decision, sequence));
+    }
+    case "insert hold":
+      return insertHold(target, operation.row);
+    case "settle hold":
+      return settleHold(target, operation.row);
+    case "set counter":
+      known.counters.set(operation.row);
+      return run(holding.setCounter, counterToRow(operation.row));
+    case "insert correction":
+      return run(correcting.insert, correctionToRow(operation.row, sequence));
+    case "insert response":
+      return run(responding.insert, responseRecordToRow(operation.row));
+    case "insert leaf":
+      return run(opening.insertLeaf, leafToRow(operation.row, sequence));
+  }
+}
+
+function insertStep({ run, known, sequence }: Target, row: StepRecord, renewal: number): number {
+  const { organizationId, id } = row.step;
+  if (run(opening.insertStep, stepToRow(row, sequence)) === 0) return 0;
+  known.steps.set(organizationId, id, { record: row, holds: [] });
+  return run(opening.insertOpenStep, {
+    process_id: row.processId,
+    step_id: id,
+    organization_id: organizationId,
+    renewal,
+    output_tokens: null,
+  });
+}
+
+function updateStep({ run, known }: Target, row: StepRecord): number {
+  const open = known.steps.get(row.step.organizationId, row.step.id);
+  if (open) open.record = row;
+  return run(settling.nextAttempt, nextAttemptToRow(row));
+}
+
+function settleStep({ run, known }: Target, row: StepRecord): number {
+  const { organizationId, id } = row.step;
+  known.steps.remove(organizationId, id);
+  run(settling.settleStep, endToRow(row));
+  return run(settling.closeStep, {
+    process_id: row.processId,
+    organization_id: organizationId,
+    id,
+  });
+}
+
+function insertHold({ run, known }: Target, row: HoldRecord): number {
+  const open = known.steps.get(row.organizationId, row.stepId);
+  if (open) open.holds = open.holds && [...open.holds, row];
+  return run(holding.insertHold, holdToRow(row));
+}
+
+/** Of a Step that goes on, its holds are read again. */
+function settleHold({ run, known }: Target, row: HoldRecord): number {
+  const open = known.steps.get(row.organizationId, row.stepId);
+  if (open) open.holds = null;
+  return run(holding.settleHold, holdToRow(row));
+}

@@ -1,0 +1,56 @@
+import type { Change, Decision, View } from "@tollgate/store-engine";
+import type { Connection } from "../database/connection.ts";
+import { applyChange } from "./apply-change.ts";
+import { createKnownRows } from "./known-rows.ts";
+import { createView } from "./view.ts";
+
+/** The numbers of a store, as one transaction has them. */
+export interface StoreNumbers {
+  readonly budgetsVersion: number;
+  /** The next number of the store's one sequence. */
+  next(): number;
+}
+
+/** Carries out decisions on a connection, within the transaction that is open on it. */
+export interface Driver {
+  /** Decides on what the transaction sees, and writes what was decided. */
+  carryOut<Result>(numbers: StoreNumbers, decide: (view: View) => Decision<Result>): Result;
+  /** Forgets what is known of the database: someone else wrote, or what was written was rolled back. */
+  forget(): void;
+}
+
+export function createDriver(connection: Pick<Connection, "run" | "get" | "all">): Driver {
+  const known = createKnownRows();
+  const rows = createView(connection, known);
+  let numbers: StoreNumbers | null = null;
+  let guessed = false;
+  const viewWith = (openedBefore: View["openedBefore"]): View => ({
+    ...rows,
+    get budgetsVersion() {
+      return numbers?.budgetsVersion ?? 0;
+    },
+    openedBefore,
+  });
+  // Almost no Step was opened before: inserting it finds out, which saves looking each time.
+  const guessing = viewWith((organizationId, id) => {
+    const open = known.steps.get(organizationId, id);
+    guessed = open === null;
+    return open?.record ?? null;
+  });
+  const looking = viewWith(rows.step);
+  const write = (change: Change, { next }: StoreNumbers): boolean =>
+    change.length === 0 || applyChange({ run: connection.run, known, sequence: next() }, change);
+  return {
+    carryOut(current, decide) {
+      [numbers, guessed] = [current, false];
+      const { result, change } = decide(guessing);
+      // What refuses a Step now may be what it did itself when it was opened.
+      const stands = !guessed || change.length > 0;
+      if (stands && write(change, current)) return result;
+      const looked = decide(looking);
+      write(looked.change, current);
+      return looked.result;
+    },
+    forget: known.clear,
+  };
+}

@@ -1,0 +1,59 @@
+import type { BudgetCounter, BudgetCounterKey } from "@tollgate/core/store";
+import type { HoldRecord, SessionRecord, StepRecord, View } from "@tollgate/store-engine";
+import { createSlots, type Slots } from "./slots.ts";
+
+type Key = NonNullable<ReturnType<View["key"]>>;
+
+/**
+ * Rows as the database has them, kept from one transaction to the next for as long as no one else writes: what is here
+ * need not be read. Whoever writes them changes them here too; whatever else is written clears them.
+ */
+export interface KnownRows {
+  readonly keys: Slots<Key>;
+  readonly sessions: Slots<SessionRecord>;
+  /** Those that are open. */
+  readonly steps: Slots<KnownStep>;
+  readonly counters: KnownCounters;
+  clear(): void;
+}
+
+/** A Step, and what it holds once that was read. */
+export interface KnownStep {
+  record: StepRecord;
+  holds: readonly HoldRecord[] | null;
+}
+
+export interface KnownCounters {
+  get(key: BudgetCounterKey): BudgetCounter | null;
+  set(counter: BudgetCounter): void;
+  clear(): void;
+}
+
+export function createKnownRows(): KnownRows {
+  const keys = createSlots<Key>();
+  const sessions = createSlots<SessionRecord>();
+  const steps = createSlots<KnownStep>();
+  const counters = createKnownCounters();
+  return {
+    keys,
+    sessions,
+    steps,
+    counters,
+    clear() {
+      for (const rows of [keys, sessions, steps, counters]) rows.clear();
+    },
+  };
+}
+
+/** Of each budget and subject, the period that was looked at last. */
+function createKnownCounters(): KnownCounters {
+  const counters = createSlots<BudgetCounter>();
+  return {
+    get({ budgetId, subject, periodStart }) {
+      const counter = counters.get(budgetId, subject);
+      return counter?.periodStart === periodStart ? counter : null;
+    },
+    set: (counter) => counters.set(counter.budgetId, counter.subject, counter),
+    clear: counters.clear,
+  };
+}

@@ -1,0 +1,137 @@
+import type { SessionView, View } from "@tollgate/store-engine";
+import {
+  correctionFromRow,
+  correctionsOf,
+  counterFromRow,
+  holdFromRow,
+  holding,
+  opening,
+  readRow,
+  responding,
+  settling,
+  stepRecordFromRow,
+} from "@tollgate/store-sql";
+import type { Connection } from "../database/connection.ts";
+import { sqliteDialect } from "../database/sqlite-dialect.ts";
+import type { KnownRows, KnownStep } from "./known-rows.ts";
+import { SessionReads } from "./read-sessions.ts";
+
+const corrections = correctionsOf(sqliteDialect);
+
+/** What decisions read within a transaction: what is known, else what the database has. */
+export function createView(
+  connection: Pick<Connection, "get" | "all">,
+  known: KnownRows,
+): Omit<View, "budgetsVersion" | "openedBefore"> {
+  const named = (statement: string, organizationId: string, id: string): unknown =>
+    connection.get(statement, { organization_id: organizationId, id });
+  return {
+    ...viewSessions(connection, known),
+    ...viewBudgets(connection, known),
+    key(organizationId, id) {
+      const before = known.keys.get(organizationId, id);
+      if (before) return before;
+      const row = named(opening.key, organizationId, id);
+      if (row === undefined) return null;
+      const key = keyFromRow(row);
+      known.keys.set(organizationId, id, key);
+      return key;
+    },
+    step: (organizationId, id) =>
+      findStep(connection, known, { organizationId, id })?.record ?? null,
+    corrections: (organizationId, stepId) =>
+      connection
+        .all(corrections, {
+          organization_id: organizationId,
+          step_ids: sqliteDialect.list([stepId]),
+        })
+        .map((row) => ({
+          attempt: readRow(row).integer("attempt"),
+          correction: correctionFromRow(row),
+        })),
+    hasDecision: (organizationId, id) =>
+      named(opening.hasDecision, organizationId, id) !== undefined,
+    ownerOfResponse(organizationId, id) {
+      const row = named(responding.owner, organizationId, id);
+      if (row === undefined) return null;
+      const read = readRow(row);
+      return { organizationId, userId: read.text("user_id"), keyId: read.text("key_id") };
+    },
+  };
+}
+
+function viewSessions(
+  connection: Pick<Connection, "get" | "all">,
+  { sessions }: KnownRows,
+): SessionView {
+  const read = new SessionReads(connection);
+  return {
+    sessionOfTurn: (organizationId, turnId) => read.sessionOfTurn(organizationId, turnId),
+    recentMatches: (owner, source, chain) => read.recentMatches(owner, source, chain),
+    matchingBranches: (session, chain) => read.matchingBranches(session, chain),
+    chainBefore: (session, end) => read.chainBefore(session, end),
+    session(organizationId, id) {
+      const before = sessions.get(organizationId, id);
+      if (before) return before;
+      const session = read.session(organizationId, id);
+      if (session) sessions.set(organizationId, id, session);
+      return session;
+    },
+  };
+}
+
+function viewBudgets(
+  connection: Pick<Connection, "get" | "all">,
+  known: KnownRows,
+): Pick<View, "holds" | "counter"> {
+  return {
+    holds({ step }) {
+      const open = known.steps.get(step.organizationId, step.id);
+      if (open?.holds) return open.holds;
+      const holds = connection
+        .all(holding.holds, { organization_id: step.organizationId, step_id: step.id })
+        .map(holdFromRow);
+      if (open) open.holds = holds;
+      return holds;
+    },
+    counter(key) {
+      const before = known.counters.get(key);
+      if (before) return before;
+      const { budgetId, subject, periodStart } = key;
+      const row = connection.get(holding.counter, {
+        budget_id: budgetId,
+        subject,
+        period_start: periodStart,
+      });
+      if (row === undefined) return null;
+      const counter = counterFromRow(row);
+      known.counters.set(counter);
+      return counter;
+    },
+  };
+}
+
+function findStep(
+  connection: Pick<Connection, "get">,
+  { steps }: KnownRows,
+  { organizationId, id }: { readonly organizationId: string; readonly id: string },
+): KnownStep | null {
+  const before = steps.get(organizationId, id);
+  if (before) return before;
+  const row = connection.get(settling.step, { organization_id: organizationId, id });
+  if (row === undefined) return null;
+  const step = { record: stepRecordFromRow(row), holds: null };
+  if (step.record.step.outcome === null) steps.set(organizationId, id, step);
+  return step;
+}
+
+function keyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
+  const read = readRow(row);
+  return {
+    userId: read.text("user_id"),
+    label: read.text("label"),
+    expiresAt: read.integerOrNull("expires_at"),
+    revokedAt: read.integerOrNull("revoked_at"),
+    version: read.integer("version"),
+  };
+}

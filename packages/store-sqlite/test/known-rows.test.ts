@@ -1,0 +1,176 @@
+import { DatabaseSync } from "node:sqlite";
+import type { Store } from "@tollgate/core/store";
+import type { SqlValue } from "@tollgate/store-sql";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type SqliteClient, sqliteStore } from "../src/index.ts";
+import { hold, insertKey, leafOf, owner, stepIntent, stepSettlement } from "./step-intents.ts";
+import { temporaryFile } from "./temporary-folder.ts";
+
+interface Watched {
+  readonly client: SqliteClient;
+  /** How many statements ran. */
+  statements: number;
+  /** What a COMMIT does instead of committing, or once it has. */
+  commit: ((commit: () => void) => void) | null;
+}
+
+/** A database in memory whose statements are counted and whose commits can fail. */
+function watch(): Watched {
+  const database = new DatabaseSync(":memory:");
+  onTestFinished(() => database.close());
+  const counted = <Arguments extends unknown[], Result>(run: (...given: Arguments) => Result) => {
+    return (...given: Arguments): Result => {
+      watched.statements++;
+      return run(...given);
+    };
+  };
+  const exec = counted((sql: string) => database.exec(sql));
+  const client: SqliteClient = {
+    exec(sql) {
+      if (sql === "COMMIT" && watched.commit) watched.commit(() => exec(sql));
+      else exec(sql);
+    },
+    prepare(sql) {
+      const statement = database.prepare(sql);
+      return {
+        run: counted((...given: SqlValue[]) => statement.run(...given)),
+        get: counted((...given: SqlValue[]) => statement.get(...given)),
+        all: counted((...given: SqlValue[]) => statement.all(...given)),
+      };
+    },
+    close() {},
+  };
+  const watched: Watched = { client, statements: 0, commit: null };
+  return watched;
+}
+
+async function openStore(source: Parameters<typeof sqliteStore>[0]): Promise<Store> {
+  const store = sqliteStore(source);
+  onTestFinished(() => store.close());
+  await store.migrate();
+  return store;
+}
+
+async function openWatched(): Promise<{ readonly store: Store; readonly watched: Watched }> {
+  const watched = watch();
+  const store = await openStore({ client: watched.client });
+  await insertKey(store);
+  return { store, watched };
+}
+
+async function openSteps(store: Store, ids: readonly string[]): Promise<void> {
+  const openings = await Promise.all(ids.map((id) => store.openStep(stepIntent(id))));
+  expect(openings.every(({ opened }) => opened)).toBe(true);
+}
+
+describe("what a store knows of its database", () => {
+  it("saves all reading but one for a Step that opens and settles", async () => {
+    const { store, watched } = await openWatched();
+    const steps = async (ids: readonly string[]): Promise<number> => {
+      const before = watched.statements;
+      await openSteps(store, ids);
+      await Promise.all(ids.map((id) => store.settleStep(stepSettlement(id))));
+      return (watched.statements - before) / ids.length;
+    };
+    await steps(["first"]);
+    // 12 writes and a read, and for each of its two transactions 4 to begin and end it.
+    expect(await steps(["alone"])).toBe(21);
+    expect(await steps(Array.from({ length: 32 }, (_, at) => `step ${at}`))).toBe(13.25);
+  });
+
+  it("does not outlive what another connection writes", async () => {
+    const filename = temporaryFile();
+    const here = await openStore({ filename });
+    const there = await openStore({ filename });
+    await insertKey(here);
+    await openSteps(here, ["first"]);
+    await there.keys.change({ organizationId: "acme", id: "key" }, () => ({
+      patch: { revokedAt: 0 },
+      leaf: leafOf("key.revoked", "key"),
+    }));
+    expect(await here.openStep(stepIntent("second"))).toEqual({
+      opened: false,
+      refusal: { code: "invalid_api_key" },
+    });
+    await there.settleStep(stepSettlement("first"));
+    expect(await here.settleStep({ ...stepSettlement("first"), outcome: "failed" })).toEqual({
+      settled: false,
+      outcome: "completed",
+    });
+  });
+
+  it("does not outlive what it writes otherwise itself, in the same group", async () => {
+    const { store } = await openWatched();
+    await openSteps(store, ["first"]);
+    const [, opening] = await Promise.all([
+      store.keys.change({ organizationId: "acme", id: "key" }, () => ({
+        patch: { label: "renamed" },
+        leaf: leafOf("key.updated", "key"),
+      })),
+      store.openStep(stepIntent("second")),
+    ]);
+    expect(opening).toEqual({ opened: false, refusal: { code: "key_changed" } });
+  });
+
+  it("does not outlive a transaction that is rolled back", async () => {
+    const { store, watched } = await openWatched();
+    watched.commit = () => {
+      throw new Error("the disk is full");
+    };
+    await expect(store.openStep(stepIntent("lost", [hold(10)]))).rejects.toThrow("disk is full");
+    watched.commit = null;
+    await expect(store.settleStep(stepSettlement("lost"))).rejects.toThrow("no such Step");
+    expect(await store.openStep(stepIntent("next", [hold(10)]))).toMatchObject({ opened: true });
+    expect((await store.budgets.reconcile({ limit: 1 })).drift).toEqual([]);
+  });
+
+  it("finds a Step that was opened by a commit whose answer was lost", async () => {
+    const { store, watched } = await openWatched();
+    const intent = stepIntent("asked twice", [hold(15)]);
+    watched.commit = (commit) => {
+      commit();
+      throw new Error("the answer was lost");
+    };
+    await expect(store.openStep(intent)).rejects.toThrow("answer was lost");
+    watched.commit = null;
+    expect(await store.openStep(intent)).toMatchObject({
+      opened: true,
+      sessionId: "session of asked twice",
+    });
+    await store.settleStep(stepSettlement("asked twice"));
+    expect(await store.openStep(intent)).toMatchObject({ opened: true });
+    const { data } = await store.budgets.counters(
+      { budgetId: "budget" },
+      { cursor: null, limit: 9 },
+    );
+    expect(data).toMatchObject([{ held: 0, settled: 7 }]);
+  });
+
+  it("finds a Step that has settled since, and what it branched from then", async () => {
+    const { store } = await openWatched();
+    await openSteps(store, ["origin"]);
+    const other = stepIntent("branch");
+    const transcript = { ...other.transcript, sessionId: "session of origin" };
+    const intent = { ...other, transcript };
+    const opening = await store.openStep(intent);
+    expect(opening).toMatchObject({ branchedFromSessionId: "session of origin" });
+    // Without a reply the branch is one that the request would continue now.
+    await store.settleStep({ ...stepSettlement("branch"), outcome: "failed", reply: null });
+    expect(await store.openStep(intent)).toEqual(opening);
+  });
+
+  it("is no more of a group in which one change fails", async () => {
+    const { store } = await openWatched();
+    await openSteps(store, ["first"]);
+    const taken = stepIntent("second");
+    const transcript = { ...taken.transcript, newSessionId: "session of first" };
+    const [refused, settled] = await Promise.allSettled([
+      store.openStep({ ...taken, transcript }),
+      store.settleStep(stepSettlement("first")),
+    ]);
+    expect(refused).toMatchObject({ reason: { code: "invalid_argument" } });
+    expect(settled).toMatchObject({ value: { settled: true } });
+    expect(await store.steps.get(owner.organizationId, "second")).toBeNull();
+    await expect(store.settleStep(stepSettlement("second"))).rejects.toThrow("no such Step");
+  });
+});
