@@ -45,17 +45,17 @@ const ceilings: readonly Ceiling[] = [
   {
     figure: "promises per request",
     of: "promises",
-    memory: 150,
-    sqlite: 164,
-    postgres: 219,
+    memory: 134,
+    sqlite: 148,
+    postgres: 205,
     goal: 20,
   },
   {
     figure: "promises per streamed event",
     of: "promisesPerEvent",
-    memory: 17,
-    sqlite: 17,
-    postgres: 18,
+    memory: 13,
+    sqlite: 13,
+    postgres: 14,
     goal: 0.2,
   },
   {

@@ -106,7 +106,8 @@ export function startExchange(pool: Pool, options: ExchangeOptions): Exchange {
   return {
     head: head.promise,
     async read() {
-      const chunks = await inbox.take();
+      for (let wait = inbox.ready(); wait !== null; wait = inbox.ready()) await wait;
+      const chunks = inbox.take();
       if (controller?.paused) controller.resume();
       return chunks;
     },

@@ -8,8 +8,10 @@ export interface Inbox {
   ended(): boolean;
   /** Forgets what waits. */
   discard(): void;
-  /** All that waits, as soon as there is anything; null at a clean end. */
-  take(): Promise<readonly Uint8Array[] | null>;
+  /** Resolves as soon as there is something to take, or the end; null where there is already. */
+  ready(): Promise<void> | null;
+  /** All that waits; null at a clean end. Throws at a failure. */
+  take(): readonly Uint8Array[] | null;
 }
 
 export function createInbox(): Inbox {
@@ -39,15 +41,16 @@ export function createInbox(): Inbox {
     discard() {
       empty();
     },
-    async take() {
-      while (chunks.length === 0) {
-        if (end?.failure) throw end.failure.thrown;
-        if (end) return null;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      return empty();
+    ready() {
+      if (chunks.length > 0 || end !== null) return null;
+      return new Promise((resolve) => {
+        wake = resolve;
+      });
+    },
+    take() {
+      if (chunks.length > 0) return empty();
+      if (end?.failure) throw end.failure.thrown;
+      return end === null ? [] : null;
     },
   };
 }

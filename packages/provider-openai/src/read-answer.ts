@@ -59,26 +59,21 @@ function streamReader(
   let cancelPatience: (() => void) | null = null;
   let isFinished = false;
 
-  const readOn = async (): Promise<readonly CompletionEvent[] | null> => {
-    while (!stream.done()) {
-      if (answer.finished()) cancelPatience ??= clock.after(patienceMs, exchange.stop);
-      const chunks = await exchange.read();
-      if (chunks === null) return null;
-      const events: CompletionEvent[] = [];
-      failure = attempt(() => {
-        for (const chunk of chunks) stream.feed(chunk, events);
-      });
-      if (events.length > 0) return events;
-      if (failure) throw failure.thrown;
-    }
-    return null;
-  };
   return {
     async read() {
       if (failure) throw failure.thrown;
       if (isFinished) return null;
-      const events = await readOn();
-      if (events) return events;
+      while (!stream.done()) {
+        if (answer.finished()) cancelPatience ??= clock.after(patienceMs, exchange.stop);
+        const chunks = await exchange.read();
+        if (chunks === null) break;
+        const events: CompletionEvent[] = [];
+        failure = attempt(() => {
+          for (const chunk of chunks) stream.feed(chunk, events);
+        });
+        if (events.length > 0) return events;
+        if (failure) throw failure.thrown;
+      }
       isFinished = true;
       const last: CompletionEvent[] = [];
       answer.finish(last);

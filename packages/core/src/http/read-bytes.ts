@@ -64,7 +64,16 @@ export function unlessAborted<Value>(signal: AbortSignal, promise: Promise<Value
     const onAbort = (): void => reject(signal.reason);
     if (signal.aborted) onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+    promise.then(
+      (value) => {
+        signal.removeEventListener("abort", onAbort);
+        resolve(value);
+      },
+      (thrown: unknown) => {
+        signal.removeEventListener("abort", onAbort);
+        reject(thrown);
+      },
+    );
   });
 }
 

@@ -1,13 +1,10 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 
 /** Waits for the store; whatever it fails with, the record could not be written and the request cannot go on. */
-export async function durable<Result>(writing: Promise<Result>): Promise<Result> {
-  try {
-    return await writing;
-  } catch (cause) {
-    if (cause instanceof GatewayError) throw cause;
-    throw evidenceUnavailable(cause);
-  }
+export function durable<Result>(writing: Promise<Result>): Promise<Result> {
+  return writing.catch((cause: unknown) => {
+    throw cause instanceof GatewayError ? cause : evidenceUnavailable(cause);
+  });
 }
 
 export function evidenceUnavailable(
