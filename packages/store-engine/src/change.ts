@@ -42,7 +42,22 @@ export type Operation =
   | { readonly write: "set counter"; readonly row: BudgetCounter }
   | { readonly write: "insert correction"; readonly row: CorrectionRecord }
   | { readonly write: "insert response"; readonly row: ResponseRecord }
+  /** Its Session, its transcript and its holds stay. */
+  | { readonly write: "remove step"; readonly row: RowName }
+  /** All content and salts of its parts and errors go; chain values and commitments stay. */
+  | { readonly write: "erase session"; readonly row: RowName }
+  /** Up to which update an organization's Sessions were looked at for erasure. */
+  | {
+      readonly write: "mark erased";
+      readonly row: { readonly organizationId: string; readonly updated: number };
+    }
   | { readonly write: "insert leaf"; readonly row: EvidenceLeaf };
+
+/** A row by its organization and id. */
+export interface RowName {
+  readonly organizationId: string;
+  readonly id: string;
+}
 
 /** A decision that changes nothing. */
 export function unchanged<Result>(result: Result): Decision<Result> {

@@ -21,7 +21,8 @@ export function lineageOf(
   return stretches.reverse();
 }
 
-function originOf(
+/** The Session that one branched from. */
+export function originOf(
   view: Pick<SessionView, "session">,
   { organizationId, branchedFromSessionId }: SessionRecord,
 ): SessionRecord | null {

@@ -27,7 +27,7 @@ export interface SessionView {
  * will write its change. A driver that has not read a row yet may throw to fetch it and ask again, so a decision has no
  * effect but its result.
  */
-export interface View extends SessionView {
+export interface View extends SessionView, RetentionView {
   readonly budgetsVersion: number;
   key(
     organizationId: string,
@@ -51,4 +51,26 @@ export interface View extends SessionView {
   hasDecision(organizationId: string, id: string): boolean;
   /** Whose a stored response is; null when there is none, or no more. */
   ownerOfResponse(organizationId: string, id: string): Owner | null;
+}
+
+/** What retention reads. Every list has a bound, and is in the order of what goes first. */
+export interface RetentionView extends Pick<SessionView, "session"> {
+  /** Organizations with settled Steps that opened before a time, by their ids. */
+  organizationsOfOldSteps(before: number, limit: number): readonly string[];
+  /** Those Steps of one of them, the oldest first, by their ids. */
+  oldSteps(organizationId: string, before: number, limit: number): readonly string[];
+  /**
+   * Organizations whose Session that was used the longest ago, of those behind the mark, was last updated before a time.
+   * The mark is the place in the order of updates up to which all were looked at; -1 at first.
+   */
+  organizationsOfOldSessions(
+    before: number,
+    limit: number,
+  ): readonly { readonly organizationId: string; readonly mark: number }[];
+  /** Sessions behind the mark, in the order of their updates. */
+  sessionsInOrder(organizationId: string, mark: number, limit: number): readonly SessionRecord[];
+  /** Whether a Session that branched from this one, directly or through others, was updated at or after a time. */
+  hasBranchSince(session: SessionRecord, time: number): boolean;
+  /** Whether anything is kept of what was said in a Session since that was last erased. */
+  holdsContent(session: SessionRecord): boolean;
 }

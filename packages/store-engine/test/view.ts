@@ -30,6 +30,12 @@ export function viewOf(rows: Rows): View {
     corrections: () => [],
     hasDecision: () => false,
     ownerOfResponse: () => null,
+    organizationsOfOldSteps: () => [],
+    oldSteps: () => [],
+    organizationsOfOldSessions: () => [],
+    sessionsInOrder: () => [],
+    hasBranchSince: () => false,
+    holdsContent: () => true,
   };
 }
 

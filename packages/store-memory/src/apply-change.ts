@@ -6,6 +6,7 @@ import {
   type HoldRecord,
   type Operation,
   type PartRecord,
+  type RowName,
   type SessionRecord,
   type StepRecord,
   takenId,
@@ -71,6 +72,15 @@ function apply(state: State, operation: Operation): void {
       break;
     case "insert response":
       state.responses.insert(operation.row);
+      break;
+    case "remove step":
+      state.steps.remove(stepOf(state, operation.row));
+      break;
+    case "erase session":
+      eraseSession(sessionOf(state, operation.row));
+      break;
+    case "mark erased":
+      state.erasedUpTo.set(operation.row.organizationId, operation.row.updated);
       break;
     case "insert leaf":
       state.leaves.insert(operation.row);
@@ -168,6 +178,12 @@ function settleHold(state: State, settled: HoldRecord): void {
   row.holds = row.holds.map((hold) => (isSameHold(hold, settled) ? settled : hold));
 }
 
+function eraseSession(session: SessionRow): void {
+  for (const part of session.parts) part.content = null;
+  for (const error of session.errors) error.message = null;
+  session.holdsContent = false;
+}
+
 function isSameHold(a: HoldRecord, b: HoldRecord): boolean {
   return (
     a.attempt === b.attempt &&
@@ -177,16 +193,11 @@ function isSameHold(a: HoldRecord, b: HoldRecord): boolean {
   );
 }
 
-interface Named {
-  readonly organizationId: string;
-  readonly id: string;
-}
-
-function sessionOf(state: State, { organizationId, id }: Named): SessionRow {
+function sessionOf(state: State, { organizationId, id }: RowName): SessionRow {
   return there(state.sessions.get(organizationId, id));
 }
 
-function stepOf(state: State, { organizationId, id }: Named): StepRow {
+function stepOf(state: State, { organizationId, id }: RowName): StepRow {
   return there(state.steps.get(organizationId, id));
 }
 

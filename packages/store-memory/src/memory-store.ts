@@ -1,15 +1,8 @@
 import { read, type Schema, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
-import {
-  correct,
-  type Decision,
-  openAttempt,
-  openStep,
-  recordRefusal,
-  settleStep,
-} from "@tollgate/store-engine";
-import { applyChange } from "./apply-change.ts";
+import { correct, openAttempt, openStep, recordRefusal, settleStep } from "@tollgate/store-engine";
 import { createBudgetRepository } from "./budget-repository.ts";
+import { createCarryOut } from "./carry-out.ts";
 import { createConnectionRepository } from "./connection-repository.ts";
 import { createEvidenceRepository } from "./evidence-repository.ts";
 import { createKeyRepository } from "./key-repository.ts";
@@ -18,7 +11,6 @@ import { createResponseRepository } from "./response-repository.ts";
 import { createSessionRepository } from "./session-repository.ts";
 import { createState } from "./state.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
-import { viewOf } from "./view.ts";
 
 /** A memory store has no options: passing one, such as a file name, is probably meant for another store. */
 export type MemoryStoreOptions = Readonly<Record<string, never>>;
@@ -35,27 +27,23 @@ const optionsSchema: Schema<object> = z.strictObject({});
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   read(optionsSchema, options, { code: "invalid_configuration", noun: "option" });
   const state = createState();
-  const view = viewOf(state);
-  const carryOut = <Result>({ result, change }: Decision<Result>): Result => {
-    applyChange(state, change);
-    return result;
-  };
+  const carryOut = createCarryOut(state);
   return {
     contract: 1,
     async migrate() {},
     async close() {},
-    // Each verb runs to its end without awaiting, which makes it atomic; `async` turns what it throws into a rejection.
-    openStep: async (intent) => carryOut(openStep(view, intent)),
-    openAttempt: async (intent) => carryOut(openAttempt(view, intent)),
-    settleStep: async (settlement) => carryOut(settleStep(view, settlement)),
-    correct: async (intent) => carryOut(correct(view, intent)),
-    recordRefusal: async (refusal) => carryOut(recordRefusal(view, refusal)),
+    // `async` turns what a verb throws into a rejection.
+    openStep: async (intent) => carryOut((view) => openStep(view, intent)),
+    openAttempt: async (intent) => carryOut((view) => openAttempt(view, intent)),
+    settleStep: async (settlement) => carryOut((view) => settleStep(view, settlement)),
+    correct: async (intent) => carryOut((view) => correct(view, intent)),
+    recordRefusal: async (refusal) => carryOut((view) => recordRefusal(view, refusal)),
     renewLease: async (renewal) => renewLease(state, renewal),
     lapsedSteps: async (query) => lapsedSteps(state, query),
     keys: createKeyRepository(state),
     connections: createConnectionRepository(state),
-    sessions: createSessionRepository(state),
-    steps: createStepRepository(state),
+    sessions: createSessionRepository(state, carryOut),
+    steps: createStepRepository(state, carryOut),
     decisions: createDecisionRepository(state),
     budgets: createBudgetRepository(state),
     responses: createResponseRepository(state),

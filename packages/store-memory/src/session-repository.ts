@@ -9,12 +9,18 @@ import {
   type StorePaging,
   type TranscriptPart,
 } from "@tollgate/core/store";
-import { findSession, isOwnedBy, lineageOf, type SessionRecord } from "@tollgate/store-engine";
+import {
+  findSession,
+  isOwnedBy,
+  lineageOf,
+  type SessionRecord,
+  sweepTranscripts,
+} from "@tollgate/store-engine";
+import type { CarryOut } from "./carry-out.ts";
 import type { PartRow, State } from "./state.ts";
-import { sweepTranscripts } from "./sweep-transcripts.ts";
 import { viewOf } from "./view.ts";
 
-export function createSessionRepository(state: State): SessionRepository {
+export function createSessionRepository(state: State, carryOut: CarryOut): SessionRepository {
   return {
     async get(organizationId, id) {
       const row = state.sessions.get(organizationId, id);
@@ -34,7 +40,7 @@ export function createSessionRepository(state: State): SessionRepository {
       const row = state.turns.get(owner.organizationId, turnId);
       return row && isOwnedBy(owner, row) ? row.sessionId : null;
     },
-    sweep: async (sweep) => sweepTranscripts(state, sweep),
+    sweep: async (sweep) => carryOut((view) => sweepTranscripts(view, sweep)),
   };
 }
 

@@ -8,12 +8,13 @@ import {
   type StepQuery,
   type StepRepository,
 } from "@tollgate/core/store";
+import { sweepSteps } from "@tollgate/store-engine";
+import type { CarryOut } from "./carry-out.ts";
 import { shownStep } from "./shown-step.ts";
 import type { DecisionRow, State, StepRow } from "./state.ts";
-import { sweepSteps } from "./sweep-steps.ts";
 import { mapPage } from "./table.ts";
 
-export function createStepRepository(state: State): StepRepository {
+export function createStepRepository(state: State, carryOut: CarryOut): StepRepository {
   return {
     async get(organizationId, id) {
       const row = state.steps.get(organizationId, id);
@@ -47,7 +48,7 @@ export function createStepRepository(state: State): StepRepository {
       const row = state.steps.get(organizationId, id);
       return row && contentsOf(state, row);
     },
-    sweep: async (sweep) => sweepSteps(state, sweep),
+    sweep: async (sweep) => carryOut((view) => sweepSteps(view, sweep)),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { SessionRecord, View } from "@tollgate/store-engine";
+import type { RetentionView, SessionRecord, View } from "@tollgate/store-engine";
 import { recentSessionsOf, type SessionRow, type State } from "./state.ts";
 
 /** Characters of one chain value in hex. */
@@ -9,6 +9,7 @@ export function viewOf(state: State): View {
   const session = (organizationId: string, id: string): SessionRecord | null =>
     state.sessions.get(organizationId, id)?.record ?? null;
   return {
+    ...viewRetention(state),
     get budgetsVersion() {
       return state.budgetsVersion;
     },
@@ -31,6 +32,56 @@ export function viewOf(state: State): View {
     hasDecision: (organizationId, id) => state.decisions.get(organizationId, id) !== null,
     ownerOfResponse: (organizationId, id) => state.responses.ownerOf(organizationId, id),
   };
+}
+
+function viewRetention(state: State): Omit<RetentionView, "session"> {
+  const inOrder = (organizationId: string, mark: number): readonly SessionRecord[] =>
+    state.sessions
+      .newestFirst(organizationId)
+      .flatMap(({ record }) => (record.updated > mark ? [record] : []))
+      .sort((a, b) => a.updated - b.updated);
+  return {
+    organizationsOfOldSteps: (before, limit) =>
+      organizationsOf(state, (id) => oldStepsOf(state, id, before).length > 0).slice(0, limit),
+    oldSteps: (organizationId, before, limit) =>
+      oldStepsOf(state, organizationId, before).slice(0, limit),
+    organizationsOfOldSessions: (before, limit) =>
+      organizationsOf(state, (id) => {
+        const oldest = inOrder(id, markOf(state, id))[0];
+        return oldest !== undefined && oldest.updatedAt < before;
+      })
+        .slice(0, limit)
+        .map((organizationId) => ({ organizationId, mark: markOf(state, organizationId) })),
+    sessionsInOrder: (organizationId, mark, limit) => inOrder(organizationId, mark).slice(0, limit),
+    hasBranchSince: ({ organizationId, id }, time) =>
+      descendantsOf(state.sessions.get(organizationId, id)).some(
+        ({ record }) => record.updatedAt >= time,
+      ),
+    holdsContent: ({ organizationId, id }) =>
+      state.sessions.get(organizationId, id)?.holdsContent ?? false,
+  };
+}
+
+function organizationsOf(
+  { salts }: State,
+  isAsked: (organizationId: string) => boolean,
+): readonly string[] {
+  return [...salts.keys()].filter(isAsked).sort();
+}
+
+/** Up to which update the organization's Sessions were looked at for what is to be erased. */
+function markOf({ erasedUpTo }: State, organizationId: string): number {
+  return erasedUpTo.get(organizationId) ?? -1;
+}
+
+function oldStepsOf({ steps }: State, organizationId: string, before: number): readonly string[] {
+  const found: string[] = [];
+  for (const row of steps.rows()) {
+    const { step } = row.record;
+    if (step.openedAt >= before) break;
+    if (row.organizationId === organizationId && step.outcome !== null) found.push(row.id);
+  }
+  return found;
 }
 
 /** Those whose head is the chain's value at their length. */

@@ -1,3 +1,5 @@
+import { sessionColumns } from "../rows/session-row.ts";
+
 /** How Steps are removed that are older than they are to be kept, from the table that has them. */
 export function oldStepsOf(table: string) {
   const due = "opened_at < :before AND outcome <> 'open'";
@@ -7,11 +9,18 @@ export function oldStepsOf(table: string) {
       WHERE (SELECT t.opened_at FROM ${table} t WHERE t.organization_id = o.id AND ${due}
         ORDER BY t.opened_at, t.sequence LIMIT 1) IS NOT NULL
       ORDER BY o.id LIMIT :limit`,
+    ids: `SELECT id FROM ${table} WHERE organization_id = :organization_id AND ${due}
+      ORDER BY opened_at, sequence LIMIT :limit`,
+    removeOne: `DELETE FROM ${table} WHERE organization_id = :organization_id AND id = :id`,
     remove: `DELETE FROM ${table} WHERE organization_id = :organization_id AND id IN (
       SELECT id FROM ${table} WHERE organization_id = :organization_id AND ${due}
         ORDER BY opened_at, sequence LIMIT :limit)`,
   } as const;
 }
+
+/** The error texts of a Session, found by its index alone: the primary key would pass over all that the organization has. */
+const ofSession = `(step_id, attempt) IN (SELECT step_id, attempt FROM attempt_errors
+  WHERE organization_id = :organization_id AND session_id = :id)`;
 
 /** How transcripts are erased that are older than they are to be kept. */
 export const erasing = {
@@ -22,7 +31,7 @@ export const erasing = {
       WHERE s.organization_id = o.id AND s.created_at >= 0 AND s.updated > coalesce(e.updated, -1)
       ORDER BY s.updated LIMIT 1) < :before
     ORDER BY o.id LIMIT :limit`,
-  sessionsInOrder: `SELECT id, updated, updated_at FROM sessions
+  sessionsInOrder: `SELECT ${sessionColumns.join(", ")} FROM sessions
     WHERE organization_id = :organization_id AND created_at >= 0 AND updated > :mark
     ORDER BY updated LIMIT :limit`,
   oldSession: `SELECT branched_from_session_id FROM sessions
@@ -36,13 +45,14 @@ export const erasing = {
         WHERE s.organization_id = :organization_id AND s.branched_from_session_id = b.id)
     SELECT s.id FROM branch b CROSS JOIN sessions s
     WHERE s.organization_id = :organization_id AND s.id = b.id AND s.updated_at >= :before LIMIT 1`,
+  heldContent: `SELECT step_id FROM transcript_parts
+      WHERE organization_id = :organization_id AND session_id = :id AND length(salt) > 0
+    UNION ALL SELECT step_id FROM attempt_errors
+      WHERE organization_id = :organization_id AND length(salt) > 0 AND ${ofSession} LIMIT 1`,
   erase: `UPDATE transcript_parts SET content = NULL, salt = :nothing
     WHERE organization_id = :organization_id AND session_id = :id AND length(salt) > 0`,
-  /** Found by the index of Sessions alone: the primary key would pass over all that the organization has. */
   eraseErrors: `UPDATE attempt_errors SET content = NULL, salt = :nothing
-    WHERE organization_id = :organization_id AND length(salt) > 0 AND (step_id, attempt) IN (
-      SELECT step_id, attempt FROM attempt_errors
-      WHERE organization_id = :organization_id AND session_id = :id)`,
+    WHERE organization_id = :organization_id AND length(salt) > 0 AND ${ofSession}`,
   mark: `INSERT INTO erasures (organization_id, updated) VALUES (:organization_id, :updated)
     ON CONFLICT (organization_id) DO UPDATE SET updated = excluded.updated`,
 } as const;

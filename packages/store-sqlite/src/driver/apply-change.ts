@@ -2,6 +2,7 @@ import {
   type Change,
   type HoldRecord,
   type Operation,
+  type RowName,
   type StepRecord,
   takenId,
 } from "@tollgate/store-engine";
@@ -11,16 +12,19 @@ import {
   counterToRow,
   decisionToRow,
   endToRow,
+  erasing,
   errorToRow,
   holding,
   holdToRow,
   insertError,
   leafToRow,
   nextAttemptToRow,
+  oldStepsOf,
   opening,
   partToRow,
   responding,
   responseRecordToRow,
+  type SqlParameters,
   sessionToRow,
   settling,
   stepToRow,
@@ -87,9 +91,26 @@ function apply(target: Target, operation: Operation): number {
       return run(correcting.insert, correctionToRow(operation.row, sequence));
     case "insert response":
       return run(responding.insert, responseRecordToRow(operation.row));
+    case "remove step":
+      return run(oldSteps.removeOne, nameToRow(operation.row));
+    case "erase session": {
+      const erased = { ...nameToRow(operation.row), nothing };
+      return run(erasing.erase, erased) + run(erasing.eraseErrors, erased);
+    }
+    case "mark erased": {
+      const { organizationId, updated } = operation.row;
+      return run(erasing.mark, { organization_id: organizationId, updated });
+    }
     case "insert leaf":
       return run(opening.insertLeaf, leafToRow(operation.row, sequence));
   }
+}
+
+const oldSteps = oldStepsOf("steps");
+const nothing = new Uint8Array();
+
+function nameToRow({ organizationId, id }: RowName): SqlParameters {
+  return { organization_id: organizationId, id };
 }
 
 function insertStep({ run, known, sequence }: Target, row: StepRecord, renewal: number): number {

@@ -15,6 +15,7 @@ import type { Connection } from "../database/connection.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
 import type { KnownRows, KnownStep } from "./known-rows.ts";
 import { SessionReads } from "./read-sessions.ts";
+import { viewRetention } from "./view-retention.ts";
 
 const corrections = correctionsOf(sqliteDialect);
 
@@ -28,6 +29,7 @@ export function createView(
   return {
     ...viewSessions(connection, known),
     ...viewBudgets(connection, known),
+    ...viewRetention(connection),
     key(organizationId, id) {
       const before = known.keys.get(organizationId, id);
       if (before) return before;

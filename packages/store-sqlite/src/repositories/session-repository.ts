@@ -4,6 +4,7 @@ import {
   isOwnedBy,
   type SessionRecord,
   type SessionView,
+  sweepTranscripts,
 } from "@tollgate/store-engine";
 import {
   type Conditions,
@@ -14,7 +15,6 @@ import {
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 import { SessionReads } from "../driver/read-sessions.ts";
-import { sweepTranscripts } from "../verbs/sweep-transcripts.ts";
 import { readById } from "./read-by-id.ts";
 import { readPage } from "./read-page.ts";
 import { transcriptOf } from "./transcript-of.ts";
@@ -54,7 +54,8 @@ export function createSessionRepository(
     ofTurn: async (owner, id) =>
       (await owned(owner, (sessions) => sessions.sessionOfTurn(owner.organizationId, id)))?.id ??
       null,
-    sweep: (sweep) => database.erase((transaction) => sweepTranscripts(transaction, sweep)),
+    sweep: (sweep) =>
+      database.erase(({ carryOut }) => carryOut((view) => sweepTranscripts(view, sweep))),
   };
 }
 

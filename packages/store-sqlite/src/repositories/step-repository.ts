@@ -1,4 +1,5 @@
 import type { DecisionRepository, StepRepository } from "@tollgate/core/store";
+import { sweepSteps } from "@tollgate/store-engine";
 import {
   type Conditions,
   decisionColumns,
@@ -10,7 +11,6 @@ import {
   summedSteps,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
-import { sweepSteps } from "../verbs/sweep-steps.ts";
 import { contentsOf } from "./contents-of.ts";
 import { correctedSteps, wholeStep, wholeSteps } from "./corrected-steps.ts";
 import { readById } from "./read-by-id.ts";
@@ -39,7 +39,7 @@ export function createStepRepository(database: Database, conditions: Conditions)
     },
     contents: (organizationId, id) =>
       database.read((connection) => contentsOf(connection, organizationId, id)),
-    sweep: (sweep) => database.erase((transaction) => sweepSteps(transaction, sweep)),
+    sweep: (sweep) => database.erase(({ carryOut }) => carryOut((view) => sweepSteps(view, sweep))),
   };
 }
 

@@ -1,0 +1,35 @@
+import type { RetentionView } from "@tollgate/store-engine";
+import { erasing, oldStepsOf, readRow, sessionRecordFromRow } from "@tollgate/store-sql";
+import type { Connection } from "../database/connection.ts";
+
+const oldSteps = oldStepsOf("steps");
+
+/** What retention reads, each time from the database. */
+export function viewRetention({
+  get,
+  all,
+}: Pick<Connection, "get" | "all">): Omit<RetentionView, "session"> {
+  return {
+    organizationsOfOldSteps: (before, limit) =>
+      all(oldSteps.organizations, { before, limit }).map(idOf),
+    oldSteps: (organizationId, before, limit) =>
+      all(oldSteps.ids, { organization_id: organizationId, before, limit }).map(idOf),
+    organizationsOfOldSessions: (before, limit) =>
+      all(erasing.organizationsOfOldSessions, { before, limit }).map((row) => ({
+        organizationId: idOf(row),
+        mark: readRow(row).integer("mark"),
+      })),
+    sessionsInOrder: (organizationId, mark, limit) =>
+      all(erasing.sessionsInOrder, { organization_id: organizationId, mark, limit }).map(
+        sessionRecordFromRow,
+      ),
+    hasBranchSince: ({ organizationId, id }, time) =>
+      get(erasing.branchInUse, { organization_id: organizationId, id, before: time }) !== undefined,
+    holdsContent: ({ organizationId, id }) =>
+      get(erasing.heldContent, { organization_id: organizationId, id }) !== undefined,
+  };
+}
+
+function idOf(row: unknown): string {
+  return readRow(row).text("id");
+}
