@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { BridgedRequest, RequestHeaders } from "@tollgate/core";
-import { readWhole } from "./read-whole.ts";
+import { bytesOf, readWhole } from "./read-whole.ts";
 
 /** What web frameworks leave on a Node request: the URL before their mount prefix went, and a body they have read. */
 export interface IncomingRequest extends IncomingMessage {
@@ -66,7 +66,8 @@ class Bridge implements NodeRequest {
 
   get url(): string {
     const target = this.#incoming.originalUrl ?? this.#incoming.url ?? "/";
-    return target.startsWith("/") ? originOf(this.#incoming, this.headers) + target : target;
+    // What is neither a path nor a URL, such as `*`, is nowhere.
+    return target.startsWith("/") || URL.canParse(target) ? target : "/";
   }
 
   get signal(): AbortSignal {
@@ -113,18 +114,32 @@ class Bridge implements NodeRequest {
     this.#used = true;
   }
 
-  /** A `Request` has an absolute URL. */
-  #webUrl(): string {
+  /** A `Request` has an absolute URL, without credentials. */
+  #webUrl(): URL {
     const { url } = this;
-    return URL.canParse(url) ? url : `${originOf(this.#incoming, this.headers)}/`;
+    const origin = url.startsWith("/") ? originOf(this.#incoming, this.headers) : "";
+    const absolute = new URL(origin + url);
+    absolute.username = "";
+    absolute.password = "";
+    return absolute;
   }
 }
 
 function streamOf(source: Readable | Buffer): ReadableStream<Uint8Array> {
-  // A reader that stops early must not cut the connection, on which the answer still goes out.
-  return ReadableStream.from<Uint8Array>(
-    source instanceof Readable ? source.iterator({ destroyOnReturn: false }) : [source],
-  );
+  return ReadableStream.from<Uint8Array>(source instanceof Readable ? chunksOf(source) : [source]);
+}
+
+/**
+ * A reader that stops early must not cut the connection, on which the answer still goes out. What it leaves is
+ * discarded, as Node discards a body that nobody reads: the next request on the connection comes after it.
+ */
+async function* chunksOf(source: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of source.iterator({ destroyOnReturn: false }))
+      yield bytesOf(chunk, source);
+  } finally {
+    source.resume();
+  }
 }
 
 /** A body that a framework has taken off the socket; undefined while it is still there. */
@@ -145,7 +160,8 @@ const plainHost =
 function originOf(incoming: IncomingRequest, headers: RequestHeaders): string {
   const host = headers.get("host") ?? headers.get(":authority") ?? "";
   const scheme = "encrypted" in incoming.socket ? "https" : "http";
-  return `${scheme}://${plainHost.test(host) ? host : "localhost"}`;
+  const origin = `${scheme}://${host}`;
+  return plainHost.test(host) && URL.canParse(origin) ? origin : `${scheme}://localhost`;
 }
 
 function untilClientLeaves(outgoing: ServerResponse): AbortSignal {

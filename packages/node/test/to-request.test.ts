@@ -1,5 +1,11 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request, type Server } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestOptions,
+  request,
+  type Server,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
@@ -17,7 +23,7 @@ async function bridged(
   server = createServer(async (incoming, outgoing) => {
     const bridged = toRequest(Object.assign(incoming, await prepare(incoming)), outgoing);
     const request = init.asWeb ? bridged.toWeb() : bridged;
-    const { pathname, search } = new URL(request.url);
+    const { pathname, search } = new URL(request.url, "http://localhost");
     const seen = {
       target: pathname + search,
       encoding: request.headers.get("content-encoding"),
@@ -107,6 +113,27 @@ describe.each([
     expect(seen).toMatchObject({ text: '{"model":"a/b/c"}', encoding: null });
   });
 
+  it("streams the body where a framework has paused it", async () => {
+    const seen = await bridged(async (incoming) => incoming.pause(), {
+      ...form,
+      method: "POST",
+      body: '{"a":1}',
+    });
+    expect(seen).toMatchObject({ text: '{"a":1}' });
+  });
+
+  it.each(["utf8", "latin1"] as const)(
+    "has the bytes of the body where a framework asked for %s text",
+    async (encoding) => {
+      const seen = await bridged(async (incoming) => incoming.setEncoding(encoding), {
+        ...form,
+        method: "POST",
+        body: '{"a":"é1"}',
+      });
+      expect(seen).toMatchObject({ text: '{"a":"é1"}' });
+    },
+  );
+
   it("ignores the empty body a parser leaves that did not run", async () => {
     const seen = await bridged(async () => ({ body: {} }), {
       ...form,
@@ -130,18 +157,43 @@ describe.each([
     ["user@gateway.example", "http://localhost"],
     ["gateway.example/v1", "http://localhost"],
     ["a b", "http://localhost"],
+    ["256.256.256.256", "http://localhost"],
+    ["gateway.example:65536", "http://localhost"],
+    ["[::::]", "http://localhost"],
   ])("that names the host %s has the origin %s", async (host, origin) => {
-    server = createServer((incoming, outgoing) => {
-      const request = toRequest(incoming, outgoing);
-      outgoing.end(new URL((form.asWeb ? request.toWeb() : request).url).origin);
-    });
-    expect(await answerTo(await listen(server), host)).toBe(origin);
+    expect(await urlSeen(form, { headers: { host } })).toBe(`${origin}/`);
+  });
+
+  it.each([
+    ["http://other.example/v1/models?x", "http://other.example/v1/models?x"],
+    ["http://user:password@other.example/v1/models", "http://other.example/v1/models"],
+    ["http://256.256.256.256/v1/models", "http://gateway.example/"],
+    ["//other.example/v1/models", "http://gateway.example//other.example/v1/models"],
+    ["*", "http://gateway.example/"],
+  ])("that is sent to %s has the URL %s", async (path, url) => {
+    expect(await urlSeen(form, { path, headers: { host: "gateway.example" } })).toBe(url);
   });
 });
 
-/** What is answered to a request that names this host. */
-async function answerTo(port: number, host: string): Promise<string> {
-  const asked = request({ port, host: "127.0.0.1", headers: { host } }).end();
+it("routes no target that the host's authenticate could not be shown", async () => {
+  server = createServer((incoming, outgoing) => outgoing.end(toRequest(incoming, outgoing).url));
+  const asked = request({
+    port: await listen(server),
+    host: "127.0.0.1",
+    path: "http://256.256.256.256/v1/models",
+  }).end();
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  expect(await text(answer)).toBe("/");
+});
+
+/** The URL of the `Request` that a handler, or the host's `authenticate`, gets. */
+async function urlSeen(form: { readonly asWeb: boolean }, sent: RequestOptions): Promise<string> {
+  server = createServer((incoming, outgoing) => {
+    const request = toRequest(incoming, outgoing);
+    outgoing.end((form.asWeb ? request.toWeb() : request.toHead()).url);
+  });
+  const port = await listen(server);
+  const asked = request({ ...sent, method: "OPTIONS", port, host: "127.0.0.1" }).end();
   const [answer] = (await once(asked, "response")) as [IncomingMessage];
   return text(answer);
 }

@@ -3,6 +3,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
+import { queryOf } from "../http/route.ts";
 import { durable } from "../pipeline/durable.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
@@ -15,7 +16,7 @@ export async function getResponse(
   id: string,
 ): Promise<Answer> {
   const response = await ownResponse(context, request, id);
-  refuseResuming(new URL(request.url).searchParams);
+  refuseResuming(queryOf(request.url));
   return { status: 200, headers: jsonHeaders, body: Buffer.from(response.body).toString() };
 }
 
@@ -56,7 +57,7 @@ export async function listInputItems(
   return {
     status: 200,
     headers: jsonHeaders,
-    body: listItems(items, new URL(request.url).searchParams),
+    body: listItems(items, queryOf(request.url)),
   };
 }
 

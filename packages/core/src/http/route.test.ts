@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { routeOf } from "./route.ts";
+import { queryOf, routeOf } from "./route.ts";
 
 describe("routeOf", () => {
   it.each([
@@ -29,6 +29,7 @@ describe("routeOf", () => {
     "http://host/v1/models;x=1",
     "http://host/v1/x/../models",
     "http://host/v1/./models",
+    "/a://host/v1/models",
     "http://host/v1/models/..",
     "http://host/v1\\models",
     "http://host/%2fv1%2fmodels",
@@ -36,5 +37,16 @@ describe("routeOf", () => {
     "",
   ])("of %j is none", (url) => {
     expect(routeOf(url)).toBeNull();
+  });
+});
+
+describe("queryOf", () => {
+  it.each([
+    ["http://256.256.256.256/v1/responses/r?stream=true&x=%20", { stream: "true", x: " " }],
+    ["/v1/responses/r?after=a?b#?c=d", { after: "a?b" }],
+    ["/v1/responses/r#?c=d", {}],
+    ["/v1/responses/r", {}],
+  ])("of %j is %j", (url, parameters) => {
+    expect(Object.fromEntries(queryOf(url))).toEqual(parameters);
   });
 });

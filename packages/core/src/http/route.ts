@@ -11,9 +11,16 @@ export function routeOf(url: string): string | null {
   return version < 0 || irregular.test(path) ? null : path.slice(version + "/v1/".length);
 }
 
+/** The parameters of a URL, which may begin at its path. */
+export function queryOf(url: string): URLSearchParams {
+  const [whole = ""] = url.split("#", 1);
+  const start = whole.indexOf("?");
+  return new URLSearchParams(start < 0 ? "" : whole.slice(start));
+}
+
 function pathOf(url: string): string {
   const end = url.search(/[?#]/);
   const whole = end < 0 ? url : url.slice(0, end);
-  const scheme = whole.indexOf("://");
+  const scheme = whole.startsWith("/") ? -1 : whole.indexOf("://");
   return scheme < 0 ? whole : whole.slice(Math.max(0, whole.indexOf("/", scheme + 3)));
 }

@@ -43,6 +43,18 @@ describe("toResponse", () => {
     await reader?.cancel();
   });
 
+  it("has room for what two reads at once wait for", async () => {
+    const body = bodyOf(async ({ write, end }) => {
+      await settled();
+      await write("a");
+      await write("b");
+      end();
+    });
+    const reader = toResponse({ status: 200, headers: {}, body }).body?.getReader();
+    const reads = await Promise.all([reader?.read(), reader?.read()]);
+    expect(reads.map((read) => Buffer.from(read?.value ?? []).toString())).toEqual(["a", "b"]);
+  });
+
   it.each([0, 1])("says that the client left, after %i reads", async (reads) => {
     const left: string[] = [];
     const body = bodyOf(

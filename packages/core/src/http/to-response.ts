@@ -19,8 +19,10 @@ function toStream(body: StreamBody): ReadableStream<Uint8Array> {
         isStarted = true;
         body.start({
           write(text) {
+            // Another read may be waiting already: then what is written asks for more at once.
+            const { promise } = asked;
             controller.enqueue(encoder.encode(text));
-            return asked.promise;
+            return promise;
           },
           end: () => controller.close(),
           fail: (thrown) => controller.error(thrown),
