@@ -42,6 +42,12 @@ export type Operation =
   | { readonly write: "set counter"; readonly row: BudgetCounter }
   | { readonly write: "insert correction"; readonly row: CorrectionRecord }
   | { readonly write: "insert response"; readonly row: ResponseRecord }
+  | { readonly write: "remove response"; readonly row: RowName }
+  /** Built on another, or on none, with the messages of those between. */
+  | {
+      readonly write: "relink response";
+      readonly row: RowName & Pick<ResponseRecord, "builtOn" | "inherited">;
+    }
   /** Its Session, its transcript and its holds stay. */
   | { readonly write: "remove step"; readonly row: RowName }
   /** All content and salts of its parts and errors go; chain values and commitments stay. */

@@ -5,7 +5,8 @@ import type {
   Correction,
   Owner,
 } from "@tollgate/core/store";
-import type { HoldRecord, SessionRecord, StepRecord } from "./records.ts";
+import type { RowName } from "./change.ts";
+import type { HoldRecord, ResponseRecord, SessionRecord, StepRecord } from "./records.ts";
 
 /** What an assignment reads. An id is unique within its organization only. */
 export interface SessionView {
@@ -27,7 +28,7 @@ export interface SessionView {
  * will write its change. A driver that has not read a row yet may throw to fetch it and ask again, so a decision has no
  * effect but its result.
  */
-export interface View extends SessionView, RetentionView {
+export interface View extends SessionView, ResponseView, RetentionView {
   readonly budgetsVersion: number;
   key(
     organizationId: string,
@@ -49,8 +50,20 @@ export interface View extends SessionView, RetentionView {
     stepId: string,
   ): readonly { readonly attempt: number; readonly correction: Correction }[];
   hasDecision(organizationId: string, id: string): boolean;
-  /** Whose a stored response is; null when there is none, or no more. */
-  ownerOfResponse(organizationId: string, id: string): Owner | null;
+}
+
+/** What removing stored responses reads, and storing one. */
+export interface ResponseView {
+  /** Null when there is none, or no more; one that has expired is there until it is removed. */
+  response(
+    organizationId: string,
+    id: string,
+  ): (Owner & Pick<ResponseRecord, "expiresAt" | "builtOn">) | null;
+  messagesOf(organizationId: string, id: string): Pick<ResponseRecord, "inherited" | "messages">;
+  /** The responses that are built on this one, by their ids. */
+  continuations(organizationId: string, id: string): readonly string[];
+  /** Those that have expired at a time, of all organizations, oldest expiry first. */
+  expiredResponses(at: number, limit: number): readonly RowName[];
 }
 
 /** What retention reads. Every list has a bound, and is in the order of what goes first. */

@@ -6,11 +6,13 @@ import {
   type HoldRecord,
   type Operation,
   type PartRecord,
+  type ResponseRecord,
   type RowName,
   type SessionRecord,
   type StepRecord,
   takenId,
 } from "@tollgate/store-engine";
+import { copyOf } from "./responses.ts";
 import { type SessionRow, type State, type StepRow, touchSession } from "./state.ts";
 
 /** Most rows have none of what only a few have, and share this. */
@@ -25,7 +27,7 @@ export function applyChange(state: State, change: Change): void {
 function requireFree(state: State, { write, row }: Operation): void {
   if (write === "insert session" && state.sessions.get(row.organizationId, row.id))
     throw takenId("new Session");
-  if (write === "insert response" && state.responses.ownerOf(row.organizationId, row.id))
+  if (write === "insert response" && state.responses.response(row.organizationId, row.id))
     throw takenId("stored response");
 }
 
@@ -71,7 +73,13 @@ function apply(state: State, operation: Operation): void {
       insertCorrection(state, operation.row);
       break;
     case "insert response":
-      state.responses.insert(operation.row);
+      insertResponse(state, operation.row);
+      break;
+    case "remove response":
+      state.responses.remove(operation.row);
+      break;
+    case "relink response":
+      relinkResponse(state, operation.row);
       break;
     case "remove step":
       state.steps.remove(stepOf(state, operation.row));
@@ -155,6 +163,20 @@ function insertError(state: State, error: ErrorRecord): void {
   session.holdsContent = true;
   const step = stepNamed(state, error);
   step.errors = [...step.errors, row];
+}
+
+function insertResponse(state: State, response: ResponseRecord): void {
+  const { builtOn } = response;
+  const inherited = new Uint8Array(response.inherited);
+  state.responses.set({ ...copyOf(response), builtOn, inherited });
+}
+
+function relinkResponse(
+  state: State,
+  { organizationId, id, ...link }: RowName & Pick<ResponseRecord, "builtOn" | "inherited">,
+): void {
+  const response = there(state.responses.response(organizationId, id));
+  state.responses.set({ ...response, ...link });
 }
 
 function insertCorrection(state: State, correction: CorrectionRecord): void {

@@ -46,7 +46,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     steps: createStepRepository(state, carryOut),
     decisions: createDecisionRepository(state),
     budgets: createBudgetRepository(state),
-    responses: createResponseRepository(state),
+    responses: createResponseRepository(state, carryOut),
     evidence: createEvidenceRepository(state),
   };
 }

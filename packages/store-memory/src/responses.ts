@@ -1,86 +1,76 @@
-import type { Owner, ResponseHistory, StoredResponse } from "@tollgate/core/store";
-import { isOwnedBy, type ResponseRecord } from "@tollgate/store-engine";
+import type { StoredResponse } from "@tollgate/core/store";
+import type { ResponseRecord, ResponseView, RowName } from "@tollgate/store-engine";
 
-/** The stored responses and their conversations. */
-export interface Responses {
-  /** Whose it is, expired or not; null when there is none. */
-  ownerOf(organizationId: string, id: string): Owner | null;
-  insert(record: ResponseRecord): void;
-  get(owner: Owner, id: string, at: number): StoredResponse | null;
-  history(owner: Owner, id: string, at: number): ResponseHistory | null;
-  /** False when there is none to remove. */
-  remove(owner: Owner, id: string, at: number): boolean;
-  /** Removes up to `limit` that have expired, oldest expiry first; says how many. */
-  sweep(at: number, limit: number): number;
-}
-
-interface ResponseRow {
-  readonly response: StoredResponse;
-  readonly said: Said;
-}
-
-/**
- * A conversation up to a response. Later responses hold on to it themselves, so that it lives on in them when the
- * response is removed, and goes with the last of them.
- */
-interface Said {
-  readonly messages: Uint8Array;
-  readonly before: Said | null;
+/** The stored responses, each with the one it is built on or with the messages before it. */
+export interface Responses extends Omit<ResponseView, "response"> {
+  response(organizationId: string, id: string): ResponseRecord | null;
+  /** A response and those it is built on, oldest first. */
+  chain(response: ResponseRecord): readonly ResponseRecord[];
+  /** In the place of one that is there. */
+  set(record: ResponseRecord): void;
+  remove(name: RowName): void;
 }
 
 export function createResponses(): Responses {
-  const rows = new Map<string, ResponseRow>();
-  const findLive = (owner: Owner, id: string, at: number): ResponseRow | null => {
-    const row = rows.get(nameOf({ organizationId: owner.organizationId, id }));
-    return row && isOwnedBy(owner, row.response) && row.response.expiresAt > at ? row : null;
+  const rows = new Map<string, ResponseRecord>();
+  /** By what they are built on. */
+  const heirs = new Map<string, Set<string>>();
+
+  const response = (organizationId: string, id: string): ResponseRecord | null =>
+    rows.get(nameOf({ organizationId, id })) ?? null;
+  const previous = ({ organizationId, builtOn }: ResponseRecord): ResponseRecord | null =>
+    builtOn === null ? null : response(organizationId, builtOn);
+  const unlink = ({ organizationId, id, builtOn }: ResponseRecord): void => {
+    if (builtOn === null) return;
+    const name = nameOf({ organizationId, id: builtOn });
+    heirs.get(name)?.delete(id);
+    if (heirs.get(name)?.size === 0) heirs.delete(name);
   };
-  const remove = ({ response }: ResponseRow): boolean => rows.delete(nameOf(response));
+  const remove = (name: RowName): void => {
+    const row = response(name.organizationId, name.id);
+    if (row) unlink(row);
+    rows.delete(nameOf(name));
+  };
   return {
-    ownerOf: (organizationId, id) => rows.get(nameOf({ organizationId, id }))?.response ?? null,
-    insert({ inherited, builtOn, ...record }) {
-      const response = copyOf(record);
-      const previous = rows.get(nameOf({ ...record, id: builtOn }));
-      const before = previous?.said ?? { messages: new Uint8Array(inherited), before: null };
-      rows.set(nameOf(record), { response, said: { messages: response.messages, before } });
+    response,
+    chain(last) {
+      const newestFirst: ResponseRecord[] = [];
+      for (let at: ResponseRecord | null = last; at; at = previous(at)) newestFirst.push(at);
+      return newestFirst.toReversed();
     },
-    get(owner, id, at) {
-      const row = findLive(owner, id, at);
-      return row && copyOf(row.response);
+    messagesOf(organizationId, id) {
+      const row = response(organizationId, id);
+      if (!row) throw new TypeError("there is no such response");
+      return row;
     },
-    history(owner, id, at) {
-      const row = findLive(owner, id, at);
-      return row && { response: copyOf(row.response), messages: messagesOf(row.said) };
+    continuations: (organizationId, id) => [...(heirs.get(nameOf({ organizationId, id })) ?? [])],
+    expiredResponses(at, limit) {
+      const expired = [...rows.values()].filter(({ expiresAt }) => expiresAt <= at);
+      return expired.sort(byExpiry).slice(0, limit);
     },
-    remove(owner, id, at) {
-      const row = findLive(owner, id, at);
-      return row !== null && remove(row);
+    set(record) {
+      remove(record);
+      const { organizationId, id, builtOn } = record;
+      rows.set(nameOf(record), record);
+      if (builtOn === null) return;
+      const name = nameOf({ organizationId, id: builtOn });
+      heirs.set(name, (heirs.get(name) ?? new Set()).add(id));
     },
-    sweep(at, limit) {
-      const expired = [...rows.values()].filter(({ response }) => response.expiresAt <= at);
-      const swept = expired.sort(byExpiry).slice(0, limit);
-      for (const row of swept) remove(row);
-      return swept.length;
-    },
+    remove,
   };
 }
 
-/** An id is unique within its organization only; nothing has the name of no id. */
-function nameOf(named: { readonly organizationId: string; readonly id: string | null }): string {
-  return JSON.stringify([named.organizationId, named.id]);
+/** An id is unique within its organization only. */
+function nameOf({ organizationId, id }: RowName): string {
+  return JSON.stringify([organizationId, id]);
 }
 
-function byExpiry(a: ResponseRow, b: ResponseRow): number {
-  return a.response.expiresAt - b.response.expiresAt;
+function byExpiry(a: ResponseRecord, b: ResponseRecord): number {
+  return a.expiresAt - b.expiresAt;
 }
 
-function messagesOf(said: Said): readonly Uint8Array[] {
-  const newestFirst: Uint8Array[] = [];
-  for (let at: Said | null = said; at; at = at.before)
-    newestFirst.push(new Uint8Array(at.messages));
-  return newestFirst.toReversed();
-}
-
-function copyOf(response: StoredResponse): StoredResponse {
+/** A response with bytes of its own, so that nobody else's change of them is seen. */
+export function copyOf({ builtOn, inherited, ...response }: ResponseRecord): StoredResponse {
   return {
     ...response,
     body: new Uint8Array(response.body),

@@ -10,6 +10,10 @@ export function viewOf(state: State): View {
     state.sessions.get(organizationId, id)?.record ?? null;
   return {
     ...viewRetention(state),
+    response: state.responses.response,
+    messagesOf: state.responses.messagesOf,
+    continuations: state.responses.continuations,
+    expiredResponses: state.responses.expiredResponses,
     get budgetsVersion() {
       return state.budgetsVersion;
     },
@@ -30,7 +34,6 @@ export function viewOf(state: State): View {
     counter: (key) => state.counters.get(key),
     corrections: (organizationId, id) => state.steps.get(organizationId, id)?.corrections ?? [],
     hasDecision: (organizationId, id) => state.decisions.get(organizationId, id) !== null,
-    ownerOfResponse: (organizationId, id) => state.responses.ownerOf(organizationId, id),
   };
 }
 

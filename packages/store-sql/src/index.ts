@@ -1,7 +1,6 @@
 /** What the SQL stores share: schema, statements, rows, filters and pages. For stores; an application needs none of it. */
 export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
-export { joinMessages } from "./join-messages.ts";
 export { lists } from "./lists.ts";
 export {
   budgetFromRow,

@@ -115,7 +115,7 @@ const nothingInherited = Buffer.from("[]");
 function storeResponse(view: View, draft: ResponseDraft): Operation {
   const { organizationId, previousResponseId } = draft;
   const previous =
-    previousResponseId === null ? null : view.ownerOfResponse(organizationId, previousResponseId);
+    previousResponseId === null ? null : view.response(organizationId, previousResponseId);
   const builtOn = previous && isOwnedBy(draft, previous) ? previousResponseId : null;
   const row: ResponseRecord = {
     ...draft,

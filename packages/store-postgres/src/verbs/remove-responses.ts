@@ -1,4 +1,5 @@
-import { joinMessages, type RowReader, readRow, responding } from "@tollgate/store-sql";
+import { joinMessages } from "@tollgate/store-engine";
+import { type RowReader, readRow, responding } from "@tollgate/store-sql";
 import type { Transaction } from "../database/transaction.ts";
 import { locking } from "../statements/locking.ts";
 

@@ -4,8 +4,8 @@ import {
   type SettleResult,
   type StepSettlement,
 } from "@tollgate/core/store";
-import { attemptEndOf } from "@tollgate/store-engine";
-import { joinMessages, outcomeOf, responseToRow, type SqlParameters } from "@tollgate/store-sql";
+import { attemptEndOf, joinMessages } from "@tollgate/store-engine";
+import { outcomeOf, responseToRow, type SqlParameters } from "@tollgate/store-sql";
 import type { BatchAnswer, BatchedCall } from "../database/batches.ts";
 import { noSuchStep, notRunning } from "./running-step.ts";
 

@@ -31,8 +31,8 @@ export const responding = {
     SELECT ${chained.join(", ")}, r.inherited FROM chain link CROSS JOIN responses r
       WHERE r.organization_id = :organization_id AND r.id = link.id
     ORDER BY link.distance DESC`,
-  /** Whose a response is: one that has expired can be built on until it is swept. */
-  owner: `SELECT organization_id, user_id, key_id FROM responses
+  /** Whose a response is, expired or not, and what it is built on. */
+  response: `SELECT organization_id, user_id, key_id, expires_at, built_on FROM responses
     WHERE organization_id = :organization_id AND id = :id`,
   removable: `SELECT id FROM responses WHERE ${live}`,
   expired: `SELECT organization_id, id FROM responses WHERE expires_at <= :at

@@ -91,6 +91,13 @@ function apply(target: Target, operation: Operation): number {
       return run(correcting.insert, correctionToRow(operation.row, sequence));
     case "insert response":
       return run(responding.insert, responseRecordToRow(operation.row));
+    case "remove response":
+      return run(responding.remove, nameToRow(operation.row));
+    case "relink response": {
+      const { builtOn, inherited } = operation.row;
+      const row = { ...nameToRow(operation.row), built_on: builtOn, inherited };
+      return run(responding.relink, row);
+    }
     case "remove step":
       return run(oldSteps.removeOne, nameToRow(operation.row));
     case "erase session": {

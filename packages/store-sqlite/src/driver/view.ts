@@ -7,7 +7,6 @@ import {
   holding,
   opening,
   readRow,
-  responding,
   settling,
   stepRecordFromRow,
 } from "@tollgate/store-sql";
@@ -15,6 +14,7 @@ import type { Connection } from "../database/connection.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
 import type { KnownRows, KnownStep } from "./known-rows.ts";
 import { SessionReads } from "./read-sessions.ts";
+import { viewResponses } from "./view-responses.ts";
 import { viewRetention } from "./view-retention.ts";
 
 const corrections = correctionsOf(sqliteDialect);
@@ -29,6 +29,7 @@ export function createView(
   return {
     ...viewSessions(connection, known),
     ...viewBudgets(connection, known),
+    ...viewResponses(connection),
     ...viewRetention(connection),
     key(organizationId, id) {
       const before = known.keys.get(organizationId, id);
@@ -53,12 +54,6 @@ export function createView(
         })),
     hasDecision: (organizationId, id) =>
       named(opening.hasDecision, organizationId, id) !== undefined,
-    ownerOfResponse(organizationId, id) {
-      const row = named(responding.owner, organizationId, id);
-      if (row === undefined) return null;
-      const read = readRow(row);
-      return { organizationId, userId: read.text("user_id"), keyId: read.text("key_id") };
-    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { joinMessages } from "./join-messages.ts";
+import { joinMessages } from "../src/join-messages.ts";
 
 const joined = (...arrays: readonly string[]): string =>
   Buffer.from(joinMessages(arrays.map((array) => Buffer.from(array)))).toString();

@@ -1,0 +1,34 @@
+import type { ResponseView } from "@tollgate/store-engine";
+import { readRow, responding } from "@tollgate/store-sql";
+import type { Connection } from "../database/connection.ts";
+
+/** What decisions read of stored responses, each time from the database. */
+export function viewResponses({ get, all }: Pick<Connection, "get" | "all">): ResponseView {
+  return {
+    response(organizationId, id) {
+      const row = get(responding.response, { organization_id: organizationId, id });
+      if (row === undefined) return null;
+      const read = readRow(row);
+      return {
+        organizationId,
+        userId: read.text("user_id"),
+        keyId: read.text("key_id"),
+        expiresAt: read.integer("expires_at"),
+        builtOn: read.textOrNull("built_on"),
+      };
+    },
+    messagesOf(organizationId, id) {
+      const row = readRow(get(responding.link, { organization_id: organizationId, id }));
+      return { inherited: row.bytes("inherited"), messages: row.bytes("messages") };
+    },
+    continuations: (organizationId, id) =>
+      all(responding.continuations, { organization_id: organizationId, id }).map((row) =>
+        readRow(row).text("id"),
+      ),
+    expiredResponses: (at, limit) =>
+      all(responding.expired, { at, limit }).map((row) => {
+        const read = readRow(row);
+        return { organizationId: read.text("organization_id"), id: read.text("id") };
+      }),
+  };
+}
