@@ -32,7 +32,7 @@ afterAll(async () => {
 
 /** How many rows each index and each table was asked for so far. */
 async function rowsRead(): Promise<ReadonlyMap<string, number>> {
-  await client.query("SELECT pg_stat_clear_snapshot()");
+  await client.query("SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()");
   const { rows } = await client.query(
     `SELECT relname AS name, seq_tup_read AS read FROM pg_stat_user_tables WHERE schemaname = $1
      UNION ALL
@@ -184,5 +184,58 @@ describe("opening and settling", () => {
     for (const index of ["steps_rest_pkey", "sessions_pkey", "holds_pkey"])
       expect(read.get(index), index).toBeLessThan(count * 6);
     expect(read.get("sessions_by_update")).toBeGreaterThan(count);
+  });
+});
+
+/** Organizations with as many Steps each, all at one time after all others: only their numbers tell which come first. */
+async function insertStepsOf(organizations: number, steps: number): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT column_name AS name, data_type AS type FROM information_schema.columns
+     WHERE table_schema = $1 AND table_name = 'steps' AND is_nullable = 'NO' AND is_generated = 'NEVER'`,
+    [schema],
+  );
+  const ofType: Readonly<Record<string, string>> = { bigint: "1", bytea: "''" };
+  const own: Readonly<Record<string, string>> = {
+    organization_id: "'many ' || o",
+    id: "o || '/' || n",
+    opened_at: "9000000000000",
+    sequence: "n * 1000 + o",
+    metadata: "'{}'",
+    dropped_fields: "'{}'",
+  };
+  const values = rows.map(({ name, type }) => own[name] ?? ofType[type] ?? "'[]'");
+  await client.query(
+    `INSERT INTO ${schema}.organizations (id, salt) SELECT 'many ' || o, '' FROM generate_series(1, ${organizations}) o`,
+  );
+  await client.query(
+    `INSERT INTO ${schema}.steps (${rows.map(({ name }) => name).join(", ")}) SELECT ${values.join(", ")}
+     FROM generate_series(1, ${organizations}) o, generate_series(1, ${steps}) n`,
+  );
+}
+
+describe("a page of every organization", () => {
+  it("reads one row of each, and pages of no more than it has rows", async () => {
+    const [organizations, limit] = [400, 10];
+    await insertStepsOf(organizations, 30);
+    const before = await rowsRead();
+    const conditions = createConditions(postgresDialect).ofSteps({ organizationId: null });
+    const { text, parameters } = selectPage(
+      lists.steps,
+      conditions,
+      { cursor: null, limit },
+      postgresDialect,
+    );
+    const { text: compiled, names } = compileStatement(qualify(text), postgresDialect);
+    const values = names.map((name) => parameters[name]);
+    const { rows } = await client.query(compiled, values);
+    const last = 30 * 1_000 + organizations;
+    expect(rows.map(({ sequence }) => Number(sequence))).toEqual(
+      Array.from({ length: limit + 1 }, (_, at) => last - at),
+    );
+    const after = await rowsRead();
+    const read = (after.get("steps_rest_by_time") ?? 0) - (before.get("steps_rest_by_time") ?? 0);
+    expect(read).toBeGreaterThan(organizations);
+    const all = await client.query(`SELECT FROM ${schema}.organizations`);
+    expect(read).toBeLessThanOrEqual(all.rows.length + (limit + 1) ** 2);
   });
 });

@@ -15,8 +15,8 @@ export interface SqlDialect {
   isOneOf(column: string, parameter: string): string;
   /** A condition: the column's text has the parameter's in it. */
   contains(column: string, parameter: string): string;
-  /** For a FROM: each organization as `o`, and as `r` the rows of a table that a page of it holds. */
-  ofEachOrganization(table: string, page: string): string;
+  /** Joins, to each organization `o` of a FROM, as `r` the rows of a table that a page of it holds. */
+  joinPage(table: string, page: string): string;
   /** The value of a list parameter. */
   list(values: readonly string[]): SqlValue;
 }

@@ -12,7 +12,7 @@ const dialect: SqlDialect = {
   keyedTable: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
-  ofEachOrganization: (table, page) => `EACH ${table} (${page.trim()})`,
+  joinPage: (table, page) => `EACH ${table} (${page.trim()})`,
   list: (values) => JSON.stringify(values),
 };
 
@@ -45,7 +45,7 @@ it.each([
   );
 });
 
-it("asks each organization for its own page where none is named, and no other for what is not theirs", () => {
+it("asks the organizations whose rows come first for their pages where none is named, and none for what is not theirs", () => {
   const paging = { cursor: null, limit: 10 };
   const named = {
     text: "organization_id = :organization_id",
@@ -55,7 +55,7 @@ it("asks each organization for its own page where none is named, and no other fo
     selectPage(...given).text.replaceAll(/\s+/g, " ");
   const order = "opened_at DESC, sequence DESC LIMIT :page_limit";
   expect(textOf(lists.steps, [], paging, dialect)).toContain(
-    `FROM EACH steps (WHERE organization_id = o.id ORDER BY ${order}) ORDER BY r.opened_at DESC, r.sequence DESC LIMIT`,
+    `ORDER BY r.opened_at DESC, r.sequence DESC LIMIT :page_limit) AS o EACH steps (WHERE organization_id = o.id ORDER BY ${order}) ORDER BY r.opened_at DESC, r.sequence DESC LIMIT`,
   );
   expect(textOf(lists.steps, [named], paging, dialect)).toContain(
     `FROM steps WHERE organization_id = :organization_id ORDER BY ${order}`,

@@ -61,26 +61,30 @@ function pageOfOne(list: PagedList, conditions: readonly string[]): string {
   return `SELECT ${columnsOf(list).join(", ")} FROM ${list.table} ${within(list, conditions)}`;
 }
 
-/** Every index begins with the organization: each is asked for its own page, so that no table is read whole. */
+/**
+ * Every index begins with the organization, so each is asked for itself: first for the row it would begin with, and those
+ * whose rows come first, no more than the page has rows, then for their pages. The others cannot have a row of the page.
+ */
 function pageOfAll(list: PagedList, conditions: readonly string[], dialect: SqlDialect): string {
-  const page = within(list, ["organization_id = o.id", ...conditions]);
+  const rowsOf = (limit?: string): string =>
+    dialect.joinPage(list.table, within(list, ["organization_id = o.id", ...conditions], limit));
+  const leading = `SELECT o.id FROM organizations o ${rowsOf("1")} ${ordered(list, "r.")}`;
   const columns = columnsOf(list).map((column) => `r.${column}`);
-  return `SELECT ${columns.join(", ")} FROM ${dialect.ofEachOrganization(list.table, page)}
-    ${ordered(list, "r.")}`;
+  return `SELECT ${columns.join(", ")} FROM (${leading}) AS o ${rowsOf()} ${ordered(list, "r.")}`;
 }
 
 function columnsOf({ columns, order, tie }: PagedList): readonly string[] {
   return [...new Set([...columns, order, ...(tie ? [tie.column] : [])])];
 }
 
-function within(list: PagedList, conditions: readonly string[]): string {
+function within(list: PagedList, conditions: readonly string[], limit = ":page_limit"): string {
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-  return `${where} ${ordered(list, "")}`;
+  return `${where} ${ordered(list, "", limit)}`;
 }
 
-function ordered({ order, direction, tie }: PagedList, of: string): string {
+function ordered({ order, direction, tie }: PagedList, of: string, limit = ":page_limit"): string {
   const ties = tie ? `, ${of}${tie.column} ${tie.direction}` : "";
-  return `ORDER BY ${of}${order} ${direction}${ties} LIMIT :page_limit`;
+  return `ORDER BY ${of}${order} ${direction}${ties} LIMIT ${limit}`;
 }
 
 function behind(list: PagedList, cursor: string): Condition {

@@ -10,8 +10,7 @@ const numbered: SqlDialect = {
   keyedTable: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
-  ofEachOrganization: (table, page) =>
-    `organizations o, LATERAL (SELECT * FROM ${table} ${page}) r`,
+  joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,
   list: (values) => JSON.stringify(values),
 };
 

@@ -8,8 +8,7 @@ export const postgresDialect: SqlDialect = {
   keyedTable: "",
   isOneOf: (column, parameter) => `${column} = ANY(CAST(${parameter} AS TEXT[]))`,
   contains: (column, parameter) => `strpos(${column}, ${parameter}) > 0`,
-  ofEachOrganization: (table, page) =>
-    `organizations o CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,
+  joinPage: (table, page) => `CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,
   list: arrayOf,
 };
 

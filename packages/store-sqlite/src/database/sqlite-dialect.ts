@@ -8,8 +8,8 @@ export const sqliteDialect: SqlDialect = {
   keyedTable: " STRICT, WITHOUT ROWID",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
-  ofEachOrganization: (table, page) =>
-    `organizations o CROSS JOIN ${table} r
+  joinPage: (table, page) =>
+    `CROSS JOIN ${table} r
       ON r.organization_id = o.id AND r.id IN (SELECT id FROM ${table} ${page})`,
   list: (values) => JSON.stringify(values),
 };
