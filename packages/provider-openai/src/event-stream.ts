@@ -45,6 +45,11 @@ export function createEventStream(
   const splice = createSplice(eventBytes);
   let isBetweenFrames = true;
 
+  const parseText = (text: string, isFrame: boolean): void => {
+    const before = events.length;
+    parser.feed(text);
+    splice.learn(isFrame ? text : null, events.slice(before));
+  };
   /** Takes a stream frame by frame: what is between two blank lines, both line feeds of the later one included. */
   const feedFrames = (text: string): void => {
     let at = 0;
@@ -52,18 +57,13 @@ export function createEventStream(
       const frame = text.slice(at, end + blankLine.length);
       at = end + blankLine.length;
       const spliced = isBetweenFrames ? splice.read(frame) : null;
-      if (spliced !== null) {
-        events.push(spliced);
-        continue;
-      }
-      const before = events.length;
-      parser.feed(frame);
-      if (isBetweenFrames && !done) splice.learn(frame, events.slice(before));
+      if (spliced !== null) events.push(spliced);
+      else parseText(frame, isBetweenFrames);
       isBetweenFrames = true;
       if (done) return;
     }
     if (at === text.length) return;
-    parser.feed(text.slice(at));
+    parseText(text.slice(at), false);
     isBetweenFrames = false;
   };
 

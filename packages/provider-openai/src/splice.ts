@@ -1,11 +1,15 @@
-import type { CompletionEvent } from "@tollgate/core/provider";
+import type { CompletionEvent, Json } from "@tollgate/core/provider";
+import { itemsOf, membersOf } from "./json.ts";
 
 /** Reads the next event of a stream without parsing it, if it differs from an earlier one in its text only. */
 export interface Splice {
   /** The event that a frame stands for; null where the frame has to be parsed. */
   read(frame: string): CompletionEvent | null;
-  /** Remembers a frame and the events it was parsed to. */
-  learn(frame: string, events: readonly CompletionEvent[]): void;
+  /**
+   * Remembers a frame and the events it was parsed to, in place of what it knew: a frame can change what those after it
+   * come to. Null for what was parsed and is no whole frame.
+   */
+  learn(frame: string | null, events: readonly CompletionEvent[]): void;
 }
 
 type Spoken = Extract<CompletionEvent, { type: "text-delta" | "reasoning-delta" }>;
@@ -40,8 +44,16 @@ export function createSplice(eventBytes: number): Splice {
       return { ...event, text };
     },
     learn(frame, events) {
+      learned = null;
       const [event] = events;
-      if (events.length !== 1 || !event || !isSpoken(event) || withoutUse >= mostWithoutUse) return;
+      if (
+        frame === null ||
+        events.length !== 1 ||
+        !event ||
+        !isSpoken(event) ||
+        withoutUse >= mostWithoutUse
+      )
+        return;
       if (frame.length > mostCharacters) return;
       withoutUse++;
       learned = learnedFrom(frame, event);
@@ -58,11 +70,15 @@ function isSpoken(event: CompletionEvent): event is Spoken {
  * keep all that arrived with it in memory.
  */
 function textOf(written: string): string | null {
+  const value = jsonIn(`"${written}"`);
+  return typeof value === "string" ? value : null;
+}
+
+function jsonIn(json: string): Json | undefined {
   try {
-    const value: unknown = JSON.parse(`"${written}"`);
-    return typeof value === "string" ? value : null;
+    return JSON.parse(json);
   } catch {
-    return null;
+    return undefined;
   }
 }
 
@@ -80,17 +96,12 @@ function learnedFrom(frame: string, event: Spoken): Learned | null {
     : null;
 }
 
-/** The member of the first choice's delta. */
-function spokenIn(frame: string, name: string): unknown {
-  if (!frame.startsWith("data: ") || frame.indexOf("\n") !== frame.length - 2) return null;
-  return memberOf(memberOf(choiceOf(JSON.parse(frame.slice("data: ".length))), "delta"), name);
-}
-
-function choiceOf(chunk: unknown): unknown {
-  const choices = memberOf(chunk, "choices");
-  return Array.isArray(choices) && choices.length === 1 ? choices[0] : null;
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : null;
+/** The member of the one choice's delta; undefined where parsing the frame does more than to read it. */
+function spokenIn(frame: string, name: string): Json | undefined {
+  if (!frame.startsWith("data: ") || frame.indexOf("\n") !== frame.length - 2) return undefined;
+  const choices = itemsOf(membersOf(jsonIn(frame.slice("data: ".length)))["choices"]);
+  const delta = membersOf(membersOf(choices[0])["delta"]);
+  // Fragments of calls add up, whether they make an event or not.
+  const addsUp = itemsOf(delta["tool_calls"]).length > 0 || Boolean(delta["function_call"]);
+  return choices.length > 1 || addsUp ? undefined : delta[name];
 }
