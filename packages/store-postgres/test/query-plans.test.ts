@@ -235,7 +235,7 @@ describe("a page of every organization", () => {
     const after = await rowsRead();
     const read = (after.get("steps_rest_by_time") ?? 0) - (before.get("steps_rest_by_time") ?? 0);
     expect(read).toBeGreaterThan(organizations);
-    const all = await client.query(`SELECT FROM ${schema}.organizations`);
-    expect(read).toBeLessThanOrEqual(all.rows.length + (limit + 1) ** 2);
+    // A page of each would be 4,400. Rows of other tests, and those an update left behind, count as well.
+    expect(read).toBeLessThan(organizations + 2 * (limit + 1) ** 2);
   });
 });
