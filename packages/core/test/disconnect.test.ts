@@ -72,6 +72,34 @@ describe("a client that leaves", () => {
     ]);
   });
 
+  it("has its request rejected at once, though its stream is read on", async () => {
+    const { provider, hold, log, client, ask } = await held(1, { onDisconnect: "drain" });
+    const asked = ask(true);
+    await hold.reached();
+    client.abort(new Error("gone"));
+    await expect(asked).rejects.toThrow("gone");
+    expect(provider.calls[0]?.signal.aborted).toBe(false);
+    hold.release();
+    await log.seeing("step.settled");
+  });
+
+  it("gets nothing, not even a ping, from a stream that is started after it", async () => {
+    const { gateway, chat, clock, hold, log } = await held(2);
+    const { body } = await gateway.answer(chat({ stream: true }));
+    if (typeof body === "string") throw new Error("not a stream");
+    const texts: string[] = [];
+    body.leave();
+    const write = (text: string): null => {
+      texts.push(text);
+      return null;
+    };
+    body.start({ write, end: () => {}, fail: () => {} });
+    await log.seeing("step.settled");
+    for (let beat = 0; beat < 3; beat++) clock.advance(15_000);
+    hold.release();
+    expect(texts).toEqual([]);
+  });
+
   it("has its request rejected at once, though its plain answer is read on", async () => {
     const { provider, hold, log, client, clock, ask, steps } = await held(0);
     const asked = ask(false);

@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Answer, StreamBody } from "@tollgate/core";
 import { defaultServerLimits } from "./server-limits.ts";
 
@@ -15,10 +15,12 @@ export async function send(
   response: Response,
   writeStall: number = defaultServerLimits.writeStall,
 ): Promise<void> {
-  outgoing.writeHead(response.status, [...response.headers].flat());
-  if (response.body === null) return finish(outgoing, writeStall);
+  const { body } = response;
+  const drop = (): void => void body?.cancel().catch(() => {});
+  begin(outgoing, response.status, [...response.headers].flat(), drop);
+  if (body === null) return finish(outgoing, writeStall);
   if (!response.headers.has("content-length")) outgoing.flushHeaders();
-  const reader = response.body.getReader();
+  const reader = body.getReader();
   const leave = (): void => void reader.cancel().catch(() => {});
   await whileConnected(outgoing, leave, async () => {
     while (isWritable(outgoing)) {
@@ -38,7 +40,7 @@ export async function sendAnswer(
 ): Promise<void> {
   const { body } = answer;
   if (typeof body !== "string") {
-    outgoing.writeHead(answer.status, answer.headers);
+    begin(outgoing, answer.status, answer.headers, () => body.leave());
     // The headers of a stream do not wait for its first event.
     outgoing.flushHeaders();
     return sendStream(outgoing, body, writeStall);
@@ -48,6 +50,21 @@ export async function sendAnswer(
   if (bytes <= pieceBytes) return finish(outgoing, writeStall, body);
   await sendPieces(outgoing, Buffer.from(body), writeStall);
   await finish(outgoing, writeStall);
+}
+
+/** Writes a head. Where that fails, as it does when the host has answered by itself, nobody is there for the body. */
+function begin(
+  outgoing: ServerResponse,
+  status: number,
+  headers: OutgoingHttpHeaders | string[],
+  leave: () => void,
+): void {
+  try {
+    outgoing.writeHead(status, headers);
+  } catch (thrown) {
+    leave();
+    throw thrown;
+  }
 }
 
 /** Resolves when the body is written, or the client is gone; rejects when it broke off, having cut the connection. */

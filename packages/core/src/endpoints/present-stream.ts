@@ -2,6 +2,7 @@ import type { CompletionEvent } from "../domain/completion-event.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { Answer, StreamBody, TextSink } from "../http/answer.ts";
 import { createEventOutput, type EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
+import { unlessAborted } from "../http/read-bytes.ts";
 import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { answerHeaders } from "../pipeline/with-decision.ts";
@@ -25,7 +26,7 @@ export async function presentStream(
   writer: StreamWriter,
 ): Promise<Answer> {
   const { body, begun } = streamOf(line, answer, { writer, report });
-  await begunOrWait(line, begun);
+  await unlessAborted(answer.signal, begunOrWait(line, begun));
   return {
     status: 200,
     headers: { ...eventStreamHeaders, ...answerHeaders(line.headerNames, answer) },
@@ -97,6 +98,7 @@ function streamOf(
     begun: begun.promise,
     body: {
       start(sink) {
+        if (isOver) return;
         output = createEventOutput(sink, { clock, every: deadlines.heartbeat });
         started.resolve(output);
         void conclude(sink, output);

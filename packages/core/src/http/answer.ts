@@ -8,7 +8,7 @@ export interface Answer {
 
 /** A body that is written while it comes into being. */
 export interface StreamBody {
-  /** Begins to write to the sink. Call it at most once. */
+  /** Begins to write to the sink, unless the client has left. Call it at most once. */
   start(sink: TextSink): void;
   /** The client left: nothing more is written. Call it whether the body has started or not. */
   leave(): void;

@@ -25,7 +25,7 @@ export interface EventOutput {
    * written and the sink can take more; else resolves when that is so.
    */
   write(pieces: Iterable<string>): Promise<void> | null;
-  /** No more is written, and nobody waits for it. */
+  /** Nothing more is made or written; a wait for the sink goes on. */
   stop(): void;
 }
 

@@ -10,7 +10,8 @@ import { runAnswer } from "./run-answer.ts";
 /** The answer of an opened Step: nothing is asked of the provider until it is read. */
 export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): GovernedAnswer {
   const run = createRun(call, opened, line.clock.monotonic());
-  const released = Promise.withResolvers<void>();
+  let isReleased = false;
+  let release = (): void => {};
   let running: Promise<SettledAnswer> | null = null;
   const finish = (): void => {
     cancelDeadline();
@@ -20,13 +21,21 @@ export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): Go
     running ??= runAnswer(line, run, finish, (events) => {
       if (run.isAbandoned) return null;
       const room = take(events);
-      return room && Promise.race([room, released.promise]);
+      return room && roomOrReleased(room);
     });
     return running;
   };
+  /** No race with one promise for all waits, which would remember each of them until the answer ends. */
+  const roomOrReleased = (room: Promise<void>): Promise<void> =>
+    new Promise((resolve, reject) => {
+      release = resolve;
+      if (isReleased) release();
+      room.then(resolve, reject);
+    });
   /** Goes on without the client: one that reads no further, or nobody at all, would leave the Step open. */
   const readOn = (): Promise<unknown> => {
-    released.resolve();
+    isReleased = true;
+    release();
     // The Step is settled, and nobody is left to hear of a failure.
     return read(() => null).catch(() => {});
   };
