@@ -12,13 +12,14 @@ import {
 } from "@tollgate/core/provider";
 // The package's own index also loads fetch, WebSocket and caches: half of what a start takes.
 import Pool from "undici/lib/dispatcher/pool.js";
+import { asking, type ReadyRequest, type SentRequest } from "./asking.ts";
 import { parseBaseUrl, readOptions } from "./configuration.ts";
 import { credentialOf } from "./credential.ts";
-import { startExchange } from "./exchange.ts";
+import { type Exchange, startExchange } from "./exchange.ts";
 import { notSent } from "./failures.ts";
 import { readModelNames } from "./list-models.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
-import { type AnswerReader, openAnswer } from "./read-answer.ts";
+import { type AnswerReader, openAnswer, type ReadOptions } from "./read-answer.ts";
 import { type RequestDialect, requestBody } from "./request-body.ts";
 import { createRequestHeaders } from "./request-headers.ts";
 
@@ -51,9 +52,7 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
   const headersOf = createRequestHeaders(options.headers);
   let closing: Promise<void> | undefined;
 
-  async function* complete(
-    call: ProviderCall,
-  ): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+  async function prepare(call: ProviderCall): Promise<ReadyRequest> {
     if (!target || !pool || problems.length > 0)
       throw notSent("misconfigured", "The provider is not configured correctly.");
     call.signal.throwIfAborted();
@@ -62,35 +61,19 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
     if (isLarge(body.length)) await otherWork();
     const bodySha256 = hash("sha256", body);
     if (isLarge(body.length)) await otherWork();
-    yield [{ type: "request-sent", host: target.host, bodySha256 }];
-    call.signal.throwIfAborted();
-
     const headers = headersOf(credential, call.stream);
-    const exchange = startExchange(pool, {
-      path: `${target.path}/chat/completions`,
-      headers,
-      body,
-      totalBytes: call.limits.totalBytes,
-      signal: call.signal,
-      clock,
-    });
-    let answer: AnswerReader | null = null;
-    let ended: "complete" | "incomplete" = "incomplete";
-    try {
-      const { eventBytes, bodyBytes } = call.limits;
-      answer = await openAnswer(exchange, {
-        seed: bodySha256,
-        secrets: secretHeaders(headers),
-        eventBytes,
-        bodyBytes,
-        clock,
-      });
-      for (let events = await answer.read(); events; events = await answer.read()) yield events;
-      ended = "complete";
-    } finally {
-      answer?.stop();
-      exchange.close(ended);
-    }
+    return {
+      event: { type: "request-sent", host: target.host, bodySha256 },
+      send() {
+        call.signal.throwIfAborted();
+        const { signal, limits } = call;
+        const path = `${target.path}/chat/completions`;
+        const { totalBytes, eventBytes, bodyBytes } = limits;
+        const exchange = startExchange(pool, { path, headers, body, totalBytes, signal, clock });
+        const secrets = secretHeaders(headers);
+        return answerOf(exchange, { seed: bodySha256, secrets, eventBytes, bodyBytes, clock });
+      },
+    };
   }
 
   async function listModels(signal: AbortSignal): Promise<readonly string[]> {
@@ -119,11 +102,27 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
     ...(options.billing === undefined ? {} : { billing: options.billing }),
     problems,
     stateNeeds: (model) => stateNeedsFor(model, options),
-    complete,
+    complete: (call) => ({ [Symbol.asyncIterator]: () => asking(() => prepare(call)) }),
     ...(options.listModels === true ? { listModels } : {}),
     close() {
       closing ??= pool?.destroy() ?? Promise.resolve();
       return closing;
+    },
+  };
+}
+
+/** The answer to a request on its way: it is opened when it is first read. */
+function answerOf(exchange: Exchange, options: ReadOptions): SentRequest {
+  let answer: AnswerReader | null = null;
+  const open = async (): Promise<readonly CompletionEvent[] | null> => {
+    answer = await openAnswer(exchange, options);
+    return answer.read();
+  };
+  return {
+    read: () => (answer === null ? open() : answer.read()),
+    close(how) {
+      answer?.stop();
+      exchange.close(how);
     },
   };
 }
