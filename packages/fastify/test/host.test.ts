@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { createGunzip, gzipSync } from "node:zlib";
 import { createTestGateway, rawClient } from "@tollgate/testing";
 import fastify, { type FastifyInstance } from "fastify";
@@ -88,6 +89,14 @@ describe("a Fastify app with hooks of its own", () => {
     });
     const answer = await ask(gzipSync(JSON.stringify(hello)), { "content-encoding": "gzip" });
     expect(answer.status).toBe(200);
+    expect(provider.calls[0]?.request.messages).toEqual(hello.messages);
+  });
+
+  it("may put text of its own in the place of bodies", async () => {
+    const { ask, provider } = await served((app) => {
+      app.addHook("preParsing", async () => Readable.from(JSON.stringify(hello)));
+    });
+    expect((await ask("{}")).status).toBe(200);
     expect(provider.calls[0]?.request.messages).toEqual(hello.messages);
   });
 

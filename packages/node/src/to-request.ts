@@ -96,17 +96,18 @@ class Bridge implements NodeRequest {
   }
 
   toHead(): Request {
-    const { method, signal } = this;
-    const headers = new Headers();
-    for (const [name, value] of this.headers) headers.append(name, value);
-    return new Request(this.#webUrl(), { method, signal, headers });
+    return this.#toRequest(null);
   }
 
   toWeb(): Request {
-    const head = this.toHead();
-    return this.#source === null || this.#used
-      ? head
-      : new Request(head, { body: this.body, duplex: "half" });
+    return this.#toRequest(this.#used ? null : this.body);
+  }
+
+  #toRequest(body: ReadableStream<Uint8Array> | null): Request {
+    const { method, signal } = this;
+    const headers = new Headers();
+    for (const [name, value] of this.headers) headers.append(name, value);
+    return new Request(this.#webUrl(), { method, signal, headers, body, duplex: "half" });
   }
 
   #takeBody(): void {
