@@ -89,7 +89,7 @@ export { connecting, connectionPage, selectConnections } from "./statements/conn
 export { correcting, correctionsOf } from "./statements/correcting.ts";
 export { holding } from "./statements/holding.ts";
 export { leasing } from "./statements/leasing.ts";
-export { opening } from "./statements/opening.ts";
+export { candidates, opening } from "./statements/opening.ts";
 export { reading, selectById } from "./statements/reading.ts";
 export { reconciling } from "./statements/reconciling.ts";
 export { responding } from "./statements/responding.ts";

@@ -38,10 +38,10 @@ export function settleStep(view: View, settlement: StepSettlement): Decision<Set
   const holds = settleHolds(view, counters, record, spent);
   const change: Operation[] = [
     ...(response ? [storeResponse(view, response)] : []),
-    { write: "settle step", row: { ...record, step: endedStep(step, attempts, settlement) } },
     ...counters.operations(),
     ...holds,
     ...contentOf(record, session, settlement),
+    { write: "settle step", row: { ...record, step: endedStep(step, attempts, settlement) } },
   ];
   const error = errorOf(step, attempt);
   if (error) change.push({ write: "insert error", row: error });

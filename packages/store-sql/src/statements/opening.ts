@@ -6,7 +6,7 @@ import { stepColumns } from "../rows/step-row.ts";
 import { insertInto } from "../statement.ts";
 
 /** How many of a key's most recently updated Sessions a request without ids may continue (section 3). */
-const candidates = 100;
+export const candidates = 100;
 
 const session = sessionColumns.join(", ");
 const ofSession = sessionColumns.map((column) => `s.${column}`).join(", ");
@@ -25,6 +25,9 @@ export const opening = {
   sessionOfTurn: `SELECT ${ofSession}
     FROM turns t JOIN sessions s ON s.organization_id = t.organization_id AND s.id = t.session_id
     WHERE t.organization_id = :organization_id AND t.id = :id`,
+  recent: `SELECT ${session} FROM sessions
+    WHERE organization_id = :organization_id AND key_id = :key_id AND source = :source
+    ORDER BY updated DESC LIMIT ${candidates}`,
   /**
    * Joined in this order, so that of the candidates only those that match are read. Equal requests at once would each read
    * what all the others began; none continues that.

@@ -63,7 +63,9 @@ function apply(target: Target, operation: Operation): number {
     case "insert session":
     case "update session": {
       const { row, write } = operation;
-      known.sessions.set(row.organizationId, row.id, { ...row, updated: sequence });
+      const session = { ...row, updated: sequence };
+      known.sessions.set(row.organizationId, row.id, session);
+      known.recent.touch(session);
       const statement = write === "insert session" ? opening.insertSession : opening.updateSession;
       return run(statement, sessionToRow(row, sequence));
     }
@@ -142,6 +144,8 @@ function updateStep({ run, known }: Target, row: StepRecord): number {
 function settleStep({ run, known }: Target, row: StepRecord): number {
   const { organizationId, id } = row.step;
   known.steps.remove(organizationId, id);
+  // Known for the Steps that are open on it: another one reads it again.
+  known.sessions.remove(organizationId, row.step.sessionId);
   run(settling.settleStep, endToRow(row));
   return run(settling.closeStep, {
     process_id: row.processId,

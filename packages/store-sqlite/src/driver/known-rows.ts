@@ -1,5 +1,6 @@
 import type { BudgetCounter, BudgetCounterKey } from "@tollgate/core/store";
 import type { HoldRecord, SessionRecord, StepRecord, View } from "@tollgate/store-engine";
+import { createKnownRecent, type KnownRecent } from "./known-recent.ts";
 import { createSlots, type Slots } from "./slots.ts";
 
 type Key = NonNullable<ReturnType<View["key"]>>;
@@ -14,6 +15,7 @@ export interface KnownRows {
   /** Those that are open. */
   readonly steps: Slots<KnownStep>;
   readonly counters: KnownCounters;
+  readonly recent: KnownRecent;
   clear(): void;
 }
 
@@ -34,13 +36,15 @@ export function createKnownRows(): KnownRows {
   const sessions = createSlots<SessionRecord>();
   const steps = createSlots<KnownStep>();
   const counters = createKnownCounters();
+  const recent = createKnownRecent();
   return {
     keys,
     sessions,
     steps,
     counters,
+    recent,
     clear() {
-      for (const rows of [keys, sessions, steps, counters]) rows.clear();
+      for (const rows of [keys, sessions, steps, counters, recent]) rows.clear();
     },
   };
 }

@@ -30,6 +30,12 @@ export class SessionReads implements SessionView {
     return this.#connection.all(opening.recentMatches, parameters).map(sessionRecordFromRow);
   }
 
+  /** All that a request without ids may continue, most recently updated first. */
+  recent({ organizationId, keyId }: Owner, source: string): readonly SessionRecord[] {
+    const parameters = { organization_id: organizationId, key_id: keyId, source };
+    return this.#connection.all(opening.recent, parameters).map(sessionRecordFromRow);
+  }
+
   matchingBranches(session: SessionRecord, chain: Uint8Array): readonly SessionRecord[] {
     const { organizationId: organization_id, id } = session;
     const parameters = { organization_id, id, chain, length: chainLength(chain) };

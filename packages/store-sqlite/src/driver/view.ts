@@ -59,21 +59,27 @@ export function createView(
 
 function viewSessions(
   connection: Pick<Connection, "get" | "all">,
-  { sessions }: KnownRows,
+  { sessions, recent }: KnownRows,
 ): SessionView {
   const read = new SessionReads(connection);
+  const session: View["session"] = (organizationId, id) => {
+    const before = sessions.get(organizationId, id);
+    if (before) return before;
+    const found = read.session(organizationId, id);
+    if (found) sessions.set(organizationId, id, found);
+    return found;
+  };
   return {
     sessionOfTurn: (organizationId, turnId) => read.sessionOfTurn(organizationId, turnId),
-    recentMatches: (owner, source, chain) => read.recentMatches(owner, source, chain),
+    recentMatches(owner, source, chain) {
+      const place = { owner, source };
+      const ids = recent.matches(place, chain, () => read.recent(owner, source));
+      if (!ids) return read.recentMatches(owner, source, chain);
+      return ids.flatMap((id) => session(owner.organizationId, id) ?? []);
+    },
     matchingBranches: (session, chain) => read.matchingBranches(session, chain),
     chainBefore: (session, end) => read.chainBefore(session, end),
-    session(organizationId, id) {
-      const before = sessions.get(organizationId, id);
-      if (before) return before;
-      const session = read.session(organizationId, id);
-      if (session) sessions.set(organizationId, id, session);
-      return session;
-    },
+    session,
   };
 }
 

@@ -1,0 +1,79 @@
+import type { Owner } from "@tollgate/core/store";
+import { chainHead, chainLength, type SessionRecord } from "@tollgate/store-engine";
+import { candidates } from "@tollgate/store-sql";
+import { createSlots } from "./slots.ts";
+
+/** The Sessions that a key's requests may continue, once they were asked for so often that knowing them all pays. */
+export interface KnownRecent {
+  /**
+   * The ids of those that a history begins with, without any that is in flight and as long; null where they are to be read.
+   * `readAll` gives all, most recently updated first.
+   */
+  matches(
+    place: { readonly owner: Owner; readonly source: string },
+    chain: Uint8Array,
+    readAll: () => readonly SessionRecord[],
+  ): readonly string[] | null;
+  /** A Session is its key's most recently updated one now. */
+  touch(session: SessionRecord): void;
+  clear(): void;
+}
+
+interface Recent {
+  readonly organizationId: string;
+  /** How often they were asked for. */
+  asked: number;
+  /** Oldest update first; null before they are known. */
+  sessions: Known[] | null;
+}
+
+/** As little as it takes: each outlives the request that it is of. */
+type Known = Pick<SessionRecord, "id" | "head" | "length" | "inFlight">;
+
+/** Reading all of them costs as much as finding those that match so often. */
+const worthKnowing = 16;
+
+export function createKnownRecent(): KnownRecent {
+  const slots = createSlots<Recent>();
+  const find = (organizationId: string, keyId: string, source: string): Recent | null => {
+    const recent = slots.get(keyId, source);
+    return recent?.organizationId === organizationId ? recent : null;
+  };
+  return {
+    matches({ owner: { organizationId, keyId }, source }, chain, readAll) {
+      const recent = find(organizationId, keyId, source);
+      if (!recent) slots.set(keyId, source, { organizationId, asked: 1, sessions: null });
+      if (!recent || ++recent.asked <= worthKnowing) return null;
+      recent.sessions ??= readAll().map(knownOf).reverse();
+      return matching(recent.sessions, chain).map(({ id }) => id);
+    },
+    touch(session) {
+      const sessions = find(session.organizationId, session.keyId, session.source)?.sessions;
+      if (!sessions) return;
+      const place = sessions.findLastIndex(({ id }) => id === session.id);
+      if (place >= 0) sessions.splice(place, 1);
+      sessions.push(knownOf(session));
+      if (sessions.length > candidates) sessions.shift();
+    },
+    clear: slots.clear,
+  };
+}
+
+function knownOf({ id, head, length, inFlight }: SessionRecord): Known {
+  return { id, head, length, inFlight };
+}
+
+/** Those whose head is the chain's value at their length. */
+function matching(sessions: readonly Known[], chain: Uint8Array): readonly Known[] {
+  const most = chainLength(chain);
+  const values = new Map<number, string>();
+  const valueAt = (length: number): string => {
+    const value = values.get(length) ?? chainHead(chain, length);
+    values.set(length, value);
+    return value;
+  };
+  return sessions.filter(
+    ({ head, length, inFlight }) =>
+      length > 0 && length <= most && head === valueAt(length) && !(inFlight && length === most),
+  );
+}
