@@ -65,7 +65,7 @@ function apply(target: Target, operation: Operation): number {
       const { row, write } = operation;
       const session = { ...row, updated: sequence };
       known.sessions.set(row.organizationId, row.id, session);
-      known.recent.touch(session);
+      known.recent.touch(session, row.updated);
       const statement = write === "insert session" ? opening.insertSession : opening.updateSession;
       return run(statement, sessionToRow(row, sequence));
     }

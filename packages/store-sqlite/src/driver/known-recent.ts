@@ -14,8 +14,8 @@ export interface KnownRecent {
     chain: Uint8Array,
     readAll: () => readonly SessionRecord[],
   ): readonly string[] | null;
-  /** A Session is its key's most recently updated one now. */
-  touch(session: SessionRecord): void;
+  /** A Session is its key's most recently updated one now; `before` is the number of its update before, 0 for a new one. */
+  touch(session: SessionRecord, before: number): void;
   clear(): void;
 }
 
@@ -28,7 +28,7 @@ interface Recent {
 }
 
 /** As little as it takes: each outlives the request that it is of. */
-type Known = Pick<SessionRecord, "id" | "head" | "length" | "inFlight">;
+type Known = Pick<SessionRecord, "id" | "head" | "length" | "inFlight" | "updated">;
 
 /** Reading all of them costs as much as finding those that match so often. */
 const worthKnowing = 16;
@@ -47,10 +47,11 @@ export function createKnownRecent(): KnownRecent {
       recent.sessions ??= readAll().map(knownOf).reverse();
       return matching(recent.sessions, chain).map(({ id }) => id);
     },
-    touch(session) {
+    touch(session, before) {
       const sessions = find(session.organizationId, session.keyId, session.source)?.sessions;
       if (!sessions) return;
-      const place = sessions.findLastIndex(({ id }) => id === session.id);
+      // By number: ids of one time differ in their last characters only.
+      const place = before === 0 ? -1 : sessions.findLastIndex(({ updated }) => updated === before);
       if (place >= 0) sessions.splice(place, 1);
       sessions.push(knownOf(session));
       if (sessions.length > candidates) sessions.shift();
@@ -59,18 +60,17 @@ export function createKnownRecent(): KnownRecent {
   };
 }
 
-function knownOf({ id, head, length, inFlight }: SessionRecord): Known {
-  return { id, head, length, inFlight };
+function knownOf({ id, head, length, inFlight, updated }: SessionRecord): Known {
+  return { id, head, length, inFlight, updated };
 }
 
 /** Those whose head is the chain's value at their length. */
 function matching(sessions: readonly Known[], chain: Uint8Array): readonly Known[] {
   const most = chainLength(chain);
-  const values = new Map<number, string>();
+  const values: string[] = [];
   const valueAt = (length: number): string => {
-    const value = values.get(length) ?? chainHead(chain, length);
-    values.set(length, value);
-    return value;
+    values[length] ??= chainHead(chain, length);
+    return values[length];
   };
   return sessions.filter(
     ({ head, length, inFlight }) =>
