@@ -1,4 +1,4 @@
-/** What is measured: a process that stands between the load and the upstream. */
+/** What is measured: a process between the load and the upstream. */
 export interface Target {
   /** As `--targets` has it. */
   readonly name: string;

@@ -78,7 +78,7 @@ function fails(body: Buffer): boolean {
   return true;
 }
 
-/** What comes last in the model's name, which stands near the beginning or the end of a body. */
+/** The last part of the model's name, which is near the beginning or the end of a body. */
 function modelOf(body: Buffer): string {
   const marked = "openai/";
   const first = body.subarray(0, 500).indexOf(marked);

@@ -3,7 +3,7 @@ import { itemsOf, membersOf } from "./json.ts";
 
 /** Reads the next event of a stream without parsing it, if it differs from an earlier one in its text only. */
 export interface Splice {
-  /** The event that a frame stands for; null where the frame has to be parsed. */
+  /** The event in a frame; null where the frame has to be parsed. */
   read(frame: string): CompletionEvent | null;
   /**
    * Remembers a frame and the events it was parsed to, in place of what it knew: a frame can change what those after it

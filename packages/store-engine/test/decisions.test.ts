@@ -1,4 +1,4 @@
-import type { Step } from "@tollgate/core/store";
+import type { Hold, Step, StepIntent, StepSettlement } from "@tollgate/core/store";
 import { describe, expect, it } from "vitest";
 import {
   type Change,
@@ -9,7 +9,7 @@ import {
   type StepRecord,
   settleStep,
 } from "../src/index.ts";
-import { chainOf, hold, stepIntent, stepSettlement } from "./intents.ts";
+import * as intents from "./step-intents.ts";
 import { viewOf } from "./view.ts";
 
 const session: SessionRecord = {
@@ -29,6 +29,31 @@ const session: SessionRecord = {
   inFlight: false,
   turnId: "turn",
 };
+
+/** Chain values, each of one digit. */
+function chainOf(...digits: readonly number[]): Uint8Array {
+  return Buffer.concat(digits.map((digit) => Buffer.alloc(32, digit)));
+}
+
+/** A Step of two messages, whose chain values are 32 times the digit of their position. */
+function stepIntent(holds: readonly Hold[] = []): StepIntent {
+  const { transcript, ...intent } = intents.stepIntent("step", holds);
+  const messages = ['{"role":"user"}', '{"role":"user","content":"more"}'];
+  return {
+    ...intent,
+    transcript: { ...transcript, chain: chainOf(1, 2), messages, lastUserMessage: 2 },
+  };
+}
+
+/** Its settlement, with a reply of one message. */
+function stepSettlement(chain: Uint8Array = chainOf(3)): StepSettlement {
+  const { reply, ...settlement } = intents.stepSettlement("step");
+  return { ...settlement, reply: reply && { ...reply, chain } };
+}
+
+function hold(budgetId: string, limit: number): Hold {
+  return { ...intents.hold(limit), budgetId };
+}
 
 function written(change: Change): readonly string[] {
   return change.map(({ write }) => write);

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { expect, inject, it, onTestFinished } from "vitest";
+import { insertKey, stepIntent } from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema } from "./databases.ts";
-import { insertKey, stepIntent } from "./step-intents.ts";
 
 /** A message of the server's side of the protocol. */
 function message(type: string, content: Buffer): Buffer {

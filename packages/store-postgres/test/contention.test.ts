@@ -1,8 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { expect, inject, it, onTestFinished } from "vitest";
-import { postgresStore } from "../src/index.ts";
-import { freshSchema, withClient } from "./databases.ts";
 import {
   attemptIntent,
   hold,
@@ -10,7 +8,9 @@ import {
   owner,
   stepIntent,
   stepSettlement,
-} from "./step-intents.ts";
+} from "../../store-engine/test/step-intents.ts";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema, withClient } from "./databases.ts";
 
 async function openOn(settings: pg.PoolConfig) {
   const schema = freshSchema();

@@ -1,8 +1,13 @@
 import { leafHash } from "@tollgate/core/store";
 import { expect, inject, it, onTestFinished } from "vitest";
+import {
+  insertKey,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 
 const day = 86_400_000;
 const at = Date.UTC(2026, 0, 8);

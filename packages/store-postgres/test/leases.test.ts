@@ -1,8 +1,8 @@
 import type { LeaseRenewal } from "@tollgate/core/store";
 import { expect, inject, it, onTestFinished } from "vitest";
+import { insertKey, stepIntent } from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { insertKey, stepIntent } from "./step-intents.ts";
 
 const leaseMs = 15_000;
 const minutes = 60_000;

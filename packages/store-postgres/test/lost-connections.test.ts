@@ -1,8 +1,15 @@
 import { tcpProxy } from "@tollgate/testing";
 import { expect, inject, it, onTestFinished } from "vitest";
+import {
+  hold,
+  insertKey,
+  leafOf,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { hold, insertKey, leafOf, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 
 const page = { cursor: null, limit: 100 };
 

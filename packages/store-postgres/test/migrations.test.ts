@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, inject, it, onTestFinished } from "vitest";
+import { insertKey, stepIntent } from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { insertKey, stepIntent } from "./step-intents.ts";
 
 const script = fileURLToPath(new URL("migrating-process.ts", import.meta.url));
 

@@ -2,6 +2,12 @@ import type { EvidenceLeaf, StepsRemoved, Store } from "@tollgate/core/store";
 import { leafHash } from "@tollgate/core/store";
 import pg from "pg";
 import { expect, inject, it, onTestFinished } from "vitest";
+import {
+  insertKey,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { createDatabase } from "../src/database/database.ts";
 import { postgresStore } from "../src/index.ts";
 import { makePartitions } from "../src/partitions/make-partitions.ts";
@@ -13,7 +19,6 @@ import {
   stretchOf,
 } from "../src/partitions/stretch.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 
 const day = 86_400_000;
 const keep = 30 * day;

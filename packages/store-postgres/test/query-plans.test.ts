@@ -7,10 +7,15 @@ import {
 } from "@tollgate/store-sql";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import {
+  hold,
+  insertKey,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { postgresDialect } from "../src/database/postgres-dialect.ts";
 import { createQualify } from "../src/database/schema-name.ts";
 import { postgresStore } from "../src/index.ts";
-import { hold, insertKey, stepIntent, stepSettlement } from "./step-intents.ts";
 
 const schema = "test_plans";
 const qualify = createQualify(schema);

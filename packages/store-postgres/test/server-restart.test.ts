@@ -1,8 +1,14 @@
 import { startPostgres } from "@tollgate/testing/postgres";
 import { expect, it, onTestFinished } from "vitest";
+import {
+  hold,
+  insertKey,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { withClient } from "./databases.ts";
-import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 
 const restarts = 2;
 

@@ -1,7 +1,7 @@
 import { expect, inject, it } from "vitest";
+import { insertKey, stepIntent, stepSettlement } from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { insertKey, stepIntent, stepSettlement } from "./step-intents.ts";
 
 it("settles most Steps in place, without writing their indexes anew", async () => {
   const schema = freshSchema();

@@ -1,8 +1,14 @@
 import type { StepIntent } from "@tollgate/core/store";
 import { expect, inject, it, onTestFinished } from "vitest";
+import {
+  hold,
+  insertKey,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 
 const page = { cursor: null, limit: 100 };
 const names = Array.from({ length: 40 }, (_, at) => `step ${at}`);

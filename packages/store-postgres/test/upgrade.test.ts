@@ -1,8 +1,14 @@
 import { expect, inject, it, onTestFinished } from "vitest";
+import {
+  hold,
+  insertKey,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { postgresSchema } from "../src/database/schema.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
-import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 
 const at = Date.UTC(2026, 0, 5);
 

@@ -10,8 +10,14 @@ import {
 import { DatabaseSync } from "node:sqlite";
 import type { Store } from "@tollgate/core/store";
 import { expect, it, onTestFinished, vi } from "vitest";
+import {
+  insertKey,
+  leafOf,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { type SqliteClient, sqliteStore } from "../src/index.ts";
-import { insertKey, leafOf, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 import { temporaryFile } from "./temporary-folder.ts";
 
 async function openStore(filename: string): Promise<Store> {

@@ -2,8 +2,15 @@ import { DatabaseSync } from "node:sqlite";
 import type { Store } from "@tollgate/core/store";
 import type { SqlValue } from "@tollgate/store-sql";
 import { describe, expect, it, onTestFinished } from "vitest";
+import {
+  hold,
+  insertKey,
+  leafOf,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { type SqliteClient, sqliteStore } from "../src/index.ts";
-import { hold, insertKey, leafOf, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 import { temporaryFile } from "./temporary-folder.ts";
 
 interface Watched {

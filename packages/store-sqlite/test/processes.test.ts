@@ -4,8 +4,14 @@ import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
+import {
+  hold,
+  insertKey,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { sqliteStore } from "../src/index.ts";
-import { hold, insertKey, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 import { temporaryFile } from "./temporary-folder.ts";
 
 const clock = "gateway" as const;

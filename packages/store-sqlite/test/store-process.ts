@@ -1,7 +1,12 @@
 /** A process of its own for the tests: `node store-process.ts TASK FILE [NAME]`. */
 import { once } from "node:events";
+import {
+  hold,
+  insertKey,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { sqliteStore } from "../src/index.ts";
-import { hold, insertKey, stepIntent, stepSettlement } from "./step-intents.ts";
 
 const [task, filename = "", name = ""] = process.argv.slice(2);
 const store = sqliteStore({ filename });

@@ -2,9 +2,15 @@ import { DatabaseSync } from "node:sqlite";
 import type { Store } from "@tollgate/core/store";
 import { schemaSteps } from "@tollgate/store-sql";
 import { expect, it, onTestFinished } from "vitest";
+import {
+  insertKey,
+  leafOf,
+  owner,
+  stepIntent,
+  stepSettlement,
+} from "../../store-engine/test/step-intents.ts";
 import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
 import { sqliteStore } from "../src/index.ts";
-import { insertKey, leafOf, owner, stepIntent, stepSettlement } from "./step-intents.ts";
 import { temporaryFile } from "./temporary-folder.ts";
 
 const { organizationId } = owner;

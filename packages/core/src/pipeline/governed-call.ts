@@ -99,7 +99,7 @@ export interface GovernedAnswer extends AnswerHead {
   /**
    * Asks the provider and hands its events on. Resolves after the settlement is durable, so whatever marks an answer as
    * complete is written after it. Where it rejects, the Step is settled as well. The first to read gets the events; how
-   * the answer ended is told to all.
+   * the answer ended is the same for all.
    */
   readonly read: (take: TakeEvents) => Promise<SettledAnswer>;
   /** Aborts when the client leaves; what is read on then is for nobody. */

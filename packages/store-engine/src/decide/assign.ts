@@ -83,7 +83,7 @@ function isSameInFlight({ inFlight, length }: SessionRecord, chain: Uint8Array):
   return inFlight && length === chainLength(chain);
 }
 
-/** The last value of a chain stands for all before it, so comparing the head compares the history. */
+/** The last value of a chain depends on all before it, so comparing the head compares the history. */
 function isPrefix({ length, head }: SessionRecord, chain: Uint8Array): boolean {
   return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
 }

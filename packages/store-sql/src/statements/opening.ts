@@ -11,7 +11,7 @@ export const candidates = 100;
 const session = sessionColumns.join(", ");
 const ofSession = sessionColumns.map((column) => `s.${column}`).join(", ");
 
-/** Whether a request's history begins with that of a Session: the last value of a chain stands for all before it. */
+/** Whether a request's history begins with that of a Session: the last value of a chain depends on all before it. */
 function isBegunBy(row: string): string {
   return `${row}.length BETWEEN 1 AND :length
     AND ${row}.head = substr(:chain, ${row}.length * 32 - 31, 32)`;

@@ -45,8 +45,8 @@ export function createDriver(connection: Pick<Connection, "run" | "get" | "all">
       [numbers, guessed] = [current, false];
       const { result, change } = decide(guessing);
       // What refuses a Step now may be what it did itself when it was opened.
-      const stands = !guessed || change.length > 0;
-      if (stands && write(change, current)) return result;
+      const isFinal = !guessed || change.length > 0;
+      if (isFinal && write(change, current)) return result;
       const looked = decide(looking);
       write(looked.change, current);
       return looked.result;

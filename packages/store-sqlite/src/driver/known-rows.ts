@@ -7,7 +7,7 @@ type Key = NonNullable<ReturnType<View["key"]>>;
 
 /**
  * Rows as the database has them, kept from one transaction to the next for as long as no one else writes: what is here
- * need not be read. Whoever writes them changes them here too; whatever else is written clears them.
+ * need not be read. Applying a change keeps them current; any other write clears them.
  */
 export interface KnownRows {
   readonly keys: Slots<Key>;
