@@ -7,6 +7,8 @@ const conditions = createConditions({
   integer: "INTEGER",
   bytes: "BLOB",
   keyedTable: "",
+  wideTable: "",
+  stepsTable: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,

@@ -11,6 +11,10 @@ export interface SqlDialect {
   readonly bytes: string;
   /** What follows the columns of a table that is found by its primary key alone. */
   readonly keyedTable: string;
+  /** What follows those of a table of wide rows, which is written in the order in which they come. */
+  readonly wideTable: string;
+  /** What follows those of the table of Steps, whose rows are wide and go once they are old. */
+  readonly stepsTable: string;
   /** A condition: the column equals one of the values of a list parameter. */
   isOneOf(column: string, parameter: string): string;
   /** A condition: the column's text has the parameter's in it. */

@@ -1,8 +1,8 @@
+import { changesAlone } from "./changes-alone.ts";
 import type { SqlDialect } from "./dialect.ts";
-import { schemaVersion2 } from "./schema-version-2.ts";
 
 /** The version of the schema below; a database with a higher one belongs to a newer release. */
-export const schemaVersion = 2;
+export const schemaVersion = 1;
 
 /**
  * The statements that lead from each version to the next, by the version they lead to; forward only.
@@ -11,8 +11,17 @@ export const schemaVersion = 2;
  */
 export function schemaSteps(dialect: SqlDialect): ReadonlyMap<number, readonly string[]> {
   return new Map([
-    [1, [...identity(dialect), ...history(dialect), ...responses(dialect), ...ledger(dialect)]],
-    [2, schemaVersion2(dialect)],
+    [
+      1,
+      [
+        ...identity(dialect),
+        ...sessions(dialect),
+        ...steps(dialect),
+        ...responses(dialect),
+        ...evidence(dialect),
+        ...budgets(dialect),
+      ],
+    ],
   ]);
 }
 
@@ -20,16 +29,22 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
   return [
     `CREATE TABLE store_state (
       id ${integer} NOT NULL PRIMARY KEY,
-      sequence ${integer} NOT NULL, budgets_version ${integer} NOT NULL)${keyedTable}`,
+      sequence ${integer} NOT NULL, budgets_version ${integer} NOT NULL, policy_version ${text})${keyedTable}`,
     `INSERT INTO store_state (id, sequence, budgets_version) VALUES (1, 0, 0)`,
     `CREATE TABLE organizations (id ${text} NOT NULL PRIMARY KEY, salt ${bytes} NOT NULL)${keyedTable}`,
     `CREATE TABLE api_keys (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, label ${text} NOT NULL,
       prefix ${text} NOT NULL, default_data_class ${text} NOT NULL, minimum_data_class ${text} NOT NULL,
       models ${text}, created_at ${integer} NOT NULL, expires_at ${integer}, revoked_at ${integer},
-      last_used_at ${integer}, sequence ${integer} NOT NULL,
+      last_used_at ${integer}, version ${integer} NOT NULL, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
     `CREATE INDEX api_keys_by_time ON api_keys (organization_id, created_at, sequence)`,
+    // For lists, which say what is true of every row: PostgreSQL would take this for the look-up of a request's key, too.
+    `CREATE INDEX api_keys_by_user ON api_keys (organization_id, user_id, created_at, sequence)
+      WHERE sequence >= 0`,
+    // One key without a secret for each user and label.
+    `CREATE UNIQUE INDEX api_keys_without_secret ON api_keys (organization_id, user_id, label)
+      WHERE prefix = ''`,
     `CREATE TABLE key_secrets (
       digest ${bytes} NOT NULL PRIMARY KEY, organization_id ${text} NOT NULL, key_id ${text} NOT NULL,
       expires_at ${integer})${keyedTable}`,
@@ -37,10 +52,16 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
     `CREATE TABLE processes (
       id ${text} NOT NULL PRIMARY KEY, renewal ${integer} NOT NULL,
       lapses_at ${integer} NOT NULL)${keyedTable}`,
+    // Sealed credentials of customer-owned gateways, found and listed by their key alone.
+    `CREATE TABLE connections (
+      organization_id ${text} NOT NULL, gateway ${text} NOT NULL, id ${text} NOT NULL,
+      created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL,
+      key_id ${text} NOT NULL, wrapped_key ${bytes} NOT NULL, credential ${bytes} NOT NULL,
+      PRIMARY KEY (organization_id, gateway))${keyedTable}`,
   ];
 }
 
-function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+function sessions({ text, integer, bytes, keyedTable, wideTable }: SqlDialect): readonly string[] {
   return [
     // `updated` is the store's sequence; `data_classes` a JSON array that only grows; `in_flight` marks a Session whose first Step alone is all it has, unanswered.
     `CREATE TABLE sessions (
@@ -67,7 +88,7 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       organization_id ${text} NOT NULL, session_id ${text} NOT NULL, position ${integer} NOT NULL,
       step_id ${text} NOT NULL, kind ${text} NOT NULL, count ${integer} NOT NULL, chain ${bytes} NOT NULL,
       content ${bytes}, salt ${bytes} NOT NULL, commitment ${bytes} NOT NULL,
-      PRIMARY KEY (organization_id, session_id, position, step_id))${keyedTable}`,
+      PRIMARY KEY (organization_id, session_id, position, step_id))${wideTable}`,
     // What providers said of attempts that failed: next to the Steps, so that it is erased with their Session's transcript.
     `CREATE TABLE attempt_errors (
       organization_id ${text} NOT NULL, step_id ${text} NOT NULL, attempt ${integer} NOT NULL,
@@ -75,6 +96,14 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       PRIMARY KEY (organization_id, step_id, attempt))${keyedTable}`,
     `CREATE INDEX attempt_errors_by_session ON attempt_errors
       (organization_id, session_id, step_id, attempt)`,
+    // Up to which Session, in the order of their updates, each organization's transcripts were looked at for erasure.
+    `CREATE TABLE erasures (
+      organization_id ${text} NOT NULL PRIMARY KEY, updated ${integer} NOT NULL)${keyedTable}`,
+  ];
+}
+
+function steps({ text, integer, bytes, keyedTable, stepsTable }: SqlDialect): readonly string[] {
+  return [
     // `unsuccessful` is the outcome of those few Steps. An index on the outcome itself would make PostgreSQL write every
     // index anew whenever a Step settles; this column stays null then.
     `CREATE TABLE steps (
@@ -91,7 +120,7 @@ function history({ text, integer, bytes, keyedTable }: SqlDialect): readonly str
       earlier_attempts ${text}, carried_usd ${integer} NOT NULL, carried_tokens ${integer} NOT NULL,
       sequence ${integer} NOT NULL, unsuccessful ${text} GENERATED ALWAYS AS
         (CASE WHEN outcome NOT IN ('completed', 'open') THEN outcome END) STORED,
-      PRIMARY KEY (organization_id, id))${keyedTable}`,
+      PRIMARY KEY (organization_id, id))${stepsTable}`,
     `CREATE INDEX steps_by_time ON steps (organization_id, opened_at, sequence)`,
     `CREATE INDEX steps_by_session ON steps (organization_id, session_id, opened_at, sequence)`,
     `CREATE INDEX steps_by_key ON steps (organization_id, key_id, opened_at, sequence)`,
@@ -124,23 +153,40 @@ function responses({ text, integer, bytes, keyedTable }: SqlDialect): readonly s
   ];
 }
 
-function ledger({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
+function evidence({ text, integer, bytes, wideTable }: SqlDialect): readonly string[] {
   return [
     `CREATE TABLE decisions (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
       effect ${text} NOT NULL, at ${integer} NOT NULL, verdict ${text} NOT NULL, facts ${text} NOT NULL,
       policy_version ${text} NOT NULL, first_decision_id ${text}, refused_by ${text}, refusal ${text},
-      sequence ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
+      sequence ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${wideTable}`,
     `CREATE INDEX decisions_by_time ON decisions (organization_id, at, sequence)`,
     `CREATE INDEX decisions_by_key ON decisions (organization_id, key_id, at, sequence)`,
     `CREATE INDEX decisions_denied ON decisions (organization_id, at, sequence)
       WHERE effect = 'deny'`,
     `CREATE INDEX decisions_refused ON decisions (organization_id, at, sequence)
       WHERE refused_by IS NOT NULL`,
+    `CREATE TABLE leaves (
+      organization_id ${text} NOT NULL, sequence ${integer} NOT NULL, id ${text} NOT NULL,
+      kind ${text} NOT NULL, at ${integer} NOT NULL, meta ${text} NOT NULL, hash ${bytes} NOT NULL,
+      PRIMARY KEY (organization_id, sequence))${wideTable}`,
+    // The few leaves of administrative changes in the order of their lists.
+    `CREATE INDEX leaves_changes ON leaves (organization_id, at, sequence) WHERE ${changesAlone}`,
+    `CREATE INDEX leaves_changes_of_all ON leaves (at, sequence) WHERE ${changesAlone}`,
+  ];
+}
+
+function budgets({ text, integer, keyedTable }: SqlDialect): readonly string[] {
+  return [
     `CREATE TABLE budgets (
       id ${text} NOT NULL PRIMARY KEY, scope ${text} NOT NULL, unit ${text} NOT NULL,
       amount ${integer} NOT NULL, period ${text} NOT NULL, mode ${text} NOT NULL,
-      sequence ${integer} NOT NULL)${keyedTable}`,
+      warn_at ${text} NOT NULL, sequence ${integer} NOT NULL)${keyedTable}`,
+    // Temporary raises of limits.
+    `CREATE TABLE budget_raises (
+      budget_id ${text} NOT NULL, id ${text} NOT NULL, unit ${text} NOT NULL,
+      amount ${integer} NOT NULL, at ${integer} NOT NULL, until ${integer} NOT NULL, actor ${text},
+      sequence ${integer} NOT NULL, PRIMARY KEY (budget_id, id))${keyedTable}`,
     `CREATE TABLE budget_counters (
       budget_id ${text} NOT NULL, subject ${text} NOT NULL, period_start ${integer} NOT NULL,
       unit ${text} NOT NULL, settled ${integer} NOT NULL, held ${integer} NOT NULL CHECK (held >= 0),
@@ -151,9 +197,13 @@ function ledger({ text, integer, bytes, keyedTable }: SqlDialect): readonly stri
       budget_id ${text} NOT NULL, subject ${text} NOT NULL, period_start ${integer} NOT NULL,
       unit ${text} NOT NULL, amount ${integer} NOT NULL, settled ${integer},
       PRIMARY KEY (organization_id, step_id, attempt, budget_id, subject, period_start))${keyedTable}`,
-    `CREATE TABLE leaves (
-      organization_id ${text} NOT NULL, sequence ${integer} NOT NULL, id ${text} NOT NULL,
-      kind ${text} NOT NULL, at ${integer} NOT NULL, meta ${text} NOT NULL, hash ${bytes} NOT NULL,
-      PRIMARY KEY (organization_id, sequence))${keyedTable}`,
+    // What was said later of an attempt. The ledger of a counter is what its holds settled and, for those of `held_by`, the
+    // differences here: they stay when Steps go. `held_by` is the attempt that took the holds; null where none were taken.
+    `CREATE TABLE corrections (
+      organization_id ${text} NOT NULL, step_id ${text} NOT NULL, id ${text} NOT NULL,
+      attempt ${integer} NOT NULL, at ${integer} NOT NULL, actor ${text}, reason ${text} NOT NULL,
+      usage ${text} NOT NULL, cost ${integer}, held_by ${integer}, usd_delta ${integer} NOT NULL,
+      tokens_delta ${integer} NOT NULL, sequence ${integer} NOT NULL,
+      PRIMARY KEY (organization_id, step_id, id))${keyedTable}`,
   ];
 }

@@ -10,6 +10,8 @@ const dialect: SqlDialect = {
   integer: "INTEGER",
   bytes: "BLOB",
   keyedTable: "",
+  wideTable: "",
+  stepsTable: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   joinPage: (table, page) => `EACH ${table} (${page.trim()})`,

@@ -8,6 +8,8 @@ const numbered: SqlDialect = {
   integer: "BIGINT",
   bytes: "BYTEA",
   keyedTable: "",
+  wideTable: "",
+  stepsTable: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,

@@ -75,6 +75,7 @@ const keyRow = {
   default_data_class: "'D1_INTERNAL'",
   minimum_data_class: "'D0_PUBLIC'",
   created_at: at,
+  version: "0",
   sequence: "n",
 };
 

@@ -6,6 +6,9 @@ export const postgresDialect: SqlDialect = {
   integer: "BIGINT",
   bytes: "BYTEA",
   keyedTable: "",
+  wideTable: "",
+  // Ids of UUID version 7 sort by their time, so that a partition is a stretch of time, and who has an id needs no other.
+  stepsTable: " PARTITION BY RANGE (id)",
   isOneOf: (column, parameter) => `${column} = ANY(CAST(${parameter} AS TEXT[]))`,
   contains: (column, parameter) => `strpos(${column}, ${parameter}) > 0`,
   joinPage: (table, page) => `CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,

@@ -6,9 +6,15 @@ export const restOfSteps = "steps_rest";
 
 /** What PostgreSQL has beside the tables, by the version that brings it. */
 const beside: ReadonlyMap<number, readonly string[]> = new Map([
-  // Numbers come from here and not from a row, which every change would have to lock.
-  [1, ["CREATE SEQUENCE sequence", primaryKeysLast()]],
-  [2, [stepsInPartitions()]],
+  [
+    1,
+    [
+      // Numbers come from here and not from a row, which every change would have to lock.
+      "CREATE SEQUENCE sequence",
+      primaryKeysLast(),
+      `CREATE TABLE ${restOfSteps} PARTITION OF steps DEFAULT`,
+    ],
+  ],
 ]);
 
 /** The statements that lead from each version to the next, by the version they lead to; forward only. */
@@ -36,34 +42,5 @@ function primaryKeysLast(): string {
         EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', one.relation, one.conname);
         EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s', one.relation, one.conname, one.definition);
       END LOOP;
-    END $body$`;
-}
-
-/**
- * Makes `steps` a table in partitions by id, and the table there was its first: nothing is read or copied. Ids of UUID
- * version 7 sort by their time, so that a partition is a stretch of time, and who has an id needs no other partition.
- * The primary key comes last again.
- */
-function stepsInPartitions(): string {
-  return `DO $body$
-    DECLARE
-      one RECORD;
-      definitions TEXT[] := ARRAY(SELECT pg_get_indexdef(indexrelid) FROM pg_index
-        WHERE indrelid = 'steps'::regclass AND NOT indisprimary ORDER BY indexrelid);
-      definition TEXT;
-    BEGIN
-      FOR one IN SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-        WHERE i.indrelid = 'steps'::regclass
-      LOOP
-        EXECUTE format('ALTER INDEX %I RENAME TO %I', one.name,
-          replace(one.name, 'steps_', '${restOfSteps}_'));
-      END LOOP;
-      ALTER TABLE steps RENAME TO ${restOfSteps};
-      CREATE TABLE steps (LIKE ${restOfSteps} INCLUDING GENERATED) PARTITION BY RANGE (id);
-      FOREACH definition IN ARRAY definitions LOOP
-        EXECUTE definition;
-      END LOOP;
-      ALTER TABLE steps ADD PRIMARY KEY (organization_id, id);
-      ALTER TABLE steps ATTACH PARTITION ${restOfSteps} DEFAULT;
     END $body$`;
 }

@@ -1,13 +1,7 @@
 import { readRow, schemaSteps, schemaVersion } from "@tollgate/store-sql";
-import { appendWideRows } from "./append-wide-rows.ts";
 import type { Connection } from "./connection.ts";
 import { storeFailure } from "./failure.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
-
-/** What SQLite's own changes to the tables are, by the version that brings them. */
-const beside: ReadonlyMap<number, (connection: Connection) => void> = new Map([
-  [2, appendWideRows],
-]);
 
 /** Creates or upgrades the schema, in one transaction that other processes wait for. Does nothing when it is current. */
 export function migrate(connection: Connection): void {
@@ -19,7 +13,6 @@ export function migrate(connection: Connection): void {
     for (const [to, statements] of schemaSteps(sqliteDialect)) {
       if (to <= version) continue;
       for (const statement of statements) connection.exec(statement);
-      beside.get(to)?.(connection);
     }
     writeVersion(connection, version);
     connection.exec("COMMIT");

@@ -6,6 +6,10 @@ export const sqliteDialect: SqlDialect = {
   integer: "INTEGER",
   bytes: "BLOB",
   keyedTable: " STRICT, WITHOUT ROWID",
+  // Sorted by its key, a table has its rows in its inner pages, too: of wide ones, few fit below each, and a commit
+  // writes many pages of it again. Their key is an index of its own.
+  wideTable: " STRICT",
+  stepsTable: " STRICT",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   joinPage: (table, page) =>
