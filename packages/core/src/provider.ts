@@ -6,6 +6,7 @@ export { type UpstreamCode, upstreamCode } from "./attempts/upstream-code.ts";
 export { isTooMuchJson } from "./attempts/upstream-json.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type {
+  AnswerSink,
   Billing,
   ConfiguredPrice,
   ConfiguredRates,
@@ -14,6 +15,7 @@ export type {
   ModelConfiguration,
   ModelOptions,
   Provider,
+  ProviderAnswer,
   ProviderCall,
   StateNeeds,
   UsdAmount,

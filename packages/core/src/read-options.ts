@@ -13,6 +13,7 @@ import { invalid, problemAt, read } from "./input/read.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { type Duration, parseDuration } from "./kernel/duration.ts";
 import { createRandomIds } from "./kernel/ids.ts";
+import { createTimers } from "./kernel/timers.ts";
 import { createSlots } from "./limits/slots.ts";
 import {
   budgetProblems,
@@ -104,6 +105,7 @@ export function readOptions(options: GatewayOptions): Line {
     drains: createSlots({ most: limits.readOn, mostPerOwner: limits.readOnPerKey }),
     openSteps: createOpenSteps(ids.uuid()),
     clock,
+    timers: createTimers(clock),
     ids,
     notify,
     isObserved: () => observers.size > 0,

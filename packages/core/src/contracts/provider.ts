@@ -117,7 +117,7 @@ export interface Provider {
    * connection, when `call.signal` aborts or the iteration is ended early.
    * @throws ProviderError, and nothing else, for whatever the upstream does wrong.
    */
-  complete(call: ProviderCall): AsyncIterable<readonly CompletionEvent[]>;
+  complete(call: ProviderCall): ProviderAnswer;
   /**
    * Asks the upstream for the names of its models, with the platform's credential. Define it only if the host opted in.
    * `GET /v1/models` shows these models if neither the configuration nor the prices name any. The gateway limits the wait
@@ -126,6 +126,29 @@ export interface Provider {
   listModels?(signal: AbortSignal): Promise<readonly string[]>;
   /** Closes connections. Safe to call twice. */
   close(): Promise<void>;
+}
+
+/** What a provider answers. To be iterated, or told to a sink: one of both, once. */
+export interface ProviderAnswer extends AsyncIterable<readonly CompletionEvent[]> {
+  /**
+   * Tells a sink what an iteration would give, in plain calls: for providers whose upstream brings an answer by callbacks.
+   * The function it returns ends the call and closes its connection: nothing more is told. Then `call.signal` does not
+   * have to be watched.
+   */
+  readonly tell?: (sink: AnswerSink) => () => void;
+}
+
+/** Takes what a provider tells of one call. After `ended` or `failed` it is told nothing more. */
+export interface AnswerSink {
+  /**
+   * The events of one upstream read. Null if it can take more at once; else a promise that resolves when it can, and never
+   * rejects: until then nothing more is told, and nothing is sent.
+   */
+  events(events: readonly CompletionEvent[]): Promise<void> | null;
+  /** The answer came to its end. */
+  ended(): void;
+  /** The call failed with a ProviderError. */
+  failed(thrown: unknown): void;
 }
 
 /** One call of a model: one attempt of a Step. */

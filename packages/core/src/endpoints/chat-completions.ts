@@ -68,10 +68,9 @@ function headOf(
 function chunkWriter(head: ChatCompletionHead, includeUsage: boolean): StreamWriter {
   const chunks = createChunkWriter({ ...head, includeUsage });
   return {
-    write: (events) => [chunks.write(events)],
-    finish: ({ completion, finishReason, usage }) => [
+    write: chunks.write,
+    finish: ({ completion, finishReason, usage }) =>
       chunks.finish(finishReason, usage, completion.usage.serviceTier),
-    ],
-    fail: (error) => [chunks.fail(error)],
+    fail: chunks.fail,
   };
 }

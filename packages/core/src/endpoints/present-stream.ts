@@ -1,113 +1,178 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { Answer, StreamBody, TextSink } from "../http/answer.ts";
-import { createEventOutput, type EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
-import { unlessAborted } from "../http/read-bytes.ts";
-import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
-import type { Line } from "../pipeline/line.ts";
+import { EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
+import type { Timed } from "../kernel/timers.ts";
+import type { AnswerReader, GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import { answerHeaders } from "../pipeline/with-decision.ts";
-import type { EndpointContext, RequestReport } from "./endpoint.ts";
+import type { EndpointContext } from "./endpoint.ts";
 
-/** Writes a protocol's events, in pieces that are made when they are read: one may repeat the whole answer. */
+/** Writes a protocol's events: as one text, or in pieces that are made when they are read, since one may repeat the whole answer. */
 export interface StreamWriter {
-  write(events: readonly CompletionEvent[]): Iterable<string>;
+  write(events: readonly CompletionEvent[]): string | Iterable<string>;
   /** Everything that marks the answer as complete. */
-  finish(settled: SettledAnswer): Iterable<string>;
-  fail(error: GatewayError): Iterable<string>;
+  finish(settled: SettledAnswer): string | Iterable<string>;
+  fail(error: GatewayError): string | Iterable<string>;
 }
 
 /**
  * A governed answer as a stream. Headers wait for the first event, within a bound, so that a failure before it is a
  * plain error; later failures take the stream's own form.
  */
-export async function presentStream(
-  { line, report }: EndpointContext,
+export function presentStream(
+  context: EndpointContext,
   answer: GovernedAnswer,
   writer: StreamWriter,
 ): Promise<Answer> {
-  const { body, begun } = streamOf(line, answer, { writer, report });
-  await unlessAborted(answer.signal, begunOrWait(line, begun));
-  return {
-    status: 200,
-    headers: { ...eventStreamHeaders, ...answerHeaders(line.headerNames, answer) },
-    body,
-  };
+  return new Promise((resolve, reject) =>
+    new StreamAnswer(context, answer, writer).begin(resolve, reject),
+  );
 }
 
-/** Waits for the first event or for the bound, whichever comes first; rejects when the answer fails before both. */
-function begunOrWait(line: Line, begun: Promise<unknown>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const cancel = line.clock.after(line.deadlines.headers, resolve);
-    begun.then(
-      () => {
-        cancel();
-        resolve();
-      },
-      (error: unknown) => {
-        cancel();
-        reject(error);
-      },
-    );
-  });
-}
+const never = Number.POSITIVE_INFINITY;
 
-/** The answer as a body, and the moment at which it has something to show. The provider is asked at once. */
-function streamOf(
-  line: Line,
-  answer: GovernedAnswer,
-  { writer, report }: { readonly writer: StreamWriter; readonly report: RequestReport },
-): { readonly body: StreamBody; readonly begun: Promise<unknown> } {
-  const { clock, deadlines } = line;
-  const begun = Promise.withResolvers<unknown>();
-  const started = Promise.withResolvers<EventOutput>();
-  let output: EventOutput | null = null;
-  let isOver = false;
+/** The answer as a body: read at once, and written from when its sink is there. */
+class StreamAnswer implements AnswerReader, StreamBody, Timed {
+  readonly #context: EndpointContext;
+  readonly #answer: GovernedAnswer;
+  readonly #writer: StreamWriter;
+  #resolve: (answer: Answer) => void = () => {};
+  #reject: (thrown: unknown) => void = () => {};
+  #hasBegun = false;
+  /** When the headers go out, whether there is an event or not. Monotonic. */
+  #headersAt = never;
+  #slot: number | null = null;
+  #sink: TextSink | null = null;
+  #output: EventOutput | null = null;
+  /** What came before there was a sink, and who waits for it. */
+  readonly #early: (string | Iterable<string>)[] = [];
+  #started: PromiseWithResolvers<void> | null = null;
+  /** What comes last, once that is known. */
+  #last: (() => string | Iterable<string>) | null = null;
+  #isOver = false;
 
-  const answered = answer.read((events) => {
-    begun.resolve(null);
-    const pieces = writer.write(events);
-    return output === null
-      ? started.promise.then(async (first) => (await first.write(pieces)) ?? undefined)
-      : output.write(pieces);
-  });
-  answered.then(begun.resolve, begun.reject);
+  constructor(context: EndpointContext, answer: GovernedAnswer, writer: StreamWriter) {
+    this.#context = context;
+    this.#answer = answer;
+    this.#writer = writer;
+  }
 
-  const failed = (thrown: unknown): Iterable<string> => {
+  begin(resolve: (answer: Answer) => void, reject: (thrown: unknown) => void): void {
+    const { timers, deadlines } = this.#context.line;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#headersAt = timers.now() + deadlines.headers;
+    this.#slot = timers.add(this, this.#headersAt);
+    this.#answer.read(this);
+  }
+
+  take(events: readonly CompletionEvent[]): Promise<void> | null {
+    this.#sendHeaders();
+    const pieces = this.#writer.write(events);
+    if (this.#output !== null) return this.#output.write(pieces);
+    this.#early.push(pieces);
+    this.#started ??= Promise.withResolvers();
+    return this.#started.promise;
+  }
+
+  completed(settled: SettledAnswer): void {
+    this.#sendHeaders();
+    this.#conclude(() => this.#writer.finish(settled));
+  }
+
+  failed(thrown: Error): void {
+    if (!this.#hasBegun) this.#refuse(thrown);
     // Nobody is left to be told of it.
-    if (isOver) return [];
+    if (this.#isOver) return;
     const error = toGatewayError(thrown);
-    report.failed(error);
-    return writer.fail(error);
-  };
-  const end = (): void => {
-    isOver = true;
-    output?.stop();
-  };
-  const conclude = async (sink: TextSink, to: EventOutput): Promise<void> => {
+    this.#context.report.failed(error);
+    this.#conclude(() => this.#writer.fail(error));
+  }
+
+  left(): void {
+    if (!this.#hasBegun) this.#refuse(this.#answer.signal.reason);
+  }
+
+  /** Sends the headers without an event when they have waited long enough. */
+  look(now: number): number {
+    if (now >= this.#headersAt) this.#sendHeaders();
+    return this.#headersAt;
+  }
+
+  #sendHeaders(): void {
+    if (this.#hasBegun) return;
+    this.#begun();
+    const { headerNames } = this.#context.line;
+    this.#resolve({
+      status: 200,
+      headers: { ...eventStreamHeaders, ...answerHeaders(headerNames, this.#answer) },
+      body: this,
+    });
+  }
+
+  #refuse(thrown: unknown): void {
+    this.#begun();
+    this.#isOver = true;
+    this.#reject(thrown);
+  }
+
+  #begun(): void {
+    this.#hasBegun = true;
+    this.#headersAt = never;
+    if (this.#slot !== null) this.#context.line.timers.remove(this.#slot);
+    this.#slot = null;
+  }
+
+  start(sink: TextSink): void {
+    if (this.#isOver) return;
+    const { timers, deadlines } = this.#context.line;
+    this.#sink = sink;
+    this.#output = new EventOutput(sink, { timers, every: deadlines.heartbeat });
+    this.#writeEarly(this.#output);
+    if (this.#last !== null) this.#conclude(this.#last);
+  }
+
+  #writeEarly(output: EventOutput): void {
     try {
-      await to.write(await answered.then(writer.finish, failed));
-      if (isOver) return;
-      end();
+      let room: Promise<void> | null = null;
+      for (const pieces of this.#early) room = output.write(pieces);
+      this.#started?.resolve(room ?? undefined);
+    } catch (thrown) {
+      this.#started?.reject(thrown);
+    }
+  }
+
+  leave(): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#answer.abandon();
+  }
+
+  #conclude(last: () => string | Iterable<string>): void {
+    this.#last = last;
+    if (this.#sink !== null && this.#output !== null && !this.#isOver)
+      void this.#writeLast(last, this.#sink, this.#output);
+  }
+
+  async #writeLast(
+    last: () => string | Iterable<string>,
+    sink: TextSink,
+    output: EventOutput,
+  ): Promise<void> {
+    try {
+      const room = output.write(last());
+      if (room !== null) await room;
+      if (this.#isOver) return;
+      this.#end();
       sink.end();
     } catch (thrown) {
-      end();
+      this.#end();
       sink.fail(thrown);
     }
-  };
-  return {
-    begun: begun.promise,
-    body: {
-      start(sink) {
-        if (isOver) return;
-        output = createEventOutput(sink, { clock, every: deadlines.heartbeat });
-        started.resolve(output);
-        void conclude(sink, output);
-      },
-      leave() {
-        if (isOver) return;
-        end();
-        answer.abandon();
-      },
-    },
-  };
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#output?.stop();
+  }
 }

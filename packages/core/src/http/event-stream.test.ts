@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../kernel/clock.ts";
+import { createTimers } from "../kernel/timers.ts";
 import type { TextSink } from "./answer.ts";
-import { createEventOutput, ping } from "./event-stream.ts";
+import { EventOutput, ping } from "./event-stream.ts";
 
 /** A clock that moves by hand. */
 function createClock(): Clock & { advance(milliseconds: number): void; waiting(): number } {
@@ -55,7 +56,8 @@ function createSink() {
 function start() {
   const clock = createClock();
   const sink = createSink();
-  return { clock, ...sink, output: createEventOutput(sink.sink, { clock, every: 15 }) };
+  const output = new EventOutput(sink.sink, { timers: createTimers(clock), every: 15 });
+  return { clock, ...sink, output };
 }
 
 /** Everything that waits only for promises is done after it. */

@@ -1,5 +1,5 @@
-import type { Clock } from "../kernel/clock.ts";
 import { isLarge, otherWork } from "../kernel/other-work.ts";
+import type { Timed, Timers } from "../kernel/timers.ts";
 import type { TextSink } from "./answer.ts";
 
 /** The headers of a stream of events. */
@@ -14,75 +14,102 @@ export const ping = ": ping\n\n";
 
 /** How often a silent stream is heard of, in milliseconds. */
 export interface Heartbeat {
-  readonly clock: Clock;
+  readonly timers: Timers;
   readonly every: number;
 }
 
-/** Writes the events of one stream. */
-export interface EventOutput {
-  /**
-   * Writes pieces, which are made when there is room for them, after all that was written before. Null when all of them are
-   * written and the sink can take more; else resolves when that is so.
-   */
-  write(pieces: Iterable<string>): Promise<void> | null;
-  /** Nothing more is made or written; a wait for the sink goes on. */
-  stop(): void;
-}
-
-/** While a stream is silent its Step is open, and that keeps the process alive. */
-const background = { background: true };
 /** As much as is sent at once, in characters: pieces are joined until there is enough. */
 const enough = 65_536;
+const never = Number.POSITIVE_INFINITY;
 
-/** Writes to a sink, with a ping for every `every` milliseconds that it could take more and nothing comes. */
-export function createEventOutput(sink: TextSink, heartbeat: Heartbeat): EventOutput {
-  let full: Promise<void> | null = null;
-  let writing: Promise<void> | null = null;
-  let isOver = false;
-  const silence = watchSilence(heartbeat, () => pass(ping));
-  silence.begin();
+/** Writes the events of one stream to a sink, with a ping for every time that it could take more and nothing came. */
+export class EventOutput implements Timed {
+  readonly #sink: TextSink;
+  readonly #heartbeat: Heartbeat;
+  readonly #slot: number;
+  #full: Promise<void> | null = null;
+  #writing: Promise<void> | null = null;
+  #isOver = false;
+  /** Monotonic; never while the sink is full. */
+  #pingAt = never;
 
-  function goOn(): void {
-    full = null;
-    if (!isOver) silence.begin();
+  constructor(sink: TextSink, heartbeat: Heartbeat) {
+    this.#sink = sink;
+    this.#heartbeat = heartbeat;
+    this.#slot = heartbeat.timers.add(this, never);
+    this.#waitForMore();
   }
-  function pass(text: string): void {
-    if (isOver || text === "") return;
-    silence.end();
-    const room = sink.write(text);
-    if (room === null) goOn();
-    else full = room.then(goOn);
-  }
-  async function writeRest(pieces: Pieces): Promise<void> {
-    while (!isOver && !pieces.isOver()) {
-      if (full !== null) await full;
-      const text = pieces.take();
-      pass(text);
-      if (isLarge(text.length)) await otherWork();
+
+  /**
+   * Writes a text, or pieces, which are made when there is room for them, after all that was written before. Null when all
+   * of it is written and the sink can take more; else resolves when that is so.
+   */
+  write(all: string | Iterable<string>): Promise<void> | null {
+    if (this.#writing !== null || this.#full !== null)
+      return this.#queue(piecesOf(typeof all === "string" ? [all] : all));
+    if (typeof all === "string") {
+      this.#pass(all);
+      return this.#full;
     }
-    if (full !== null) await full;
+    const pieces = piecesOf(all);
+    this.#pass(pieces.take());
+    return pieces.isOver() ? this.#full : this.#queue(pieces);
   }
-  function queue(pieces: Pieces): Promise<void> {
-    const mine = (writing ?? Promise.resolve())
-      .then(() => writeRest(pieces))
+
+  /** Nothing more is made or written; a wait for the sink goes on. Safe to call twice. */
+  stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#pingAt = never;
+    this.#heartbeat.timers.remove(this.#slot);
+  }
+
+  look(now: number): number {
+    if (now >= this.#pingAt) this.#pass(ping);
+    return this.#pingAt;
+  }
+
+  #pass(text: string): void {
+    if (this.#isOver || text === "") return;
+    const room = this.#sink.write(text);
+    if (room === null) this.#waitForMore();
+    else {
+      this.#pingAt = never;
+      this.#full = room.then(() => this.#goOn());
+    }
+  }
+
+  #goOn(): void {
+    this.#full = null;
+    this.#waitForMore();
+  }
+
+  #waitForMore(): void {
+    if (this.#isOver) return;
+    const { timers, every } = this.#heartbeat;
+    this.#pingAt = timers.now() + every;
+    timers.by(this.#pingAt);
+  }
+
+  #queue(pieces: Pieces): Promise<void> {
+    const mine = (this.#writing ?? Promise.resolve())
+      .then(() => this.#writeRest(pieces))
       .finally(() => {
-        if (writing === mine) writing = null;
+        if (this.#writing === mine) this.#writing = null;
       });
-    writing = mine;
+    this.#writing = mine;
     return mine;
   }
-  return {
-    write(all) {
-      const pieces = piecesOf(all);
-      if (writing !== null || full !== null) return queue(pieces);
-      pass(pieces.take());
-      return pieces.isOver() ? full : queue(pieces);
-    },
-    stop() {
-      isOver = true;
-      silence.stop();
-    },
-  };
+
+  async #writeRest(pieces: Pieces): Promise<void> {
+    while (!this.#isOver && !pieces.isOver()) {
+      if (this.#full !== null) await this.#full;
+      const text = pieces.take();
+      this.#pass(text);
+      if (isLarge(text.length)) await otherWork();
+    }
+    if (this.#full !== null) await this.#full;
+  }
 }
 
 interface Pieces {
@@ -105,32 +132,5 @@ function piecesOf(all: Iterable<string>): Pieces {
       return text;
     },
     isOver: () => isOver,
-  };
-}
-
-/** Tells when somebody has waited too long, however often waits begin and end: one timer, moved only when it fires. */
-function watchSilence({ clock, every }: Heartbeat, tooLong: () => void) {
-  let since: number | null = null;
-  let cancel: (() => void) | null = null;
-
-  function check(): void {
-    cancel = null;
-    if (since === null) return;
-    const rest = since + every - clock.monotonic();
-    if (rest > 0) cancel = clock.after(rest, check, background);
-    else tooLong();
-  }
-  return {
-    begin() {
-      since = clock.monotonic();
-      cancel ??= clock.after(every, check, background);
-    },
-    end() {
-      since = null;
-    },
-    stop() {
-      cancel?.();
-      cancel = null;
-    },
   };
 }

@@ -1,93 +1,272 @@
+import { upstreamFailure } from "../attempts/upstream-failure.ts";
 import { ProviderError } from "../contracts/provider.ts";
+import type { AttemptSettlement } from "../contracts/step-verbs.ts";
+import type { Hold } from "../domain/budget.ts";
+import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { formatModelId } from "../domain/model-id.ts";
+import { toGatewayError } from "../errors/gateway-error.ts";
 import { outputToldBy } from "../evidence/meter.ts";
-import type { GovernedAnswer, PreparedCall, SettledAnswer, TakeEvents } from "./governed-call.ts";
+import type { Timed } from "../kernel/timers.ts";
+import { ClientClosed, type Run, RunningAttempt, seenOf } from "./attempt.ts";
+import type { Candidate } from "./candidate.ts";
+import type { AnswerReader, GovernedAnswer, PreparedCall, SettledAnswer } from "./governed-call.ts";
 import type { Line } from "./line.ts";
+import { nextAttempt } from "./next-attempt.ts";
 import type { OpenedStep } from "./open-step.ts";
-import { ClientClosed, createRun, type Run, seenOf, stopRun } from "./run.ts";
-import { runAnswer } from "./run-answer.ts";
+import { settleCompleted, settleEnded } from "./settle.ts";
+import { withDecision } from "./with-decision.ts";
 
 /** The answer of an opened Step: nothing is asked of the provider until it is read. */
 export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): GovernedAnswer {
-  const run = createRun(call, opened, line.clock.monotonic());
-  let isReleased = false;
-  let release = (): void => {};
-  let running: Promise<SettledAnswer> | null = null;
-  const finish = (): void => {
-    cancelDeadline();
-    call.signal.removeEventListener("abort", abandon);
+  const run = new StepRun(line, call, opened);
+  run.begin();
+  return {
+    ...opened.answer,
+    signal: call.signal,
+    read: (reader) => run.read(reader),
+    abandon: run.leave,
+    systemFingerprint: () => run.attempt.systemFingerprint,
+    servedBy: () => run.servedBy(),
   };
-  const read = (take: TakeEvents): Promise<SettledAnswer> => {
-    running ??= runAnswer(line, run, finish, (events) => {
-      if (run.isAbandoned) return null;
-      const room = take(events);
-      return room && roomOrReleased(room);
+}
+
+/** How a run ended: its answer, or what the client is told instead. */
+type Ending = { readonly settled: SettledAnswer } | { readonly error: Error };
+
+const never = Number.POSITIVE_INFINITY;
+
+/**
+ * A Step from its opening to its end, in this order: ask, take what comes, retry or fall back, settle, tell the reader.
+ * Whatever happens outside (the client leaves, a moment passes, the gateway closes) comes in by the methods after them.
+ */
+class StepRun implements Run, Timed {
+  readonly line: Line;
+  readonly call: PreparedCall;
+  readonly opened: OpenedStep;
+  readonly startedAt: number;
+  attempt: RunningAttempt;
+  stopReason: ClientClosed | ProviderError | null = null;
+  isAbandoned = false;
+  isEnding = false;
+  readonly ended: AttemptSettlement[] = [];
+  retries = 0;
+  readonly fallbacks: string[];
+  readonly held: Hold[];
+  #reader: AnswerReader | null = null;
+  #hasAsked = false;
+  #ending: Ending | null = null;
+  #deadlineAt: number;
+  /** When an answer that nobody reads has been read on for long enough. */
+  #drainedAt = never;
+  /** Under what name it holds one of the places for answers that are read on; null for none. */
+  #drain: string | null = null;
+  #slot = 0;
+
+  constructor(line: Line, call: PreparedCall, opened: OpenedStep) {
+    const { decided, holds } = opened.candidate;
+    this.line = line;
+    this.call = call;
+    this.opened = opened;
+    this.startedAt = line.clock.monotonic();
+    this.fallbacks = [...(decided.decision.obligations?.fallbacks ?? [])];
+    this.held = [...holds];
+    this.#deadlineAt = this.startedAt + line.deadlines.total;
+    this.attempt = new RunningAttempt(this, opened.candidate);
+  }
+
+  /** From here on it ends, read or not: the client may leave, and its time runs. */
+  begin(): void {
+    const { line, call, opened } = this;
+    this.#slot = line.timers.add(this, this.#deadlineAt);
+    opened.open.runs({
+      outputTokens: () => outputToldBy(this.attempt.candidate.attempt, seenOf(this.attempt)),
+      stop: () => this.stop(gatewayClosed()),
     });
-    return running;
+    if (call.signal.aborted) this.leave();
+    else call.signal.addEventListener("abort", this.leave, { once: true });
+  }
+
+  /** Asks the provider and tells the reader what comes; how it ended, where it has. */
+  read(reader: AnswerReader): void {
+    this.#reader = reader;
+    if (this.isAbandoned) reader.left();
+    if (this.#ending === null) this.#askOnce();
+    else tell(reader, this.#ending);
+  }
+
+  #askOnce(): void {
+    if (this.#hasAsked) return;
+    this.#hasAsked = true;
+    this.#ask();
+  }
+
+  #ask(): void {
+    // Who left while the Step was being opened has asked nothing of the provider, and is charged nothing.
+    if (this.stopReason !== null) this.attempt.stop(this.stopReason);
+    else this.attempt.ask();
+  }
+
+  readonly take = (events: readonly CompletionEvent[]): Promise<void> | null =>
+    this.isAbandoned || this.#reader === null ? null : this.#reader.take(events);
+
+  failed(thrown: unknown): void {
+    void this.#goOn(thrown);
+  }
+
+  /** Makes another attempt, or ends the Step. */
+  async #goOn(thrown: unknown): Promise<void> {
+    const failure = failureOf(this, thrown);
+    this.#tellFailedAttempt(failure);
+    let candidate: Candidate;
+    try {
+      candidate = await nextAttempt(this.line, this, failure);
+    } catch (last) {
+      return this.#end(last);
+    }
+    this.attempt = new RunningAttempt(this, candidate);
+    this.#ask();
+  }
+
+  /** Whether another attempt follows or not, and however much of this one the client has seen. */
+  #tellFailedAttempt(failure: ClientClosed | ProviderError): void {
+    if (!(failure instanceof ProviderError)) return;
+    this.line.notify({
+      type: "attempt.failed",
+      at: this.line.clock.now(),
+      organizationId: this.opened.owner.organizationId,
+      stepId: this.opened.answer.stepId,
+      attempt: this.attempt.candidate.attempt.number,
+      reason: failure.reason,
+    });
+  }
+
+  answered(finishReason: FinishReason): void {
+    if (this.isAbandoned) this.failed(clientClosed());
+    else void this.#settle(finishReason);
+  }
+
+  async #settle(finishReason: FinishReason): Promise<void> {
+    let settled: SettledAnswer;
+    try {
+      settled = await settleCompleted(this.line, this, finishReason);
+    } catch (thrown) {
+      if (this.isEnding) return this.#end(thrown);
+      this.attempt.hasFailed = true;
+      return this.failed(thrown);
+    }
+    this.#conclude({ settled });
+  }
+
+  /** The Step did not complete, or its record could not be written. */
+  async #end(thrown: unknown): Promise<void> {
+    if (!this.isEnding) await settleEnded(this.line, this, failureOf(this, thrown));
+    this.#conclude({ error: this.#visibleFailure(thrown) });
+  }
+
+  /** What a caller is told of a Step that failed, with the headers of its decision. */
+  #visibleFailure(thrown: unknown): Error {
+    const failure = failureOf(this, thrown);
+    const isProviders =
+      this.stopReason !== null || thrown instanceof ProviderError || thrown instanceof ClientClosed;
+    const error =
+      failure instanceof ProviderError && isProviders
+        ? upstreamFailure(failure)
+        : toGatewayError(thrown);
+    return withDecision(error, this.line.headerNames, this.opened.answer);
+  }
+
+  #conclude(ending: Ending): void {
+    this.#ending = ending;
+    this.line.timers.remove(this.#slot);
+    this.call.signal.removeEventListener("abort", this.leave);
+    if (this.#drain !== null) this.line.drains.release(this.#drain);
+    if (this.#reader !== null) tell(this.#reader, ending);
+  }
+
+  /** The client left: the provider's call ends, or is read on to its end within bounds of time and of number. */
+  readonly leave = (): void => {
+    if (this.isAbandoned || this.#ending !== null) return;
+    this.isAbandoned = true;
+    this.#reader?.left();
+    const { line, opened } = this;
+    const key = JSON.stringify([opened.owner.organizationId, opened.owner.keyId]);
+    if (!this.#mayBeReadOn() || !line.drains.take(key)) {
+      this.stop(clientClosed());
+      return;
+    }
+    this.#drain = key;
+    // A plain answer has its own deadline.
+    if (this.call.stream) this.#drainedAt = line.clock.monotonic() + line.deadlines.drain;
+    line.timers.by(this.#drainedAt);
+    this.#readOn();
   };
-  /** No race with one promise for all waits, which would remember each of them until the answer ends. */
-  const roomOrReleased = (room: Promise<void>): Promise<void> =>
-    new Promise((resolve, reject) => {
-      release = resolve;
-      if (isReleased) release();
-      room.then(resolve, reject);
-    });
+
+  /** Only its end says what such an answer costs: a plain one shows nothing before, and reasoning is never all shown. */
+  #mayBeReadOn(): boolean {
+    const { attempt, call } = this;
+    const { onDisconnect } = this.line;
+    if (onDisconnect === "abort" || attempt.host === null || attempt.hasFailed) return false;
+    return (
+      onDisconnect === "drain" ||
+      !call.stream ||
+      attempt.candidate.attempt.reasons ||
+      seenOf(attempt).hasReasoned
+    );
+  }
+
+  look(now: number): number {
+    if (now >= this.#drainedAt) {
+      this.#drainedAt = never;
+      this.stop(clientClosed());
+    }
+    if (now >= this.#deadlineAt) {
+      this.#deadlineAt = never;
+      this.stop(deadlinePassed());
+    }
+    return Math.min(this.attempt.look(now), this.#deadlineAt, this.#drainedAt);
+  }
+
+  /** Stops the run; the first reason stands. */
+  stop(reason: ClientClosed | ProviderError): void {
+    if (this.stopReason === null && !this.isEnding) {
+      this.stopReason = reason;
+      if (this.#hasAsked) this.attempt.stop(reason);
+    }
+    this.#readOn();
+  }
+
   /** Goes on without the client: one that reads no further, or nobody at all, would leave the Step open. */
-  const readOn = (): Promise<unknown> => {
-    isReleased = true;
-    release();
-    // The Step is settled, and nobody is left to hear of a failure.
-    return read(() => null).catch(() => {});
-  };
-  const stop = (reason: ProviderError): void => {
-    stopRun(run, reason);
-    void readOn();
-  };
-  const abandon = (): void => leave(line, run, readOn);
-  const cancelDeadline = line.clock.after(line.deadlines.total, () => stop(deadlinePassed()));
-  opened.open.runs({
-    outputTokens: () => outputToldBy(run.attempt.candidate.attempt, seenOf(run.attempt)),
-    stop: () => stop(gatewayClosed()),
-  });
-  if (call.signal.aborted) abandon();
-  else call.signal.addEventListener("abort", abandon, { once: true });
-  const systemFingerprint = (): string | null => run.attempt.systemFingerprint;
-  // Another attempt can only follow one of which nothing was seen.
-  const servedBy = (): string | null =>
-    run.attempt.firstTokenAt === null && !run.isEnding
+  #readOn(): void {
+    this.attempt.release();
+    this.#askOnce();
+  }
+
+  /** The canonical id of the model that answers. Another attempt can only follow one of which nothing was seen. */
+  servedBy(): string | null {
+    return this.attempt.firstTokenAt === null && !this.isEnding
       ? null
-      : formatModelId(run.attempt.candidate.attempt);
-  const { signal } = call;
-  return { ...opened.answer, read, systemFingerprint, servedBy, signal, abandon };
+      : formatModelId(this.attempt.candidate.attempt);
+  }
 }
 
-/** The client left: the provider's call ends, or is read on to its end within bounds of time and of number. */
-function leave(line: Line, run: Run, readOn: () => Promise<unknown>): void {
-  if (run.isAbandoned) return;
-  run.isAbandoned = true;
-  const closed = new ClientClosed("the client closed its connection");
-  const key = JSON.stringify([run.opened.owner.organizationId, run.opened.owner.keyId]);
-  const isReadOn = mayReadOn(line, run) && line.drains.take(key);
-  if (!isReadOn) stopRun(run, closed);
-  // A plain answer has its own deadline.
-  const cancel = run.call.stream
-    ? line.clock.after(line.deadlines.drain, () => stopRun(run, closed))
-    : () => {};
-  void readOn().finally(() => {
-    cancel();
-    if (isReadOn) line.drains.release(key);
+function tell(reader: AnswerReader, ending: Ending): void {
+  if ("settled" in ending) reader.completed(ending.settled);
+  else reader.failed(ending.error);
+}
+
+/** Whatever ended an attempt, as the reason it counts for. */
+function failureOf(run: Run, thrown: unknown): ClientClosed | ProviderError {
+  if (run.stopReason !== null) return run.stopReason;
+  if (thrown instanceof ProviderError || thrown instanceof ClientClosed) return thrown;
+  return new ProviderError("The provider failed.", {
+    reason: "provider_fault",
+    delivery: run.attempt.host === null ? "not-sent" : "unknown",
+    cause: thrown,
   });
 }
 
-/** Only its end says what such an answer costs: a plain one shows nothing before, and reasoning is never all shown. */
-function mayReadOn({ onDisconnect }: Line, { call, attempt }: Run): boolean {
-  if (onDisconnect === "abort" || attempt.host === null || attempt.hasEnded) return false;
-  return (
-    onDisconnect === "drain" ||
-    !call.stream ||
-    attempt.candidate.attempt.reasons ||
-    seenOf(attempt).hasReasoned
-  );
+function clientClosed(): ClientClosed {
+  return new ClientClosed("the client left before its answer was complete");
 }
 
 function gatewayClosed(): ProviderError {

@@ -94,14 +94,21 @@ export interface AnswerHead {
  */
 export type TakeEvents = (events: readonly CompletionEvent[]) => Promise<void> | null;
 
+/** Who reads an answer. It is told how the answer ended once, and throws nothing then. */
+export interface AnswerReader {
+  readonly take: TakeEvents;
+  /** The settlement is durable: whatever marks an answer as complete is written after it. */
+  completed(settled: SettledAnswer): void;
+  /** The answer failed, and its Step is settled as far as it can be. */
+  failed(error: Error): void;
+  /** The client left: nothing more of the answer is for anybody. */
+  left(): void;
+}
+
 /** What a Step's answer carries with its head: its events. */
 export interface GovernedAnswer extends AnswerHead {
-  /**
-   * Asks the provider and hands its events on. Resolves after the settlement is durable, so whatever marks an answer as
-   * complete is written after it. Where it rejects, the Step is settled as well. The first to read gets the events; how
-   * the answer ended is the same for all.
-   */
-  readonly read: (take: TakeEvents) => Promise<SettledAnswer>;
+  /** Asks the provider, and tells the reader what comes and how it ended. Call it once. */
+  readonly read: (reader: AnswerReader) => void;
   /** Aborts when the client leaves; what is read on then is for nobody. */
   readonly signal: AbortSignal;
   /** The configuration that the provider says it answers with; null before it began, and where it says none. */

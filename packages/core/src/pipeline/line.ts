@@ -14,6 +14,7 @@ import type { ModelId } from "../domain/model-id.ts";
 import type { Retention } from "../domain/retention.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { IdSource } from "../kernel/ids.ts";
+import type { Timers } from "../kernel/timers.ts";
 import type { Slots } from "../limits/slots.ts";
 import type { ModelLists } from "../routing/model-lists.ts";
 import type { Router } from "../routing/route.ts";
@@ -47,6 +48,7 @@ export interface Line {
   readonly drains: Slots;
   readonly openSteps: OpenSteps;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly ids: IdSource;
   readonly notify: (event: GatewayEvent) => void;
   /** Whether anybody observes: what only an event needs is computed for nobody else. */

@@ -5,18 +5,12 @@ import type { Hold } from "../domain/budget.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
 import { sleep } from "../kernel/clock.ts";
+import type { ClientClosed, Run } from "./attempt.ts";
 import { type Candidate, decideOn, fitted, lacksAccount, planAttempt } from "./candidate.ts";
 import { durable, evidenceUnavailable } from "./durable.ts";
 import { isConnected } from "./is-connected.ts";
 import type { Line } from "./line.ts";
 import { recordRefusal, refusedByBudget, refusedByPrice } from "./refuse.ts";
-import {
-  type ClientClosed,
-  counterOf,
-  type Run,
-  type RunningAttempt,
-  startAttempt,
-} from "./run.ts";
 import { meterRunning } from "./settle.ts";
 import { surely } from "./surely.ts";
 
@@ -28,7 +22,7 @@ export async function nextAttempt(
   line: Line,
   run: Run,
   failure: ClientClosed | ProviderError,
-): Promise<RunningAttempt> {
+): Promise<Candidate> {
   if (
     !(failure instanceof ProviderError) ||
     run.stopReason !== null ||
@@ -38,9 +32,7 @@ export async function nextAttempt(
     throw failure;
   const candidate = (await sameAgain(line, run, failure)) ?? (await fallback(line, run, failure));
   if (candidate === null) throw failure;
-  const attempt = startAttempt(candidate, line.clock.monotonic());
-  if (run.stopReason !== null) attempt.controller.abort(run.stopReason);
-  return attempt;
+  return candidate;
 }
 
 async function sameAgain(line: Line, run: Run, failure: ProviderError): Promise<Candidate | null> {
@@ -49,7 +41,7 @@ async function sameAgain(line: Line, run: Run, failure: ProviderError): Promise<
   const spread = (line.ids.bytes(1)[0] ?? 0) / 255;
   const wait = retryWait(failure, line.retry, { retry, spread });
   if (wait === null) return null;
-  await sleep(line.clock, wait, run.attempt.controller.signal);
+  await sleep(line.clock, wait, run.attempt.signal);
   run.retries++;
   const again = await candidateAgain(line, run, failure);
   if (again === null) return null;
@@ -117,9 +109,17 @@ async function permittedFallback(line: Line, run: Run, model: string): Promise<C
 }
 
 /** A request counts once per counter, whatever number of attempts it takes. */
-function newHolds(run: Run, candidate: Candidate): readonly Hold[] {
+function newHolds({ held }: Run, candidate: Candidate): readonly Hold[] {
   return candidate.holds.filter(
-    (hold) => hold.unit !== "requests" || !run.countedRequests.has(counterOf(hold)),
+    (hold) => hold.unit !== "requests" || !held.some((earlier) => isSameCounter(earlier, hold)),
+  );
+}
+
+function isSameCounter(one: Hold, other: Hold): boolean {
+  return (
+    one.budgetId === other.budgetId &&
+    one.subject === other.subject &&
+    one.periodStart === other.periodStart
   );
 }
 
@@ -176,7 +176,7 @@ async function tryToOpen(
   const { result } = await durable(surely(line.clock, () => line.store.openAttempt(whole)));
   if (result.opened) {
     run.ended.push(intent.ended);
-    for (const hold of holds ?? []) run.countedRequests.add(counterOf(hold));
+    run.held.push(...(holds ?? []));
     return null;
   }
   if (result.hold === null)

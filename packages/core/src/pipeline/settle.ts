@@ -16,11 +16,11 @@ import { meterAttempt } from "../evidence/meter.ts";
 import { isLarge, otherWork } from "../kernel/other-work.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
+import { type ClientClosed, type Run, seenOf } from "./attempt.ts";
 import { committed } from "./committed.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { SettledAnswer } from "./governed-call.ts";
 import type { Line } from "./line.ts";
-import { type ClientClosed, type Run, seenOf } from "./run.ts";
 import { surely } from "./surely.ts";
 import { warnOfBudgets } from "./warn-of-budgets.ts";
 

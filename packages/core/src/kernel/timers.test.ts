@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import type { Clock } from "./clock.ts";
+import { createTimers, type Timed } from "./timers.ts";
+
+const never = Number.POSITIVE_INFINITY;
+
+/** A clock that moves by hand, from timer to timer, and counts how often one was set. */
+function createClock() {
+  let now = 0;
+  let timers: { readonly at: number; readonly run: () => void }[] = [];
+  let set = 0;
+  const clock: Clock = {
+    now: () => now,
+    monotonic: () => now,
+    after(milliseconds, run) {
+      set++;
+      const timer = { at: now + milliseconds, run };
+      timers.push(timer);
+      return () => {
+        timers = timers.filter((other) => other !== timer);
+      };
+    },
+  };
+  return {
+    ...clock,
+    waiting: () => timers.length,
+    set: () => set,
+    moveTo(time: number): void {
+      for (let next = timers[0]; next && next.at <= time; next = timers[0]) {
+        timers.shift();
+        now = next.at;
+        next.run();
+      }
+      now = time;
+    },
+  };
+}
+
+/** Is due once, at a moment that can be moved. */
+function once(dueAt: number, seen: number[]): Timed & { dueAt: number } {
+  return {
+    dueAt,
+    look(now) {
+      if (now >= this.dueAt) {
+        seen.push(now);
+        this.dueAt = never;
+      }
+      return this.dueAt;
+    },
+  };
+}
+
+describe("the moments of many on one timer", () => {
+  it("come exactly when they are due, in any order", () => {
+    const clock = createClock();
+    const timers = createTimers(clock);
+    const seen: number[] = [];
+    for (const due of [30, 7, 7, 99.5]) timers.add(once(due, seen), due);
+    clock.moveTo(100);
+    expect(seen).toEqual([7, 7, 30, 99.5]);
+  });
+
+  it("touch the clock only for one that comes before all others", () => {
+    const clock = createClock();
+    const timers = createTimers(clock);
+    const moved = once(50, []);
+    timers.add(moved, 50);
+    for (let due = 51; due < 1_000; due++) {
+      moved.dueAt = due;
+      timers.by(due);
+    }
+    expect(clock.set()).toBe(1);
+    const seen: number[] = [];
+    timers.add(once(10, seen), 10);
+    clock.moveTo(2_000);
+    expect(seen).toEqual([10]);
+    expect(moved.dueAt).toBe(never);
+  });
+
+  it("leave no timer behind when nothing is timed", () => {
+    const clock = createClock();
+    const timers = createTimers(clock);
+    const slots = [5, 6].map((due) => timers.add(once(due, []), due));
+    for (const slot of slots) timers.remove(slot);
+    expect(clock.waiting()).toBe(0);
+    const seen: number[] = [];
+    timers.add(once(8, seen), 8);
+    clock.moveTo(8);
+    expect(seen).toEqual([8]);
+  });
+});
