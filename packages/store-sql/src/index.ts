@@ -78,6 +78,7 @@ export {
   selectPage,
 } from "./select-page.ts";
 export {
+  addParameters,
   type CompiledStatement,
   compileStatement,
   insertInto,

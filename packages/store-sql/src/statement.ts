@@ -21,11 +21,22 @@ export function compileStatement(text: string, dialect: SqlDialect): CompiledSta
 
 /** The values of a statement's parameters in its order; a missing one is a mistake in the code. */
 export function orderParameters(names: readonly string[], parameters: SqlParameters): SqlValue[] {
-  return names.map((name) => {
+  const values: SqlValue[] = [];
+  addParameters(values, names, parameters);
+  return values;
+}
+
+/** Adds them to the values of the rows before. */
+export function addParameters(
+  values: SqlValue[],
+  names: readonly string[],
+  parameters: SqlParameters,
+): void {
+  for (const name of names) {
     const value = parameters[name];
     if (value === undefined) throw new TypeError(`statement parameter ${name} is missing`);
-    return value;
-  });
+    values.push(value);
+  }
 }
 
 /** An INSERT of all given columns, each from the parameter of its name. */

@@ -54,13 +54,13 @@ it("reads back after reopening what was written before closing", async () => {
 
 const page = { cursor: null, limit: 10 };
 
-it("keeps a new file in pages of 8 KB, in a write-ahead log that every commit flushes", async () => {
+it("keeps a new file in pages of 4 KB, in a write-ahead log that every commit flushes", async () => {
   const filename = temporaryFile();
   const client = openClient(filename);
   await sqliteStore({ client }).migrate();
   const pragma = (name: string): unknown =>
     Object.values(client.prepare(`PRAGMA ${name}`).get() ?? {})[0];
-  expect(pragma("page_size")).toBe(8_192);
+  expect(pragma("page_size")).toBe(4_096);
   expect(pragma("journal_mode")).toBe("wal");
   expect(pragma("synchronous")).toBe(2);
   expect(pragma("busy_timeout")).toBe(0);

@@ -1,8 +1,10 @@
 import {
+  addParameters,
   type CompiledStatement,
   compileStatement,
   orderParameters,
   type SqlParameters,
+  type SqlValue,
 } from "@tollgate/store-sql";
 import type { SqliteClient, SqliteStatement } from "./client.ts";
 import { type DatabaseFile, openedFile } from "./database-file.ts";
@@ -15,6 +17,8 @@ export interface Connection {
   exec(sql: string): void;
   /** Runs a statement of constant text, prepared once; returns how many rows changed. */
   run(text: string, parameters: SqlParameters): number;
+  /** Runs an INSERT of one row for each of these rows, several at once. */
+  insertRows(text: string, rows: readonly SqlParameters[]): void;
   get(text: string, parameters: SqlParameters): unknown;
   all(text: string, parameters: SqlParameters): unknown[];
   /** As `all`, for a text put together from a filter: it is not kept. */
@@ -22,16 +26,16 @@ export interface Connection {
   close(): void;
 }
 
+/** How many rows an INSERT has, each tried for what the one before left. */
+const rowsTogether = [16, 4, 2, 1] as const;
+
 export function createConnection(client: SqliteClient): Connection {
   prepareClient(client);
-  const kept = new Map<string, Prepared>();
-  const statement = (text: string): Prepared => {
-    const known = kept.get(text);
-    if (known) return known;
-    const prepared = prepare(client, text);
-    kept.set(text, prepared);
-    return prepared;
-  };
+  const statement = keepPrepared(client);
+  const statementsOfRows = rowsTogether.map((count) => ({
+    count,
+    insert: keepPrepared(client, (text) => withRows(text, count)),
+  }));
   const all = ({ statement, names }: Prepared, parameters: SqlParameters): unknown[] =>
     statement.all(...orderParameters(names, parameters));
 
@@ -43,6 +47,17 @@ export function createConnection(client: SqliteClient): Connection {
     run(text, parameters) {
       const { statement: prepared, names } = statement(text);
       return Number(prepared.run(...orderParameters(names, parameters)).changes);
+    },
+    insertRows(text, rows) {
+      const { names } = statement(text);
+      let next = 0;
+      for (const { count, insert } of statementsOfRows)
+        while (rows.length - next >= count) {
+          const values: SqlValue[] = [];
+          for (const end = next + count; next < end; next++)
+            addParameters(values, names, rows[next] ?? {});
+          insert(text).statement.run(...values);
+        }
     },
     get(text, parameters) {
       const { statement: prepared, names } = statement(text);
@@ -58,6 +73,28 @@ export function createConnection(client: SqliteClient): Connection {
 
 interface Prepared extends CompiledStatement {
   readonly statement: SqliteStatement;
+}
+
+/** Statements by their texts, each prepared when it is first asked for. */
+function keepPrepared(
+  client: SqliteClient,
+  change = (text: string): string => text,
+): (text: string) => Prepared {
+  const kept = new Map<string, Prepared>();
+  return (text) => {
+    const known = kept.get(text);
+    if (known) return known;
+    const prepared = prepare(client, change(text));
+    kept.set(text, prepared);
+    return prepared;
+  };
+}
+
+/** An INSERT of one row as one of several. */
+function withRows(text: string, count: number): string {
+  return text.replace(/VALUES (\([^)]*\))/, (_, row: string) => {
+    return `VALUES ${Array.from({ length: count }, () => row).join(", ")}`;
+  });
 }
 
 function prepare(client: SqliteClient, text: string): Prepared {

@@ -5,9 +5,9 @@ import { storeFailure } from "./failure.ts";
 /** Older releases can corrupt a database in WAL mode that several connections write. */
 const oldestLibrary = [3, 51, 3] as const;
 
-/** Wide rows want large pages, and a commit writes whole ones: 8 KB costs least of both. A checkpoint moves up to 8 MB. */
-const pageSize = 8_192;
-const checkpointPages = 1_000;
+/** A commit writes whole pages, most of them for a few bytes at the end of a table or an index. A checkpoint moves up to 8 MB. */
+const pageSize = 4_096;
+const checkpointPages = 2_000;
 
 /**
  * Refuses a library that is too old and sets the connection up. WAL and `synchronous=FULL` make a commit durable; a

@@ -44,8 +44,9 @@ export function transactionsOf(connection: Connection): InTransaction {
     connection.exec("BEGIN IMMEDIATE");
     try {
       const before = begin();
-      const { transaction, after } = createTransaction(connection, driver, before);
+      const { transaction, after } = createTransaction(driver, before);
       const result = work(transaction);
+      driver.finish();
       state = saveState(connection, before, after());
       connection.exec("COMMIT");
       return result;
@@ -58,18 +59,14 @@ export function transactionsOf(connection: Connection): InTransaction {
 }
 
 function createTransaction(
-  connection: Connection,
   driver: Driver,
   before: StoreState,
 ): { readonly transaction: Transaction; after(): StoreState } {
   let { sequence, budgetsVersion } = before;
   const transaction: Transaction = {
-    run(text, parameters) {
-      driver.forget();
-      return connection.run(text, parameters);
-    },
-    get: connection.get,
-    all: connection.all,
+    run: driver.run,
+    get: driver.get,
+    all: driver.all,
     next: () => ++sequence,
     get budgetsVersion() {
       return budgetsVersion;

@@ -9,7 +9,6 @@ import {
 import {
   correcting,
   correctionToRow,
-  counterToRow,
   decisionToRow,
   endToRow,
   erasing,
@@ -30,11 +29,13 @@ import {
   stepToRow,
 } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
+import type { DeferredRows } from "./deferred-rows.ts";
 import type { KnownRows } from "./known-rows.ts";
 
 /** Where a change goes: the database, what is known of it, and the change's place in all that the store wrote. */
 export interface Target {
   readonly run: Connection["run"];
+  readonly deferred: DeferredRows;
   readonly known: KnownRows;
   readonly sequence: number;
 }
@@ -50,9 +51,13 @@ export function applyChange(target: Target, change: Change): boolean {
   return true;
 }
 
-/** Returns how many rows changed. */
+/** Returns how many rows changed; those that wait to be written count as one. */
 function apply(target: Target, operation: Operation): number {
-  const { run, known, sequence } = target;
+  const { run, known, deferred, sequence } = target;
+  const insert = (statement: string, row: SqlParameters): number => {
+    deferred.insert(statement, row);
+    return 1;
+  };
   switch (operation.write) {
     case "insert step":
       return insertStep(target, operation.row, operation.renewal);
@@ -72,15 +77,15 @@ function apply(target: Target, operation: Operation): number {
     case "insert turn": {
       const { organizationId, id, sessionId } = operation.row;
       const turn = { organization_id: organizationId, id, session_id: sessionId };
-      return run(opening.insertTurn, turn);
+      return insert(opening.insertTurn, turn);
     }
     case "insert part":
-      return run(opening.insertPart, partToRow(operation.row));
+      return insert(opening.insertPart, partToRow(operation.row));
     case "insert error":
-      return run(insertError, errorToRow(operation.row));
+      return insert(insertError, errorToRow(operation.row));
     case "insert decision": {
       const { owner, decision } = operation.row;
-      return run(opening.insertDecision, decisionToRow(owner, decision, sequence));
+      return insert(opening.insertDecision, decisionToRow(owner, decision, sequence));
     }
     case "insert hold":
       return insertHold(target, operation.row);
@@ -88,9 +93,10 @@ function apply(target: Target, operation: Operation): number {
       return settleHold(target, operation.row);
     case "set counter":
       known.counters.set(operation.row);
-      return run(holding.setCounter, counterToRow(operation.row));
+      deferred.setCounter(operation.row);
+      return 1;
     case "insert correction":
-      return run(correcting.insert, correctionToRow(operation.row, sequence));
+      return insert(correcting.insert, correctionToRow(operation.row, sequence));
     case "insert response":
       return run(responding.insert, responseRecordToRow(operation.row));
     case "remove response":
@@ -104,6 +110,7 @@ function apply(target: Target, operation: Operation): number {
       return run(oldSteps.removeOne, nameToRow(operation.row));
     case "erase session": {
       const erased = { ...nameToRow(operation.row), nothing };
+      deferred.flush();
       return run(erasing.erase, erased) + run(erasing.eraseErrors, erased);
     }
     case "mark erased": {
@@ -111,7 +118,7 @@ function apply(target: Target, operation: Operation): number {
       return run(erasing.mark, { organization_id: organizationId, updated });
     }
     case "insert leaf":
-      return run(opening.insertLeaf, leafToRow(operation.row, sequence));
+      return insert(opening.insertLeaf, leafToRow(operation.row, sequence));
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Change, Decision, View } from "@tollgate/store-engine";
 import type { Connection } from "../database/connection.ts";
 import { applyChange } from "./apply-change.ts";
+import { createDeferredRows } from "./deferred-rows.ts";
 import { createKnownRows } from "./known-rows.ts";
 import { createView } from "./view.ts";
 
@@ -12,16 +13,30 @@ export interface StoreNumbers {
 }
 
 /** Carries out decisions on a connection, within the transaction that is open on it. */
-export interface Driver {
+export interface Driver extends Pick<Connection, "run" | "get" | "all"> {
   /** Decides on what the transaction sees, and writes what was decided. */
   carryOut<Result>(numbers: StoreNumbers, decide: (view: View) => Decision<Result>): Result;
+  /** Writes what waits: before COMMIT. */
+  finish(): void;
   /** Forgets what is known of the database: someone else wrote, or what was written was rolled back. */
   forget(): void;
 }
 
-export function createDriver(connection: Pick<Connection, "run" | "get" | "all">): Driver {
+export function createDriver(connection: Connection): Driver {
   const known = createKnownRows();
-  const rows = createView(connection, known);
+  const deferred = createDeferredRows(connection);
+  // What waits to be written is, before anything else looks.
+  const reading: Pick<Connection, "get" | "all"> = {
+    get(text, parameters) {
+      deferred.flush();
+      return connection.get(text, parameters);
+    },
+    all(text, parameters) {
+      deferred.flush();
+      return connection.all(text, parameters);
+    },
+  };
+  const rows = createView(reading, known);
   let numbers: StoreNumbers | null = null;
   let guessed = false;
   const viewWith = (openedBefore: View["openedBefore"]): View => ({
@@ -38,8 +53,13 @@ export function createDriver(connection: Pick<Connection, "run" | "get" | "all">
     return open?.record ?? null;
   });
   const looking = viewWith(rows.step);
-  const write = (change: Change, { next }: StoreNumbers): boolean =>
-    change.length === 0 || applyChange({ run: connection.run, known, sequence: next() }, change);
+  const write = (change: Change, { next }: StoreNumbers): boolean => {
+    if (change.length > 0)
+      return applyChange({ run: connection.run, deferred, known, sequence: next() }, change);
+    // What refuses a Step is in the database before anything changes it.
+    deferred.flush();
+    return true;
+  };
   return {
     carryOut(current, decide) {
       [numbers, guessed] = [current, false];
@@ -51,6 +71,16 @@ export function createDriver(connection: Pick<Connection, "run" | "get" | "all">
       write(looked.change, current);
       return looked.result;
     },
-    forget: known.clear,
+    ...reading,
+    run(text, parameters) {
+      deferred.flush();
+      known.clear();
+      return connection.run(text, parameters);
+    },
+    finish: deferred.flush,
+    forget() {
+      deferred.drop();
+      known.clear();
+    },
   };
 }
