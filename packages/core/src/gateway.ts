@@ -91,15 +91,15 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     used: lastUsed.note,
   });
   const maintenance = createMaintenance(line, { recovers: options.maintenance ?? true });
-  const { admit, close, ...lifecycle } = createLifecycle(line, { maintenance, lastUsed });
+  const lifecycle = createLifecycle(line, { maintenance, lastUsed });
   const ready = () => orUnavailable(lifecycle.ready());
   const context = { line, authenticator, identify: createIdentify(line, options.authenticate) };
 
   return {
-    ...createEntrance(context, admit),
+    ...createEntrance(context, lifecycle),
     as(caller) {
       const credential = { named: readCaller(caller, line.dataClasses) };
-      return createEntrance({ ...context, identify: () => credential }, admit);
+      return createEntrance({ ...context, identify: () => credential }, lifecycle);
     },
     keys: createKeys(administered, ready),
     connections: createConnections(administered, ready),
@@ -120,7 +120,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
       await ready();
       return sweep(administered);
     },
-    close,
-    [Symbol.asyncDispose]: () => close(),
+    close: lifecycle.close,
+    [Symbol.asyncDispose]: () => lifecycle.close(),
   };
 }

@@ -63,6 +63,7 @@ export type { PriceBook } from "./contracts/price-book.ts";
 export type { SecretBox, WrappedKey } from "./contracts/secret-box.ts";
 export type { BudgetScope } from "./domain/budget.ts";
 export type { ChangeKind } from "./domain/change-kind.ts";
+export type { ClientSignal } from "./domain/client-signal.ts";
 export type { Deadlines, Limits } from "./domain/limits.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";

@@ -24,7 +24,7 @@ import {
 } from "./option-problems.ts";
 import type { GatewayOptions } from "./options.ts";
 import { gatewayOptionsSchema } from "./options-schema.ts";
-import type { Line } from "./pipeline/line.ts";
+import type { HeaderNames, Line } from "./pipeline/line.ts";
 import { createOpenSteps } from "./pipeline/open-steps.ts";
 import { permitAll } from "./policy/decide.ts";
 import {
@@ -91,11 +91,7 @@ export function readOptions(options: GatewayOptions): Line {
       notify({ type: "gateway.degraded", at: clock.now(), what: "prices" }),
     ),
     dataClasses,
-    headerNames: {
-      dataSensitivity: `${prefix}Data-Sensitivity`,
-      policyDecisionId: `${prefix}Policy-Decision-Id`,
-      model: `${prefix}Model`,
-    },
+    headerNames: headerNames(prefix),
     limits,
     deadlines: { ...defaultDeadlines, ...millisecondsOf(checked.deadlines ?? {}) },
     retention: retention.retention,
@@ -164,6 +160,22 @@ function readVault(
     ...parts,
     box: "wrap" in secrets ? secrets : createKeyRing(secrets, parts.ids),
   });
+}
+
+function headerNames(prefix: string): HeaderNames {
+  const dataSensitivity = `${prefix}Data-Sensitivity`;
+  const policyDecisionId = `${prefix}Policy-Decision-Id`;
+  const model = `${prefix}Model`;
+  return {
+    dataSensitivity,
+    policyDecisionId,
+    model,
+    sent: {
+      dataSensitivity: dataSensitivity.toLowerCase(),
+      policyDecisionId: policyDecisionId.toLowerCase(),
+      model: model.toLowerCase(),
+    },
+  };
 }
 
 function tell(observers: Iterable<Observer>): (event: GatewayEvent) => void {

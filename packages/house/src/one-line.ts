@@ -66,6 +66,10 @@ export const storeOfEndpoints: Rule = (file) => {
 const isLine = (node: ESTree.Node): boolean =>
   nameOf(node) === "line" || (node.type === "MemberExpression" && nameOf(node.property) === "line");
 
+/** Whether a file answers requests by way of the one function that calls the line. */
+export const answersGoverned = (file: SourceFile): boolean =>
+  callsImported(file, "answerGoverned", /\/endpoint\.ts$/);
+
 /** Whether a file calls the one function that every governed call goes through. */
 export const callsTheLine = (file: SourceFile): boolean =>
   callsImported(file, "execute", /\/pipeline\/execute\.ts$/);

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { callsTheLine, governedOnTheLine, storeOfEndpoints } from "../src/one-line.ts";
+import {
+  answersGoverned,
+  callsTheLine,
+  governedOnTheLine,
+  storeOfEndpoints,
+} from "../src/one-line.ts";
 import { shippedSources } from "../src/repository.ts";
 import { parseSource } from "../src/source-file.ts";
 
@@ -9,6 +14,9 @@ const endpoint = (text: string) => parseSource("packages/core/src/endpoints/endp
 describe("every governed call walks the one line", () => {
   it("Chat Completions and Responses alike, and nothing else calls it", () => {
     expect(core.filter(callsTheLine).map(({ path }) => path)).toEqual([
+      "packages/core/src/endpoints/endpoint.ts",
+    ]);
+    expect(core.filter(answersGoverned).map(({ path }) => path)).toEqual([
       "packages/core/src/endpoints/chat-completions.ts",
       "packages/core/src/endpoints/create-response.ts",
     ]);

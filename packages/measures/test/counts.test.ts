@@ -45,9 +45,9 @@ const ceilings: readonly Ceiling[] = [
   {
     figure: "promises per request",
     of: "promises",
-    memory: 132,
-    sqlite: 146,
-    postgres: 203,
+    memory: 80,
+    sqlite: 94,
+    postgres: 145,
     goal: 20,
   },
   {
@@ -61,8 +61,8 @@ const ceilings: readonly Ceiling[] = [
   {
     figure: "bytes allocated per request",
     of: "allocatedBytes",
-    memory: 190_000,
-    sqlite: 195_000,
+    memory: 170_000,
+    sqlite: 181_000,
     postgres: null,
     goal: 40_000,
   },

@@ -3,7 +3,7 @@ import type { AnswerHandler, FetchHandler } from "./handler.ts";
 import { type NodeHandlerOptions, requireHandlerOptions } from "./handler-options.ts";
 import { refuse } from "./refuse.ts";
 import { send, sendAnswer } from "./send.ts";
-import { type IncomingRequest, type NodeRequest, toRequest } from "./to-request.ts";
+import { type IncomingRequest, toRequest } from "./to-request.ts";
 
 /**
  * Mounts a gateway, or any fetch handler, on `node:http`: `createServer(toNodeHandler(gateway))`. The handler never
@@ -15,16 +15,12 @@ export function toNodeHandler(
   options: NodeHandlerOptions = {},
 ): (incoming: IncomingRequest, outgoing: ServerResponse) => Promise<void> {
   const { writeStall } = requireHandlerOptions(options);
-  const respond =
-    "answer" in gateway
-      ? async (request: NodeRequest, outgoing: ServerResponse) =>
-          sendAnswer(outgoing, await gateway.answer(request), writeStall)
-      : async (request: NodeRequest, outgoing: ServerResponse) =>
-          send(outgoing, await gateway.fetch(request.toWeb()), writeStall);
-
   return async (incoming, outgoing) => {
     try {
-      await respond(toRequest(incoming, outgoing), outgoing);
+      const request = toRequest(incoming, outgoing);
+      if ("answer" in gateway)
+        await sendAnswer(outgoing, await gateway.answer(request), writeStall);
+      else await send(outgoing, await gateway.fetch(request.toWeb()), writeStall);
     } catch {
       if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy();
       else refuse(outgoing, "internal_error");

@@ -1,3 +1,4 @@
+import type { ClientSignal } from "@tollgate/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { type RunningServer, serve } from "../src/index.ts";
 import { bodyOf } from "./body-of.ts";
@@ -78,10 +79,10 @@ describe("a client that hangs up", () => {
   it("ends the iteration of an answer's body", async () => {
     const ended = signalled();
     const gone = signalled();
-    async function* events(signal: AbortSignal): AsyncGenerator<string> {
+    async function* events(signal: ClientSignal): AsyncGenerator<string> {
       try {
         yield "data: 1\n\n";
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
         gone.done();
         yield "data: 2\n\n";
       } finally {
@@ -113,7 +114,9 @@ describe("a client that hangs up", () => {
         async fetch(request) {
           if (request.url.endsWith("/wait")) {
             asked.done();
-            await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
+            await new Promise<void>((resolve) =>
+              request.signal.addEventListener("abort", () => resolve()),
+            );
             throw new Error("the client left");
           }
           return new Response("here");

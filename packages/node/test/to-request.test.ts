@@ -29,9 +29,9 @@ async function bridged(
       encoding: request.headers.get("content-encoding"),
       length: request.headers.get("content-length"),
       dataClass: request.headers.get("x-service-data-sensitivity"),
-      text: Buffer.from(await request.arrayBuffer()).toString(),
+      text: Buffer.from(await request.bytes()).toString(),
       used: request.bodyUsed,
-      again: await request.arrayBuffer().then(
+      again: await request.bytes().then(
         () => "read twice",
         () => "refused",
       ),

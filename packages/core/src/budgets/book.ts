@@ -15,7 +15,8 @@ export interface BudgetSheet {
 
 /** The declared budgets and those of the store. The sheet may be old: opening a Step compares its version. */
 export interface BudgetBook {
-  current(): Promise<BudgetSheet>;
+  /** Whether it has to be read first is known at once. */
+  current(): BudgetSheet | Promise<BudgetSheet>;
   reload(): Promise<BudgetSheet>;
 }
 
@@ -23,7 +24,7 @@ export function createBudgetBook(
   declared: readonly Budget[],
   repository: BudgetRepository,
 ): BudgetBook {
-  let sheet: Promise<BudgetSheet> | null = null;
+  let sheet: BudgetSheet | Promise<BudgetSheet> | null = null;
 
   async function read(): Promise<BudgetSheet> {
     // The version first: a change in between then shows as a version that is too old, never as one too new.
@@ -42,9 +43,10 @@ export function createBudgetBook(
   function reload(): Promise<BudgetSheet> {
     const reading = read();
     sheet = reading;
-    reading.catch(() => {
-      if (sheet === reading) sheet = null;
-    });
+    const end = (current: BudgetSheet | null): void => {
+      if (sheet === reading) sheet = current;
+    };
+    reading.then(end, () => end(null));
     return reading;
   }
 

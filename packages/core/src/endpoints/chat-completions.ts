@@ -2,14 +2,13 @@ import type { Caller } from "../domain/caller.ts";
 import { replyMessage } from "../domain/completion.ts";
 import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
-import { readJson } from "../http/read-json.ts";
-import { execute } from "../pipeline/execute.ts";
-import type { GovernedAnswer } from "../pipeline/governed-call.ts";
+import type { GovernedAnswer, GovernedCall, PreparedRequest } from "../pipeline/governed-call.ts";
+import type { Line } from "../pipeline/line.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
 import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
-import { asCaller, type EndpointContext } from "./endpoint.ts";
+import { answerGoverned, type EndpointContext } from "./endpoint.ts";
 import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
 
@@ -19,37 +18,52 @@ export function chatCompletions(
   request: GatewayRequest,
 ): Promise<Answer> {
   const { line } = context;
-  const read = async () => parseChatCompletion(await readJson(request, line.limits), line.limits);
-  const run = async (caller: Caller, call: ChatCompletionCall): Promise<Answer> => {
-    const { request: asked, ...parsed } = call;
-    const answer = await execute(line, {
-      ...parsed,
-      caller,
-      endpoint: "chat_completions",
-      dataClass: request.headers.get(line.headerNames.dataSensitivity),
-      signal: request.signal,
-      prepare: async () => ({
-        request: asked,
-        transcript: asked.messages,
-        instructions: null,
-        referredClass: null,
-        alsoConsider: null,
-        storedMessages: 0,
-        conclude: async (_answer, { completion }, withState) => ({
-          reply: withState([replyMessage(completion)]),
-          response: null,
-        }),
-      }),
-    });
-    const head = headOf(answer, parsed.model);
-    return parsed.stream
-      ? presentStream(context, answer, chunkWriter(head, parsed.includeUsage))
-      : presentBody(line, answer, ({ completion, usage }) =>
-          chatCompletionBody(head, completion, usage),
-        );
-  };
-  return asCaller(context, request, { read, run });
+  return answerGoverned(context, request, {
+    read: (body) => parseChatCompletion(body, line.limits),
+    callOf: (caller, call) => callOf(line, request, { caller, call }),
+    present(answer, call) {
+      const head = headOf(answer, call.model);
+      return call.stream
+        ? presentStream(context, answer, chunkWriter(head, call.includeUsage))
+        : presentBody(line, answer, ({ completion, usage }) =>
+            chatCompletionBody(head, completion, usage),
+          );
+    },
+  });
 }
+
+function callOf(
+  { headerNames }: Line,
+  { headers, signal }: GatewayRequest,
+  { caller, call }: { readonly caller: Caller; readonly call: ChatCompletionCall },
+): GovernedCall {
+  const { request } = call;
+  return {
+    caller,
+    endpoint: "chat_completions",
+    stream: call.stream,
+    model: call.model,
+    dataClass: headers.get(headerNames.sent.dataSensitivity),
+    sessionId: call.sessionId,
+    turnId: call.turnId,
+    droppedFields: call.droppedFields,
+    signal,
+    prepare: () => ({
+      request,
+      transcript: request.messages,
+      instructions: null,
+      referredClass: null,
+      alsoConsider: null,
+      storedMessages: 0,
+      conclude,
+    }),
+  };
+}
+
+const conclude: PreparedRequest["conclude"] = async (_answer, { completion }, withState) => ({
+  reply: withState([replyMessage(completion)]),
+  response: null,
+});
 
 function headOf(
   { stepId, openedAt, sessionId, turnId, systemFingerprint }: GovernedAnswer,

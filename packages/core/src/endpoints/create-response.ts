@@ -4,10 +4,13 @@ import type { Completion } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
 import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
-import { readJson } from "../http/read-json.ts";
 import { isLarge, otherWork } from "../kernel/other-work.ts";
-import { execute } from "../pipeline/execute.ts";
-import type { AnswerHead, PreparedRequest, SettledAnswer } from "../pipeline/governed-call.ts";
+import type {
+  AnswerHead,
+  GovernedCall,
+  PreparedRequest,
+  SettledAnswer,
+} from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { createEventWriter } from "../wire/responses/events.ts";
 import { storedInput } from "../wire/responses/input-items.ts";
@@ -16,7 +19,7 @@ import { outputItems } from "../wire/responses/output-items.ts";
 import { parseResponse, type ResponseCall } from "../wire/responses/parse.ts";
 import { type ResponseHead, responseBody } from "../wire/responses/response-object.ts";
 import { toMessages } from "../wire/responses/to-messages.ts";
-import { asCaller, type EndpointContext } from "./endpoint.ts";
+import { answerGoverned, type EndpointContext } from "./endpoint.ts";
 import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
 import { type Conversation, findConversation } from "./response-conversation.ts";
@@ -24,28 +27,36 @@ import { type Conversation, findConversation } from "./response-conversation.ts"
 /** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */
 export function createResponse(context: EndpointContext, request: GatewayRequest): Promise<Answer> {
   const { line } = context;
-  const read = async () =>
-    parseResponse(await readJson(request, line.limits), line.limits, line.toolOutputs);
-  const run = async (caller: Caller, call: ResponseCall): Promise<Answer> => {
-    const answer = await execute(line, {
-      caller,
-      endpoint: "responses",
-      stream: call.stream,
-      model: call.model,
-      dataClass: request.headers.get(line.headerNames.dataSensitivity),
-      sessionId: call.sessionId,
-      turnId: call.turnId,
-      droppedFields: call.droppedFields,
-      signal: request.signal,
-      prepare: async () =>
-        prepared(line, { caller, call, conversation: await findConversation(line, caller, call) }),
-    });
-    const head = headOf(answer, call);
-    return call.stream
-      ? presentStream(context, answer, eventWriter(head, call))
-      : presentBody(line, answer, (settled) => bodyOf(head, call, settled));
+  return answerGoverned(context, request, {
+    read: (body) => parseResponse(body, line.limits, line.toolOutputs),
+    callOf: (caller, call) => callOf(line, request, { caller, call }),
+    present(answer, call) {
+      const head = headOf(answer, call);
+      return call.stream
+        ? presentStream(context, answer, eventWriter(head, call))
+        : presentBody(line, answer, (settled) => bodyOf(head, call, settled));
+    },
+  });
+}
+
+function callOf(
+  line: Line,
+  { headers, signal }: GatewayRequest,
+  { caller, call }: { readonly caller: Caller; readonly call: ResponseCall },
+): GovernedCall {
+  return {
+    caller,
+    endpoint: "responses",
+    stream: call.stream,
+    model: call.model,
+    dataClass: headers.get(line.headerNames.sent.dataSensitivity),
+    sessionId: call.sessionId,
+    turnId: call.turnId,
+    droppedFields: call.droppedFields,
+    signal,
+    prepare: async () =>
+      prepared(line, { caller, call, conversation: await findConversation(line, caller, call) }),
   };
-  return asCaller(context, request, { read, run });
 }
 
 interface Exchange {

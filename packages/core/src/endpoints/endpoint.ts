@@ -2,8 +2,11 @@ import type { Caller, Owner } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
+import { parseBody, readBody } from "../http/read-json.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
 import { durable, evidenceUnavailable } from "../pipeline/durable.ts";
+import { execute } from "../pipeline/execute.ts";
+import type { GovernedAnswer, GovernedCall } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
 import { KeyChanged } from "../pipeline/open-step.ts";
 import type { Identify } from "./identify.ts";
@@ -28,41 +31,48 @@ export interface RequestReport {
   failed(error: GatewayError): void;
 }
 
-/** Answers one route. `tail` is what the path has beyond the route's fixed part. */
+/** Answers one route, with headers of its own. `tail` is what the path has beyond the route's fixed part. */
 export type Endpoint = (
   context: EndpointContext,
   request: GatewayRequest,
   tail: string,
 ) => Promise<Answer>;
 
-/** How often a request is run anew because its key changes while it runs. */
+/** How one protocol calls models: the way of its requests into the line, and of its answers out of it. */
+interface Protocol<Call> {
+  /** Reads a body, once. */
+  readonly read: (body: object) => Call;
+  readonly callOf: (caller: Caller, call: Call) => GovernedCall;
+  readonly present: (answer: GovernedAnswer, call: Call) => Answer | Promise<Answer>;
+}
+
+/** How often a request is run again because its key changes while it runs. */
 const mostRuns = 5;
 
 /**
  * Runs a governed request for its caller. Opening a Step re-reads the key, and where that was changed, the request runs
- * anew for the caller as it is then. A request that fails before is answered only after a fresh read as well, so that a
+ * again for the caller as it is then. A request that fails before is answered only after a fresh read as well, so that a
  * revoked key is refused at once.
  */
-export async function asCaller<Call, Result>(
-  { authenticator, identify, report }: EndpointContext,
+export async function answerGoverned<Call>(
+  { line, authenticator, identify, report }: EndpointContext,
   request: GatewayRequest,
-  {
-    read,
-    run,
-  }: {
-    /** Reads the request once: its body does not come again. */
-    readonly read: () => Promise<Call>;
-    readonly run: (caller: Caller, call: Call) => Promise<Result>;
-  },
-): Promise<Result> {
-  const credential = await identify(request);
-  let caller = await durable(authenticator.authenticate(credential));
+  { read, callOf, present }: Protocol<Call>,
+): Promise<Answer> {
+  const identified = identify(request);
+  const credential = identified instanceof Promise ? await identified : identified;
+  const found = authenticator.authenticate(credential);
+  let caller = found instanceof Promise ? await durable(found) : found;
   report.caller = caller;
-  let reading: Promise<Call> | null = null;
+  let call: Call | null = null;
   for (let runs = 1; ; runs++) {
     try {
-      reading ??= read();
-      return await run(caller, await reading);
+      if (call === null) {
+        const body = parseBody(await readBody(request, line.limits), line.limits);
+        call = read(body instanceof Promise ? await body : body);
+      }
+      const presented = present(await execute(line, callOf(caller, call)), call);
+      return presented instanceof Promise ? await presented : presented;
     } catch (error) {
       // A store that cannot write this request's record would only be waited for once more.
       if (error instanceof GatewayError && error.code === "evidence_unavailable") throw error;
@@ -86,4 +96,7 @@ export async function freshCaller(
   return caller;
 }
 
-export const jsonHeaders = { "content-type": "application/json" } as const;
+/** A new object for each answer, which takes further headers. */
+export function jsonHeaders(): Record<string, string> {
+  return { "content-type": "application/json" };
+}

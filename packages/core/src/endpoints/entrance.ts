@@ -1,3 +1,4 @@
+import type { Owner } from "../domain/caller.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import { errorAnswer } from "../http/error-answer.ts";
@@ -42,34 +43,34 @@ export interface Entrance {
   readonly handlers: Handlers;
 }
 
-export function createEntrance(context: EntranceContext, admit: Lifecycle["admit"]): Entrance {
-  const { line } = context;
+export function createEntrance(
+  context: EntranceContext,
+  gate: Pick<Lifecycle, "open" | "enter" | "leave">,
+): Entrance {
+  const { line, authenticator, identify } = context;
 
-  async function answerTo(
-    request: GatewayRequest,
-    endpoint: Endpoint | undefined,
-    report: Report,
-  ): Promise<Answer> {
-    return admit(async (open) => {
-      report.endpoint = endpoint ?? null;
-      requireSmallHeaders(request.headers, line.limits.headerBytes);
+  async function answer(request: GatewayRequest, endpoint: Endpoint | null): Promise<Answer> {
+    const report = new Report(line);
+    let isAdmitted = false;
+    try {
+      gate.enter();
+      isAdmitted = true;
+      report.endpoint = endpoint;
+      requireSmallHeaders(request, line.limits.headerBytes);
       const found = endpoint ? { endpoint, tail: tailFor(endpoint, request) } : endpointOf(request);
       report.endpoint = found.endpoint;
-      await durable(open());
-      return found.endpoint({ ...context, report }, request, found.tail);
-    });
-  }
-
-  async function answer(request: GatewayRequest, endpoint?: Endpoint): Promise<Answer> {
-    const requestId = line.ids.uuid();
-    const report = reportOf(line, requestId);
-    const answered = await answerTo(request, endpoint, report).catch((thrown: unknown) => {
+      const opening = gate.open();
+      if (opening !== null) await durable(opening);
+      const asked = { line, authenticator, identify, report };
+      return report.marked(await found.endpoint(asked, request, found.tail));
+    } catch (thrown) {
       if (request.signal?.aborted) throw request.signal.reason;
       const error = toGatewayError(thrown);
       report.failed(error);
-      return errorAnswer(error);
-    });
-    return { ...answered, headers: { ...answered.headers, "x-request-id": requestId } };
+      return report.marked(errorAnswer(error));
+    } finally {
+      if (isAdmitted) gate.leave();
+    }
   }
 
   const handler =
@@ -79,8 +80,8 @@ export function createEntrance(context: EntranceContext, admit: Lifecycle["admit
 
   return {
     fetch: async (input, init) =>
-      toResponse(await answer(input instanceof Request ? input : new Request(input, init))),
-    answer: (request) => answer(request),
+      toResponse(await answer(input instanceof Request ? input : new Request(input, init), null)),
+    answer: (request) => answer(request, null),
     handlers: {
       chatCompletions: handler(endpoints.chatCompletions),
       createResponse: handler(endpoints.createResponse),
@@ -103,44 +104,50 @@ const endpoints: Readonly<Record<keyof Handlers, Endpoint>> = {
   getModel,
 };
 
-interface Report extends RequestReport {
-  endpoint: Endpoint | null;
-}
+class Report implements RequestReport {
+  readonly requestId: string;
+  endpoint: Endpoint | null = null;
+  caller: Owner | null = null;
+  readonly #line: Line;
 
-function reportOf(line: Line, requestId: string): Report {
-  return {
-    endpoint: null,
-    caller: null,
-    failed(error) {
-      if (isOurs(error)) tellFailure(line, error, requestId);
-      const { code, status } = error;
-      const names = Object.entries(endpoints);
-      const failed = {
-        at: line.clock.now(),
-        requestId,
-        code,
-        status,
-        endpoint: names.find(([, endpoint]) => endpoint === this.endpoint)?.[0] ?? null,
-        organizationId: this.caller?.organizationId ?? null,
-        keyId: this.caller?.keyId ?? null,
-      };
-      const { decisionId, stepId } =
-        error instanceof DecidedError ? error : { decisionId: null, stepId: null };
-      if (decisionId === null && status < 500)
-        line.notify({ type: "request.refused", ...failed, param: error.param });
-      line.notify({ type: "answer.failed", ...failed, decisionId, stepId });
-    },
-  };
+  constructor(line: Line) {
+    this.#line = line;
+    this.requestId = line.ids.uuid();
+  }
+
+  /** The answer with the request's id among its headers. */
+  marked(answer: Answer): Answer {
+    answer.headers["x-request-id"] = this.requestId;
+    return answer;
+  }
+
+  failed(error: GatewayError): void {
+    const { clock, notify } = this.#line;
+    const { requestId, endpoint, caller } = this;
+    const { code, status, param, cause } = error;
+    const at = clock.now();
+    if (isOurs(error))
+      notify({ type: "request.failed", at, requestId, code, where: whereOf(cause) });
+    const names = Object.entries(endpoints);
+    const failed = {
+      at,
+      requestId,
+      code,
+      status,
+      endpoint: names.find(([, named]) => named === endpoint)?.[0] ?? null,
+      organizationId: caller?.organizationId ?? null,
+      keyId: caller?.keyId ?? null,
+    };
+    const { decisionId, stepId } =
+      error instanceof DecidedError ? error : { decisionId: null, stepId: null };
+    if (decisionId === null && status < 500) notify({ type: "request.refused", ...failed, param });
+    notify({ type: "answer.failed", ...failed, decisionId, stepId });
+  }
 }
 
 /** Whether a request failed by the fault of the gateway, its store or its host. */
 function isOurs({ status, code }: GatewayError): boolean {
   return status === 500 || code === "evidence_unavailable" || code === "authentication_unavailable";
-}
-
-function tellFailure({ clock, notify }: Line, error: GatewayError, requestId: string): void {
-  const { code, cause } = error;
-  notify({ type: "request.failed", at: clock.now(), requestId, code, where: whereOf(cause) });
 }
 
 /** Where an error was thrown, without its message, which can hold anything. */

@@ -20,7 +20,7 @@ export async function listModels(
   const data = (await listedModels(line, caller))
     .filter((id) => mayUse(line, caller, id))
     .map(modelObject);
-  return { status: 200, headers: jsonHeaders, body: JSON.stringify({ object: "list", data }) };
+  return { status: 200, headers: jsonHeaders(), body: JSON.stringify({ object: "list", data }) };
 }
 
 /** GET /v1/models/{id}: a model that can be called, listed or not; the id holds slashes, written plainly or escaped. */
@@ -41,7 +41,7 @@ export async function getModel(
       },
     );
   }
-  return { status: 200, headers: jsonHeaders, body: JSON.stringify(modelObject(id)) };
+  return { status: 200, headers: jsonHeaders(), body: JSON.stringify(modelObject(id)) };
 }
 
 async function canReach(line: Line, caller: Caller, id: string): Promise<boolean> {

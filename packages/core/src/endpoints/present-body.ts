@@ -12,7 +12,7 @@ export function presentBody(
 ): Promise<Answer> {
   const present = (settled: SettledAnswer): Answer => ({
     status: 200,
-    headers: { ...jsonHeaders, ...answerHeaders(line.headerNames, answer) },
+    headers: answerHeaders(line.headerNames, answer, jsonHeaders()),
     body: bodyOf(settled),
   });
   return new Promise((resolve, reject) =>

@@ -105,7 +105,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
     const { headerNames } = this.#context.line;
     this.#resolve({
       status: 200,
-      headers: { ...eventStreamHeaders, ...answerHeaders(headerNames, this.#answer) },
+      headers: answerHeaders(headerNames, this.#answer, { ...eventStreamHeaders }),
       body: this,
     });
   }

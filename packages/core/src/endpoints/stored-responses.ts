@@ -17,7 +17,7 @@ export async function getResponse(
 ): Promise<Answer> {
   const response = await ownResponse(context, request, id);
   refuseResuming(queryOf(request.url));
-  return { status: 200, headers: jsonHeaders, body: Buffer.from(response.body).toString() };
+  return { status: 200, headers: jsonHeaders(), body: Buffer.from(response.body).toString() };
 }
 
 /** DELETE /v1/responses/{response_id} (section 4.4): removes the response state; its evidence remains. */
@@ -41,7 +41,7 @@ export async function deleteResponse(
     throw notFound();
   return {
     status: 200,
-    headers: jsonHeaders,
+    headers: jsonHeaders(),
     body: JSON.stringify({ id, object: "response", deleted: true }),
   };
 }
@@ -56,7 +56,7 @@ export async function listInputItems(
   const items = JSON.parse(Buffer.from(response.input).toString());
   return {
     status: 200,
-    headers: jsonHeaders,
+    headers: jsonHeaders(),
     body: listItems(items, queryOf(request.url)),
   };
 }

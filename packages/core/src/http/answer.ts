@@ -1,8 +1,8 @@
 /** What a handler answers, before it becomes a `Response`. */
 export interface Answer {
   readonly status: number;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
+  /** Names in lower case. Of this answer alone: it gets more of them on its way. */
+  readonly headers: Record<string, string>;
   readonly body: string | StreamBody;
 }
 

@@ -1,3 +1,5 @@
+import type { ClientSignal } from "../domain/client-signal.ts";
+
 /** What is read of the headers of a request. A web `Headers` is one. */
 export interface RequestHeaders {
   /** The value under a name in any case; those of a repeated header as one list, joined with `, `. Null without one. */
@@ -14,14 +16,16 @@ export interface BridgedRequest {
   /** Absolute, or from the path on. */
   readonly url: string;
   readonly headers: RequestHeaders;
+  /** How long its headers are as they travel: name, colon, space, value, line end. Bytes. */
+  readonly headerBytes: number;
   /** Aborts when the client hangs up. */
-  readonly signal: AbortSignal;
+  readonly signal: ClientSignal;
   /** Whether the body was read before, and is gone. */
   readonly bodyUsed: boolean;
   /** The body as a stream, for one that does not announce its length; null where there is none. */
   readonly body: ReadableStream<Uint8Array> | null;
-  /** The whole body. */
-  arrayBuffer(): Promise<ArrayBuffer>;
+  /** The whole body. Rejects where the client leaves before its end. */
+  bytes(): Promise<Uint8Array>;
   /** A web `Request` with the same head and no body: what the host's `authenticate` is asked with. */
   toHead(): Request;
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from "../errors/gateway-error.ts";
-import type { RequestHeaders } from "./gateway-request.ts";
+import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 
 const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 
@@ -12,14 +12,19 @@ export function bearerToken(headers: RequestHeaders): string | null {
  * Refuses headers that are too large together, counted as they travel: name, colon, space, value, line end.
  * @throws GatewayError `request_too_large`
  */
-export function requireSmallHeaders(headers: RequestHeaders, headerBytes: number): void {
-  let bytes = 0;
-  for (const [name, value] of headers) bytes += name.length + value.length + 4;
+export function requireSmallHeaders(request: GatewayRequest, headerBytes: number): void {
+  const bytes = "headerBytes" in request ? request.headerBytes : bytesOf(request.headers);
   if (bytes > headerBytes)
     throw new GatewayError(
       "request_too_large",
       `The request's headers are larger than ${headerBytes} bytes.`,
     );
+}
+
+function bytesOf(headers: RequestHeaders): number {
+  let bytes = 0;
+  for (const [name, value] of headers) bytes += name.length + value.length + 4;
+  return bytes;
 }
 
 const json =

@@ -1,12 +1,14 @@
+import type { ClientSignal } from "../domain/client-signal.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 
 /**
  * Reads a request's body, at most `most` bytes of it. A body that announces its length is taken in one piece, since
  * no HTTP server passes on more than was announced; any other is counted as it arrives.
- * @throws GatewayError `request_too_large`, or `invalid_json` when the upload ended early or was read by someone else
+ * Throws or rejects with a GatewayError: `request_too_large`, or `invalid_json` when the upload ended early or was read
+ * by someone else.
  */
-export async function readBytes(request: GatewayRequest, most: number): Promise<Buffer> {
+export function readBytes(request: GatewayRequest, most: number): Promise<Buffer> {
   if (request.bodyUsed)
     throw new GatewayError(
       "invalid_json",
@@ -14,17 +16,23 @@ export async function readBytes(request: GatewayRequest, most: number): Promise<
     );
   const length = announcedLength(request.headers);
   if (length !== null && length > most) throw tooLarge(most);
-  try {
-    const bytes =
-      length === null ? await readCounted(request, most) : await readWhole(request, most);
-    request.signal.throwIfAborted();
-    return bytes;
-  } catch (error) {
-    if (error instanceof GatewayError) throw error;
-    throw new GatewayError("invalid_json", "The request body ended before it was complete.", {
-      cause: error,
-    });
-  }
+  const reading = length === null ? readCounted(request, most) : readWhole(request);
+  return reading.then(
+    (bytes) => {
+      if (request.signal.aborted) throw endedEarly(request.signal.reason);
+      if (bytes.length > most) throw tooLarge(most);
+      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    },
+    (error: unknown) => {
+      throw error instanceof GatewayError ? error : endedEarly(error);
+    },
+  );
+}
+
+function endedEarly(cause: unknown): GatewayError {
+  return new GatewayError("invalid_json", "The request body ended before it was complete.", {
+    cause,
+  });
 }
 
 function announcedLength(headers: RequestHeaders): number | null {
@@ -32,13 +40,13 @@ function announcedLength(headers: RequestHeaders): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-async function readWhole(request: GatewayRequest, most: number): Promise<Buffer> {
-  const bytes = Buffer.from(await unlessAborted(request.signal, request.arrayBuffer()));
-  if (bytes.length > most) throw tooLarge(most);
-  return bytes;
+function readWhole(request: GatewayRequest): Promise<Uint8Array> {
+  return "toHead" in request
+    ? request.bytes()
+    : unlessAborted(request.signal, request.arrayBuffer()).then((bytes) => new Uint8Array(bytes));
 }
 
-async function readCounted(request: GatewayRequest, most: number): Promise<Buffer> {
+async function readCounted(request: GatewayRequest, most: number): Promise<Uint8Array> {
   if (request.body === null) return Buffer.alloc(0);
   const reader = request.body.getReader();
   const chunks: Uint8Array[] = [];
@@ -59,7 +67,10 @@ async function readCounted(request: GatewayRequest, most: number): Promise<Buffe
 }
 
 /** The promise's value, or a rejection as soon as the signal aborts: who has left waits for nothing. */
-export function unlessAborted<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
+export function unlessAborted<Value>(
+  signal: ClientSignal,
+  promise: Promise<Value>,
+): Promise<Value> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
     if (signal.aborted) onAbort();

@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { defaultLimits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { readJson } from "./read-json.ts";
+import { parseBody, readBody } from "./read-json.ts";
 
 const limits = { ...defaultLimits, bodyBytes: 1_000, imageBodyBytes: 5_000 };
+
+async function readJson(request: Request, within: typeof limits): Promise<object> {
+  return parseBody(await readBody(request, within), within);
+}
 
 interface Body {
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream | null;

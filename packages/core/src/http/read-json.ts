@@ -12,25 +12,43 @@ import { readBytes } from "./read-bytes.ts";
 const schemaMembers: ReadonlySet<string> = new Set(["parameters", "schema"]);
 
 /**
- * Reads a request's body as a JSON object, having refused what is not JSON in UTF-8, is too large, nests too deep, or
- * would be read differently by another reader (duplicate keys, lost digits, halves of surrogate pairs).
- * @throws GatewayError `unsupported_media_type`, `request_too_large` or `invalid_json`
+ * The bytes of a request's body, which is to be JSON; no more than `limits.imageBodyBytes`.
+ * Throws or rejects with a GatewayError: `unsupported_media_type`, `request_too_large`, or `invalid_json` for one that
+ * ended early or was read by someone else.
  */
-export async function readJson(request: GatewayRequest, limits: Limits): Promise<unknown> {
+export function readBody(request: GatewayRequest, limits: Limits): Promise<Buffer> {
   requireJsonBody(request.headers);
-  const bytes = await readBytes(request, limits.imageBodyBytes);
+  return readBytes(request, limits.imageBodyBytes);
+}
+
+/**
+ * A body as a JSON object, having refused what is not JSON in UTF-8, is too large, nests too deep, or would be read
+ * differently by another reader (duplicate keys, lost digits, halves of surrogate pairs). A large one is read with pauses.
+ * Throws or rejects with a GatewayError: `request_too_large` or `invalid_json`.
+ */
+export function parseBody(bytes: Buffer, limits: Limits): object | Promise<object> {
+  if (isLarge(bytes.length)) return parseLarge(bytes, limits);
+  const text = textOf(bytes, limits);
+  requireSound(text, limits);
+  return parse(text);
+}
+
+async function parseLarge(bytes: Buffer, limits: Limits): Promise<object> {
+  const text = textOf(bytes, limits);
+  await otherWork();
+  requireSound(text, limits);
+  await otherWork();
+  const body = parse(text);
+  await otherWork();
+  return body;
+}
+
+function textOf(bytes: Buffer, limits: Limits): string {
   if (bytes.length === 0) throw invalid("The request has no body.");
   if (!isUtf8(bytes)) throw invalid("The request body is not valid UTF-8.");
   const text = bytes.toString("utf8");
-  if (isLarge(bytes.length)) await otherWork();
   if (bytes.length > limits.bodyBytes) requireImages(text, bytes.length, limits);
-  requireSound(text, limits);
-  if (isLarge(bytes.length)) await otherWork();
-  const body = parse(text);
-  if (isLarge(bytes.length)) await otherWork();
-  if (typeof body !== "object" || body === null || Array.isArray(body))
-    throw invalid("The request body must be a JSON object.");
-  return body;
+  return text;
 }
 
 /** Only images may make a body larger than `bodyBytes`: what is beside their data must fit. */
@@ -73,7 +91,13 @@ const faultMessages: Readonly<Record<JsonFaultKind, string>> = {
   surrogate: "The request body holds text that is not well-formed Unicode",
 };
 
-function parse(text: string): unknown {
+function parse(text: string): object {
+  const body = parsed(text);
+  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body;
+  throw invalid("The request body must be a JSON object.");
+}
+
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

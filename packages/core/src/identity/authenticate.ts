@@ -3,8 +3,9 @@ import { keyIsLive } from "../domain/api-key.ts";
 import type { Caller, Owner } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { callerOfHost, callerOfKey } from "./caller-of.ts";
-import type { KeyCache } from "./key-cache.ts";
+import { sha256Hex } from "../kernel/digest.ts";
+import { callerOfHost } from "./caller-of.ts";
+import type { KeyCache, KnownKey } from "./key-cache.ts";
 import type { NamedCaller } from "./named-caller.ts";
 import { isSecretForm, secretDigest } from "./secret.ts";
 
@@ -14,9 +15,10 @@ export type Credential = { readonly token: string | null } | { readonly named: N
 export interface Authenticator {
   /**
    * The caller behind a credential, from a read at most 5 seconds old. Opening a Step reads the key again.
-   * @throws GatewayError `missing_api_key`, or `invalid_api_key` for every key that does not work, whatever the cause.
+   * Throws or rejects with a GatewayError: `missing_api_key`, or `invalid_api_key` for every key that does not work,
+   * whatever the cause.
    */
-  authenticate(credential: Credential): Promise<Caller>;
+  authenticate(credential: Credential): Caller | Promise<Caller>;
   /** The same from a fresh read, for requests that open no Step. */
   authenticateFresh(credential: Credential): Promise<Caller>;
 }
@@ -34,47 +36,53 @@ interface Parts {
 export function createAuthenticator(parts: Parts): Authenticator {
   const { keys, cache, clock } = parts;
 
-  async function find(
-    name: string,
-    isFresh: boolean,
-    read: () => Promise<FoundSecret | null>,
-  ): Promise<FoundSecret> {
-    const known = isFresh ? null : cache.get(name);
-    const found = known ?? (await read());
-    if (!found || !isLive(found, clock.now())) {
-      cache.drop(name);
-      throw invalidApiKey();
-    }
-    if (!known) cache.set(name, found);
-    return found;
+  /** What was read of a key a moment ago; null where that is longer ago. */
+  function known(name: string): KnownKey | null {
+    const key = cache.get(name);
+    if (key === null || isLive(key.found, clock.now())) return key;
+    cache.drop(name);
+    throw invalidApiKey();
   }
 
-  async function ofToken(token: string | null, isFresh: boolean): Promise<Caller> {
+  async function read(name: string, reading: Promise<FoundSecret | null>): Promise<KnownKey> {
+    const found = await reading;
+    if (found && isLive(found, clock.now())) return cache.set(name, found);
+    cache.drop(name);
+    throw invalidApiKey();
+  }
+
+  function ofToken(token: string | null, isFresh: boolean): Caller | Promise<Caller> {
     if (token === null) throw missing();
+    const name = sha256Hex(token);
+    const key = isFresh ? null : known(name);
+    if (key) return noted(key.caller);
     if (!isSecretForm(token)) throw invalidApiKey();
-    const digest = secretDigest(token);
-    const read = () => keys.findByDigest(digest, clock.now());
-    return callerOfKey(await find(digest.toString("hex"), isFresh, read));
+    const reading = keys.findByDigest(secretDigest(token), clock.now());
+    return read(name, reading).then(({ caller }) => noted(caller));
   }
 
-  async function ofHost(named: NamedCaller, isFresh: boolean): Promise<Caller> {
+  function ofHost(named: NamedCaller, isFresh: boolean): Caller | Promise<Caller> {
     const { organizationId, userId, label } = named;
     const name = JSON.stringify([organizationId, userId, label]);
-    const read = async () => ({ ...(await parts.ensure(named)), secretEndsAt: null });
-    return callerOfHost(await find(name, isFresh, read), named, parts.dataClasses);
+    const key = isFresh ? null : known(name);
+    const callerOn = ({ caller }: KnownKey): Caller =>
+      noted(callerOfHost(caller, named, parts.dataClasses));
+    if (key) return callerOn(key);
+    const reading = parts.ensure(named).then((found) => ({ ...found, secretEndsAt: null }));
+    return read(name, reading).then(callerOn);
   }
 
-  async function authenticate(credential: Credential, isFresh: boolean): Promise<Caller> {
-    const caller = await ("token" in credential
-      ? ofToken(credential.token, isFresh)
-      : ofHost(credential.named, isFresh));
+  function noted(caller: Caller): Caller {
     parts.used(caller);
     return caller;
   }
 
+  const authenticate = (credential: Credential, isFresh: boolean): Caller | Promise<Caller> =>
+    "token" in credential ? ofToken(credential.token, isFresh) : ofHost(credential.named, isFresh);
+
   return {
     authenticate: (credential) => authenticate(credential, false),
-    authenticateFresh: (credential) => authenticate(credential, true),
+    authenticateFresh: async (credential) => authenticate(credential, true),
   };
 }
 

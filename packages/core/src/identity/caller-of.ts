@@ -21,11 +21,10 @@ export function callerOfKey({ key, salt }: FoundKey): Caller {
 
 /** The caller whom the host named, on the key's record kept for it: what either of them demands holds. */
 export function callerOfHost(
-  found: FoundKey,
+  caller: Caller,
   named: NamedCaller,
   dataClasses: readonly string[],
 ): Caller {
-  const caller = callerOfKey(found);
   const { minimumDataClass: floor, models } = named;
   const minimumDataClass = higher(
     dataClasses,

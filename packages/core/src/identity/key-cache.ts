@@ -1,21 +1,29 @@
 import type { FoundSecret } from "../contracts/key-repository.ts";
+import type { Caller } from "../domain/caller.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { callerOfKey } from "./caller-of.ts";
 
 /**
  * Keys read a moment ago, by the full digest of their secret, or by the caller the host names. Opening a Step re-reads
  * what matters of a key.
  */
 export interface KeyCache {
-  get(name: string): FoundSecret | null;
-  set(name: string, known: FoundSecret): void;
+  get(name: string): KnownKey | null;
+  set(name: string, found: FoundSecret): KnownKey;
   drop(name: string): void;
+}
+
+/** A key, and the caller behind it: one object as long as the key is known, so that more can be remembered by it. */
+export interface KnownKey {
+  readonly found: FoundSecret;
+  readonly caller: Caller;
 }
 
 const bound = 10_000;
 const lifetimeMs = 5_000;
 
 export function createKeyCache(clock: Clock): KeyCache {
-  const entries = new Map<string, { readonly known: FoundSecret; readonly readAt: number }>();
+  const entries = new Map<string, { readonly known: KnownKey; readonly readAt: number }>();
   return {
     get(name) {
       const entry = entries.get(name);
@@ -24,12 +32,14 @@ export function createKeyCache(clock: Clock): KeyCache {
       entries.delete(name);
       return null;
     },
-    set(name, known) {
+    set(name, found) {
+      const known = { found, caller: callerOfKey(found) };
       if (entries.size >= bound) {
         const oldest = entries.keys().next();
         if (!oldest.done) entries.delete(oldest.value);
       }
       entries.set(name, { known, readAt: clock.monotonic() });
+      return known;
     },
     drop: (name) => {
       entries.delete(name);

@@ -14,10 +14,7 @@ const flushEvery = 30_000;
 const mostNoted = 10_000;
 
 export function createLastUsed(keys: Pick<KeyRepository, "touch">, clock: Clock): LastUsed {
-  let noted = new Map<
-    string,
-    { readonly organizationId: string; readonly keyId: string; readonly at: number }
-  >();
+  let noted = new Map<string, { organizationId: string; keyId: string; at: number }>();
   let cancel: (() => void) | null = null;
   let isClosed = false;
 
@@ -41,8 +38,10 @@ export function createLastUsed(keys: Pick<KeyRepository, "touch">, clock: Clock)
   return {
     note({ organizationId, keyId }) {
       const name = `${organizationId}/${keyId}`;
-      if (noted.size >= mostNoted && !noted.has(name)) return;
-      noted.set(name, { organizationId, keyId, at: clock.now() });
+      const use = noted.get(name);
+      if (use) use.at = clock.now();
+      else if (noted.size < mostNoted) noted.set(name, { organizationId, keyId, at: clock.now() });
+      else return;
       if (isClosed) return;
       cancel ??= clock.after(flushEvery, flushLater, { background: true });
     },

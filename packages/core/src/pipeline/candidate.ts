@@ -1,3 +1,4 @@
+import type { BudgetSheet } from "../budgets/book.ts";
 import { type Estimates, heldAt, holdsHard, holdsOn, matchingBudgets } from "../budgets/holds.ts";
 import type { RefusedHold } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
@@ -95,13 +96,27 @@ export function lacksAccount({ decision, route }: Decided): boolean {
 }
 
 /** Computes an attempt and its holds; null where a hard budget in US dollars applies and there is no price of its tier. */
-export async function planAttempt(
+export function planAttempt(
   line: Line,
   call: PreparedCall,
-  { decided, number }: { readonly decided: Decided; readonly number: number },
-): Promise<Candidate | null> {
+  plan: { readonly decided: Decided; readonly number: number },
+): Candidate | null | Promise<Candidate | null> {
+  const sheet = line.budgets.current();
+  return sheet instanceof Promise
+    ? durable(sheet).then((read) => planWithin(line, call, { ...plan, sheet: read }))
+    : planWithin(line, call, { ...plan, sheet });
+}
+
+function planWithin(
+  line: Line,
+  call: PreparedCall,
+  {
+    decided,
+    number,
+    sheet: { budgets, version },
+  }: { readonly decided: Decided; readonly number: number; readonly sheet: BudgetSheet },
+): Candidate | null {
   const { route, decision, price, facts, inputTokens } = decided;
-  const { budgets, version } = await durable(line.budgets.current());
   const spender = { ...call.caller, model: route.model, connection: route.connection };
   const matching = matchingBudgets(budgets, spender);
   const at = line.clock.now();

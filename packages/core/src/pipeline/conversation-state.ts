@@ -19,12 +19,10 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
   const { transcript, storedMessages } = prepared;
   const dropped = countDropped();
   const opened = openState(transcript, seal, dropped.note);
-  const restored = new Set(transcript.slice(0, storedMessages));
-  return {
-    ...call,
-    ...replacing(prepared, changes(transcript, opened)),
-    state: { seal, dropped: dropped.counts(), restored },
-  };
+  const current =
+    opened === transcript ? prepared : replacing(prepared, changes(transcript, opened));
+  const restored = new Set(storedMessages === 0 ? null : transcript.slice(0, storedMessages));
+  return { ...call, ...current, state: { seal, dropped: dropped.counts(), restored } };
 }
 
 /** The replaced messages with their replacements. */
@@ -33,7 +31,6 @@ function changes(
   after: readonly Message[],
 ): ReadonlyMap<Message, Message> {
   const replaced = new Map<Message, Message>();
-  if (before === after) return replaced;
   after.forEach((message, at) => {
     const given = before[at];
     if (given !== undefined && given !== message) replaced.set(given, message);
@@ -46,14 +43,16 @@ function changes(
  * a client's own copy in messages that the model takes it back with. Without such a policy and such messages, it reads
  * nothing: most calls begin with a question.
  */
-export async function withSession(
+export function withSession(
   line: Line,
   call: PreparedCall,
   { stateNeeds }: Route,
-): Promise<PreparedCall> {
+): PreparedCall | Promise<PreparedCall> {
   const first = firstToRestore(call, stateNeeds.restore);
-  if (first < 0 && line.policy.sessions === "ignore") return call;
+  return first < 0 && line.policy.sessions === "ignore" ? call : findSession(line, call, first);
+}
 
+async function findSession(line: Line, call: PreparedCall, first: number): Promise<PreparedCall> {
   const { transcript, caller } = call;
   const chain = await chainOf(transcript, caller.salt);
   const { organizationId, userId, keyId, source } = caller;

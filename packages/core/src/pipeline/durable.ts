@@ -3,8 +3,13 @@ import { GatewayError } from "../errors/gateway-error.ts";
 /** Waits for the store; whatever it fails with, the record could not be written and the request cannot go on. */
 export function durable<Result>(writing: Promise<Result>): Promise<Result> {
   return writing.catch((cause: unknown) => {
-    throw cause instanceof GatewayError ? cause : evidenceUnavailable(cause);
+    throw unrecorded(cause);
   });
+}
+
+/** What a request fails with whose record could not be written. */
+export function unrecorded(cause: unknown): GatewayError {
+  return cause instanceof GatewayError ? cause : evidenceUnavailable(cause);
 }
 
 export function evidenceUnavailable(

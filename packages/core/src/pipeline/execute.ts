@@ -1,6 +1,6 @@
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { GatewayError } from "../errors/gateway-error.ts";
-import { connectionRequired, type Route } from "../routing/route.ts";
+import { connectionRequired } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import { answerOf } from "./answer.ts";
@@ -25,19 +25,37 @@ import { withDecision } from "./with-decision.ts";
 /**
  * The governed path of every model call: classify, route, decide, open the Step, ask the provider, settle, answer.
  * Nothing is sent to a provider before the Step is durable, and nothing complete is released before its settlement is.
+ * It waits only for what is not at hand: most steps give a promise only where they read something.
  */
 export async function execute(line: Line, call: GovernedCall): Promise<GovernedAnswer> {
-  classifyCall(line, call, { referred: null, session: null });
+  const asked = classifyCall(line, call, { referred: null, session: null });
   const route = line.router.require(call.model);
-  if (route.connection === "customer") await requireConnection(line, call, route);
-  await requireOwned(line.store, call);
-  const prepared = withClientState(call, await call.prepare());
+  const { model, connection } = route;
+  const connected = isConnected(line, call.caller, { gateway: model.gateway, connection });
+  if (!(connected instanceof Promise ? await connected : connected)) throw connectionRequired();
+  if (call.sessionId !== null || call.turnId !== null) await requireOwned(line.store, call);
+  const preparing = call.prepare();
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
+  const given = withClientState(call, prepared);
   for (let round = 1; ; round++) {
-    const current = await withSession(line, prepared, route);
+    const finding = withSession(line, given, route);
+    const current = finding instanceof Promise ? await finding : finding;
+    const dataClass = floorClass(line, current, asked);
+    const decided = decideOn(line, current, { route, dataClass, first: null });
     try {
-      return await governed(line, current, route);
+      const planning = permitted(line, current, decided);
+      const candidate = planning instanceof Promise ? await planning : planning;
+      const { continued } = current.state;
+      const chaining = continued?.chain ?? chainOf(current.transcript, current.caller.salt);
+      const chain = chaining instanceof Promise ? await chaining : chaining;
+      return answerOf(line, current, await openStep(line, current, { candidate, chain }));
     } catch (thrown) {
-      if (!(thrown instanceof SessionChanged)) throw thrown;
+      if (thrown instanceof KeyChanged) throw thrown;
+      if (!(thrown instanceof SessionChanged))
+        throw withDecision(thrown, line.headerNames, {
+          dataClass,
+          decisionId: decided.decision.id,
+        });
       if (round === mostRounds) throw evidenceUnavailable(thrown);
     }
   }
@@ -46,50 +64,37 @@ export async function execute(line: Line, call: GovernedCall): Promise<GovernedA
 /** How often another Session than the one that was read may be the one to go on with. */
 const mostRounds = 5;
 
-async function governed(line: Line, call: PreparedCall, route: Route): Promise<GovernedAnswer> {
-  const dataClass = classifyCall(line, call, {
-    referred: call.referredClass,
-    session: line.policy.sessions === "raise" ? sessionClassOf(line, call) : null,
-  });
-  const decided = decideOn(line, call, { route, dataClass, first: null });
-  try {
-    const candidate = await permitted(line, call, decided);
-    const { continued } = call.state;
-    const chain = continued?.chain ?? (await chainOf(call.transcript, call.caller.salt));
-    const opened = await openStep(line, call, { candidate, chain });
-    return answerOf(line, call, opened);
-  } catch (thrown) {
-    if (thrown instanceof KeyChanged || thrown instanceof SessionChanged) throw thrown;
-    throw withDecision(thrown, line.headerNames, {
-      dataClass,
-      decisionId: decided.decision.id,
-    });
-  }
+/** The key's own class or the header's, raised to what the call refers to and to its Session's where the policy says so. */
+function floorClass(line: Line, call: PreparedCall, asked: string): string {
+  const referred = call.referredClass;
+  const session = line.policy.sessions === "raise" ? sessionClassOf(line, call) : null;
+  return referred === null && session === null
+    ? asked
+    : classifyCall(line, call, { referred, session });
 }
 
-async function requireConnection(
+/** The decision's candidate; a call that may not be made is recorded, and the promise rejects with why. */
+function permitted(
   line: Line,
-  { caller }: GovernedCall,
-  { model: { gateway }, connection }: Route,
-): Promise<void> {
-  if (!(await isConnected(line, caller, { gateway, connection }))) throw connectionRequired();
-}
-
-async function permitted(line: Line, call: PreparedCall, decided: Decided): Promise<Candidate> {
+  call: PreparedCall,
+  decided: Decided,
+): Candidate | Promise<Candidate> {
   const { decision } = decided;
-  const refused = (refusal: DecisionRefusal | null, error: GatewayError) =>
-    refuse(line, call.caller, { decision, refusal, error });
-  if (decision.effect === "deny") throw await refused(null, policyDenied(decision));
+  const refused = async (refusal: DecisionRefusal | null, error: GatewayError): Promise<never> => {
+    throw await refuse(line, call.caller, { decision, refusal, error });
+  };
+  if (decision.effect === "deny") return refused(null, policyDenied(decision));
   // Before any budget: what the route cannot meet does not depend on what is left.
-  if (lacksAccount(decided)) throw await refused({ by: "connection" }, connectionRequired());
-  const candidate = await planAttempt(line, call, { decided, number: 1 });
-  if (candidate === null) throw await refused(refusedByPrice(decided), priceUnknown(decided));
-  return candidate;
+  if (lacksAccount(decided)) return refused({ by: "connection" }, connectionRequired());
+  const priced = (candidate: Candidate | null): Candidate | Promise<Candidate> =>
+    candidate ?? refused(refusedByPrice(decided), priceUnknown(decided));
+  const planning = planAttempt(line, call, { decided, number: 1 });
+  return planning instanceof Promise ? planning.then(priced) : priced(planning);
 }
 
 function classifyCall(
   line: Line,
-  call: GovernedCall,
+  call: Pick<GovernedCall, "caller" | "dataClass">,
   floors: { readonly referred: string | null; readonly session: string | null },
 ): string {
   const header = { name: line.headerNames.dataSensitivity, value: call.dataClass };

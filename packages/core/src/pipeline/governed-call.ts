@@ -1,5 +1,6 @@
 import type { FoundSession, ResponseDraft } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
+import type { ClientSignal } from "../domain/client-signal.ts";
 import type { Completion } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
@@ -23,9 +24,9 @@ export interface GovernedCall {
   /** What its history holds that is neither sent on nor kept. */
   readonly droppedFields: DroppedFields;
   /** Aborts when the client leaves. */
-  readonly signal: AbortSignal;
+  readonly signal: ClientSignal;
   /** Finds everything the request refers to. Called once, when its model and its named ids are known to be good. */
-  readonly prepare: () => Promise<PreparedRequest>;
+  readonly prepare: () => PreparedRequest | Promise<PreparedRequest>;
 }
 
 /** What is asked of the model, and what of it belongs to the Session. */
@@ -110,7 +111,7 @@ export interface GovernedAnswer extends AnswerHead {
   /** Asks the provider, and tells the reader what comes and how it ended. Call it once. */
   readonly read: (reader: AnswerReader) => void;
   /** Aborts when the client leaves; what is read on then is for nobody. */
-  readonly signal: AbortSignal;
+  readonly signal: ClientSignal;
   /** The configuration that the provider says it answers with; null before it began, and where it says none. */
   readonly systemFingerprint: () => string | null;
   /** The canonical id of the model that answers; null before anything of its answer was seen. */

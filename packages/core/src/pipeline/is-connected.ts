@@ -4,10 +4,10 @@ import { durable } from "./durable.ts";
 import type { Line } from "./line.ts";
 
 /** Whether a gateway can be reached for a caller: a customer-owned one with the organization's own credential alone. */
-export async function isConnected(
+export function isConnected(
   { credentials }: Line,
   { organizationId }: Caller,
   { gateway, connection }: { readonly gateway: string; readonly connection: ConnectionOwnership },
-): Promise<boolean> {
+): boolean | Promise<boolean> {
   return connection === "platform" || durable(credentials.has({ organizationId, gateway }));
 }

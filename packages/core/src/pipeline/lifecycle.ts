@@ -1,10 +1,10 @@
 import { GatewayError } from "../errors/gateway-error.ts";
+import { createLeaf } from "../evidence/leaves.ts";
 import type { LastUsed } from "../identity/last-used.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
 import type { Line } from "./line.ts";
 import type { Maintenance } from "./maintenance.ts";
-import { notePolicy } from "./note-policy.ts";
 
 /** A gateway from its first use to its end. */
 export interface Lifecycle {
@@ -13,11 +13,14 @@ export interface Lifecycle {
    * @throws GatewayError `overloaded` when the gateway closes unopened
    */
   ready(): Promise<void>;
+  /** Is `ready` for requests that were let in; null once the store is open. */
+  open(): Promise<void> | null;
   /**
-   * Runs a request in an open gateway; closing waits for it. `open` is `ready` for requests admitted before.
+   * Lets a request in; closing waits until it leaves.
    * @throws GatewayError `overloaded` when the gateway closes
    */
-  admit<Result>(request: (open: () => Promise<void>) => Promise<Result>): Promise<Result>;
+  enter(): void;
+  leave(): void;
   /**
    * Admits nothing more, lets what was admitted end, ends the rest, and closes what the gateway opened. A further call
    * can only make it end sooner.
@@ -81,15 +84,12 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
       if (closing && !opening.hasBegun()) throw shuttingDown();
       await opening.open();
     },
-    async admit(request) {
+    open: opening.open,
+    enter() {
       if (closing) throw shuttingDown();
       requests.begin();
-      try {
-        return await request(opening.open);
-      } finally {
-        requests.end();
-      }
     },
+    leave: requests.end,
     async close(options) {
       const within = boundOf(options, line.deadlines.close);
       if (isClosed) return;
@@ -103,17 +103,37 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
   };
 }
 
+/** Records that another policy decides from now on, once: of no organization, and by nobody that is known. */
+async function notePolicy({ store, policy, ids, clock }: Line): Promise<void> {
+  const { version } = policy;
+  const id = ids.uuid();
+  await store.evidence.notePolicy({
+    version,
+    leaf: (before) =>
+      createLeaf(
+        { id, organizationId: "", kind: "policy.changed", at: clock.now() },
+        { actor: null, before, policy: version },
+      ),
+  });
+}
+
 /** Opens once; where that failed, the next caller tries again. */
 function createOpening(openAll: () => Promise<void>) {
   let opening: Promise<void> | null = null;
+  let isOpen = false;
   return {
-    open(): Promise<void> {
-      if (opening) return opening;
+    open(): Promise<void> | null {
+      if (isOpen || opening) return isOpen ? null : opening;
       const attempt = openAll();
       opening = attempt;
-      attempt.catch(() => {
-        if (opening === attempt) opening = null;
-      });
+      attempt.then(
+        () => {
+          isOpen = true;
+        },
+        () => {
+          if (opening === attempt) opening = null;
+        },
+      );
       return attempt;
     },
     hasBegun: () => opening !== null,

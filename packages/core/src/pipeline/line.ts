@@ -57,7 +57,12 @@ export interface Line {
   readonly observe: (observer: Observer) => () => void;
 }
 
-export interface HeaderNames {
+/** As they are configured, and as they are sent: in lower case. */
+export interface HeaderNames extends SentNames {
+  readonly sent: SentNames;
+}
+
+interface SentNames {
   readonly dataSensitivity: string;
   readonly policyDecisionId: string;
   readonly model: string;

@@ -1,4 +1,9 @@
-import type { CommittedContent, OpeningRefusal, StepIntent } from "../contracts/step-verbs.ts";
+import type {
+  CommittedContent,
+  OpeningRefusal,
+  StepIntent,
+  StepOpening,
+} from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import { openedLeaf } from "../evidence/leaves.ts";
@@ -8,7 +13,7 @@ import { stepNumberOf } from "../sessions/step-number.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 import { type Candidate, fitted, planAttempt } from "./candidate.ts";
 import { committed } from "./committed.ts";
-import { durable, evidenceUnavailable } from "./durable.ts";
+import { durable, evidenceUnavailable, unrecorded } from "./durable.ts";
 import type { AnswerHead, PreparedCall } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import { notOwned } from "./named-ids.ts";
@@ -45,27 +50,39 @@ const mostRounds = 16;
  * Opens the Step. Where budgets changed since its holds were computed, or do not fit them, it computes holds that do, a
  * bounded number of times.
  */
-export async function openStep(
+export function openStep(
   line: Line,
   call: PreparedCall,
   opening: Opening,
+  round = 0,
 ): Promise<OpenedStep> {
-  let current = opening;
-  for (let round = 0; round < mostRounds; round++) {
-    const intent = intentOf(line, call, current);
-    const open = line.openSteps.add(intent.stepId);
-    const result = await durable(line.store.openStep(intent)).catch((error: unknown) => {
+  const intent = intentOf(line, call, opening);
+  const open = line.openSteps.add(intent.stepId);
+  return line.store.openStep(intent).then(
+    (result) => {
+      if (result.opened) return openedStep(line, opening, { intent, open, result });
       open.remove();
-      throw error;
-    });
-    if (result.opened) return openedStep(line, current, { intent, open, ...result });
-    open.remove();
-    const { refusal } = result;
-    const candidate = await recomputed(line, call, { ...current, refusal, round });
-    if (candidate === null) throw await refusalOf(line, call, current, refusal);
-    current = { ...current, candidate };
-  }
+      return openAgain(line, call, { ...opening, refusal: result.refusal, round });
+    },
+    (cause: unknown) => {
+      open.remove();
+      throw unrecorded(cause);
+    },
+  );
+}
+
+async function openAgain(line: Line, call: PreparedCall, refused: Refused): Promise<OpenedStep> {
+  const candidate = await recomputed(line, call, refused);
+  if (candidate === null) throw await refusalOf(line, call, refused);
+  const round = refused.round + 1;
+  if (round < mostRounds) return openStep(line, call, { ...refused, candidate }, round);
   throw evidenceUnavailable(new Error("the budgets kept changing"));
+}
+
+/** An opening that the store refused, in which round. */
+interface Refused extends Opening {
+  readonly refusal: OpeningRefusal;
+  readonly round: number;
 }
 
 function openedStep(
@@ -74,25 +91,24 @@ function openedStep(
   {
     intent,
     open,
-    sessionId,
-    turnId,
+    result: { sessionId, turnId },
   }: {
     readonly intent: StepIntent;
     readonly open: OpenStep;
-    readonly sessionId: string;
-    readonly turnId: string;
+    readonly result: Extract<StepOpening, { opened: true }>;
   },
 ): OpenedStep {
   const { stepId, owner, at, decision } = intent;
-  line.notify({
-    type: "step.opened",
-    at,
-    organizationId: owner.organizationId,
-    stepId,
-    sessionId,
-    decisionId: decision.id,
-    model: formatModelId(candidate.attempt),
-  });
+  if (line.isObserved())
+    line.notify({
+      type: "step.opened",
+      at,
+      organizationId: owner.organizationId,
+      stepId,
+      sessionId,
+      decisionId: decision.id,
+      model: formatModelId(candidate.attempt),
+    });
   const { dataClass } = candidate.decided;
   const answer = { stepId, sessionId, turnId, decisionId: decision.id, dataClass, openedAt: at };
   return { candidate, chain, owner, answer, open };
@@ -151,8 +167,7 @@ function instructionsOf(
 async function refusalOf(
   line: Line,
   call: PreparedCall,
-  { candidate }: Opening,
-  refusal: OpeningRefusal,
+  { candidate, refusal }: Refused,
 ): Promise<Error> {
   switch (refusal.code) {
     case "invalid_api_key":
@@ -171,7 +186,8 @@ async function refusalOf(
     case "turn_not_found":
       return notOwned(refusal.code);
     case "budget_exceeded": {
-      const { budgets } = await durable(line.budgets.current());
+      const sheet = line.budgets.current();
+      const { budgets } = sheet instanceof Promise ? await durable(sheet) : sheet;
       const { organizationId } = call.caller;
       const { budgetId } = refusal.hold;
       const now = line.clock.now();
@@ -189,11 +205,7 @@ async function refusalOf(
 async function recomputed(
   line: Line,
   call: PreparedCall,
-  {
-    candidate,
-    refusal,
-    round,
-  }: Opening & { readonly refusal: OpeningRefusal; readonly round: number },
+  { candidate, refusal, round }: Refused,
 ): Promise<Candidate | null> {
   switch (refusal.code) {
     case "budget_exceeded":

@@ -22,30 +22,18 @@ export class DecidedError extends GatewayError {
   }
 }
 
-/** The two response headers of section 5.3. */
-export function decisionHeaders(
-  names: HeaderNames,
-  mark: DecisionMark,
-): Readonly<Record<string, string>> {
-  return {
-    [names.dataSensitivity.toLowerCase()]: mark.dataClass,
-    [names.policyDecisionId.toLowerCase()]: mark.decisionId,
-  };
-}
-
-/** The headers of an answer: those of its decision, and the model that served it where that is known by then. */
+/** Headers with those of an answer: of its decision, and the model that served it where that is known by then. */
 export function answerHeaders(
-  names: HeaderNames,
+  { sent }: HeaderNames,
   answer: GovernedAnswer,
-): Readonly<Record<string, string>> {
+  headers: Record<string, string>,
+): Record<string, string> {
+  headers[sent.dataSensitivity] = answer.dataClass;
+  headers[sent.policyDecisionId] = answer.decisionId;
   const model = answer.servedBy();
-  return {
-    ...decisionHeaders(names, answer),
-    // A model's name may have any letters, and a header has ASCII.
-    ...(model !== null && {
-      [names.model.toLowerCase()]: model.replace(/[^\x21-\x7e]/gu, encodeURIComponent),
-    }),
-  };
+  // A model's name may have any letters, and a header has ASCII.
+  if (model !== null) headers[sent.model] = model.replace(/[^\x21-\x7e]/gu, encodeURIComponent);
+  return headers;
 }
 
 /** The same error with the two headers, for denials and failures after the decision. */
@@ -59,7 +47,11 @@ export function withDecision(
     status: error.status,
     wireCode: error.wireCode,
     ...(error.param === null ? {} : { param: error.param }),
-    headers: { ...error.headers, ...decisionHeaders(names, mark) },
+    headers: {
+      ...error.headers,
+      [names.sent.dataSensitivity]: mark.dataClass,
+      [names.sent.policyDecisionId]: mark.decisionId,
+    },
     cause: error.cause ?? thrown,
   });
 }

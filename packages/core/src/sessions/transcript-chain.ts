@@ -23,46 +23,90 @@ const valueBytes = 32;
 const mostAtOnce = 262_144;
 const largeMessage = 1_048_576;
 
-/** h[0] = H(salt), h[i] = H(h[i-1] ‖ H(salt ‖ canonical message i)), SHA-256. */
-export async function chainOf(
+/** h[0] = H(salt), h[i] = H(h[i-1] ‖ H(salt ‖ canonical message i)), SHA-256. A promise only where it takes long. */
+export function chainOf(
   messages: readonly Message[],
   salt: Uint8Array,
-): Promise<TranscriptChain> {
-  const values = Buffer.allocUnsafe(messages.length * valueBytes);
-  const texts: string[] = [];
-  const places: number[] = [];
-  let head: Uint8Array = sha256(salt);
-  let last = "";
-  let lastUserMessage = 0;
-  let size = 0;
-  for (const message of messages) {
-    const canonical = canonicalMessage(message);
-    if (message.role === "assistant" && canonical === last) {
-      places.push(texts.length - 1);
-      continue;
-    }
-    last = canonical;
-    places.push(texts.length);
-    if (canonical.length > largeMessage) await otherWork();
-    const text = JSON.stringify(message);
-    if (text.length > largeMessage) await otherWork();
-    head = nextHead(head, canonical, salt);
-    values.set(head, texts.length * valueBytes);
-    texts.push(text);
-    size += text.length;
-    if (size > mostAtOnce) {
-      size = 0;
-      await otherWork();
-    }
-    if (message.role === "user") lastUserMessage = texts.length;
+): TranscriptChain | Promise<TranscriptChain> {
+  const links = new Links(messages, salt);
+  return links.add() ? links.chain() : addWithPauses(links);
+}
+
+async function addWithPauses(links: Links): Promise<TranscriptChain> {
+  do await otherWork();
+  while (!links.add());
+  return links.chain();
+}
+
+/** A chain that is made message by message, with a pause where one of them or several together hold the process up. */
+class Links {
+  readonly #messages: readonly Message[];
+  readonly #salt: Uint8Array;
+  readonly #values: Buffer;
+  readonly #texts: string[] = [];
+  readonly #places: number[] = [];
+  #at = 0;
+  #head: Uint8Array;
+  #last = "";
+  #lastUserMessage = 0;
+  /** What was made of the next message before a pause. */
+  #canonical: string | null = null;
+  #text: string | null = null;
+
+  constructor(messages: readonly Message[], salt: Uint8Array) {
+    this.#messages = messages;
+    this.#salt = salt;
+    this.#values = Buffer.allocUnsafe(messages.length * valueBytes);
+    this.#head = sha256(salt);
   }
-  return {
-    values: values.subarray(0, texts.length * valueBytes),
-    messages: texts,
-    places,
-    lastUserMessage,
-    last,
-  };
+
+  /** Goes on until all are added, which is true, or it is time for a pause. */
+  add(): boolean {
+    let size = 0;
+    for (; this.#at < this.#messages.length; this.#at++) {
+      const message = this.#messages[this.#at];
+      if (message === undefined || size > mostAtOnce) return false;
+      const added = this.#link(message);
+      if (added === null) return false;
+      size += added;
+    }
+    return true;
+  }
+
+  chain(): TranscriptChain {
+    return {
+      values: this.#values.subarray(0, this.#texts.length * valueBytes),
+      messages: this.#texts,
+      places: this.#places,
+      lastUserMessage: this.#lastUserMessage,
+      last: this.#last,
+    };
+  }
+
+  /** The size of what was added; null where a pause is due in the midst of it. */
+  #link(message: Message): number | null {
+    const isBegun = this.#canonical !== null;
+    const canonical = this.#canonical ?? canonicalMessage(message);
+    if (message.role === "assistant" && canonical === this.#last) {
+      this.#places.push(this.#texts.length - 1);
+      return 0;
+    }
+    this.#canonical = canonical;
+    if (!isBegun && canonical.length > largeMessage) return null;
+    const isWritten = this.#text !== null;
+    const text = this.#text ?? JSON.stringify(message);
+    this.#text = text;
+    if (!isWritten && text.length > largeMessage) return null;
+    this.#canonical = null;
+    this.#text = null;
+    this.#last = canonical;
+    this.#places.push(this.#texts.length);
+    this.#head = nextHead(this.#head, canonical, this.#salt);
+    this.#values.set(this.#head, this.#texts.length * valueBytes);
+    this.#texts.push(text);
+    if (message.role === "user") this.#lastUserMessage = this.#texts.length;
+    return text.length;
+  }
 }
 
 /** The chain values a reply adds to a chain: none where it repeats the assistant message it would follow. */
