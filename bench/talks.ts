@@ -94,7 +94,7 @@ function long(workload: Extract<Workload, { kind: "long" }>, name: string): Talk
       }
       history += `,${JSON.stringify({ role: "user", content: `${name}, turn ${turns}?` })}`;
       turns += 1;
-      const space = respelled ? " ".repeat(turns % 2) : "";
+      const space = respelled ? " ".repeat(turns) : "";
       const list = `[${space}${history}]`;
       const body = isChat ? `"messages":${list}` : `"store":false,"input":${list}`;
       return {

@@ -15,6 +15,7 @@ import type { HostCaller } from "./contracts/authenticate.ts";
 import type { Observer } from "./contracts/observer.ts";
 import { createEntrance, type Entrance } from "./endpoints/entrance.ts";
 import { createIdentify } from "./endpoints/identify.ts";
+import { createConversations } from "./endpoints/read-conversation.ts";
 import { createAuthenticator } from "./identity/authenticate.ts";
 import { createKeyCache } from "./identity/key-cache.ts";
 import { createLastUsed } from "./identity/last-used.ts";
@@ -93,7 +94,12 @@ export function createGateway<const Providers extends GatewayOptions["providers"
   const maintenance = createMaintenance(line, { recovers: options.maintenance ?? true });
   const lifecycle = createLifecycle(line, { maintenance, lastUsed });
   const ready = () => orUnavailable(lifecycle.ready());
-  const context = { line, authenticator, identify: createIdentify(line, options.authenticate) };
+  const context = {
+    line,
+    authenticator,
+    identify: createIdentify(line, options.authenticate),
+    conversations: createConversations(line.limits),
+  };
 
   return {
     ...createEntrance(context, lifecycle),

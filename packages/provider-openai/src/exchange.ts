@@ -23,7 +23,7 @@ export interface ExchangeOptions {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Sent with POST; null for a GET. */
-  readonly body: string | null;
+  readonly body: string | Buffer | null;
   readonly totalBytes: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import {
   type CompletionEvent,
   isLarge,
@@ -20,7 +19,7 @@ import { notSent } from "./failures.ts";
 import { readModelNames } from "./list-models.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 import { type AnswerReader, openAnswer, type ReadOptions } from "./read-answer.ts";
-import { type RequestDialect, requestBody } from "./request-body.ts";
+import { createRequestWriter } from "./request-body.ts";
 import { createRequestHeaders } from "./request-headers.ts";
 
 // A call's own signal ends every wait much earlier; this is for a caller that set no limit at all.
@@ -44,11 +43,11 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
   const target = parseBaseUrl(options.baseURL);
   const clock = options.clock ?? systemClock;
   const pool = target && openPool(target.origin);
-  const dialect: RequestDialect = {
+  const writeRequest = createRequestWriter({
     maxTokensField: options.maxTokensField ?? "max_completion_tokens",
     developerRole: options.developerRole ?? "developer",
     forwardStore: options.forwardStore ?? false,
-  };
+  });
   const headersOf = createRequestHeaders(options.headers);
   let closing: Promise<void> | undefined;
 
@@ -57,9 +56,9 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
       throw notSent("misconfigured", "The provider is not configured correctly.");
     call.signal.throwIfAborted();
     const credential = await credentialOf(options, call);
-    const body = requestBody(call.upstreamName, call.request, call.stream, dialect);
+    const { body, sha256 } = writeRequest(call);
     if (isLarge(body.length)) await otherWork();
-    const bodySha256 = hash("sha256", body);
+    const bodySha256 = sha256();
     if (isLarge(body.length)) await otherWork();
     const headers = headersOf(credential, call.stream);
     return {

@@ -1,6 +1,8 @@
-import type { CompletionRequest, ProviderState } from "@tollgate/core/provider";
+import { createHash } from "node:crypto";
+import type { CompletionRequest, Message, ProviderState } from "@tollgate/core/provider";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type RequestDialect, requestBody } from "./request-body.ts";
+import { createRequestWriter, type RequestDialect } from "./request-body.ts";
 
 const standard: RequestDialect = {
   maxTokensField: "max_completion_tokens",
@@ -17,9 +19,9 @@ function bodyOf(
   over: Partial<RequestDialect> = {},
   stream = false,
 ): unknown {
-  return JSON.parse(
-    requestBody("vendor/model", { messages, ...request }, stream, { ...standard, ...over }),
-  );
+  const write = createRequestWriter({ ...standard, ...over });
+  const call = { upstreamName: "vendor/model", request: { messages, ...request }, stream };
+  return JSON.parse(write(call).body.toString());
 }
 
 describe("the body of a request", () => {
@@ -165,5 +167,63 @@ describe("the body of a request", () => {
       api_base: "x",
     };
     expect(bodyOf(request)).toEqual(bodyOf({ seed: 1 }));
+  });
+});
+
+describe("a growing conversation", () => {
+  const filler: Message = { role: "system", content: "x".repeat(9_000) };
+  const content = fc.string({ unit: "binary" });
+  const message = fc.oneof<fc.Arbitrary<Message>[]>(
+    fc.record({ role: fc.constant("user"), content }),
+    fc.record({ role: fc.constant("assistant"), content }),
+    fc.record({ role: fc.constant("tool"), tool_call_id: content, content }),
+    fc.record({
+      role: fc.constant("tool"),
+      tool_call_id: content,
+      content: fc.constant([{ type: "image_url", image_url: { url: "https://a.example/b" } }]),
+    }),
+  );
+
+  it("sends the bytes that it would send if it were new, with their digest", () => {
+    const turns = fc.array(
+      fc.tuple(fc.array(message, { maxLength: 3 }), fc.constantFrom("a", "b")),
+      {
+        maxLength: 5,
+      },
+    );
+    fc.assert(
+      fc.property(turns, (added) => {
+        const write = createRequestWriter(standard);
+        let before: readonly Message[] = [filler];
+        for (const [index, [more, upstreamName]] of added.entries()) {
+          const request = { messages: [...before, ...more], temperature: index };
+          const call = { upstreamName, request, stream: index % 2 === 0 };
+          const whole = createRequestWriter(standard)(call);
+          const continued = write({ ...call, continues: before });
+          expect(continued.body.toString()).toBe(whole.body.toString());
+          const digest = createHash("sha256").update(whole.body).digest("hex");
+          expect([continued.sha256(), whole.sha256()]).toEqual([digest, digest]);
+          before = request.messages;
+        }
+      }),
+    );
+  });
+
+  it("does not write its earlier messages again", () => {
+    const write = createRequestWriter(standard);
+    const call = { upstreamName: "m", stream: false };
+    const first: readonly Message[] = [filler];
+    write({ ...call, request: { messages: first } }).sha256();
+    const unread: Message = {
+      role: "system",
+      get content(): string {
+        throw new Error("was read");
+      },
+    };
+    const messages: readonly Message[] = [unread, { role: "user", content: "Hi" }];
+    const { body } = write({ ...call, request: { messages }, continues: first });
+    expect(JSON.parse(body.toString())).toMatchObject({
+      messages: [filler, { role: "user", content: "Hi" }],
+    });
   });
 });

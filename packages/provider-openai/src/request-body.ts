@@ -1,8 +1,10 @@
+import { createHash, type Hash, hash } from "node:crypto";
 import {
   type CompletionRequest,
   type FunctionTool,
   imagesAfterTools,
   type Message,
+  type ProviderCall,
   type ResponseFormat,
   type ToolChoice,
 } from "@tollgate/core/provider";
@@ -15,16 +17,85 @@ export interface RequestDialect {
   readonly forwardStore: boolean;
 }
 
-/** A request in the JSON of the Chat Completions API: only what was given, in a fixed order. */
-export function requestBody(
-  model: string,
-  request: CompletionRequest,
-  stream: boolean,
-  dialect: RequestDialect,
-): string {
-  return JSON.stringify({
-    model,
-    messages: messages(request.messages, dialect.developerRole),
+/** A request as it is sent. */
+export interface WrittenRequest {
+  readonly body: string | Buffer;
+  /** Its digest in hex. */
+  sha256(): string;
+}
+
+/** Writes the requests of one provider. */
+export type WriteRequest = (
+  call: Pick<ProviderCall, "upstreamName" | "request" | "stream" | "continues">,
+) => WrittenRequest;
+
+/** A body up to the end of its messages. */
+interface Beginning {
+  readonly model: string;
+  readonly text: Buffer;
+  /** Of the text. */
+  readonly hash: Hash;
+}
+
+/** Below this, writing a body again costs less than keeping it. */
+const leastBytes = 8_192;
+
+/**
+ * Writes the messages of a growing conversation once: a body goes on after the bytes, and the digest, of the one before.
+ * What was written is kept as long as its list of messages is.
+ */
+export function createRequestWriter(dialect: RequestDialect): WriteRequest {
+  const beginnings = new WeakMap<readonly Message[], Beginning>();
+
+  return ({ upstreamName: model, request, stream, continues = none }) => {
+    const { messages } = request;
+    const rest = restOf(request, stream, dialect);
+    const known = beginnings.get(continues);
+    const isKnown = known?.model === model && imagesAfterTools(messages) === messages;
+    const added = isKnown
+      ? goingOn(listed(messages.slice(continues.length), dialect))
+      : `${openingOf(model)}${listed(messages, dialect)}`;
+    const before = isKnown ? known.text.length : 0;
+    if (before + added.length < leastBytes) {
+      const body = `${added}${rest}`;
+      return { body, sha256: () => hash("sha256", body) };
+    }
+    const body = Buffer.concat([
+      ...(isKnown ? [known.text] : []),
+      Buffer.from(added),
+      Buffer.from(rest),
+    ]);
+    const end = body.length - Buffer.byteLength(rest);
+    return {
+      body,
+      sha256() {
+        const digest = isKnown ? known.hash.copy() : createHash("sha256");
+        digest.update(body.subarray(before, end));
+        beginnings.set(messages, { model, text: body.subarray(0, end), hash: digest.copy() });
+        return digest.update(rest).digest("hex");
+      },
+    };
+  };
+}
+
+const none: readonly Message[] = [];
+
+function openingOf(model: string): string {
+  return `{"model":${JSON.stringify(model)},"messages":[`;
+}
+
+function goingOn(text: string): string {
+  return text === "" ? "" : `,${text}`;
+}
+
+/** Messages as the elements of a JSON list. */
+function listed(given: readonly Message[], { developerRole }: RequestDialect): string {
+  return JSON.stringify(sentMessages(given, developerRole)).slice(1, -1);
+}
+
+/** What follows the messages: only what was given, in a fixed order. */
+function restOf(request: CompletionRequest, stream: boolean, dialect: RequestDialect): string {
+  const fields = JSON.stringify({
     ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
     ...toolFields(request),
     response_format: request.responseFormat && responseFormat(request.responseFormat),
@@ -48,6 +119,7 @@ export function requestBody(
     // Upstreams without storage refuse both, and the one that has it refuses metadata without store: together or not.
     ...(dialect.forwardStore ? { store: request.store, metadata: request.metadata } : {}),
   });
+  return fields === "{}" ? "]}" : `],${fields.slice(1)}`;
 }
 
 /** Upstreams refuse the choice of a tool, and parallel calls, where no tools are offered. */
@@ -81,7 +153,7 @@ function responseFormat(format: ResponseFormat): object {
   return { type: "json_schema", json_schema: { name, description, schema, strict } };
 }
 
-function messages(
+function sentMessages(
   given: readonly Message[],
   developerRole: RequestDialect["developerRole"],
 ): readonly object[] {

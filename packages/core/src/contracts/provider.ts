@@ -1,6 +1,7 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import { errorText } from "../domain/error-text.ts";
+import type { Message } from "../domain/message.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 
 /** US dollars as a number or a decimal string: 0 or more, with at most 9 decimals. */
@@ -161,6 +162,11 @@ export interface ProviderCall {
    */
   readonly upstreamName: string;
   readonly request: CompletionRequest;
+  /**
+   * The messages of an earlier call, if those of this one begin with them: the same objects, in another list. A provider
+   * may keep what it wrote of them by that list, in a WeakMap, instead of writing it again.
+   */
+  readonly continues?: readonly Message[];
   /** Whether to ask for a stream: exactly when the client did. */
   readonly stream: boolean;
   /** The organization's own credential on a customer-owned connection; null on a platform connection. */

@@ -53,6 +53,13 @@ export interface CommittedContent {
   readonly contentCommitment: Uint8Array;
 }
 
+/** Texts in their order, which may be written only when they are asked for. */
+export interface MessageTexts {
+  readonly length: number;
+  /** Those from a place on, counted from 0. */
+  slice(start: number): readonly string[];
+}
+
 /** The request's messages as the Session rules of section 3 see them. */
 export interface TranscriptIntent {
   readonly sessionId: string | null;
@@ -65,7 +72,7 @@ export interface TranscriptIntent {
   /** Chain values h[1..n], 32 bytes each, one after the other. */
   readonly chain: Uint8Array;
   /** Each message as JSON text, in chain order; what is new is stored as a JSON array of these. */
-  readonly messages: readonly string[];
+  readonly messages: MessageTexts;
   /** Position from 1 of the last user message; 0 without one. A new Turn begins when it is new. */
   readonly lastUserMessage: number;
   /** `digest` stores no content. */

@@ -10,24 +10,42 @@ export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / bytesPerToken);
 }
 
-/** Upper estimate of a request's prompt tokens: its text, provider state, tools and schemas, 8 per message and a fixed cost per image. */
-export function estimateInput(request: CompletionRequest, imageTokens: number): number {
-  let bytes = 0;
-  let images = 0;
-  for (const message of request.messages) {
+/** What messages come to: UTF-8 bytes of text and provider state, and images. */
+export interface MessagesSize {
+  readonly bytes: number;
+  readonly images: number;
+}
+
+/** The size of messages, after that of the `known` ones that they begin with. */
+export function sizeOfMessages(
+  messages: readonly Message[],
+  known: { readonly messages: readonly Message[]; readonly size: MessagesSize } | null = null,
+): MessagesSize {
+  let { bytes, images } = known?.size ?? nothing;
+  for (let at = known?.messages.length ?? 0; at < messages.length; at++) {
+    const message = messages[at];
+    if (!message) break;
     bytes += textBytes(message);
     images += imageCount(message);
   }
+  return { bytes, images };
+}
+
+const nothing = { bytes: 0, images: 0 };
+
+/** Upper estimate of a request's prompt tokens: its messages, tools and schemas, 8 per message and a fixed cost per image. */
+export function estimateInput(
+  request: CompletionRequest,
+  size: MessagesSize,
+  imageTokens: number,
+): number {
+  let { bytes } = size;
   if (request.tools) bytes += Buffer.byteLength(JSON.stringify(request.tools));
   if (request.responseFormat?.type === "json_schema") {
     bytes += Buffer.byteLength(JSON.stringify(request.responseFormat));
   }
-  return tokensOfBytes(bytes) + tokensPerMessage * request.messages.length + imageTokens * images;
-}
-
-/** How many images a request holds. */
-export function countImages(request: CompletionRequest): number {
-  return request.messages.reduce((count, message) => count + imageCount(message), 0);
+  const { length } = request.messages;
+  return tokensOfBytes(bytes) + tokensPerMessage * length + imageTokens * size.images;
 }
 
 function imageCount(message: Message): number {

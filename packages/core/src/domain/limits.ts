@@ -30,6 +30,8 @@ export interface Limits {
   /** Answers that Tollgate keeps reading after their clients left: in total, and per API key. */
   readonly readOn: number;
   readonly readOnPerKey: number;
+  /** Memory for the latest conversations, of which requests then repeat nothing that must be read again. */
+  readonly rememberedBytes: number;
 }
 
 export const defaultLimits: Limits = {
@@ -51,6 +53,7 @@ export const defaultLimits: Limits = {
   upstreamBytes: 67_108_864,
   readOn: 64,
   readOnPerKey: 8,
+  rememberedBytes: 33_554_432,
 };
 
 /** Bounds on waiting. Milliseconds. */

@@ -1,16 +1,20 @@
 import type { Caller } from "../domain/caller.ts";
 import { replyMessage } from "../domain/completion.ts";
+import type { Message } from "../domain/message.ts";
 import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GovernedAnswer, GovernedCall, PreparedRequest } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
+import type { KnownConversation } from "../sessions/known-conversations.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
 import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
+import type { KnownItems } from "../wire/read.ts";
 import { answerGoverned, type EndpointContext } from "./endpoint.ts";
 import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
+import type { ReadConversation } from "./read-conversation.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
 export function chatCompletions(
@@ -19,8 +23,9 @@ export function chatCompletions(
 ): Promise<Answer> {
   const { line } = context;
   return answerGoverned(context, request, {
-    read: (body) => parseChatCompletion(body, line.limits),
-    callOf: (caller, call) => callOf(line, request, { caller, call }),
+    conversations: context.conversations.messages,
+    read: (body, known) => parseChatCompletion(body, line.limits, known ? knownItems(known) : {}),
+    callOf: (caller, read) => callOf(line, request, caller, read),
     present(answer, call) {
       const head = headOf(answer, call.model);
       return call.stream
@@ -35,9 +40,11 @@ export function chatCompletions(
 function callOf(
   { headerNames }: Line,
   { headers, signal }: GatewayRequest,
-  { caller, call }: { readonly caller: Caller; readonly call: ChatCompletionCall },
+  caller: Caller,
+  { call, known, remember }: ReadConversation<Message, ChatCompletionCall>,
 ): GovernedCall {
-  const { request } = call;
+  const { request, droppedFromMessages: droppedFields } = call;
+  const { messages } = request;
   return {
     caller,
     endpoint: "chat_completions",
@@ -50,11 +57,14 @@ function callOf(
     signal,
     prepare: () => ({
       request,
-      transcript: request.messages,
+      transcript: messages,
       instructions: null,
       referredClass: null,
       alsoConsider: null,
       storedMessages: 0,
+      known,
+      remember:
+        remember && ((found) => remember({ items: messages, messages, droppedFields, ...found })),
       conclude,
     }),
   };
@@ -64,6 +74,10 @@ const conclude: PreparedRequest["conclude"] = async (_answer, { completion }, wi
   reply: withState([replyMessage(completion)]),
   response: null,
 });
+
+function knownItems({ messages, droppedFields }: KnownConversation<Message>): KnownItems {
+  return { messages, droppedFields };
+}
 
 function headOf(
   { stepId, openedAt, sessionId, turnId, systemFingerprint }: GovernedAnswer,

@@ -8,13 +8,18 @@ import { isLarge, otherWork } from "../kernel/other-work.ts";
 import type {
   AnswerHead,
   GovernedCall,
+  KnownBeginning,
   PreparedRequest,
   SettledAnswer,
 } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
+import type { KnownConversation } from "../sessions/known-conversations.ts";
+import type { KnownItems } from "../wire/read.ts";
 import { createEventWriter } from "../wire/responses/events.ts";
 import { storedInput } from "../wire/responses/input-items.ts";
 import { responseId } from "../wire/responses/item-ids.ts";
+import { joinsAnswer } from "../wire/responses/item-state.ts";
+import type { InputItem } from "../wire/responses/items.ts";
 import { outputItems } from "../wire/responses/output-items.ts";
 import { parseResponse, type ResponseCall } from "../wire/responses/parse.ts";
 import { type ResponseHead, responseBody } from "../wire/responses/response-object.ts";
@@ -22,14 +27,20 @@ import { toMessages } from "../wire/responses/to-messages.ts";
 import { answerGoverned, type EndpointContext } from "./endpoint.ts";
 import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
+import type { ReadConversation } from "./read-conversation.ts";
 import { type Conversation, findConversation } from "./response-conversation.ts";
 
 /** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */
 export function createResponse(context: EndpointContext, request: GatewayRequest): Promise<Answer> {
   const { line } = context;
   return answerGoverned(context, request, {
-    read: (body) => parseResponse(body, line.limits, line.toolOutputs),
-    callOf: (caller, call) => callOf(line, request, { caller, call }),
+    conversations: context.conversations.input,
+    read: (body, known) =>
+      parseResponse(body, line.limits, {
+        toolOutputs: line.toolOutputs,
+        known: known ? knownItems(known) : {},
+      }),
+    callOf: (caller, read) => callOf(line, request, caller, read),
     present(answer, call) {
       const head = headOf(answer, call);
       return call.stream
@@ -42,7 +53,8 @@ export function createResponse(context: EndpointContext, request: GatewayRequest
 function callOf(
   line: Line,
   { headers, signal }: GatewayRequest,
-  { caller, call }: { readonly caller: Caller; readonly call: ResponseCall },
+  caller: Caller,
+  { call, known, remember }: ReadConversation<InputItem, ResponseCall>,
 ): GovernedCall {
   return {
     caller,
@@ -54,8 +66,14 @@ function callOf(
     turnId: call.turnId,
     droppedFields: call.droppedFields,
     signal,
-    prepare: async () =>
-      prepared(line, { caller, call, conversation: await findConversation(line, caller, call) }),
+    prepare: async () => {
+      const conversation = await findConversation(line, caller, call, known);
+      return {
+        ...prepared(line, { caller, call, conversation }),
+        known: known && knownTo(known, call),
+        remember: remember && remembering(remember, call, conversation),
+      };
+    },
   };
 }
 
@@ -66,7 +84,7 @@ interface Exchange {
 }
 
 /** Instructions come first for the model, and are no part of the conversation. */
-function prepared(line: Line, exchange: Exchange): PreparedRequest {
+function prepared(line: Line, exchange: Exchange): Omit<PreparedRequest, "known" | "remember"> {
   const { call, conversation } = exchange;
   const transcript = [...conversation.history, ...conversation.messages];
   const { instructions } = call;
@@ -90,6 +108,36 @@ function prepared(line: Line, exchange: Exchange): PreparedRequest {
       };
     },
   };
+}
+
+function knownItems({ items, droppedFields }: KnownConversation<InputItem>): KnownItems {
+  return { items, droppedFields };
+}
+
+/** Instructions are not part of the conversation, and what was sent began with them. */
+function knownTo(
+  { chain, sent, messages }: KnownConversation<InputItem>,
+  { instructions }: ResponseCall,
+): KnownBeginning {
+  const [first] = sent?.messages ?? [];
+  const isLed = sent?.messages.length === messages.length + 1;
+  const before = isLed ? first?.content : null;
+  return { chain, sent: before === instructions ? sent : null };
+}
+
+/**
+ * Remembers input that stands for the same messages whatever follows: what it refers to may go, and an answer goes on with
+ * the items after it.
+ */
+function remembering(
+  remember: NonNullable<ReadConversation<InputItem, ResponseCall>["remember"]>,
+  { input, previousResponseId, droppedFromInput: droppedFields }: ResponseCall,
+  { messages }: Conversation,
+): PreparedRequest["remember"] {
+  const last = input.at(-1);
+  if (previousResponseId !== null || last === undefined || joinsAnswer(last)) return null;
+  if (input.some(({ type }) => type === "item_reference")) return null;
+  return (found) => remember({ items: input, messages, droppedFields, ...found });
 }
 
 async function draft(

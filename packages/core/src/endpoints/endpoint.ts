@@ -2,7 +2,7 @@ import type { Caller, Owner } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
-import { parseBody, readBody } from "../http/read-json.ts";
+import { readBody } from "../http/read-json.ts";
 import type { Authenticator } from "../identity/authenticate.ts";
 import { durable, evidenceUnavailable } from "../pipeline/durable.ts";
 import { execute } from "../pipeline/execute.ts";
@@ -10,12 +10,19 @@ import type { GovernedAnswer, GovernedCall } from "../pipeline/governed-call.ts"
 import type { Line } from "../pipeline/line.ts";
 import { KeyChanged } from "../pipeline/open-step.ts";
 import type { Identify } from "./identify.ts";
+import {
+  type ConversationReader,
+  type Conversations,
+  type ReadConversation,
+  readConversation,
+} from "./read-conversation.ts";
 
 /** What all requests of an entrance share. */
 export interface EntranceContext {
   readonly line: Line;
   readonly authenticator: Authenticator;
   readonly identify: Identify;
+  readonly conversations: Conversations;
 }
 
 /** What every endpoint is given. */
@@ -39,10 +46,8 @@ export type Endpoint = (
 ) => Promise<Answer>;
 
 /** How one protocol calls models: the way of its requests into the line, and of its answers out of it. */
-interface Protocol<Call> {
-  /** Reads a body, once. */
-  readonly read: (body: object) => Call;
-  readonly callOf: (caller: Caller, call: Call) => GovernedCall;
+interface Protocol<Item, Call> extends ConversationReader<Item, Call> {
+  readonly callOf: (caller: Caller, read: ReadConversation<Item, Call>) => GovernedCall;
   readonly present: (answer: GovernedAnswer, call: Call) => Answer | Promise<Answer>;
 }
 
@@ -54,24 +59,26 @@ const mostRuns = 5;
  * again for the caller as it is then. A request that fails before is answered only after a fresh read as well, so that a
  * revoked key is refused at once.
  */
-export async function answerGoverned<Call>(
+export async function answerGoverned<Item, Call>(
   { line, authenticator, identify, report }: EndpointContext,
   request: GatewayRequest,
-  { read, callOf, present }: Protocol<Call>,
+  protocol: Protocol<Item, Call>,
 ): Promise<Answer> {
   const identified = identify(request);
   const credential = identified instanceof Promise ? await identified : identified;
   const found = authenticator.authenticate(credential);
   let caller = found instanceof Promise ? await durable(found) : found;
   report.caller = caller;
-  let call: Call | null = null;
+  let read: ReadConversation<Item, Call> | null = null;
   for (let runs = 1; ; runs++) {
     try {
-      if (call === null) {
-        const body = parseBody(await readBody(request, line.limits), line.limits);
-        call = read(body instanceof Promise ? await body : body);
+      if (read === null) {
+        const bytes = await readBody(request, line.limits);
+        const reading = readConversation(bytes, caller, line.limits, protocol);
+        read = reading instanceof Promise ? await reading : reading;
       }
-      const presented = present(await execute(line, callOf(caller, call)), call);
+      const answer = await execute(line, protocol.callOf(caller, read));
+      const presented = protocol.present(answer, read.call);
       return presented instanceof Promise ? await presented : presented;
     } catch (error) {
       // A store that cannot write this request's record would only be waited for once more.

@@ -47,7 +47,7 @@ export function createEntrance(
   context: EntranceContext,
   gate: Pick<Lifecycle, "open" | "enter" | "leave">,
 ): Entrance {
-  const { line, authenticator, identify } = context;
+  const { line, authenticator, identify, conversations } = context;
 
   async function answer(request: GatewayRequest, endpoint: Endpoint | null): Promise<Answer> {
     const report = new Report(line);
@@ -61,7 +61,7 @@ export function createEntrance(
       report.endpoint = found.endpoint;
       const opening = gate.open();
       if (opening !== null) await durable(opening);
-      const asked = { line, authenticator, identify, report };
+      const asked = { line, authenticator, identify, conversations, report };
       return report.marked(await found.endpoint(asked, request, found.tail));
     } catch (thrown) {
       if (request.signal?.aborted) throw request.signal.reason;

@@ -6,7 +6,9 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { isLarge, otherWork } from "../kernel/other-work.ts";
 import { durable } from "../pipeline/durable.ts";
 import type { Line } from "../pipeline/line.ts";
+import type { KnownConversation } from "../sessions/known-conversations.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
+import type { InputItem } from "../wire/responses/items.ts";
 import type { ResponseCall } from "../wire/responses/parse.ts";
 import { toMessages } from "../wire/responses/to-messages.ts";
 import { conversationTooLarge, type ResolvedItem, resolveInput } from "./referred-items.ts";
@@ -33,6 +35,7 @@ export async function findConversation(
   line: Line,
   caller: Owner,
   call: ResponseCall,
+  known: KnownConversation<InputItem> | null,
 ): Promise<Conversation> {
   const { limits } = line;
   const previous = await previousOf(line, caller, call.previousResponseId);
@@ -42,7 +45,9 @@ export async function findConversation(
   if (room < 0) throw conversationTooLarge(limits.imageBodyBytes);
   const { items, dataClasses } = await resolveInput(line, caller, { input: call.input, room });
   const history = await messagesOf(previous?.messages ?? []);
-  const messages = toMessages(items);
+  const messages = known
+    ? [...known.messages, ...toMessages(items.slice(known.items.length))]
+    : toMessages(items);
   if (history.length + messages.length > limits.messages) throw tooManyMessages(limits.messages);
   const referred = [...dataClasses, ...(previous ? [previous.response.dataClass] : [])];
   return {

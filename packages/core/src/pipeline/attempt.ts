@@ -14,7 +14,7 @@ import type { SeenOutput } from "../evidence/meter.ts";
 import { otherWork } from "../kernel/other-work.ts";
 import { sealFields } from "../sessions/state-seal.ts";
 import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";
-import type { Candidate } from "./candidate.ts";
+import { type Candidate, sentBefore } from "./candidate.ts";
 import type { PreparedCall, TakeEvents } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import type { OpenedStep } from "./open-step.ts";
@@ -196,11 +196,13 @@ export class RunningAttempt implements AnswerSink {
   #providerCall(): ProviderCall {
     const { line, call } = this.#run;
     const { model, upstreamName } = this.candidate.decided.route;
+    const before = sentBefore(call, this.candidate.request);
     const signal = (): AbortSignal => this.signal;
     return {
       model: `${model.vendor}/${model.model}`,
       upstreamName,
       request: this.candidate.request,
+      ...(before && { continues: before.messages }),
       stream: call.stream,
       credential: this.#credential,
       get signal() {

@@ -4,7 +4,7 @@ import type { RefusedHold } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import { mostSensitive } from "../domain/data-class.ts";
-import { countImages, estimateInput } from "../domain/estimate.ts";
+import { estimateInput, type MessagesSize, sizeOfMessages } from "../domain/estimate.ts";
 import type { ModelFacts } from "../domain/model-facts.ts";
 import type { PolicyDecision, PolicyFacts } from "../domain/policy-decision.ts";
 import { dearestCost, isPrice, type Price } from "../domain/price.ts";
@@ -13,6 +13,7 @@ import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
 import type { AttemptStart, DroppedFields, OutputCapSource } from "../domain/step.ts";
 import { decide } from "../policy/decide.ts";
 import type { Route } from "../routing/route.ts";
+import type { SentMessages } from "../sessions/known-conversations.ts";
 import { countDropped, requestFor } from "../sessions/provider-state.ts";
 import { durable } from "./durable.ts";
 import type { PreparedCall } from "./governed-call.ts";
@@ -30,6 +31,8 @@ export interface Decided {
   /** State that is not for this route, by name. */
   readonly dropped: DroppedFields;
   readonly inputTokens: number;
+  /** What its messages come to. */
+  readonly size: MessagesSize;
 }
 
 /** A permitted way to answer a call: under which decision, capped how, with which estimate, against which holds. */
@@ -58,14 +61,15 @@ export function decideOn(
   const at = line.clock.now();
   const price = priceOf(line, route, at);
   const { request, dropped } = requestOn(route, call);
-  const inputTokens = estimateInput(request, line.limits.imageTokens);
+  const size = sizeOfMessages(request.messages, sentBefore(call, request));
+  const inputTokens = estimateInput(request, size, line.limits.imageTokens);
   const facts = line.modelFacts(route.model);
   const { tokens: output } = outputCap(line, facts, call.request, undefined);
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const { usd: cost } = estimatesOf(asked, output);
   const asking: PolicyFacts = {
-    ...factsOf(call, { route, dataClass, input: inputTokens, output, cost }),
+    ...factsOf(call, { route, dataClass, size, input: inputTokens, output, cost }),
     ...sessionFacts(line, call),
   };
   const verdict = decide(line.policy, asking, {
@@ -81,7 +85,15 @@ export function decideOn(
     firstDecisionId: first?.id ?? null,
     refusal: null,
   };
-  return { route, dataClass, decision, price, facts, request, dropped, inputTokens };
+  return { route, dataClass, decision, price, facts, request, dropped, inputTokens, size };
+}
+
+/** What was sent before of a request's messages, if they are sent as the client gave them; null for nothing. */
+export function sentBefore(
+  { known, request: { messages } }: PreparedCall,
+  sent: CompletionRequest,
+): SentMessages | null {
+  return sent.messages === messages ? (known?.sent ?? null) : null;
 }
 
 function requestOn({ model, stateNeeds }: Route, { request, state }: PreparedCall) {
@@ -277,12 +289,14 @@ function factsOf(
   {
     route,
     dataClass,
+    size,
     input,
     output,
     cost,
   }: {
     readonly route: Route;
     readonly dataClass: string;
+    readonly size: MessagesSize;
     readonly input: number;
     readonly output: number;
     readonly cost: number | null;
@@ -299,7 +313,7 @@ function factsOf(
     connection: route.connection,
     ...(request.store === undefined ? {} : { store: request.store }),
     tools: (request.tools?.length ?? 0) > 0,
-    images: countImages(request) > 0,
+    images: size.images > 0,
     structuredOutput:
       request.responseFormat !== undefined && request.responseFormat.type !== "text",
     serviceTier: tierOf(request.serviceTier),

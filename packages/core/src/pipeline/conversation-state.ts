@@ -54,7 +54,7 @@ export function withSession(
 
 async function findSession(line: Line, call: PreparedCall, first: number): Promise<PreparedCall> {
   const { transcript, caller } = call;
-  const chain = await chainOf(transcript, caller.salt);
+  const chain = await chainOf(transcript, caller.salt, call.known?.chain);
   const { organizationId, userId, keyId, source } = caller;
   const { sessionId, turnId, alsoConsider } = call;
   const owner = { organizationId, userId, keyId };

@@ -2,7 +2,7 @@ import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { GatewayError } from "../errors/gateway-error.ts";
 import { connectionRequired } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
-import { chainOf } from "../sessions/transcript-chain.ts";
+import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
 import { answerOf } from "./answer.ts";
 import {
   type Candidate,
@@ -46,9 +46,12 @@ export async function execute(line: Line, call: GovernedCall): Promise<GovernedA
       const planning = permitted(line, current, decided);
       const candidate = planning instanceof Promise ? await planning : planning;
       const { continued } = current.state;
-      const chaining = continued?.chain ?? chainOf(current.transcript, current.caller.salt);
+      const { transcript, caller, known } = current;
+      const chaining = continued?.chain ?? chainOf(transcript, caller.salt, known?.chain);
       const chain = chaining instanceof Promise ? await chaining : chaining;
-      return answerOf(line, current, await openStep(line, current, { candidate, chain }));
+      const opened = await openStep(line, current, { candidate, chain });
+      rememberConversation(current, decided, chain);
+      return answerOf(line, current, opened);
     } catch (thrown) {
       if (thrown instanceof KeyChanged) throw thrown;
       if (!(thrown instanceof SessionChanged))
@@ -63,6 +66,16 @@ export async function execute(line: Line, call: GovernedCall): Promise<GovernedA
 
 /** How often another Session than the one that was read may be the one to go on with. */
 const mostRounds = 5;
+
+/** For the next request of the same conversation. The texts of its messages are stored by now. */
+function rememberConversation(
+  call: PreparedCall,
+  { request: { messages }, size }: Decided,
+  { messages: _, ...chain }: TranscriptChain,
+): void {
+  const isSentWhole = messages === call.request.messages;
+  call.remember?.({ chain, sent: isSentWhole ? { messages, size } : null });
+}
 
 /** The key's own class or the header's, raised to what the call refers to and to its Session's where the policy says so. */
 function floorClass(line: Line, call: PreparedCall, asked: string): string {

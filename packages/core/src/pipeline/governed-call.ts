@@ -7,6 +7,7 @@ import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { Message } from "../domain/message.ts";
 import type { DroppedFields, Endpoint } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
+import type { KnownConversation } from "../sessions/known-conversations.ts";
 import type { StateSeal } from "../sessions/state-seal.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 
@@ -42,6 +43,10 @@ export interface PreparedRequest {
   readonly alsoConsider: string | null;
   /** How many of the transcript's first messages were read from stored responses. */
   readonly storedMessages: number;
+  /** What an earlier request found of the transcript's first messages; null for nothing. */
+  readonly known: KnownBeginning | null;
+  /** Takes what this request found, once its Step is open; null where it isn't kept. */
+  readonly remember: ((found: KnownBeginning) => void) | null;
   /**
    * Says what becomes of a completed answer. Called once, before its settlement, which waits for it. `withState` adds to a reply what its
    * provider wants back, where that is kept.
@@ -52,6 +57,9 @@ export interface PreparedRequest {
     withState: (reply: readonly Message[]) => readonly Message[],
   ) => Promise<Conclusion>;
 }
+
+/** What needs no second look where the beginning of a transcript is the same. */
+export type KnownBeginning = Pick<KnownConversation<unknown>, "chain" | "sent">;
 
 /** A call whose messages have the state that they can be sent with. */
 export type PreparedCall = GovernedCall & PreparedRequest & { readonly state: ConversationState };

@@ -1,3 +1,4 @@
+import type { MessageTexts } from "../contracts/step-verbs.ts";
 import type { Message } from "../domain/message.ts";
 import { sha256, sha256Of } from "../kernel/digest.ts";
 import { otherWork } from "../kernel/other-work.ts";
@@ -8,7 +9,7 @@ export interface TranscriptChain {
   /** h[1..n], 32 bytes each. */
   readonly values: Buffer;
   /** The messages as JSON texts, one per chain value. */
-  readonly messages: readonly string[];
+  readonly messages: MessageTexts;
   /** Where each message of the request is in the chain, from 0. */
   readonly places: readonly number[];
   /** Position from 1 of the last user message; 0 without one. */
@@ -23,14 +24,28 @@ const valueBytes = 32;
 const mostAtOnce = 262_144;
 const largeMessage = 1_048_576;
 
-/** h[0] = H(salt), h[i] = H(h[i-1] ‖ H(salt ‖ canonical message i)), SHA-256. A promise only where it takes long. */
+/** The chain of the messages that a request begins with, from an earlier one. */
+export type KnownChain = Omit<TranscriptChain, "messages">;
+
+/**
+ * h[0] = H(salt), h[i] = H(h[i-1] ‖ H(salt ‖ canonical message i)), SHA-256. A promise only where it takes long. `known`
+ * is the chain of the messages that these begin with.
+ */
 export function chainOf(
   messages: readonly Message[],
   salt: Uint8Array,
+  known?: KnownChain,
 ): TranscriptChain | Promise<TranscriptChain> {
-  const links = new Links(messages, salt);
+  const links = new Links(messages, salt, known);
   return links.add() ? links.chain() : addWithPauses(links);
 }
+
+const nothingKnown: KnownChain = {
+  values: Buffer.alloc(0),
+  places: [],
+  lastUserMessage: 0,
+  last: "",
+};
 
 async function addWithPauses(links: Links): Promise<TranscriptChain> {
   do await otherWork();
@@ -44,20 +59,33 @@ class Links {
   readonly #salt: Uint8Array;
   readonly #values: Buffer;
   readonly #texts: string[] = [];
-  readonly #places: number[] = [];
-  #at = 0;
+  /** The first message that has a text. */
+  readonly #from: number;
+  readonly #places: number[];
+  #at: number;
   #head: Uint8Array;
-  #last = "";
-  #lastUserMessage = 0;
+  #last: string;
+  #lastUserMessage: number;
   /** What was made of the next message before a pause. */
   #canonical: string | null = null;
   #text: string | null = null;
 
-  constructor(messages: readonly Message[], salt: Uint8Array) {
+  constructor(messages: readonly Message[], salt: Uint8Array, known: KnownChain = nothingKnown) {
     this.#messages = messages;
     this.#salt = salt;
-    this.#values = Buffer.allocUnsafe(messages.length * valueBytes);
-    this.#head = sha256(salt);
+    this.#places = [...known.places];
+    this.#at = known.places.length;
+    this.#from = known.values.length / valueBytes;
+    this.#values = Buffer.allocUnsafe((this.#from + messages.length - this.#at) * valueBytes);
+    this.#values.set(known.values);
+    this.#head = this.#from === 0 ? sha256(salt) : headOf(known);
+    this.#last = known.last;
+    this.#lastUserMessage = known.lastUserMessage;
+  }
+
+  /** How many values there are. */
+  get #length(): number {
+    return this.#from + this.#texts.length;
   }
 
   /** Goes on until all are added, which is true, or it is time for a pause. */
@@ -75,11 +103,26 @@ class Links {
 
   chain(): TranscriptChain {
     return {
-      values: this.#values.subarray(0, this.#texts.length * valueBytes),
-      messages: this.#texts,
+      values: this.#values.subarray(0, this.#length * valueBytes),
+      messages: this.#from === 0 ? this.#texts : this.#textsFromThere(),
       places: this.#places,
       lastUserMessage: this.#lastUserMessage,
       last: this.#last,
+    };
+  }
+
+  /** Of a known conversation, only the last messages are usually asked for: the texts of the others are written then. */
+  #textsFromThere(): MessageTexts {
+    const [messages, places, from, texts] = [this.#messages, this.#places, this.#from, this.#texts];
+    return {
+      length: this.#length,
+      slice(start) {
+        if (start >= from) return texts.slice(start - from);
+        const earlier: string[] = [];
+        for (let at = places.indexOf(start); places[at] !== from && at < messages.length; at++)
+          if (places[at] !== places[at - 1]) earlier.push(JSON.stringify(messages[at]));
+        return [...earlier, ...texts];
+      },
     };
   }
 
@@ -88,7 +131,7 @@ class Links {
     const isBegun = this.#canonical !== null;
     const canonical = this.#canonical ?? canonicalMessage(message);
     if (message.role === "assistant" && canonical === this.#last) {
-      this.#places.push(this.#texts.length - 1);
+      this.#places.push(this.#length - 1);
       return 0;
     }
     this.#canonical = canonical;
@@ -100,11 +143,11 @@ class Links {
     this.#canonical = null;
     this.#text = null;
     this.#last = canonical;
-    this.#places.push(this.#texts.length);
+    this.#places.push(this.#length);
     this.#head = nextHead(this.#head, canonical, this.#salt);
-    this.#values.set(this.#head, this.#texts.length * valueBytes);
+    this.#values.set(this.#head, this.#length * valueBytes);
     this.#texts.push(text);
-    if (message.role === "user") this.#lastUserMessage = this.#texts.length;
+    if (message.role === "user") this.#lastUserMessage = this.#length;
     return text.length;
   }
 }
@@ -129,7 +172,7 @@ export function replyChain(
 }
 
 /** The chain value of the whole request. */
-export function headOf(chain: TranscriptChain): Buffer {
+export function headOf(chain: KnownChain): Buffer {
   return chain.values.subarray(chain.values.length - valueBytes);
 }
 

@@ -1,11 +1,26 @@
 import type { Limits } from "../domain/limits.ts";
 import type { DroppedFields } from "../domain/step.ts";
-import type { Reading } from "./read.ts";
+import type { KnownItems, Reading } from "./read.ts";
 
 const mostNames = 32;
 const longestName = 64;
 /** Counts what has a name that is one too many. */
 const otherNames = "…";
+
+/** How one body is read, apart from its limits. */
+export interface BodyOptions {
+  /** Default: `text`. */
+  readonly toolOutputs?: Reading["toolOutputs"];
+  /** Default: nothing. */
+  readonly known?: KnownItems;
+}
+
+/** What readers of one body left out, by name. */
+export interface DroppedCounts {
+  /** Of the conversation. */
+  readonly ofConversation: () => DroppedFields;
+  readonly all: () => DroppedFields;
+}
 
 /**
  * Begins to read one body. What its readers leave out is counted under its name, cut to 64 characters; from the 33rd
@@ -13,20 +28,24 @@ const otherNames = "…";
  */
 export function beginReading(
   limits: Limits,
-  toolOutputs: Reading["toolOutputs"] = "text",
-): {
-  readonly reading: Reading;
-  readonly droppedFields: () => DroppedFields;
-} {
-  const counts = new Map<string, number>();
+  { toolOutputs = "text", known = {} }: BodyOptions = {},
+): { readonly reading: Reading; readonly dropped: DroppedCounts } {
+  const counts = new Map(Object.entries(known.droppedFields ?? {}));
+  let ofConversation: DroppedFields = {};
   const noteDropped = (given: string): void => {
     const name = shortName(given);
     const counted = counts.has(name) || counts.size < mostNames ? name : otherNames;
     counts.set(counted, (counts.get(counted) ?? 0) + 1);
   };
+  const conversationRead = (): void => {
+    ofConversation = Object.fromEntries(counts);
+  };
   return {
-    reading: { ...limits, toolOutputs, noteDropped },
-    droppedFields: () => Object.fromEntries(counts),
+    reading: { ...limits, toolOutputs, noteDropped, known, conversationRead },
+    dropped: {
+      ofConversation: () => ofConversation,
+      all: () => Object.fromEntries(counts),
+    },
   };
 }
 

@@ -1,15 +1,25 @@
 import { defaultLimits, type Limits } from "../domain/limits.ts";
 import { anyObject } from "./fields.ts";
-import { child, described, formOf, type Read, wrongType, wrongValue } from "./read.ts";
+import {
+  child,
+  described,
+  formOf,
+  type Read,
+  type Reading,
+  wrongType,
+  wrongValue,
+} from "./read.ts";
 
 /** How many items a list has, at least and at most. */
-interface Count {
+interface Count<Item> {
   readonly least?: number;
   readonly most?: (limits: Limits) => number;
+  /** The items that an earlier body gave, and this one begins with. */
+  readonly known?: (reading: Reading) => readonly Item[] | undefined;
 }
 
 /** Reads every item of an array. */
-export function listOf<Item>(read: Read<Item>, count: Count = {}): Read<readonly Item[]> {
+export function listOf<Item>(read: Read<Item>, count: Count<Item> = {}): Read<readonly Item[]> {
   const least = count.least ?? 0;
   const form = () => ({
     type: "array",
@@ -20,9 +30,14 @@ export function listOf<Item>(read: Read<Item>, count: Count = {}): Read<readonly
   return described((value, path, limits) => {
     if (!Array.isArray(value)) throw wrongType("an array", value, path);
     const most = count.most?.(limits) ?? Number.POSITIVE_INFINITY;
-    if (value.length < least) throw wrongValue(`must have at least ${least} item`, path);
-    if (value.length > most) throw wrongValue(`must have at most ${most} items`, path);
-    return value.map((item: unknown, index) => read(item, `${path}[${index}]`, limits));
+    const known = count.known?.(limits) ?? [];
+    const length = known.length + value.length;
+    if (length < least) throw wrongValue(`must have at least ${least} item`, path);
+    if (length > most) throw wrongValue(`must have at most ${most} items`, path);
+    const items = value.map((item: unknown, index) =>
+      read(item, `${path}[${known.length + index}]`, limits),
+    );
+    return known.length === 0 ? items : [...known, ...items];
   }, form);
 }
 

@@ -1,5 +1,8 @@
 import type { Limits } from "../domain/limits.ts";
+import type { Message } from "../domain/message.ts";
+import type { DroppedFields } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import type { InputItem } from "./responses/items.ts";
 
 /** What readers of one body know besides its values: its limits, and where to note what they leave out. */
 export interface Reading extends Limits {
@@ -7,6 +10,18 @@ export interface Reading extends Limits {
   readonly toolOutputs: "text" | "parts";
   /** Takes the name of a member that was given, is not known, and is left out. */
   readonly noteDropped: (name: string) => void;
+  /** What an earlier body gave of the conversation that this one goes on with. */
+  readonly known: KnownItems;
+  /** The conversation is read: what was noted so far belongs to it. */
+  readonly conversationRead: () => void;
+}
+
+/** The beginning of a conversation in either protocol, as it was read before. */
+export interface KnownItems {
+  readonly messages?: readonly Message[];
+  readonly items?: readonly InputItem[];
+  /** What reading it left out. */
+  readonly droppedFields?: DroppedFields;
 }
 
 /**

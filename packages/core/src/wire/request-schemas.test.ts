@@ -89,7 +89,7 @@ function parseChat(body: unknown): unknown {
 }
 
 function parseAnswer(body: unknown): unknown {
-  return parseResponse(body, defaultLimits, "parts");
+  return parseResponse(body, defaultLimits, { toolOutputs: "parts" });
 }
 
 /** What the tables say: types, names, presence and what isn't offered. Other codes are of rules that no schema has. */

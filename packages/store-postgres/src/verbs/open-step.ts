@@ -64,7 +64,10 @@ function refuseTakenId(error: unknown): never {
 }
 
 /** The messages from a position on, one after the other as a JSON array has them, and where each begins. */
-function messagesFrom(messages: readonly string[], first: number): SqlParameters {
+function messagesFrom(
+  messages: StepIntent["transcript"]["messages"],
+  first: number,
+): SqlParameters {
   const texts = messages.slice(first).map((message) => Buffer.from(message));
   let end = 0;
   const offsets = texts.map(({ length }) => {

@@ -421,6 +421,7 @@ describe("the fields that say how to answer", () => {
       turnId: null,
       request: { messages: [{ role: "user", content: "Hello" }] },
       droppedFields: {},
+      droppedFromMessages: {},
     });
     const nulls = { stream: null, stream_options: null, session_id: null, turn_id: null };
     expect(readWith(nulls)).toEqual(read(base));

@@ -2,7 +2,7 @@ import type { CompletionRequest } from "../../domain/completion-request.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { DroppedFields } from "../../domain/step.ts";
 import { beginReading } from "../dropped-fields.ts";
-import { wrongValue } from "../read.ts";
+import { type KnownItems, wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
 import { chatCompletion } from "./schema.ts";
 
@@ -14,8 +14,9 @@ export interface ChatCompletionCall {
   readonly sessionId: string | null;
   readonly turnId: string | null;
   readonly request: CompletionRequest;
-  /** What its messages and tools hold that is left out. */
+  /** What its messages and tools hold that is left out, and what of that its messages hold. */
   readonly droppedFields: DroppedFields;
+  readonly droppedFromMessages: DroppedFields;
 }
 
 /**
@@ -23,8 +24,12 @@ export interface ChatCompletionCall {
  * remains but JSON Schemas and the state of providers.
  * @throws GatewayError with the code and the path of the first fault in the order of the schema
  */
-export function parseChatCompletion(body: unknown, limits: Limits): ChatCompletionCall {
-  const { reading, droppedFields } = beginReading(limits);
+export function parseChatCompletion(
+  body: unknown,
+  limits: Limits,
+  known: KnownItems = {},
+): ChatCompletionCall {
+  const { reading, dropped } = beginReading(limits, { known });
   const {
     model,
     stream,
@@ -58,6 +63,7 @@ export function parseChatCompletion(body: unknown, limits: Limits): ChatCompleti
       ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     },
-    droppedFields: droppedFields(),
+    droppedFields: dropped.all(),
+    droppedFromMessages: dropped.ofConversation(),
   };
 }

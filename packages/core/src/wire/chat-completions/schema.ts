@@ -110,10 +110,24 @@ const reasoning: Read<{ readonly effort?: string }> = described(
   () => formOf(reasoningFields),
 );
 
+const listed = listOf(message, {
+  least: 1,
+  most: (limits) => limits.messages,
+  known: ({ known }) => known.messages,
+});
+const messages: typeof listed = described(
+  (value, path, reading) => {
+    const read = listed(value, path, reading);
+    reading.conversationRead();
+    return read;
+  },
+  () => formOf(listed),
+);
+
 /** The body of `POST /v1/chat/completions` (section 2.1), by its fields. */
 export const chatCompletion = object({
   model: required(text),
-  messages: required(listOf(message, { least: 1, most: (limits) => limits.messages })),
+  messages: required(messages),
   stream: optional(flag),
   stream_options: named(
     "streamOptions",

@@ -204,12 +204,18 @@ const inputItem: Read<InputItem> = described(
   () => ({ anyOf: [message, itemReference, typedItem].map(formOf) }),
 );
 
-const listed = listOf(inputItem, { most: (limits) => limits.messages });
+const listed = listOf(inputItem, {
+  most: (limits) => limits.messages,
+  known: ({ known }) => known.items,
+});
 const list: Read<readonly InputItem[]> = described(
-  (value, path, limits) => {
-    const read = listed(value, path, limits);
+  (value, path, reading) => {
+    const read = listed(value, path, reading);
     requireSmallStates(read, path);
-    for (let lost = countLostReasoning(read); lost > 0; lost--) limits.noteDropped("reasoning");
+    // What earlier items lost was noted with them.
+    const lost = countLostReasoning(read) - countLostReasoning(reading.known.items ?? []);
+    for (let noted = 0; noted < lost; noted++) reading.noteDropped("reasoning");
+    reading.conversationRead();
     return read;
   },
   () => formOf(listed),

@@ -93,7 +93,7 @@ export function requireSmallStates(items: readonly InputItem[], path: string): v
 }
 
 /** Whether an item may become one message with those around it. */
-function joinsAnswer(item: InputItem): boolean {
+export function joinsAnswer(item: InputItem): boolean {
   if (item.type === "message") return item.role === "assistant";
   return item.type === "reasoning" || item.type === "function_call";
 }

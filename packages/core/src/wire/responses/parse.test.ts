@@ -142,6 +142,7 @@ describe("a field of section 2.5", () => {
       input: [{ type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] }],
       options: { store: true },
       droppedFields: {},
+      droppedFromInput: {},
       namespaces: new Map(),
       echo: {
         instructions: null,

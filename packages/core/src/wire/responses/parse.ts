@@ -5,7 +5,7 @@ import type {
 } from "../../domain/completion-request.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { DroppedFields } from "../../domain/step.ts";
-import { beginReading } from "../dropped-fields.ts";
+import { type BodyOptions, beginReading } from "../dropped-fields.ts";
 import { wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
 import { echoOf, type ResponseEcho } from "./echo.ts";
@@ -29,8 +29,9 @@ export interface ResponseCall {
   /** The functions that the client groups, by the names that the model knows them by. */
   readonly namespaces: Namespaces;
   readonly echo: ResponseEcho;
-  /** What its tools hold that is left out. */
+  /** What its input and tools hold that is left out, and what of that its input holds. */
   readonly droppedFields: DroppedFields;
+  readonly droppedFromInput: DroppedFields;
 }
 
 /**
@@ -41,14 +42,14 @@ export interface ResponseCall {
 export function parseResponse(
   body: unknown,
   limits: Limits,
-  toolOutputs: "text" | "parts" = "text",
+  options: BodyOptions = {},
 ): ResponseCall {
-  const { reading, droppedFields } = beginReading(limits, toolOutputs);
+  const { reading, dropped } = beginReading(limits, options);
   const given = responseRequest(body, "", reading);
   const { instructions = null, previousResponseId = null, store = true } = given;
   requireContent(given.input, previousResponseId);
   const { tools, namespaces } = flattened(given.tools ?? [], limits);
-  const options = optionsOf(given, tools, store);
+  const asked = optionsOf(given, tools, store);
   return {
     model: given.model,
     stream: given.stream ?? false,
@@ -59,9 +60,9 @@ export function parseResponse(
     instructions,
     includesState: given.include?.includes("reasoning.encrypted_content") ?? false,
     input: given.input,
-    options,
+    options: asked,
     namespaces,
-    echo: echoOf(options, {
+    echo: echoOf(asked, {
       instructions,
       tools: given.tools ?? [],
       parallelToolCalls: given.parallelToolCalls,
@@ -69,7 +70,8 @@ export function parseResponse(
       summary: given.reasoning?.summary ?? given.reasoning?.generateSummary,
       truncation: given.truncation,
     }),
-    droppedFields: droppedFields(),
+    droppedFields: dropped.all(),
+    droppedFromInput: dropped.ofConversation(),
   };
 }
 

@@ -247,7 +247,9 @@ describe("a list as what a function returned", () => {
   const shown = { type: "input_image", image_url: url };
   const listed = { ...output("1"), output: [{ type: "input_text", text: "A cat." }, shown] };
   const read = (item: unknown, toolOutputs: "text" | "parts") =>
-    parseResponse({ model: "sim/acme/echo", input: [call("1"), item] }, defaultLimits, toolOutputs);
+    parseResponse({ model: "sim/acme/echo", input: [call("1"), item] }, defaultLimits, {
+      toolOutputs,
+    });
 
   it("is its tool message's content where the gateway takes lists", () => {
     expect(toMessages(read(listed, "parts").input)[1]).toEqual({

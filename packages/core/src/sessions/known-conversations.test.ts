@@ -1,0 +1,95 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Message } from "../domain/message.ts";
+import { createKnownConversations, type KnownConversation } from "./known-conversations.ts";
+import { chainOf } from "./transcript-chain.ts";
+
+const salt = Buffer.alloc(32, 1);
+const chain = await chainOf([], salt);
+const conversation: Omit<KnownConversation<string>, "values"> = {
+  items: [],
+  messages: [],
+  chain,
+  sent: null,
+  droppedFields: {},
+};
+
+/** A body of about 10 KB whose first two items nobody else's begins with. */
+function bodyOf(name: string, more: readonly string[] = []): Buffer {
+  return Buffer.from(JSON.stringify({ items: [name, "x".repeat(10_000), ...more] }));
+}
+
+function create(mostBytes: number) {
+  const known = createKnownConversations<string>("items", mostBytes);
+  return {
+    remember: (name: string, more?: readonly string[]) =>
+      known.listOf("key", bodyOf(name, more))?.remember(conversation),
+    knows: (name: string) => known.listOf("key", bodyOf(name, ["more"]))?.continued !== null,
+  };
+}
+
+describe("known conversations", () => {
+  it("forget who was not heard of the longest when the memory is full", () => {
+    const { remember, knows } = create(100_000);
+    for (const name of ["a", "b"]) remember(name);
+    remember("a", ["more"]);
+    remember("c");
+    expect(["a", "b", "c"].map(knows)).toEqual([true, false, true]);
+  });
+
+  it("keep a growing conversation once", () => {
+    const { remember, knows } = create(100_000);
+    const more = Array.from({ length: 50 }, (_, at) => String(at));
+    remember("b");
+    for (const [at] of more.entries()) remember("a", more.slice(0, at));
+    expect(knows("b")).toBe(true);
+  });
+
+  it("keep some that begin alike, the latest ones", () => {
+    const known = createKnownConversations<string>("items", 10_000_000);
+    const bodies = Array.from({ length: 20 }, (_, at) => bodyOf("a", [String(at), "more"]));
+    for (const body of bodies) known.listOf("key", body)?.remember(conversation);
+    const found = bodies.map((body) => known.listOf("key", body)?.continued !== null);
+    expect(found).toEqual(bodies.map((_, at) => at >= 4));
+  });
+
+  it("are not looked for in a body that is small, has no such list, or one item of it", () => {
+    const { listOf } = createKnownConversations<string>("items", 10_000_000);
+    const filler = "x".repeat(10_000);
+    const bodies = [
+      { items: ["a", "b"] },
+      { messages: ["a", filler] },
+      { items: filler },
+      { items: [filler] },
+      { items: [], filler },
+      [filler],
+      filler,
+    ];
+    for (const body of bodies) expect(listOf("key", Buffer.from(JSON.stringify(body)))).toBeNull();
+    expect(listOf("key", Buffer.from(`{"items":["a","${filler}`))).not.toBeUndefined();
+  });
+});
+
+describe("the chain of a known conversation", () => {
+  const message = fc.constantFrom<Message>(
+    { role: "user", content: "a" },
+    { role: "assistant", content: "b" },
+    { role: "assistant", content: "b", tool_calls: [] },
+    { role: "assistant", content: "c" },
+  );
+
+  it("goes on as if all of it were new", async () => {
+    const messages = fc.array(message, { maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(messages, fc.nat(8), async (all, count) => {
+        const { messages: _, ...known } = await chainOf(all.slice(0, count), salt);
+        const { messages: texts, ...found } = await chainOf(all, salt, known);
+        const { messages: wholeTexts, ...whole } = await chainOf(all, salt);
+        expect(found).toEqual(whole);
+        expect(texts).toHaveLength(wholeTexts.length);
+        for (let at = 0; at <= texts.length; at++)
+          expect(texts.slice(at)).toEqual(wholeTexts.slice(at));
+      }),
+    );
+  });
+});

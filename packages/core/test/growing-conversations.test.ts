@@ -1,0 +1,134 @@
+import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+/** Long enough to be remembered. */
+const opening = { role: "system", content: "x".repeat(9_000) };
+const question = { role: "user", content: "Hello" };
+
+const image = { type: "image_url", image_url: { url: "https://a.example/b" } };
+const call = { id: "call_1", type: "function", function: { name: "f", arguments: '{"a":1}' } };
+
+/** Messages and items in every shape that matters, some of which are wrong. */
+const messages = fc.constantFrom<object>(
+  { role: "user", content: "é\u{1F600}" },
+  { role: "user", content: [{ type: "text", text: "a" }, image] },
+  { role: "user", content: "", unknown_field: 1 },
+  { role: "assistant", content: "OK" },
+  { role: "assistant", content: "OK" },
+  { role: "assistant", content: null, tool_calls: [call], reasoning_content: "so" },
+  { role: "tool", tool_call_id: "call_1", content: "[1,2]" },
+  { role: "user", content: 7 },
+  { role: "nobody", content: "a" },
+);
+const items = fc.constantFrom<object>(
+  { role: "user", content: "é\u{1F600}" },
+  { role: "user", content: [{ type: "input_text", text: "a" }] },
+  { type: "message", role: "assistant", content: [{ type: "output_text", text: "OK" }] },
+  { type: "reasoning", summary: [{ type: "summary_text", text: "so" }] },
+  { type: "function_call", call_id: "call_1", name: "f", arguments: "{}" },
+  { type: "function_call_output", call_id: "call_1", output: "1" },
+  { type: "item_reference", id: "msg_nothing" },
+  { type: "function_call_output", call_id: "call_1" },
+);
+
+function mostly<Value>(usual: Value, ...others: readonly Value[]): fc.Arbitrary<Value> {
+  return fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, fc.constantFrom(...others));
+}
+
+/** One request: how much of the history it repeats, what it adds, and how its body is written. */
+const send = fc.record({
+  drop: fc.constantFrom(0, 0, 0, 0, 1, 2),
+  edit: fc.constantFrom(false, false, false, true),
+  key: fc.constantFrom(0, 0, 0, 1),
+  indent: fc.constantFrom(0, 0, 1),
+  before: mostly<object>({}, { temperature: 1 }, { instructions: "Be brief." }),
+  after: mostly<object>(
+    {},
+    { stream: false },
+    { store: false, tools: [] },
+    { user: 1 },
+    { instructions: "Be long." },
+  ),
+  damage: mostly<(body: string) => string>(
+    (body) => body,
+    (body) => body.replace(/\]([^\]]*)$/, ",]$1"),
+    (body) => body.slice(0, -1),
+    (body) => `${body.slice(0, -1)},"messages":[],"input":[]}`,
+  ),
+});
+
+const endpoints = [
+  ["chat/completions", "messages", messages],
+  ["responses", "input", items],
+] as const;
+
+/** Everything that shows how a request was understood. */
+async function outcome(test: TestGateway, response: Response): Promise<unknown> {
+  const records = await Promise.all(
+    ["organization-1", "organization-2"].map(async (organizationId) => {
+      const { data } = await test.gateway.steps.list({ organizationId }, { limit: 1 });
+      const [step] = data;
+      return step && [step, await test.gateway.steps.content({ organizationId, id: step.id })];
+    }),
+  );
+  return {
+    status: response.status,
+    body: await response.json(),
+    records,
+    request: test.provider.calls.at(-1)?.request,
+    calls: test.provider.calls.length,
+  };
+}
+
+describe.each(endpoints)("a growing conversation of %s", (path, member, item) => {
+  it("is understood as if each request were the first", { timeout: 120_000 }, async () => {
+    let continued = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(send, fc.array(item, { maxLength: 3 })), { minLength: 3, maxLength: 8 }),
+        async (sends) => {
+          const remembering = await createTestGateway();
+          const forgetful = await createTestGateway({ limits: { rememberedBytes: 1 } });
+          const tests = await Promise.all(
+            [remembering, forgetful].map(async (test) => ({
+              test,
+              keys: [test.key, (await test.createKey({ organizationId: "organization-2" })).key],
+            })),
+          );
+          let history: readonly object[] = [opening, question];
+          for (const [{ drop, edit, key, indent, before, after, damage }, added] of sends) {
+            const kept = history.slice(0, Math.max(2, history.length - drop));
+            const edited = edit
+              ? [opening, { ...question, content: "Bye" }, ...kept.slice(2)]
+              : kept;
+            const next = [...edited, ...added];
+            const fields = { model: "test/tollgate/scripted", ...before, [member]: next, ...after };
+            const body = damage(JSON.stringify(fields, null, indent));
+            const [found, expected] = await Promise.all(
+              tests.map(async ({ test, keys }) => {
+                const headers = {
+                  "content-type": "application/json",
+                  authorization: `Bearer ${keys[key]?.secret}`,
+                };
+                const url = `http://test/v1/${path}`;
+                const request = new Request(url, { method: "POST", headers, body });
+                return outcome(test, await test.gateway.fetch(request));
+              }),
+            );
+            expect(found).toEqual(expected);
+            if (Reflect.get(Object(found), "status") === 200) history = next;
+          }
+          for (const { continues = [], request } of remembering.provider.calls) {
+            continued += continues.length;
+            expect(request.messages.slice(0, continues.length)).toEqual(continues);
+          }
+          expect(forgetful.provider.calls.every((each) => each.continues === undefined)).toBe(true);
+        },
+      ),
+      { numRuns: 60 },
+    );
+    // Otherwise nothing was remembered, and nothing compared.
+    expect(continued).toBeGreaterThan(0);
+  });
+});
