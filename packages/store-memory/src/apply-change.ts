@@ -148,11 +148,14 @@ function insertPart(state: State, part: PartRecord): void {
     kind: part.kind,
     position: part.position,
     count: part.count,
-    chain: Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength).toString("hex"),
-    // A copy of its own: a short Buffer is a slice of a shared slab, which it would keep as long as itself.
-    content: content && new Uint8Array(content),
+    chain: textOf(chain, "hex"),
+    content: content && textOf(content, "latin1"),
   });
   session.holdsContent = true;
+}
+
+function textOf(bytes: Uint8Array, encoding: "hex" | "latin1"): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding);
 }
 
 function insertError(state: State, error: ErrorRecord): void {

@@ -76,7 +76,7 @@ export function createKeyRepository(state: State): KeyRepository {
 }
 
 function rowOf(key: ApiKey): KeyRow {
-  return { id: key.id, organizationId: key.organizationId, key, secrets: [] };
+  return { id: key.id, organizationId: key.organizationId, key, secrets: [], recent: new Map() };
 }
 
 /** False, and nothing written, when the organization has such a key already. */

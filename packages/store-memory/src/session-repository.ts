@@ -101,8 +101,9 @@ function transcriptOf(
 /** A part with bytes of its own, cut where a branch diverged within it. */
 function partUpTo(part: PartRow, from: number, end: number): TranscriptPart {
   const count = Math.min(part.count, end - from);
-  const { stepId, content } = part;
+  const { stepId } = part;
+  const content = part.content === null ? null : Buffer.from(part.content, "latin1");
   const kept = content && count < part.count ? messagePrefix(content, count) : content;
   const kind = part.kind === "reply" ? "reply" : "request";
-  return { stepId, kind, from, count, content: kept && Uint8Array.from(kept) };
+  return { stepId, kind, from, count, content: kept };
 }

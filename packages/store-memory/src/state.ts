@@ -28,6 +28,8 @@ export interface KeyRow {
   readonly organizationId: string;
   key: ApiKey;
   readonly secrets: SecretRow[];
+  /** Its most recently updated Sessions of each source. */
+  readonly recent: Map<string, RecentSessions>;
 }
 
 export interface SecretRow {
@@ -48,10 +50,13 @@ export interface SessionRow {
   holdsContent: boolean;
 }
 
-/** A part with its chain in hex: a text is lighter to keep than bytes. Nobody asks for salts and commitments. */
+/**
+ * A part with its chain in hex and its content in latin1, a character for each byte: a text is lighter to make and to keep
+ * than bytes. Nobody asks for salts and commitments.
+ */
 export interface PartRow extends Pick<PartRecord, "stepId" | "kind" | "position" | "count"> {
   readonly chain: string;
-  content: Uint8Array | null;
+  content: string | null;
 }
 
 /** What a provider said of an attempt; null where only its commitment is kept. */
@@ -105,8 +110,6 @@ export interface State {
   /** By organization and gateway. */
   readonly connections: Map<string, SealedConnection>;
   readonly sessions: Table<SessionRow>;
-  /** The 100 most recently updated Sessions of each key and source, oldest first. */
-  readonly recentSessions: Map<string, SessionRow[]>;
   /** Up to which update each organization's Sessions were looked at for what is to be erased. */
   readonly erasedUpTo: Map<string, number>;
   readonly turns: Table<TurnRecord>;
@@ -138,7 +141,6 @@ export function createState(): State {
     secrets: new Map(),
     connections: new Map(),
     sessions: createTable("sessions"),
-    recentSessions: new Map(),
     erasedUpTo: new Map(),
     turns: createTable("turns"),
     steps: createTable("steps", ({ record }) => record.step.openedAt),
@@ -171,24 +173,43 @@ function leavesWith(changes: Table<LeafRow>): Leaves {
 
 const candidates = 100;
 
-/** The Sessions a request without ids may continue, oldest first. */
-export function recentSessionsOf(
-  state: State,
-  { organizationId, userId, keyId }: Owner,
-  source: string,
-): SessionRow[] {
-  const name = JSON.stringify([organizationId, userId, keyId, source]);
-  const recent = state.recentSessions.get(name) ?? [];
-  state.recentSessions.set(name, recent);
-  return recent;
+/** The 100 most recently updated Sessions of one key and source: those that a request without ids may continue. */
+export class RecentSessions {
+  readonly #rows: SessionRow[] = [];
+  /** Of the rows in their order, oldest first: most are too long for a request, and need not be looked at. */
+  readonly #lengths: number[] = [];
+
+  touch(row: SessionRow, length: number): void {
+    const place = this.#rows.indexOf(row);
+    if (place >= 0) {
+      this.#rows.splice(place, 1);
+      this.#lengths.splice(place, 1);
+    }
+    this.#rows.push(row);
+    this.#lengths.push(length);
+    if (this.#rows.length <= candidates) return;
+    this.#rows.shift();
+    this.#lengths.shift();
+  }
+
+  /** Those of at most so many messages. */
+  upTo(length: number): readonly SessionRow[] {
+    const found: SessionRow[] = [];
+    for (let at = 0; at < this.#rows.length; at++) {
+      const row = this.#rows[at];
+      if (row !== undefined && (this.#lengths[at] ?? 0) <= length) found.push(row);
+    }
+    return found;
+  }
 }
 
 /** Makes a Session its key's most recently updated one. */
 export function touchSession(state: State, session: SessionRow, record: SessionRecord): void {
   session.record = { ...record, updated: ++state.updates };
-  const recent = recentSessionsOf(state, record, record.source);
-  const place = recent.indexOf(session);
-  if (place >= 0) recent.splice(place, 1);
-  recent.push(session);
-  if (recent.length > candidates) recent.shift();
+  const { organizationId, keyId, source, length } = record;
+  const recent = state.keys.get(organizationId, keyId)?.recent;
+  if (recent === undefined) return;
+  const ofSource = recent.get(source) ?? new RecentSessions();
+  if (!recent.has(source)) recent.set(source, ofSource);
+  ofSource.touch(session, length);
 }

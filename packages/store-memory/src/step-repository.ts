@@ -59,16 +59,16 @@ function contentsOf(state: State, { id, organizationId, record }: StepRow): Step
   const own = session?.parts.filter(({ stepId }) => stepId === id) ?? [];
   const parts = new Map(own.map((part) => [part.kind, part]));
   return {
-    instructions: copyOf(parts.get("instructions")?.content),
-    request: copyOf(parts.get("request")?.content),
-    reply: copyOf(parts.get("reply")?.content),
-    reasoning: copyOf(parts.get("reasoning")?.content),
+    instructions: bytesOf(parts.get("instructions")?.content),
+    request: bytesOf(parts.get("request")?.content),
+    reply: bytesOf(parts.get("reply")?.content),
+    reasoning: bytesOf(parts.get("reasoning")?.content),
     withheld: stepParts.filter((name) => parts.get(name)?.content === null),
   };
 }
 
-function copyOf(content: Uint8Array | null | undefined): Uint8Array | null {
-  return content ? Uint8Array.from(content) : null;
+function bytesOf(content: string | null | undefined): Uint8Array | null {
+  return content == null ? null : Buffer.from(content, "latin1");
 }
 
 function stepIsAsked(step: Step, query: StepQuery): boolean {

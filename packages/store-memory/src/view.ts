@@ -1,8 +1,9 @@
 import type { RetentionView, SessionRecord, View } from "@tollgate/store-engine";
-import { recentSessionsOf, type SessionRow, type State } from "./state.ts";
+import type { SessionRow, State } from "./state.ts";
 
-/** Characters of one chain value in hex. */
-const width = 64;
+/** One value of a chain: bytes, and characters in hex. */
+const valueBytes = 32;
+const width = 2 * valueBytes;
 
 /** What decisions read of a state: it is there, so that nothing has to be fetched. */
 export function viewOf(state: State): View {
@@ -22,8 +23,10 @@ export function viewOf(state: State): View {
       const turn = state.turns.get(organizationId, turnId);
       return turn && session(organizationId, turn.sessionId);
     },
-    recentMatches: (owner, source, chain) =>
-      matching(recentSessionsOf(state, owner, source), chain),
+    recentMatches({ organizationId, keyId }, source, chain) {
+      const recent = state.keys.get(organizationId, keyId)?.recent.get(source);
+      return recent ? matching(recent.upTo(chain.length / valueBytes), chain) : [];
+    },
     matchingBranches: ({ organizationId, id }, chain) =>
       matching(descendantsOf(state.sessions.get(organizationId, id)), chain),
     chainBefore: (record, end) => chainBefore(state, record, end),
@@ -89,6 +92,7 @@ function oldStepsOf({ steps }: State, organizationId: string, before: number): r
 
 /** Those whose head is the chain's value at their length. */
 function matching(rows: readonly SessionRow[], chain: Uint8Array): readonly SessionRecord[] {
+  if (rows.length === 0) return [];
   const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength).toString("hex");
   const found: SessionRecord[] = [];
   for (const { record } of rows) {
