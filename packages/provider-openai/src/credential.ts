@@ -1,29 +1,29 @@
-import { orAborted, type ProviderCall } from "@tollgate/core/provider";
+import type { ProviderCall } from "@tollgate/core/provider";
 import { isCredential } from "./configuration.ts";
 import { notSent } from "./failures.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 
-/** The credential this call is made with; null for an upstream without keys. */
-export async function credentialOf(
-  options: OpenaiCompatibleOptions,
-  call: Pick<ProviderCall, "credential" | "signal">,
-): Promise<string | null> {
-  const credential = await givenCredential(options, call);
-  if (credential === null || isCredential(credential)) return credential;
-  throw notSent("credential_unavailable", "The provider's credential cannot be used.");
+/** The credential this call is made with; null for an upstream without keys. A promise where a function is asked for it. */
+export function credentialOf(
+  { apiKey, connection }: OpenaiCompatibleOptions,
+  call: Pick<ProviderCall, "credential">,
+): string | null | Promise<string | null> {
+  // Without a credential a customer's call must not leave, not even to an upstream that would take it.
+  if (connection === "customer") return usable(call.credential ?? undefined);
+  return typeof apiKey === "function" ? asked(apiKey) : usable(apiKey);
 }
 
-async function givenCredential(
-  { apiKey, connection }: OpenaiCompatibleOptions,
-  call: Pick<ProviderCall, "credential" | "signal">,
-): Promise<unknown> {
-  // Without a credential a customer's call must not leave, not even to an upstream that would take it.
-  if (connection === "customer") return call.credential ?? undefined;
-  if (typeof apiKey !== "function") return apiKey;
+async function asked(apiKey: () => string | Promise<string>): Promise<string | null> {
+  let given: unknown;
   try {
-    return (await orAborted(call.signal, async () => apiKey())) ?? undefined;
+    given = await apiKey();
   } catch {
-    call.signal.throwIfAborted();
     throw notSent("credential_unavailable", "The provider's credential could not be read.");
   }
+  return usable(given ?? undefined);
+}
+
+function usable(credential: unknown): string | null {
+  if (credential === null || isCredential(credential)) return credential;
+  throw notSent("credential_unavailable", "The provider's credential cannot be used.");
 }

@@ -1,22 +1,20 @@
+import { nextTick } from "node:process";
 import { type Clock, ProviderError } from "@tollgate/core/provider";
 import type { Dispatcher, Pool } from "undici";
 import { transportFailure } from "./failures.ts";
-import { createInbox } from "./inbox.ts";
 
 export interface AnswerHead {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** One request and its answer. What it throws is a ProviderError, or the reason of the call's signal. */
-export interface Exchange {
-  readonly head: Promise<AnswerHead>;
-  /** The bytes that arrived since the last read; null when there are no more. */
-  read(): Promise<readonly Uint8Array[] | null>;
-  /** Ends reading, as if the upstream had ended. */
-  stop(): void;
-  /** Nothing more is wanted: closes the connection, or keeps it when a complete answer ends by itself in a moment. */
-  close(answer: "complete" | "incomplete"): void;
+/** Takes one answer: its head, what each read of the socket brings, and how it ended. Nothing comes after `end` or `failed`. */
+export interface AnswerReceiver {
+  head(head: AnswerHead): void;
+  data(chunks: readonly Uint8Array[]): void;
+  end(): void;
+  /** With a ProviderError. */
+  failed(thrown: unknown): void;
 }
 
 export interface ExchangeOptions {
@@ -25,103 +23,160 @@ export interface ExchangeOptions {
   /** Sent with POST; null for a GET. */
   readonly body: string | Buffer | null;
   readonly totalBytes: number;
-  readonly signal: AbortSignal;
   readonly clock: Clock;
 }
 
-// Beyond this the upstream's socket is paused until what arrived is read.
+// Beyond this the upstream's socket is paused until what arrived is taken.
 const mostWaiting = 65_536;
 const mostInterimAnswers = 16;
 const lingerMs = 1_000;
 
-/** Sends a request: over `dispatch`, which tells exactly when a request has a connection to leave on. */
-export function startExchange(pool: Pool, options: ExchangeOptions): Exchange {
-  const { signal, clock } = options;
-  const head = Promise.withResolvers<AnswerHead>();
-  head.promise.catch(() => {});
-  const inbox = createInbox();
-  let controller: Dispatcher.DispatchController | null = null;
-  let status: number | null = null;
-  let received = 0;
-  let interimAnswers = 0;
-  let over = false;
-  let cancelLinger = (): void => {};
+/** One request and its answer: over `dispatch`, which tells exactly when a request has a connection to leave on. */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #options: ExchangeOptions;
+  readonly #receiver: AnswerReceiver;
+  #controller: Dispatcher.DispatchController | null = null;
+  #status: number | null = null;
+  #head: AnswerHead | null = null;
+  #chunks: Uint8Array[] = [];
+  #waiting = 0;
+  #received = 0;
+  #interimAnswers = 0;
+  /** How the answer ended, a failure thrown to the receiver; null before. The first end counts. */
+  #end: { readonly failure: { readonly thrown: unknown } | null } | null = null;
+  /** The receiver is told something soon: all that one read brings, at once. */
+  #isScheduled = false;
+  #isHeld = false;
+  /** Nothing more is wanted. */
+  #isClosed = false;
+  #isEndTold = false;
+  /** The upstream is done with it. */
+  #isOver = false;
+  #cancelLinger = (): void => {};
 
-  const destroy = (): void => {
-    inbox.end();
-    if (!over) controller?.abort(new Error("the answer is no longer wanted"));
-  };
-  const fail = (thrown: unknown): void => {
-    inbox.end({ thrown });
-    head.reject(thrown);
-    destroy();
-  };
-  const onAbort = (): void => {
-    inbox.discard();
-    fail(signal.reason);
-  };
-  const settle = (): void => {
-    over = true;
-    cancelLinger();
-    signal.removeEventListener("abort", onAbort);
-  };
+  constructor(pool: Pool, options: ExchangeOptions, receiver: AnswerReceiver) {
+    const { path, headers, body } = options;
+    this.#options = options;
+    this.#receiver = receiver;
+    pool.dispatch({ path, method: body === null ? "GET" : "POST", headers, body }, this);
+  }
 
-  signal.addEventListener("abort", onAbort, { once: true });
-  pool.dispatch(
-    {
-      path: options.path,
-      method: options.body === null ? "GET" : "POST",
-      headers: options.headers,
-      body: options.body,
-    },
-    {
-      onRequestStart(started) {
-        controller = started;
-        // Given up while it was connecting: nothing leaves any more.
-        if (inbox.ended()) destroy();
-      },
-      onResponseStart(_, answered, headers) {
-        status = answered;
-        if (answered >= 200) head.resolve({ status: answered, headers });
-        else if (++interimAnswers > mostInterimAnswers) fail(tooMuch("too_many_interim", answered));
-      },
-      onResponseData(running, chunk) {
-        received += chunk.length;
-        if (received > options.totalBytes) fail(tooMuch("answer_too_large", status));
-        if (inbox.ended()) return;
-        inbox.push(chunk);
-        if (inbox.waiting() > mostWaiting) running.pause();
-      },
-      onResponseEnd() {
-        inbox.end();
-        settle();
-      },
-      onResponseError(_, error) {
-        settle();
-        fail(transportFailure(error, { sent: controller !== null, status }));
-      },
-    },
-  );
+  onRequestStart(started: Dispatcher.DispatchController): void {
+    this.#controller = started;
+    // Given up while it was connecting: nothing leaves any more.
+    if (this.#end !== null || this.#isClosed) this.#destroy();
+  }
 
-  return {
-    head: head.promise,
-    async read() {
-      for (let wait = inbox.ready(); wait !== null; wait = inbox.ready()) await wait;
-      const chunks = inbox.take();
-      if (controller?.paused) controller.resume();
-      return chunks;
-    },
-    stop: () => inbox.end(),
-    close(answer) {
-      signal.removeEventListener("abort", onAbort);
-      inbox.end();
-      inbox.discard();
-      if (over) return;
-      if (answer === "incomplete") return destroy();
-      cancelLinger = clock.after(lingerMs, destroy);
-      if (controller?.paused) controller.resume();
-    },
-  };
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: AnswerHead["headers"],
+  ): void {
+    this.#status = status;
+    if (status >= 200) {
+      this.#head = { status, headers };
+      this.#schedule();
+    } else if (++this.#interimAnswers > mostInterimAnswers)
+      this.#fail(tooMuch("too_many_interim", status));
+  }
+
+  onResponseData(running: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.#received += chunk.length;
+    if (this.#received > this.#options.totalBytes)
+      this.#fail(tooMuch("answer_too_large", this.#status));
+    if (this.#end !== null || this.#isClosed) return;
+    this.#chunks.push(chunk);
+    this.#waiting += chunk.length;
+    if (this.#waiting > mostWaiting) running.pause();
+    this.#schedule();
+  }
+
+  onResponseEnd(): void {
+    this.#settle();
+    this.stop();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#settle();
+    this.#fail(transportFailure(error, { sent: this.#controller !== null, status: this.#status }));
+  }
+
+  /** Tells nothing until `goOn`. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  goOn(): void {
+    this.#isHeld = false;
+    this.#schedule();
+  }
+
+  /** Ends the answer, as if the upstream had ended it. */
+  stop(): void {
+    this.#end ??= { failure: null };
+    this.#schedule();
+  }
+
+  /** Nothing more is wanted: closes the connection, or keeps it when a complete answer ends by itself in a moment. */
+  close(answer: "complete" | "incomplete"): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#chunks = [];
+    if (this.#isOver) return;
+    if (answer === "incomplete") {
+      this.#destroy();
+      return;
+    }
+    this.#cancelLinger = this.#options.clock.after(lingerMs, () => this.#destroy());
+    this.#resume();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isHeld || this.#isClosed) return;
+    this.#isScheduled = true;
+    nextTick(() => this.#tell());
+  }
+
+  #tell(): void {
+    this.#isScheduled = false;
+    if (this.#isHeld || this.#isClosed) return;
+    const [head, chunks] = [this.#head, this.#chunks];
+    this.#head = null;
+    this.#chunks = [];
+    this.#waiting = 0;
+    if (head !== null) this.#receiver.head(head);
+    if (chunks.length > 0 && !this.#isClosed) this.#receiver.data(chunks);
+    if (this.#isHeld || this.#isClosed) return;
+    this.#resume();
+    // Going on may bring more at once: that is told first.
+    if (this.#end !== null && this.#chunks.length === 0) this.#tellEnd(this.#end.failure);
+  }
+
+  #tellEnd(failure: { readonly thrown: unknown } | null): void {
+    if (this.#isEndTold) return;
+    this.#isEndTold = true;
+    if (failure === null) this.#receiver.end();
+    else this.#receiver.failed(failure.thrown);
+  }
+
+  #resume(): void {
+    if (!this.#isOver && this.#controller?.paused) this.#controller.resume();
+  }
+
+  #fail(thrown: unknown): void {
+    this.#end ??= { failure: { thrown } };
+    this.#destroy();
+    this.#schedule();
+  }
+
+  #destroy(): void {
+    if (!this.#isOver) this.#controller?.abort(new Error("the answer is no longer wanted"));
+  }
+
+  #settle(): void {
+    this.#isOver = true;
+    this.#cancelLinger();
+  }
 }
 
 function tooMuch(reason: string, status: number | null): ProviderError {

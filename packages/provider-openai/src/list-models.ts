@@ -1,15 +1,41 @@
 import type { Json } from "@tollgate/core/provider";
-import type { Exchange } from "./exchange.ts";
+import type { AnswerHead, AnswerReceiver } from "./exchange.ts";
 import { invalidAnswer } from "./failures.ts";
 import { itemsOf, membersOf, textOf } from "./json.ts";
 
-/** The names in an answer of `GET /models`. Whatever is no list of them is a ProviderError. */
-export async function readModelNames(exchange: Exchange): Promise<readonly string[]> {
-  const { status } = await exchange.head;
-  if (status !== 200) throw invalidAnswer("no_model_list", "The provider gave no list of models.");
-  const chunks: Uint8Array[] = [];
-  for (let read = await exchange.read(); read; read = await exchange.read()) chunks.push(...read);
-  return itemsOf(membersOf(parse(Buffer.concat(chunks)))["data"]).flatMap(
+/** Takes an answer of `GET /models`, and resolves with the names in it. Whatever is no list of them is a ProviderError. */
+export class ModelNames implements AnswerReceiver {
+  readonly #names = Promise.withResolvers<readonly string[]>();
+  readonly #chunks: Uint8Array[] = [];
+
+  get names(): Promise<readonly string[]> {
+    return this.#names.promise;
+  }
+
+  head({ status }: AnswerHead): void {
+    if (status !== 200)
+      this.failed(invalidAnswer("no_model_list", "The provider gave no list of models."));
+  }
+
+  data(chunks: readonly Uint8Array[]): void {
+    this.#chunks.push(...chunks);
+  }
+
+  end(): void {
+    try {
+      this.#names.resolve(namesIn(Buffer.concat(this.#chunks)));
+    } catch (thrown) {
+      this.failed(thrown);
+    }
+  }
+
+  failed(thrown: unknown): void {
+    this.#names.reject(thrown);
+  }
+}
+
+function namesIn(bytes: Buffer): readonly string[] {
+  return itemsOf(membersOf(parse(bytes))["data"]).flatMap(
     (item) => textOf(membersOf(item)["id"]) ?? [],
   );
 }

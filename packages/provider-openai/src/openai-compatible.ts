@@ -1,24 +1,22 @@
 import {
-  type CompletionEvent,
-  isLarge,
+  type AnswerSink,
   modelsOf,
-  otherWork,
+  orAborted,
   type Provider,
   type ProviderCall,
-  secretHeaders,
   stateNeedsFor,
   systemClock,
 } from "@tollgate/core/provider";
 // The package's own index also loads fetch, WebSocket and caches: half of what a start takes.
 import Pool from "undici/lib/dispatcher/pool.js";
-import { asking, type ReadyRequest, type SentRequest } from "./asking.ts";
+import { Call, type Upstream } from "./call.ts";
 import { parseBaseUrl, readOptions } from "./configuration.ts";
 import { credentialOf } from "./credential.ts";
-import { type Exchange, startExchange } from "./exchange.ts";
+import { Exchange } from "./exchange.ts";
 import { notSent } from "./failures.ts";
-import { readModelNames } from "./list-models.ts";
+import { iterationOf } from "./iteration.ts";
+import { ModelNames } from "./list-models.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
-import { type AnswerReader, openAnswer, type ReadOptions } from "./read-answer.ts";
 import { createRequestWriter } from "./request-body.ts";
 import { createRequestHeaders } from "./request-headers.ts";
 
@@ -49,46 +47,45 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
     forwardStore: options.forwardStore ?? false,
   });
   const headersOf = createRequestHeaders(options.headers);
+  const upstream: Upstream | null =
+    target && pool && problems.length === 0
+      ? {
+          pool,
+          host: target.host,
+          path: `${target.path}/chat/completions`,
+          writeRequest,
+          headersOf,
+          clock,
+        }
+      : null;
   let closing: Promise<void> | undefined;
 
-  async function prepare(call: ProviderCall): Promise<ReadyRequest> {
-    if (!target || !pool || problems.length > 0)
-      throw notSent("misconfigured", "The provider is not configured correctly.");
-    call.signal.throwIfAborted();
-    const credential = await credentialOf(options, call);
-    const { body, sha256 } = writeRequest(call);
-    if (isLarge(body.length)) await otherWork();
-    const bodySha256 = sha256();
-    if (isLarge(body.length)) await otherWork();
-    const headers = headersOf(credential, call.stream);
-    return {
-      event: { type: "request-sent", host: target.host, bodySha256 },
-      send() {
-        call.signal.throwIfAborted();
-        const { signal, limits } = call;
-        const path = `${target.path}/chat/completions`;
-        const { totalBytes, eventBytes, bodyBytes } = limits;
-        const exchange = startExchange(pool, { path, headers, body, totalBytes, signal, clock });
-        const secrets = secretHeaders(headers);
-        return answerOf(exchange, { seed: bodySha256, secrets, eventBytes, bodyBytes, clock });
-      },
-    };
+  function tell(call: ProviderCall, sink: AnswerSink): () => void {
+    const asked = new Call(requireUpstream(), call, sink);
+    asked.begin(() => credentialOf(options, call));
+    return () => asked.cancel();
+  }
+
+  function requireUpstream(): Upstream {
+    if (upstream !== null) return upstream;
+    throw notSent("misconfigured", "The provider is not configured correctly.");
   }
 
   async function listModels(signal: AbortSignal): Promise<readonly string[]> {
-    if (!target || !pool || problems.length > 0)
-      throw notSent("misconfigured", "The provider is not configured correctly.");
-    const credential = await credentialOf(options, { credential: null, signal });
-    const exchange = startExchange(pool, {
-      path: `${target.path}/models`,
-      headers: headersOf(credential, false),
-      body: null,
-      totalBytes: maxListBytes,
-      signal,
-      clock,
-    });
+    const { pool } = requireUpstream();
+    const credential = await orAborted(signal, async () =>
+      credentialOf(options, { credential: null }),
+    );
+    const { headers } = headersOf(credential, false);
+    const path = `${target?.path}/models`;
+    const list = new ModelNames();
+    const exchange = new Exchange(
+      pool,
+      { path, headers, body: null, totalBytes: maxListBytes, clock },
+      list,
+    );
     try {
-      return await readModelNames(exchange);
+      return await orAborted(signal, () => list.names);
     } finally {
       exchange.close("incomplete");
     }
@@ -101,27 +98,14 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
     ...(options.billing === undefined ? {} : { billing: options.billing }),
     problems,
     stateNeeds: (model) => stateNeedsFor(model, options),
-    complete: (call) => ({ [Symbol.asyncIterator]: () => asking(() => prepare(call)) }),
+    complete(call) {
+      const tellTo = (sink: AnswerSink) => tell(call, sink);
+      return { tell: tellTo, [Symbol.asyncIterator]: () => iterationOf(tellTo, call.signal) };
+    },
     ...(options.listModels === true ? { listModels } : {}),
     close() {
       closing ??= pool?.destroy() ?? Promise.resolve();
       return closing;
-    },
-  };
-}
-
-/** The answer to a request on its way: it is opened when it is first read. */
-function answerOf(exchange: Exchange, options: ReadOptions): SentRequest {
-  let answer: AnswerReader | null = null;
-  const open = async (): Promise<readonly CompletionEvent[] | null> => {
-    answer = await openAnswer(exchange, options);
-    return answer.read();
-  };
-  return {
-    read: () => (answer === null ? open() : answer.read()),
-    close(how) {
-      answer?.stop();
-      exchange.close(how);
     },
   };
 }

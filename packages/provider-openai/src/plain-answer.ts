@@ -1,30 +1,33 @@
 import { isUtf8 } from "node:buffer";
-import {
-  type CompletionEvent,
-  isLarge,
-  isTooMuchJson,
-  type Json,
-  otherWork,
-} from "@tollgate/core/provider";
+import { type CompletionEvent, isTooMuchJson, type Json, otherWork } from "@tollgate/core/provider";
 import type { Answer } from "./answer.ts";
 import { errorIn } from "./error-answer.ts";
 import { invalidAnswer, tooManyValues } from "./failures.ts";
 import { isList, isObject, type JsonObject, membersOf } from "./json.ts";
 
 /** Reads an answer from the bytes of a whole body: the same events, by the same code, as from a stream. */
-export async function readPlainAnswer(
-  chunks: readonly Uint8Array[],
+export function readPlainAnswer(bytes: Buffer, answer: Answer, into: CompletionEvent[]): void {
+  const text = textOf(bytes);
+  if (isTooMuchJson(text)) throw tooManyValues();
+  addBody(parse(text), answer, into);
+}
+
+/** The same in turns, since each of them takes a while. */
+export async function readLargeAnswer(
+  bytes: Buffer,
   answer: Answer,
   into: CompletionEvent[],
 ): Promise<void> {
-  const bytes = Buffer.concat(chunks);
-  if (bytes.length === 0) throw invalidAnswer("empty_answer", "The provider's answer is empty.");
   const text = textOf(bytes);
-  if (isLarge(bytes.length)) await otherWork();
+  await otherWork();
   if (isTooMuchJson(text)) throw tooManyValues();
-  if (isLarge(bytes.length)) await otherWork();
+  await otherWork();
   const body = parse(text);
-  if (isLarge(bytes.length)) await otherWork();
+  await otherWork();
+  addBody(body, answer, into);
+}
+
+function addBody(body: Json, answer: Answer, into: CompletionEvent[]): void {
   answer.add(errorIn(body) === null ? asChunk(body) : body, into);
   answer.finish(into);
 }
@@ -43,6 +46,7 @@ function notJson(): Error {
 
 /** The text of UTF-8 bytes without a byte order mark; a decoder made for one answer would cost more than all else here. */
 function textOf(bytes: Buffer): string {
+  if (bytes.length === 0) throw invalidAnswer("empty_answer", "The provider's answer is empty.");
   if (!isUtf8(bytes)) throw notJson();
   const text = bytes.toString("utf8");
   return text.startsWith("\uFEFF") ? text.slice(1) : text;

@@ -1,7 +1,15 @@
+import { secretHeaders } from "@tollgate/core/provider";
+
+/** The headers of one call, and the values in them that are secret. */
+export interface SentHeaders {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly secrets: readonly string[];
+}
+
 /** The headers of each call but its credential: an allowlist, and nothing in it comes from a caller's request. */
 export function createRequestHeaders(
   configured: Readonly<Record<string, string>> = {},
-): (credential: string | null, stream: boolean) => Readonly<Record<string, string>> {
+): (credential: string | null, stream: boolean) => SentHeaders {
   const lowered = Object.entries(configured).map(([name, value]) => [name.toLowerCase(), value]);
   const same = {
     "user-agent": "tollgate",
@@ -9,11 +17,22 @@ export function createRequestHeaders(
     "content-type": "application/json",
     "accept-encoding": "identity",
   };
-  const plain = { ...same, accept: "application/json" };
-  const streamed = { ...same, accept: "text/event-stream, application/json" };
+  const plain = lastOf({ ...same, accept: "application/json" });
+  const streamed = lastOf({ ...same, accept: "text/event-stream, application/json" });
+  return (credential, stream) => (stream ? streamed : plain)(credential);
+}
 
-  return (credential, stream) => {
-    const headers = stream ? streamed : plain;
-    return credential === null ? headers : { ...headers, authorization: `Bearer ${credential}` };
+/** Most calls have the credential of the one before. */
+function lastOf(
+  same: Readonly<Record<string, string>>,
+): (credential: string | null) => SentHeaders {
+  let last: { readonly credential: string | null; readonly sent: SentHeaders } | null = null;
+  return (credential) => {
+    if (last === null || last.credential !== credential) {
+      const headers =
+        credential === null ? same : { ...same, authorization: `Bearer ${credential}` };
+      last = { credential, sent: { headers, secrets: secretHeaders(headers) } };
+    }
+    return last.sent;
   };
 }

@@ -88,6 +88,7 @@ describe("faults of an upstream", () => {
     const reading = provider.complete(callOf({ signal: caller.signal }))[Symbol.asyncIterator]();
     await reading.next();
     const next = reading.next();
+    await Promise.resolve();
     caller.abort(reason);
     await expect(next).rejects.toBe(reason);
     while (upstream.connections.made === 0 || upstream.connections.open > 0) await nextTurn();

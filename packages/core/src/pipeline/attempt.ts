@@ -9,6 +9,7 @@ import type { Hold } from "../domain/budget.ts";
 import { type CompletionFold, createFold } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { tokensOfBytes } from "../domain/estimate.ts";
+import type { Message } from "../domain/message.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import type { SeenOutput } from "../evidence/meter.ts";
 import { otherWork } from "../kernel/other-work.ts";
@@ -184,36 +185,15 @@ export class RunningAttempt implements AnswerSink {
 
   #begin(): void {
     try {
-      const answer = this.candidate.decided.route.provider.complete(this.#providerCall());
+      const answer = this.candidate.decided.route.provider.complete(
+        new CallOfAttempt(this, this.#run, this.#credential),
+      );
       this.#cancel = answer.tell?.(this) ?? pull(answer, this);
     } catch (thrown) {
       this.failed(thrown);
     }
     // What failed at once had nothing to cancel yet.
     if (this.#isOver) this.#cancel();
-  }
-
-  #providerCall(): ProviderCall {
-    const { line, call } = this.#run;
-    const { model, upstreamName } = this.candidate.decided.route;
-    const before = sentBefore(call, this.candidate.request);
-    const signal = (): AbortSignal => this.signal;
-    return {
-      model: `${model.vendor}/${model.model}`,
-      upstreamName,
-      request: this.candidate.request,
-      ...(before && { continues: before.messages }),
-      stream: call.stream,
-      credential: this.#credential,
-      get signal() {
-        return signal();
-      },
-      limits: {
-        eventBytes: line.limits.upstreamEventBytes,
-        totalBytes: line.limits.upstreamBytes,
-        bodyBytes: 2 * line.limits.answerBytes,
-      },
-    };
   }
 
   /** Takes events in, and hands on what the client is to see. */
@@ -307,6 +287,44 @@ export class RunningAttempt implements AnswerSink {
     if (event.type !== "state") return event;
     const origin = stateOrigin(this.candidate.attempt);
     return { ...event, fields: sealFields(this.#run.call.state.seal, origin, event.fields) };
+  }
+}
+
+/** The call of an attempt. Few providers ask for its signal: it is made when one does. */
+class CallOfAttempt implements ProviderCall {
+  /** One getter for all: V8 keeps the getter of each object literal that has one. */
+  static readonly #signal: PropertyDescriptor & ThisType<CallOfAttempt> = {
+    enumerable: true,
+    get() {
+      return this.#attempt.signal;
+    },
+  };
+  readonly model: string;
+  readonly upstreamName: string;
+  readonly request: ProviderCall["request"];
+  declare readonly continues?: readonly Message[];
+  readonly stream: boolean;
+  readonly credential: string | null;
+  declare readonly signal: AbortSignal;
+  readonly limits: ProviderCall["limits"];
+  readonly #attempt: RunningAttempt;
+
+  constructor(attempt: RunningAttempt, { line, call }: Run, credential: string | null) {
+    const { model, upstreamName } = attempt.candidate.decided.route;
+    this.model = `${model.vendor}/${model.model}`;
+    this.upstreamName = upstreamName;
+    this.request = attempt.candidate.request;
+    const before = sentBefore(call, this.request);
+    if (before) this.continues = before.messages;
+    this.stream = call.stream;
+    this.credential = credential;
+    Object.defineProperty(this, "signal", CallOfAttempt.#signal);
+    this.limits = {
+      eventBytes: line.limits.upstreamEventBytes,
+      totalBytes: line.limits.upstreamBytes,
+      bodyBytes: 2 * line.limits.answerBytes,
+    };
+    this.#attempt = attempt;
   }
 }
 

@@ -1,0 +1,282 @@
+import {
+  type AnswerSink,
+  type Clock,
+  type CompletionEvent,
+  isLarge,
+  type Json,
+  otherWork,
+  type ProviderCall,
+  ProviderError,
+  retryAfterMs,
+} from "@tollgate/core/provider";
+import type { Pool } from "undici";
+import { type Answer, createAnswer } from "./answer.ts";
+import { errorAnswer } from "./error-answer.ts";
+import { createEventStream, type EventStream } from "./event-stream.ts";
+import { type AnswerHead, type AnswerReceiver, Exchange } from "./exchange.ts";
+import { invalidAnswer } from "./failures.ts";
+import { readLargeAnswer, readPlainAnswer } from "./plain-answer.ts";
+import type { WriteRequest, WrittenRequest } from "./request-body.ts";
+import type { SentHeaders } from "./request-headers.ts";
+
+/** Where calls go, and what they have in common. */
+export interface Upstream {
+  readonly pool: Pool;
+  readonly host: string;
+  /** The path of the Chat Completions API. */
+  readonly path: string;
+  readonly writeRequest: WriteRequest;
+  readonly headersOf: (credential: string | null, stream: boolean) => SentHeaders;
+  readonly clock: Clock;
+}
+
+type Credential = string | null;
+
+// How long usage is awaited after the model stopped, and the body of an error after its status.
+const patienceMs = 2_000;
+const mostErrorBytes = 65_536;
+
+/** One call of a model: it is sent, and what of its answer arrives goes on to the sink, one batch for each read. */
+export class Call implements AnswerReceiver {
+  readonly #upstream: Upstream;
+  readonly #call: ProviderCall;
+  readonly #sink: AnswerSink;
+  #exchange: Exchange | null = null;
+  #seed = "";
+  /** Never passed on, whatever an upstream says. */
+  #secrets: readonly string[] = [];
+  #head: AnswerHead | null = null;
+  #answer: Answer | null = null;
+  /** Of a streamed answer; null for one that comes whole. */
+  #stream: EventStream | null = null;
+  /** What came of an answer that is read whole. */
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #cancelPatience: (() => void) | null = null;
+  #isOver = false;
+
+  constructor(upstream: Upstream, call: ProviderCall, sink: AnswerSink) {
+    this.#upstream = upstream;
+    this.#call = call;
+    this.#sink = sink;
+  }
+
+  begin(credentialOf: () => Credential | Promise<Credential>): void {
+    try {
+      const credential = credentialOf();
+      if (credential instanceof Promise)
+        credential.then((given) => this.#prepare(given)).catch((thrown) => this.failed(thrown));
+      else this.#prepare(credential);
+    } catch (thrown) {
+      this.failed(thrown);
+    }
+  }
+
+  /** Nothing more is wanted: the connection is closed. */
+  cancel(): void {
+    if (!this.#isOver) this.#close("incomplete");
+  }
+
+  #prepare(credential: Credential): void {
+    if (this.#isOver) return;
+    const written = this.#upstream.writeRequest(this.#call);
+    if (isLarge(written.body.length)) void this.#sendInTurns(written, credential);
+    else this.#sayAndSend(written.body, written.sha256(), credential);
+  }
+
+  async #sendInTurns({ body, sha256 }: WrittenRequest, credential: Credential): Promise<void> {
+    await otherWork();
+    const bodySha256 = sha256();
+    await otherWork();
+    if (!this.#isOver) this.#sayAndSend(body, bodySha256, credential);
+  }
+
+  #sayAndSend(body: WrittenRequest["body"], bodySha256: string, credential: Credential): void {
+    const { host } = this.#upstream;
+    this.#seed = bodySha256;
+    const room = this.#sink.events([{ type: "request-sent", host, bodySha256 }]);
+    if (room === null) this.#send(body, credential);
+    else void room.then(() => this.#send(body, credential));
+  }
+
+  #send(body: WrittenRequest["body"], credential: Credential): void {
+    if (this.#isOver) return;
+    const { pool, path, headersOf, clock } = this.#upstream;
+    const { headers, secrets } = headersOf(credential, this.#call.stream);
+    this.#secrets = secrets;
+    const { totalBytes } = this.#call.limits;
+    this.#exchange = new Exchange(pool, { path, headers, body, totalBytes, clock }, this);
+  }
+
+  /** How an answer is read is said by its status and its content type. */
+  head(head: AnswerHead): void {
+    this.#head = head;
+    try {
+      if (head.status === 200) this.#openAnswer(head);
+      else this.#openError(head);
+    } catch (thrown) {
+      this.failed(thrown);
+    }
+  }
+
+  #openAnswer({ headers }: AnswerHead): void {
+    const { "content-type": type, "content-encoding": encoding } = headers;
+    // None was asked for, and a few bytes of it can stand for gigabytes.
+    if (encoding !== undefined && encoding !== "identity")
+      throw invalidAnswer("unexpected_encoding", "The provider's answer is compressed.");
+    const secrets = this.#secrets;
+    const { eventBytes } = this.#call.limits;
+    this.#answer = createAnswer({ seed: this.#seed, secrets });
+    const mediaType = typeof type === "string" ? type.split(";", 1)[0]?.trim().toLowerCase() : "";
+    if (mediaType === "text/event-stream")
+      this.#stream = createEventStream(this.#answer, { eventBytes, secrets });
+    else if (mediaType !== "application/json")
+      throw invalidAnswer("unexpected_content_type", "The provider's answer is no completion.");
+  }
+
+  #openError({ status }: AnswerHead): void {
+    if (status >= 300 && status < 400)
+      throw new ProviderError("The provider answered with a redirect, which is not followed.", {
+        reason: "redirect_refused",
+        delivery: "answered",
+        status,
+      });
+    if (status < 300)
+      throw invalidAnswer(
+        `status_${status}`,
+        `The provider answered with status ${status}.`,
+        status,
+      );
+    this.#beginPatience();
+  }
+
+  data(chunks: readonly Uint8Array[]): void {
+    if (this.#stream === null || this.#answer === null) this.#gather(chunks);
+    else this.#readStream(chunks, this.#stream, this.#answer);
+  }
+
+  #gather(chunks: readonly Uint8Array[]): void {
+    for (const chunk of chunks) this.#bytes += chunk.length;
+    this.#chunks.push(...chunks);
+    if (this.#answer === null) {
+      if (this.#bytes > mostErrorBytes) this.#failWithStatus(null);
+    } else if (this.#bytes > this.#call.limits.bodyBytes)
+      this.failed(
+        invalidAnswer("answer_too_large", "The provider answered more than is accepted."),
+      );
+  }
+
+  #readStream(chunks: readonly Uint8Array[], stream: EventStream, answer: Answer): void {
+    const events: CompletionEvent[] = [];
+    const failure = attempt(() => {
+      for (const chunk of chunks) stream.feed(chunk, events);
+    });
+    this.#tell(events, () => {
+      if (failure !== null) this.failed(failure.thrown);
+      else if (stream.done()) this.#finish(answer);
+      else if (answer.finished()) this.#beginPatience();
+    });
+  }
+
+  end(): void {
+    if (this.#answer === null) this.#failWithStatus(bodyIn(this.#chunks));
+    else if (this.#stream === null) this.#readWhole(this.#answer);
+    else this.#finish(this.#answer);
+  }
+
+  /** A broken body takes nothing from an error's status. */
+  failed(thrown: unknown): void {
+    if (this.#isOver) return;
+    const hasStatus = this.#head !== null && this.#head.status >= 400 && this.#answer === null;
+    this.#close("incomplete");
+    this.#sink.failed(hasStatus ? this.#statusError(bodyIn(this.#chunks)) : thrown);
+  }
+
+  #readWhole(answer: Answer): void {
+    const events: CompletionEvent[] = [];
+    const bytes = Buffer.concat(this.#chunks);
+    if (isLarge(bytes.length))
+      readLargeAnswer(bytes, answer, events).then(
+        () => this.#tellWhole(events),
+        (thrown) => this.failed(thrown),
+      );
+    else {
+      const failure = attempt(() => readPlainAnswer(bytes, answer, events));
+      if (failure === null) this.#tellWhole(events);
+      else this.failed(failure.thrown);
+    }
+  }
+
+  #tellWhole(events: readonly CompletionEvent[]): void {
+    this.#tell(events, () => this.#complete());
+  }
+
+  #finish(answer: Answer): void {
+    const last: CompletionEvent[] = [];
+    const failure = attempt(() => answer.finish(last));
+    if (failure === null) this.#tellWhole(last);
+    else this.failed(failure.thrown);
+  }
+
+  /** Goes on once the sink can take more. */
+  #tell(events: readonly CompletionEvent[], goOn: () => void): void {
+    const room = events.length === 0 || this.#isOver ? null : this.#sink.events(events);
+    if (this.#isOver) return;
+    if (room === null) goOn();
+    else {
+      this.#exchange?.hold();
+      void room.then(() => {
+        if (this.#isOver) return;
+        this.#exchange?.goOn();
+        goOn();
+      });
+    }
+  }
+
+  #complete(): void {
+    this.#close("complete");
+    this.#sink.ended();
+  }
+
+  #beginPatience(): void {
+    this.#cancelPatience ??= this.#upstream.clock.after(patienceMs, () => this.#exchange?.stop());
+  }
+
+  #failWithStatus(body: Json): void {
+    const error = this.#statusError(body);
+    this.#close("incomplete");
+    this.#sink.failed(error);
+  }
+
+  #statusError(body: Json): ProviderError {
+    const { status = 0, headers = {} } = this.#head ?? {};
+    const after = retryAfterMs(headers, this.#upstream.clock.now());
+    return errorAnswer(body, { status, secrets: this.#secrets, retryAfterMs: after });
+  }
+
+  #close(how: "complete" | "incomplete"): void {
+    this.#isOver = true;
+    this.#cancelPatience?.();
+    this.#exchange?.close(how);
+  }
+}
+
+/** What came before a failure is still part of the answer, so the failure waits until it is handed on. */
+function attempt(run: () => void): { readonly thrown: unknown } | null {
+  try {
+    run();
+    return null;
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+/** The body of an error, as far as it came; text where it is no JSON. */
+function bodyIn(chunks: readonly Uint8Array[]): Json {
+  const text = Buffer.concat(chunks).toString("utf8");
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
