@@ -1,7 +1,7 @@
 import type { StateNeeds } from "../contracts/provider.ts";
 import type { FoundSession } from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
-import type { Message } from "../domain/message.ts";
+import type { Message, ProviderState } from "../domain/message.ts";
 import type { Route } from "../routing/route.ts";
 import { countDropped, openState, restoreState } from "../sessions/provider-state.ts";
 import { createStateSeal } from "../sessions/state-seal.ts";
@@ -100,12 +100,12 @@ function firstToRestore(
   );
   const inTurn = brought < 0 ? afterLastUser : Math.min(brought, afterLastUser);
   const from = restore === "history" ? 0 : inTurn;
-  const isIssued = transcript.slice(0, storedMessages).some(bringsState);
+  const hasIssued = transcript.slice(0, storedMessages).some(bringsState);
   return transcript.findIndex(
     (message, at) =>
       at >= from &&
       message.role === "assistant" &&
-      (at >= storedMessages || (isIssued && !bringsState(message))),
+      (at >= storedMessages || (hasIssued && !bringsState(message))),
   );
 }
 
@@ -115,10 +115,11 @@ function firstToRestore(
  */
 function bringsState(message: Message): boolean {
   if (message.role !== "assistant") return false;
-  const { state, tool_calls = [] } = message;
-  return [state, ...tool_calls.map((call) => call.state)].some(
-    (held) => (held?.from ?? null) !== null,
-  );
+  return isIssued(message) || (message.tool_calls?.some(isIssued) ?? false);
+}
+
+function isIssued({ state }: { readonly state?: ProviderState }): boolean {
+  return state !== undefined && state.from !== null;
 }
 
 /** What a Session recorded from a position on, of the messages that a request begins with. */
