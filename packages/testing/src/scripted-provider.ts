@@ -84,9 +84,11 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
   const holds: { readonly afterEvents: number; readonly barrier: Barrier }[] = [];
 
   async function answerTo(call: ScriptedCall): Promise<ScriptedAnswer> {
-    const next = script.find(({ when, left }) => left > 0 && when(call));
+    const place = script.findIndex(({ when }) => when(call));
+    const next = script[place];
     if (!next) return unscripted;
     next.left--;
+    if (next.left <= 0) script.splice(place, 1);
     const reply = typeof next.reply === "function" ? await next.reply(call) : next.reply;
     return typeof reply === "string" ? { text: reply } : reply;
   }
@@ -131,7 +133,7 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
   });
 
   const reply: ScriptedProvider["reply"] = (reply, { when = () => true, times = 1 } = {}) => {
-    script.push({ reply, when, left: times });
+    if (times > 0) script.push({ reply, when, left: times });
   };
 
   return {
