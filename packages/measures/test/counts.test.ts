@@ -45,9 +45,9 @@ const ceilings: readonly Ceiling[] = [
   {
     figure: "promises per request",
     of: "promises",
-    memory: 35,
-    sqlite: 49,
-    postgres: 100,
+    memory: 25,
+    sqlite: 39,
+    postgres: 90,
     goal: 20,
   },
   {

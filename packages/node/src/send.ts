@@ -33,23 +33,30 @@ export async function send(
 }
 
 /** Writes a gateway's answer as `send` writes a `Response`, without building one. */
-export async function sendAnswer(
+export function sendAnswer(
   outgoing: ServerResponse,
-  answer: Answer,
+  { status, headers, body }: Answer,
   writeStall: number = defaultServerLimits.writeStall,
 ): Promise<void> {
-  const { body } = answer;
-  if (typeof body !== "string") {
-    begin(outgoing, answer.status, answer.headers, () => body.leave());
-    // The headers of a stream do not wait for its first event.
-    outgoing.flushHeaders();
-    return sendStream(outgoing, body, writeStall);
+  try {
+    return typeof body === "string"
+      ? sendText(outgoing, { status, headers, body }, writeStall)
+      : sendStream(outgoing, { status, headers, body }, writeStall);
+  } catch (thrown) {
+    return Promise.reject(thrown);
   }
+}
+
+function sendText(
+  outgoing: ServerResponse,
+  { status, headers, body }: Answer & { readonly body: string },
+  writeStall: number,
+): Promise<void> {
   const bytes = Buffer.byteLength(body);
-  outgoing.writeHead(answer.status, { ...answer.headers, "content-length": bytes });
-  if (bytes <= pieceBytes) return finish(outgoing, writeStall, body);
-  await sendPieces(outgoing, Buffer.from(body), writeStall);
-  await finish(outgoing, writeStall);
+  outgoing.writeHead(status, { ...headers, "content-length": bytes });
+  return bytes <= pieceBytes
+    ? finish(outgoing, writeStall, body)
+    : sendPieces(outgoing, Buffer.from(body), writeStall);
 }
 
 /** Writes a head. Where that fails, as it does when the host has answered by itself, nobody is there for the body. */
@@ -68,27 +75,38 @@ function begin(
 }
 
 /** Resolves when the body is written, or the client is gone; rejects when it broke off, having cut the connection. */
-async function sendStream(
+function sendStream(
   outgoing: ServerResponse,
-  body: StreamBody,
+  { status, headers, body }: Answer & { readonly body: StreamBody },
   writeStall: number,
 ): Promise<void> {
-  const over = Promise.withResolvers<void>();
-  const leave = (): void => {
-    body.leave();
-    over.resolve();
-  };
-  await whileConnected(outgoing, leave, () => {
+  begin(outgoing, status, headers, () => body.leave());
+  // The headers of a stream do not wait for its first event.
+  outgoing.flushHeaders();
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      outgoing.off("close", leave);
+      resolve(finish(outgoing, writeStall));
+    };
+    const leave = (): void => {
+      body.leave();
+      end();
+    };
+    outgoing.once("close", leave);
+    // A write that comes after the client left is reported here, after `close`.
+    outgoing.on("error", leave);
     if (isWritable(outgoing))
       body.start({
         write: (text) =>
           outgoing.destroyed || outgoing.write(text) ? null : taken(outgoing, "drain", writeStall),
-        end: over.resolve,
-        fail: over.reject,
+        end,
+        fail(thrown) {
+          outgoing.off("close", leave).destroy();
+          reject(thrown);
+        },
       });
-    return over.promise;
+    else leave();
   });
-  await finish(outgoing, writeStall);
 }
 
 /** In pieces, so that a slow client is seen to make progress. */
@@ -100,6 +118,7 @@ async function sendPieces(
   for (let at = 0; at < bytes.length && isWritable(outgoing); at += pieceBytes)
     if (!outgoing.write(bytes.subarray(at, at + pieceBytes)))
       await taken(outgoing, "drain", writeStall);
+  await finish(outgoing, writeStall);
 }
 
 /** Runs `write`, and `leave` as soon as there is nobody to write for. A body that fails must not look complete. */
@@ -126,27 +145,31 @@ function isWritable(outgoing: ServerResponse): boolean {
   return !outgoing.destroyed && outgoing.req.method !== "HEAD";
 }
 
-async function finish(outgoing: ServerResponse, writeStall: number, last?: string): Promise<void> {
-  if (outgoing.destroyed) return;
-  outgoing.end(last);
-  if (!outgoing.writableFinished) await taken(outgoing, "finish", writeStall);
+function finish(outgoing: ServerResponse, writeStall: number, last?: string): Promise<void> {
+  if (!outgoing.destroyed && !outgoing.writableEnded) outgoing.end(last);
+  return taken(outgoing, "finish", writeStall);
 }
 
-/** Waits until the client took what was written, or is gone; after `writeStall` it is taken for gone. */
+/** Resolves once the client took what was written, or is gone; after `writeStall` it is taken for gone. */
 function taken(
   outgoing: ServerResponse,
   event: "drain" | "finish",
   writeStall: number,
 ): Promise<void> {
   return new Promise((resolve) => {
-    if (outgoing.destroyed) return resolve();
-    const stall = setTimeout(() => outgoing.destroy(), writeStall);
-    stall.unref();
+    if (outgoing.destroyed || outgoing.writableFinished) return resolve();
+    // What the socket has taken already needs nobody to read it.
+    const stall = outgoing.writableLength === 0 ? null : setTimeout(cut, writeStall, outgoing);
+    stall?.unref();
     const done = (): void => {
-      clearTimeout(stall);
+      if (stall !== null) clearTimeout(stall);
       outgoing.off(event, done).off("close", done);
       resolve();
     };
     outgoing.on(event, done).on("close", done);
   });
+}
+
+function cut(outgoing: ServerResponse): void {
+  outgoing.destroy();
 }

@@ -5,6 +5,7 @@ import {
   isLarge,
   type Json,
   otherWork,
+  type ProviderAnswer,
   type ProviderCall,
   ProviderError,
   retryAfterMs,
@@ -14,10 +15,13 @@ import { type Answer, createAnswer } from "./answer.ts";
 import { errorAnswer } from "./error-answer.ts";
 import { createEventStream, type EventStream } from "./event-stream.ts";
 import { type AnswerHead, type AnswerReceiver, Exchange } from "./exchange.ts";
-import { invalidAnswer } from "./failures.ts";
+import { invalidAnswer, misconfigured } from "./failures.ts";
+import { iterationOf } from "./iteration.ts";
 import { readLargeAnswer, readPlainAnswer } from "./plain-answer.ts";
 import type { WriteRequest, WrittenRequest } from "./request-body.ts";
 import type { SentHeaders } from "./request-headers.ts";
+
+type Credential = string | null;
 
 /** Where calls go, and what they have in common. */
 export interface Upstream {
@@ -27,17 +31,38 @@ export interface Upstream {
   readonly path: string;
   readonly writeRequest: WriteRequest;
   readonly headersOf: (credential: string | null, stream: boolean) => SentHeaders;
+  readonly credentialOf: (call: ProviderCall) => Credential | Promise<Credential>;
   readonly clock: Clock;
 }
-
-type Credential = string | null;
 
 // How long usage is awaited after the model stopped, and the body of an error after its status.
 const patienceMs = 2_000;
 const mostErrorBytes = 65_536;
 
+/** What a call is answered: it is sent when somebody takes the answer. `upstream` is null where it is not configured. */
+export class UpstreamAnswer implements ProviderAnswer {
+  readonly #upstream: Upstream | null;
+  readonly #call: ProviderCall;
+
+  constructor(upstream: Upstream | null, call: ProviderCall) {
+    this.#upstream = upstream;
+    this.#call = call;
+  }
+
+  tell(sink: AnswerSink): () => void {
+    if (this.#upstream === null) throw misconfigured();
+    const call = new Call(this.#upstream, this.#call, sink);
+    call.begin();
+    return () => call.cancel();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<readonly CompletionEvent[], undefined> {
+    return iterationOf((sink) => this.tell(sink), this.#call.signal);
+  }
+}
+
 /** One call of a model: it is sent, and what of its answer arrives goes on to the sink, one batch for each read. */
-export class Call implements AnswerReceiver {
+class Call implements AnswerReceiver {
   readonly #upstream: Upstream;
   readonly #call: ProviderCall;
   readonly #sink: AnswerSink;
@@ -61,9 +86,9 @@ export class Call implements AnswerReceiver {
     this.#sink = sink;
   }
 
-  begin(credentialOf: () => Credential | Promise<Credential>): void {
+  begin(): void {
     try {
-      const credential = credentialOf();
+      const credential = this.#upstream.credentialOf(this.#call);
       if (credential instanceof Promise)
         credential.then((given) => this.#prepare(given)).catch((thrown) => this.failed(thrown));
       else this.#prepare(credential);

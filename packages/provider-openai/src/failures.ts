@@ -22,6 +22,10 @@ export function notSent(reason: string, message: string, cause?: unknown): Provi
   });
 }
 
+export function misconfigured(): ProviderError {
+  return notSent("misconfigured", "The provider is not configured correctly.");
+}
+
 /**
  * A failure below the protocol. `sent` says whether the request had a connection to leave on: only before that is it
  * certain that nothing left. The cause names hosts and codes of the network, never anything an upstream wrote.

@@ -1,20 +1,17 @@
 import {
-  type AnswerSink,
   modelsOf,
   orAborted,
   type Provider,
-  type ProviderCall,
   stateNeedsFor,
   systemClock,
 } from "@tollgate/core/provider";
 // The package's own index also loads fetch, WebSocket and caches: half of what a start takes.
 import Pool from "undici/lib/dispatcher/pool.js";
-import { Call, type Upstream } from "./call.ts";
+import { type Upstream, UpstreamAnswer } from "./call.ts";
 import { parseBaseUrl, readOptions } from "./configuration.ts";
 import { credentialOf } from "./credential.ts";
 import { Exchange } from "./exchange.ts";
-import { notSent } from "./failures.ts";
-import { iterationOf } from "./iteration.ts";
+import { misconfigured } from "./failures.ts";
 import { ModelNames } from "./list-models.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 import { createRequestWriter } from "./request-body.ts";
@@ -55,29 +52,19 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
           path: `${target.path}/chat/completions`,
           writeRequest,
           headersOf,
+          credentialOf: (call) => credentialOf(options, call),
           clock,
         }
       : null;
   let closing: Promise<void> | undefined;
 
-  function tell(call: ProviderCall, sink: AnswerSink): () => void {
-    const asked = new Call(requireUpstream(), call, sink);
-    asked.begin(() => credentialOf(options, call));
-    return () => asked.cancel();
-  }
-
-  function requireUpstream(): Upstream {
-    if (upstream !== null) return upstream;
-    throw notSent("misconfigured", "The provider is not configured correctly.");
-  }
-
   async function listModels(signal: AbortSignal): Promise<readonly string[]> {
-    const { pool } = requireUpstream();
+    if (!target || !pool || problems.length > 0) throw misconfigured();
     const credential = await orAborted(signal, async () =>
       credentialOf(options, { credential: null }),
     );
     const { headers } = headersOf(credential, false);
-    const path = `${target?.path}/models`;
+    const path = `${target.path}/models`;
     const list = new ModelNames();
     const exchange = new Exchange(
       pool,
@@ -98,10 +85,7 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
     ...(options.billing === undefined ? {} : { billing: options.billing }),
     problems,
     stateNeeds: (model) => stateNeedsFor(model, options),
-    complete(call) {
-      const tellTo = (sink: AnswerSink) => tell(call, sink);
-      return { tell: tellTo, [Symbol.asyncIterator]: () => iterationOf(tellTo, call.signal) };
-    },
+    complete: (call) => new UpstreamAnswer(upstream, call),
     ...(options.listModels === true ? { listModels } : {}),
     close() {
       closing ??= pool?.destroy() ?? Promise.resolve();

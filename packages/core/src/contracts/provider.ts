@@ -136,7 +136,7 @@ export interface ProviderAnswer extends AsyncIterable<readonly CompletionEvent[]
    * The function it returns ends the call and closes its connection: nothing more is told. Then `call.signal` does not
    * have to be watched.
    */
-  readonly tell?: (sink: AnswerSink) => () => void;
+  tell?(sink: AnswerSink): () => void;
 }
 
 /** Takes what a provider tells of one call. After `ended` or `failed` it is told nothing more. */

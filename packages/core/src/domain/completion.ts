@@ -249,8 +249,9 @@ export function spoken(
   { parts }: Completion,
   type: "text" | "reasoning" | "refusal",
 ): string | null {
-  const said = parts.flatMap((part) => (part.type === type ? part.text : []));
-  return said.length === 0 ? null : said.join("");
+  let said: string | null = null;
+  for (const part of parts) if (part.type === type) said = (said ?? "") + part.text;
+  return said;
 }
 
 /** The text of the reasoning by the names it goes back under, next to all else that belongs to the whole message. */

@@ -70,7 +70,7 @@ function callOf(
   };
 }
 
-const conclude: PreparedRequest["conclude"] = async (_answer, { completion }, withState) => ({
+const conclude: PreparedRequest["conclude"] = (_answer, { completion }, withState) => ({
   reply: withState([replyMessage(completion)]),
   response: null,
 });

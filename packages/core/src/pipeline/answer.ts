@@ -142,19 +142,23 @@ class StepRun implements Run, Timed {
 
   answered(finishReason: FinishReason): void {
     if (this.isAbandoned) this.failed(clientClosed());
-    else void this.#settle(finishReason);
+    else this.#settle(finishReason);
   }
 
-  async #settle(finishReason: FinishReason): Promise<void> {
-    let settled: SettledAnswer;
-    try {
-      settled = await settleCompleted(this.line, this, finishReason);
-    } catch (thrown) {
-      if (this.isEnding) return this.#end(thrown);
+  #settle(finishReason: FinishReason): void {
+    settleCompleted(this.line, this, finishReason).then(
+      (settled) => this.#conclude({ settled }),
+      (thrown: unknown) => this.#unsettled(thrown),
+    );
+  }
+
+  /** What fails before its outcome is fixed fails the attempt. */
+  #unsettled(thrown: unknown): void {
+    if (this.isEnding) void this.#end(thrown);
+    else {
       this.attempt.hasFailed = true;
-      return this.failed(thrown);
+      this.failed(thrown);
     }
-    this.#conclude({ settled });
   }
 
   /** The Step did not complete, or its record could not be written. */

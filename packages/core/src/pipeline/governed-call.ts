@@ -55,7 +55,7 @@ export interface PreparedRequest {
     answer: AnswerHead,
     settled: SettledAnswer,
     withState: (reply: readonly Message[]) => readonly Message[],
-  ) => Promise<Conclusion>;
+  ) => Conclusion | Promise<Conclusion>;
 }
 
 /** What needs no second look where the beginning of a transcript is the same. */

@@ -5,9 +5,8 @@ import type {
   StepReply,
   StepSettlement,
 } from "../contracts/step-verbs.ts";
-import { replyMessage, spoken, withState } from "../domain/completion.ts";
+import { type Completion, replyMessage, spoken, withState } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
-import type { Message } from "../domain/message.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
@@ -17,6 +16,7 @@ import { isLarge, otherWork } from "../kernel/other-work.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
 import { type ClientClosed, type Run, seenOf } from "./attempt.ts";
+import type { Candidate } from "./candidate.ts";
 import { committed } from "./committed.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { SettledAnswer } from "./governed-call.ts";
@@ -47,16 +47,24 @@ export async function settleCompleted(
   };
   fixOutcome(run);
   try {
-    const size = run.attempt.fold.outputBytes();
-    if (isLarge(size)) await otherWork();
-    const { reply, response } = await run.call.conclude(run.opened.answer, settled, (reply) =>
+    const isLong = isLarge(run.attempt.fold.outputBytes());
+    if (isLong) await otherWork();
+    const concluding = run.call.conclude(run.opened.answer, settled, (reply) =>
       keepsContent(run) ? withState(reply, answered, origin) : reply,
     );
-    const recorded = await replyOf(line, run, { messages: reply, joins: true });
-    if (isLarge(size)) await otherWork();
-    const reasoning = shownReasoning(line, run);
-    await settle(line, run, { attempt, finishReason, reply: recorded, reasoning, response });
-    if (isLarge(size)) await otherWork();
+    const { reply, response } = concluding instanceof Promise ? await concluding : concluding;
+    const content = Buffer.from(JSON.stringify(reply));
+    if (isLarge(content.length)) await otherWork();
+    const chain = replyChain(run.opened.chain, reply, run.call.caller.salt);
+    if (isLong) await otherWork();
+    await settle(line, run, {
+      attempt,
+      finishReason,
+      reply: { ...committed(line, content, keepsContent(run)), chain },
+      reasoning: shownReasoning(line, run, answered),
+      response,
+    });
+    if (isLong) await otherWork();
   } catch (thrown) {
     leaveToRecovery(line, run);
     throw thrown;
@@ -79,12 +87,12 @@ export async function settleEnded(
       : { outcome: "cancelled" as const, reason: "client_closed" };
   fixOutcome(run);
   try {
-    const attempt = meterRunning(line, run, ended, failure);
+    const said = run.attempt.fold.completion();
     await settle(line, run, {
-      attempt,
-      finishReason: run.isAbandoned ? run.attempt.fold.finishReason() : null,
-      reply: await partialReply(line, run),
-      reasoning: shownReasoning(line, run),
+      attempt: meterRunning(line, run, ended, failure),
+      finishReason: run.isAbandoned ? said.finishReason : null,
+      reply: partialReply(line, run, said),
+      reasoning: shownReasoning(line, run, said),
       response: null,
     });
   } catch {
@@ -163,8 +171,7 @@ function fixOutcome(run: Run): void {
 
 async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   const settlement = settlementOf(line, run, ending);
-  const { opened } = run;
-  const { attempt } = ending;
+  const { open } = run.opened;
   try {
     const { result, isRepeated } = await surely(line.clock, () =>
       line.store.settleStep(settlement),
@@ -175,24 +182,25 @@ async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   } catch (cause) {
     throw evidenceUnavailable(cause);
   }
-  opened.open.remove();
-  if (!line.isObserved()) return;
+  open.remove();
+  if (line.isObserved()) tellSettled(line, run, settlement);
+}
+
+function tellSettled(line: Line, run: Run, settlement: StepSettlement): void {
+  const { at, organizationId, stepId, outcome, reason, attempt } = settlement;
   line.notify({
     type: "step.settled",
-    at: settlement.at,
-    organizationId: settlement.organizationId,
-    stepId: settlement.stepId,
-    outcome: settlement.outcome,
-    reason: settlement.reason,
+    at,
+    organizationId,
+    stepId,
+    outcome,
+    reason,
     ...sumsOf([...run.ended, attempt]),
     durationMs: Math.round(line.clock.monotonic() - run.startedAt),
   });
   // Nobody waits for a warning.
-  void warnOfBudgets(line, {
-    organizationId: settlement.organizationId,
-    holds: run.attempt.candidate.holds,
-    charge: attempt.charge,
-  });
+  const { holds } = run.attempt.candidate;
+  void warnOfBudgets(line, { organizationId, holds, charge: attempt.charge });
 }
 
 function settlementOf(line: Line, { opened }: Run, ending: Ending): StepSettlement {
@@ -208,15 +216,17 @@ function settlementOf(line: Line, { opened }: Run, ending: Ending): StepSettleme
 }
 
 /** What was said before a Step failed or was cancelled stays on the Step and never joins the Session. */
-async function partialReply(line: Line, run: Run): Promise<StepReply | null> {
-  const message = replyMessage(run.attempt.fold.completion());
+function partialReply(line: Line, run: Run, said: Completion): StepReply | null {
+  const message = replyMessage(said);
   const isEmpty =
     message.content == null && message.refusal === undefined && message.tool_calls === undefined;
-  return isEmpty ? null : replyOf(line, run, { messages: [message], joins: false });
+  if (isEmpty) return null;
+  const content = Buffer.from(JSON.stringify([message]));
+  return { ...committed(line, content, keepsContent(run)), chain: new Uint8Array() };
 }
 
-function shownReasoning(line: Line, run: Run): CommittedContent | null {
-  const text = spoken(run.attempt.fold.completion(), "reasoning");
+function shownReasoning(line: Line, run: Run, said: Completion): CommittedContent | null {
+  const text = spoken(said, "reasoning");
   return text === null || text === ""
     ? null
     : committed(line, Buffer.from(text), keepsContent(run));
@@ -224,20 +234,9 @@ function shownReasoning(line: Line, run: Run): CommittedContent | null {
 
 /** What a fallback answers is kept only as its own decision and the request's first one both allow. */
 function keepsContent({ opened, attempt }: Run): boolean {
-  const decisions = [opened.candidate, attempt.candidate].map(({ decided }) => decided.decision);
-  return decisions.every(({ obligations }) => obligations?.transcript !== "digest");
+  return keeps(opened.candidate) && keeps(attempt.candidate);
 }
 
-async function replyOf(
-  line: Line,
-  run: Run,
-  { messages, joins }: { readonly messages: readonly Message[]; readonly joins: boolean },
-): Promise<StepReply> {
-  const content = Buffer.from(JSON.stringify(messages));
-  if (isLarge(content.length)) await otherWork();
-  const { opened, call } = run;
-  return {
-    ...committed(line, content, keepsContent(run)),
-    chain: joins ? replyChain(opened.chain, messages, call.caller.salt) : new Uint8Array(),
-  };
+function keeps({ decided }: Candidate): boolean {
+  return decided.decision.obligations?.transcript !== "digest";
 }

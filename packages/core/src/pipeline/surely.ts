@@ -14,19 +14,30 @@ const waits = [50, 200, 800, 2_000];
  * Writes what is safe to write again: an unknown outcome is simply tried once more, a bounded number of times. What the
  * store refuses in so many words, it would refuse again.
  */
-export async function surely<Result>(
+export function surely<Result>(
   clock: Clock,
   write: () => Promise<Result>,
 ): Promise<Written<Result>> {
-  let isRepeated = false;
+  return write().then(
+    (result) => ({ result, isRepeated: false }),
+    (failure: unknown) => writeAgain(clock, write, failure),
+  );
+}
+
+async function writeAgain<Result>(
+  clock: Clock,
+  write: () => Promise<Result>,
+  failure: unknown,
+): Promise<Written<Result>> {
+  let last = failure;
   for (const wait of waits) {
+    if (last instanceof GatewayError) throw last;
+    await sleep(clock, wait);
     try {
-      return { result: await write(), isRepeated };
+      return { result: await write(), isRepeated: true };
     } catch (error) {
-      if (error instanceof GatewayError) throw error;
-      isRepeated = true;
-      await sleep(clock, wait);
+      last = error;
     }
   }
-  return { result: await write(), isRepeated };
+  throw last;
 }
