@@ -21,6 +21,8 @@ export interface Conditions {
   /** Steps whose attempts a summary looks at: what belongs to an attempt selects no Steps. */
   ofSummary(query: SummaryQuery): readonly Condition[];
   ofDecisions(query: DecisionQuery): readonly Condition[];
+  /** The same of Steps that carry the permit they opened with; null where it cannot be one. */
+  ofPermits(query: DecisionQuery): readonly Condition[] | null;
   ofChanges(query: ChangeQuery): readonly Condition[];
   ofCounters(query: {
     readonly budgetId: string;
@@ -99,6 +101,16 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...anyOf("refused_by", query.refusedBy),
       ...within("at", query),
     ],
+    ofPermits: (query) =>
+      query.effect === "deny" || query.refused === true || query.refusedBy !== undefined
+        ? null
+        : [
+            carried,
+            ...tenant(query.organizationId),
+            ...anyOf("user_id", query.userId),
+            ...anyOf("key_id", query.keyId),
+            ...within("opened_at", query),
+          ],
     ofChanges: (query) => [
       { text: changesAlone, parameters: {} },
       ...tenant(query.organizationId),
@@ -131,6 +143,7 @@ function is(
 const listed: Condition = { text: "created_at >= 0", parameters: {} };
 const numbered: Condition = { text: "sequence >= 0", parameters: {} };
 const labelled: Condition = { text: "metadata IS NOT NULL", parameters: {} };
+const carried: Condition = { text: "verdict IS NOT NULL", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };
 const refused: Condition = { text: "refused_by IS NOT NULL", parameters: {} };
 const notRefused: Condition = { text: "refused_by IS NULL", parameters: {} };

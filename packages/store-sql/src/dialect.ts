@@ -15,6 +15,13 @@ export interface SqlDialect {
   readonly wideTable: string;
   /** What follows those of the table of Steps, whose rows are wide and go once they are old. */
   readonly stepsTable: string;
+  /** Columns that a Step has here besides, each with its type and a comma: where Steps go one by one, theirs may be moved. */
+  readonly stepsBesides: string;
+  /** The table of holds: of all, or of those alone whose Step does not carry them. */
+  readonly holdsTable: string;
+  /** What follows the number of a leaf, and what follows the columns of a leaf: what tells it from others. */
+  readonly leafNumber: string;
+  readonly leafKey: string;
   /** A condition: the column equals one of the values of a list parameter. */
   isOneOf(column: string, parameter: string): string;
   /** A condition: the column's text has the parameter's in it. */

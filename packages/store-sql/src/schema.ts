@@ -29,8 +29,8 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
   return [
     `CREATE TABLE store_state (
       id ${integer} NOT NULL PRIMARY KEY,
-      sequence ${integer} NOT NULL, budgets_version ${integer} NOT NULL, policy_version ${text})${keyedTable}`,
-    `INSERT INTO store_state (id, sequence, budgets_version) VALUES (1, 0, 0)`,
+      budgets_version ${integer} NOT NULL, policy_version ${text})${keyedTable}`,
+    `INSERT INTO store_state (id, budgets_version) VALUES (1, 0)`,
     `CREATE TABLE organizations (id ${text} NOT NULL PRIMARY KEY, salt ${bytes} NOT NULL)${keyedTable}`,
     `CREATE TABLE api_keys (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, label ${text} NOT NULL,
@@ -102,7 +102,7 @@ function sessions({ text, integer, bytes, keyedTable, wideTable }: SqlDialect): 
   ];
 }
 
-function steps({ text, integer, bytes, keyedTable, stepsTable }: SqlDialect): readonly string[] {
+function steps({ text, integer, bytes, stepsTable, stepsBesides }: SqlDialect): readonly string[] {
   return [
     // `unsuccessful` is the outcome of those few Steps. An index on the outcome itself would make PostgreSQL write every
     // index anew whenever a Step settles; this column stays null then.
@@ -118,7 +118,7 @@ function steps({ text, integer, bytes, keyedTable, stepsTable }: SqlDialect): re
       gateway ${text} NOT NULL, vendor ${text} NOT NULL, model ${text} NOT NULL, connection ${text} NOT NULL,
       host ${text}, attempt ${integer} NOT NULL, attempt_start ${text} NOT NULL, attempt_end ${text},
       earlier_attempts ${text}, carried_usd ${integer} NOT NULL, carried_tokens ${integer} NOT NULL,
-      sequence ${integer} NOT NULL, unsuccessful ${text} GENERATED ALWAYS AS
+      ${stepsBesides} sequence ${integer} NOT NULL, unsuccessful ${text} GENERATED ALWAYS AS
         (CASE WHEN outcome NOT IN ('completed', 'open') THEN outcome END) STORED,
       PRIMARY KEY (organization_id, id))${stepsTable}`,
     `CREATE INDEX steps_by_time ON steps (organization_id, opened_at, sequence)`,
@@ -130,10 +130,6 @@ function steps({ text, integer, bytes, keyedTable, stepsTable }: SqlDialect): re
     // A pair of metadata is looked for among those Steps alone that have some, newest first.
     `CREATE INDEX steps_with_metadata ON steps (organization_id, opened_at, sequence)
       WHERE metadata IS NOT NULL`,
-    `CREATE TABLE open_steps (
-      process_id ${text} NOT NULL, step_id ${text} NOT NULL, organization_id ${text} NOT NULL,
-      renewal ${integer} NOT NULL, output_tokens ${integer},
-      PRIMARY KEY (process_id, step_id, organization_id))${keyedTable}`,
   ];
 }
 
@@ -153,7 +149,14 @@ function responses({ text, integer, bytes, keyedTable }: SqlDialect): readonly s
   ];
 }
 
-function evidence({ text, integer, bytes, wideTable }: SqlDialect): readonly string[] {
+function evidence({
+  text,
+  integer,
+  bytes,
+  wideTable,
+  leafNumber,
+  leafKey,
+}: SqlDialect): readonly string[] {
   return [
     `CREATE TABLE decisions (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
@@ -167,16 +170,15 @@ function evidence({ text, integer, bytes, wideTable }: SqlDialect): readonly str
     `CREATE INDEX decisions_refused ON decisions (organization_id, at, sequence)
       WHERE refused_by IS NOT NULL`,
     `CREATE TABLE leaves (
-      organization_id ${text} NOT NULL, sequence ${integer} NOT NULL, id ${text} NOT NULL,
-      kind ${text} NOT NULL, at ${integer} NOT NULL, meta ${text} NOT NULL, hash ${bytes} NOT NULL,
-      PRIMARY KEY (organization_id, sequence))${wideTable}`,
+      organization_id ${text} NOT NULL, sequence ${leafNumber}, id ${text} NOT NULL,
+      kind ${text} NOT NULL, at ${integer} NOT NULL, meta ${text} NOT NULL, hash ${bytes} NOT NULL${leafKey})${wideTable}`,
     // The few leaves of administrative changes in the order of their lists.
     `CREATE INDEX leaves_changes ON leaves (organization_id, at, sequence) WHERE ${changesAlone}`,
     `CREATE INDEX leaves_changes_of_all ON leaves (at, sequence) WHERE ${changesAlone}`,
   ];
 }
 
-function budgets({ text, integer, keyedTable }: SqlDialect): readonly string[] {
+function budgets({ text, integer, keyedTable, holdsTable }: SqlDialect): readonly string[] {
   return [
     `CREATE TABLE budgets (
       id ${text} NOT NULL PRIMARY KEY, scope ${text} NOT NULL, unit ${text} NOT NULL,
@@ -192,7 +194,7 @@ function budgets({ text, integer, keyedTable }: SqlDialect): readonly string[] {
       unit ${text} NOT NULL, settled ${integer} NOT NULL, held ${integer} NOT NULL CHECK (held >= 0),
       PRIMARY KEY (budget_id, subject, period_start))${keyedTable}`,
     // `settled` is null while the amount is held: the counters can be computed anew from these rows.
-    `CREATE TABLE holds (
+    `CREATE TABLE ${holdsTable} (
       organization_id ${text} NOT NULL, step_id ${text} NOT NULL, attempt ${integer} NOT NULL,
       budget_id ${text} NOT NULL, subject ${text} NOT NULL, period_start ${integer} NOT NULL,
       unit ${text} NOT NULL, amount ${integer} NOT NULL, settled ${integer},

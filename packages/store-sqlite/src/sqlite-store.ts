@@ -17,11 +17,12 @@ import { openFile } from "./database/open-file.ts";
 import { sqliteDialect } from "./database/sqlite-dialect.ts";
 import { createBudgetRepository } from "./repositories/budget-repository.ts";
 import { createConnectionRepository } from "./repositories/connection-repository.ts";
+import { createDecisionRepository } from "./repositories/decision-repository.ts";
 import { createEvidenceRepository } from "./repositories/evidence-repository.ts";
 import { createKeyRepository } from "./repositories/key-repository.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
-import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
+import { createStepRepository } from "./repositories/step-repository.ts";
 import { lapsedSteps, renewLease } from "./verbs/leases.ts";
 
 /** Where the database is: a file, created when it is missing, or an open database that the caller closes. */

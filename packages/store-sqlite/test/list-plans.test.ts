@@ -62,6 +62,10 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
     expect(planOf(pageOf(lists.decisions, ofKey))).toEqual([
       `SEARCH decisions USING INDEX decisions_by_key (${byOrganization} AND key_id=?)`,
     ]);
+    const permits = conditions.ofPermits({ organizationId, keyId: ["k"] }) ?? [];
+    expect(planOf(pageOf(lists.steps, permits))).toEqual([
+      `SEARCH steps USING INDEX steps_by_key (${byOrganization} AND key_id=?)`,
+    ]);
     const denials = conditions.ofDecisions({ organizationId, effect: "deny" });
     expect(planOf(pageOf(lists.decisions, denials))).toEqual([
       `SEARCH decisions USING INDEX decisions_denied (${byOrganization})`,

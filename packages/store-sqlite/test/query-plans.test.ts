@@ -21,6 +21,7 @@ import {
 } from "@tollgate/store-sql";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
+import { carrying } from "../src/driver/carried.ts";
 import { sqliteStore } from "../src/index.ts";
 
 const client = new DatabaseSync(":memory:");
@@ -55,19 +56,40 @@ const { lapsed: _lapsed, forget: _forget, ...leases } = leasing;
 /** The few budgets created at run time are read together, and so are their raises. */
 const { budgets: _budgets, raises: _raises, ...administered } = administration;
 
+/** What has no table of its own here: Steps carry it. */
+const { insertOpenStep: _listed, insertStep: _step, ...opened } = opening;
+const { holds: _holds, insertHold: _hold, settleHold: _settled, ...held } = holding;
+const { closeStep: _closed, settleStep: _end, nextAttempt: _next, ...settled } = settling;
+const { progress: _progress, ...leased } = leases;
+const { keepHolds: _keep, ...carried } = carrying;
+
 const statements = {
-  ...opening,
-  ...holding,
-  ...settling,
+  ...opened,
+  ...held,
+  ...settled,
+  ...carried,
   ...reading,
   ...responding,
-  ...leases,
+  ...leased,
   ...administered,
 };
 
 describe("no statement of a request passes over a table, or all that an organization has", () => {
   it.each(Object.entries(statements))("%s", (_name, text) => {
     expect([...tablesScanned(text), ...organizationsRead(text)]).toEqual([]);
+  });
+
+  it("keeps the holds of a Step that goes by reading that Step alone", () => {
+    expect(planOf(carrying.keepHolds)).toEqual([
+      expect.stringMatching(/^SEARCH s USING INDEX \w+ \(organization_id=\? AND id=\?\)$/),
+      "SCAN h VIRTUAL TABLE INDEX 1:",
+    ]);
+  });
+
+  it("looks at open Steps alone for those that nobody will settle", () => {
+    const plan = planOf(leasing.lapsed);
+    expect(plan).toContain("SCAN steps USING INDEX steps_open");
+    expect(plan.filter((line) => line.startsWith("SCAN"))).toHaveLength(1);
   });
 
   it("finds by their own indexes what continues a response, and what has expired without sorting", () => {

@@ -67,7 +67,7 @@ export function stepFor(
   const { messages, decision, overrides } = parts;
   const { transcript, ...rest } = overrides;
   const stepId = source.id();
-  const at = source.now();
+  const at = overrides.at ?? source.now();
   return {
     stepId,
     process: { id: "process-1", renewal: 1 },
@@ -83,7 +83,8 @@ export function stepFor(
     droppedFields: {},
     metadata: {},
     instructions: null,
-    decision,
+    // As a gateway has it that waits for nothing in between: a store may rely on it, but not for every Step.
+    decision: messages.length % 2 === 1 ? { ...decision, at } : decision,
     attempt: attemptStart(decision.id, at),
     holds: [],
     budgetsVersion: 0,

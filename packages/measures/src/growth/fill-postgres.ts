@@ -8,6 +8,7 @@ const parts = 10;
 const words: Words = {
   series: (count) => `generate_series(0::BIGINT, ${count - 1}) AS series (n)`,
   digest: (number) => `convert_to(lpad((${number})::TEXT, 32, '0'), 'UTF8')`,
+  carriesPermits: false,
   bytes: (text) => `convert_to(${text}, 'UTF8')`,
 };
 

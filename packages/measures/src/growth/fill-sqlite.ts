@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { sqliteStore } from "@tollgate/store-sqlite";
-import { fillingStatements, lastSequence, type Size, type Words } from "./history.ts";
+import { fillingStatements, type Size, type Words } from "./history.ts";
 
 const words: Words = {
   series: (count) =>
@@ -8,6 +8,7 @@ const words: Words = {
       SELECT n FROM series)`,
   digest: (number) => `CAST(printf('%032d', ${number}) AS BLOB)`,
   bytes: (text) => `CAST(${text} AS BLOB)`,
+  carriesPermits: true,
 };
 
 /** Makes a file with a history of this size; what it holds is never put at risk, so nothing is flushed. */
@@ -19,7 +20,6 @@ export async function fillSqlite(filename: string, size: Size): Promise<void> {
   client.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000");
   client.exec("BEGIN");
   for (const statement of fillingStatements(size, words)) client.exec(statement);
-  client.exec(`UPDATE store_state SET sequence = ${lastSequence(size)}`);
   client.exec("COMMIT");
   client.close();
 }

@@ -17,6 +17,8 @@ export interface Words {
   digest(number: string): string;
   /** A text's bytes. */
   bytes(text: string): string;
+  /** Whether Steps carry the permits that opened them. */
+  readonly carriesPermits: boolean;
 }
 
 /** When the first Step opened, and how far apart they are. Milliseconds. */
@@ -49,7 +51,7 @@ export function fillingStatements(size: Size, words: Words): readonly string[] {
     }),
     insert("sessions", sessions, sessionRow(size, words)),
     insert("turns", steps, turnRow(session)),
-    insert("decisions", steps, decisionRow(session)),
+    insert("decisions", words.carriesPermits ? rare : steps, decisionRow(session)),
     insert("steps", steps, stepRow(session, words)),
     insert("transcript_parts", steps, partRow(session, words)),
     insert("leaves", steps, leafRow(words)),
@@ -122,7 +124,7 @@ function decisionRow(session: string) {
   };
 }
 
-function stepRow(session: string, { digest }: Words) {
+function stepRow(session: string, { digest, carriesPermits }: Words) {
   return {
     ...constants(attemptToRow(template.attempt)),
     ...owner(session),
@@ -153,6 +155,20 @@ function stepRow(session: string, { digest }: Words) {
     carried_usd: "0",
     carried_tokens: "0",
     sequence: "n * 2",
+    ...(carriesPermits && carried()),
+  };
+}
+
+/** The few oldest were denied. */
+function carried() {
+  const { verdict, facts, policy_version } = constants(
+    decisionToRow(template.owner, template.decision, 0),
+  );
+  return {
+    renewal: "1",
+    verdict: `CASE WHEN n >= ${rare} THEN ${verdict} END`,
+    facts: facts ?? "NULL",
+    policy_version: policy_version ?? "NULL",
   };
 }
 

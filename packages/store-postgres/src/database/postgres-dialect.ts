@@ -9,6 +9,11 @@ export const postgresDialect: SqlDialect = {
   wideTable: "",
   // Ids of UUID version 7 sort by their time, so that a partition is a stretch of time, and who has an id needs no other.
   stepsTable: " PARTITION BY RANGE (id)",
+  // Whole partitions go at once.
+  stepsBesides: "",
+  holdsTable: "holds",
+  leafNumber: "BIGINT NOT NULL",
+  leafKey: ", PRIMARY KEY (organization_id, sequence)",
   isOneOf: (column, parameter) => `${column} = ANY(CAST(${parameter} AS TEXT[]))`,
   contains: (column, parameter) => `strpos(${column}, ${parameter}) > 0`,
   joinPage: (table, page) => `CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,

@@ -1,8 +1,16 @@
 import { schemaSteps } from "@tollgate/store-sql";
 import { postgresDialect } from "./postgres-dialect.ts";
 
+const { text, integer } = postgresDialect;
+
 /** Where Steps stand whose id is of no partition's time: all of them until activity is kept for a limited time. */
 export const restOfSteps = "steps_rest";
+
+/** Rows of their own: a Step in progress would otherwise be written again, with an entry in an index. */
+const openSteps = `CREATE TABLE open_steps (
+  process_id ${text} NOT NULL, step_id ${text} NOT NULL, organization_id ${text} NOT NULL,
+  renewal ${integer} NOT NULL, output_tokens ${integer},
+  PRIMARY KEY (process_id, step_id, organization_id))`;
 
 /** What PostgreSQL has beside the tables, by the version that brings it. */
 const beside: ReadonlyMap<number, readonly string[]> = new Map([
@@ -11,6 +19,7 @@ const beside: ReadonlyMap<number, readonly string[]> = new Map([
     [
       // Numbers come from here and not from a row, which every change would have to lock.
       "CREATE SEQUENCE sequence",
+      openSteps,
       primaryKeysLast(),
       `CREATE TABLE ${restOfSteps} PARTITION OF steps DEFAULT`,
     ],

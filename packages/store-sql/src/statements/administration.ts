@@ -6,9 +6,7 @@ const keysOwn = keyColumns.map((column) => `k.${column}`).join(", ");
 
 /** Keys, secrets, budgets and the store's own counters. */
 export const administration = {
-  readState: "SELECT sequence, budgets_version FROM store_state WHERE id = 1",
-  writeState: `UPDATE store_state SET sequence = :sequence, budgets_version = :budgets_version
-    WHERE id = 1`,
+  readState: "SELECT budgets_version FROM store_state WHERE id = 1",
   policyVersion: "SELECT policy_version FROM store_state WHERE id = 1",
   notePolicy: "UPDATE store_state SET policy_version = :policy_version WHERE id = 1",
   insertOrganization: `${insertInto("organizations", ["id", "salt"])} ON CONFLICT DO NOTHING`,

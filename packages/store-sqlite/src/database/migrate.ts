@@ -1,7 +1,7 @@
-import { readRow, schemaSteps, schemaVersion } from "@tollgate/store-sql";
+import { readRow, schemaVersion } from "@tollgate/store-sql";
 import type { Connection } from "./connection.ts";
 import { storeFailure } from "./failure.ts";
-import { sqliteDialect } from "./sqlite-dialect.ts";
+import { sqliteSchema } from "./schema.ts";
 
 /** Creates or upgrades the schema, in one transaction that other processes wait for. Does nothing when it is current. */
 export function migrate(connection: Connection): void {
@@ -10,7 +10,7 @@ export function migrate(connection: Connection): void {
   try {
     // Another process may have been first, so the version counts only once the lock is held.
     const version = readVersion(connection);
-    for (const [to, statements] of schemaSteps(sqliteDialect)) {
+    for (const [to, statements] of sqliteSchema()) {
       if (to <= version) continue;
       for (const statement of statements) connection.exec(statement);
     }

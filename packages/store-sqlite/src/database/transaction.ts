@@ -1,5 +1,5 @@
 import type { Decision, View } from "@tollgate/store-engine";
-import { administration, readRow } from "@tollgate/store-sql";
+import { readRow } from "@tollgate/store-sql";
 import { createDriver, type Driver, type StoreNumbers } from "../driver/driver.ts";
 import type { Connection } from "./connection.ts";
 
@@ -9,6 +9,11 @@ export interface Transaction extends StoreNumbers, Pick<Connection, "run" | "get
   /** Decides on what this transaction sees, and writes what was decided. */
   carryOut<Result>(decide: (view: View) => Decision<Result>): Result;
 }
+
+/** Whatever has a number has a leaf with that number, or with a later one. */
+const readNumbers = `SELECT budgets_version, (SELECT max(sequence) FROM leaves) AS sequence
+  FROM store_state WHERE id = 1`;
+const writeVersion = "UPDATE store_state SET budgets_version = :budgets_version WHERE id = 1";
 
 /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
 export type InTransaction = <Result>(work: (transaction: Transaction) => Result) => Result;
@@ -80,17 +85,17 @@ function createTransaction(
 }
 
 function readState(connection: Connection): StoreState {
-  const state = readRow(connection.get(administration.readState, {}));
+  const state = readRow(connection.get(readNumbers, {}));
   return {
-    sequence: state.integer("sequence"),
+    sequence: state.integerOrNull("sequence") ?? 0,
     budgetsVersion: state.integer("budgets_version"),
   };
 }
 
 function saveState(connection: Connection, before: StoreState, after: StoreState): StoreState {
-  const { sequence, budgetsVersion } = after;
-  if (sequence !== before.sequence || budgetsVersion !== before.budgetsVersion)
-    connection.run(administration.writeState, { sequence, budgets_version: budgetsVersion });
+  const { budgetsVersion } = after;
+  if (budgetsVersion !== before.budgetsVersion)
+    connection.run(writeVersion, { budgets_version: budgetsVersion });
   return after;
 }
 

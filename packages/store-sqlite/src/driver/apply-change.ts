@@ -1,10 +1,10 @@
 import {
   type Change,
-  type HoldRecord,
   type Operation,
   type RowName,
   type StepRecord,
   takenId,
+  type View,
 } from "@tollgate/store-engine";
 import {
   correcting,
@@ -13,8 +13,6 @@ import {
   endToRow,
   erasing,
   errorToRow,
-  holding,
-  holdToRow,
   insertError,
   leafToRow,
   nextAttemptToRow,
@@ -25,10 +23,10 @@ import {
   responseRecordToRow,
   type SqlParameters,
   sessionToRow,
-  settling,
   stepToRow,
 } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
+import { carriedAfter, carriedAtFirst, carrying, isCarried } from "./carried.ts";
 import type { DeferredRows } from "./deferred-rows.ts";
 import type { KnownRows } from "./known-rows.ts";
 
@@ -37,13 +35,23 @@ export interface Target {
   readonly run: Connection["run"];
   readonly deferred: DeferredRows;
   readonly known: KnownRows;
+  readonly holds: View["holds"];
   readonly sequence: number;
+  /** The number after those that were given. */
+  next(): number;
 }
 
 /** Writes a change. False, and nothing written, where the Step that it opens was opened before. */
 export function applyChange(target: Target, change: Change): boolean {
+  let leaves = 0;
   for (const operation of change) {
-    const written = apply(target, operation);
+    if (operation.write === "insert leaf") {
+      // Their numbers tell leaves apart.
+      const number = leaves++ === 0 ? target.sequence : target.next();
+      target.deferred.insert(opening.insertLeaf, leafToRow(operation.row, number));
+      continue;
+    }
+    const written = apply(target, operation, change);
     if (written === 0 && operation.write === "insert step") return false;
     if (written === 0 && operation.write === "insert session") throw takenId("new Session");
     if (written === 0 && operation.write === "insert response") throw takenId("stored response");
@@ -52,7 +60,11 @@ export function applyChange(target: Target, change: Change): boolean {
 }
 
 /** Returns how many rows changed; those that wait to be written count as one. */
-function apply(target: Target, operation: Operation): number {
+function apply(
+  target: Target,
+  operation: Exclude<Operation, { readonly write: "insert leaf" }>,
+  change: Change,
+): number {
   const { run, known, deferred, sequence } = target;
   const insert = (statement: string, row: SqlParameters): number => {
     deferred.insert(statement, row);
@@ -60,11 +72,11 @@ function apply(target: Target, operation: Operation): number {
   };
   switch (operation.write) {
     case "insert step":
-      return insertStep(target, operation.row, operation.renewal);
+      return insertStep(target, operation, change);
     case "update step":
-      return updateStep(target, operation.row);
+      return updateStep(target, operation.row, change);
     case "settle step":
-      return settleStep(target, operation.row);
+      return settleStep(target, operation.row, change);
     case "insert session":
     case "update session": {
       const { row, write } = operation;
@@ -85,12 +97,14 @@ function apply(target: Target, operation: Operation): number {
       return insert(insertError, errorToRow(operation.row));
     case "insert decision": {
       const { owner, decision } = operation.row;
+      const [first] = change;
+      if (first?.write === "insert step" && isCarried(first.row, operation.row)) return 1;
       return insert(opening.insertDecision, decisionToRow(owner, decision, sequence));
     }
     case "insert hold":
-      return insertHold(target, operation.row);
     case "settle hold":
-      return settleHold(target, operation.row);
+      // In the row of their Step, which is of the same change.
+      return 1;
     case "set counter":
       known.counters.set(operation.row);
       deferred.setCounter(operation.row);
@@ -107,7 +121,7 @@ function apply(target: Target, operation: Operation): number {
       return run(responding.relink, row);
     }
     case "remove step":
-      return run(oldSteps.removeOne, nameToRow(operation.row));
+      return removeStep(target, nameToRow(operation.row));
     case "erase session": {
       const erased = { ...nameToRow(operation.row), nothing };
       deferred.flush();
@@ -117,8 +131,6 @@ function apply(target: Target, operation: Operation): number {
       const { organizationId, updated } = operation.row;
       return run(erasing.mark, { organization_id: organizationId, updated });
     }
-    case "insert leaf":
-      return insert(opening.insertLeaf, leafToRow(operation.row, sequence));
   }
 }
 
@@ -129,47 +141,39 @@ function nameToRow({ organizationId, id }: RowName): SqlParameters {
   return { organization_id: organizationId, id };
 }
 
-function insertStep({ run, known, sequence }: Target, row: StepRecord, renewal: number): number {
+function insertStep(
+  { run, known, sequence }: Target,
+  { row, renewal }: Extract<Operation, { readonly write: "insert step" }>,
+  change: Change,
+): number {
   const { organizationId, id } = row.step;
-  if (run(opening.insertStep, stepToRow(row, sequence)) === 0) return 0;
-  known.steps.set(organizationId, id, { record: row, holds: [] });
-  return run(opening.insertOpenStep, {
-    process_id: row.processId,
-    step_id: id,
-    organization_id: organizationId,
-    renewal,
-    output_tokens: null,
-  });
+  const { holds, columns } = carriedAtFirst(row, change);
+  if (run(carrying.insert, { ...stepToRow(row, sequence), renewal, ...columns }) === 0) return 0;
+  known.steps.set(organizationId, id, { record: row, holds });
+  return 1;
 }
 
-function updateStep({ run, known }: Target, row: StepRecord): number {
+function updateStep(target: Target, row: StepRecord, change: Change): number {
+  const { run, known } = target;
+  const { holds, columns } = carriedAfter(change, () => target.holds(row));
   const open = known.steps.get(row.step.organizationId, row.step.id);
-  if (open) open.record = row;
-  return run(settling.nextAttempt, nextAttemptToRow(row));
+  if (open) Object.assign(open, { record: row, ...(holds && { holds }) });
+  return run(carrying.nextAttempt, { ...nextAttemptToRow(row), ...columns });
 }
 
-function settleStep({ run, known }: Target, row: StepRecord): number {
+function settleStep(target: Target, row: StepRecord, change: Change): number {
+  const { run, known } = target;
   const { organizationId, id } = row.step;
+  const { columns } = carriedAfter(change, () => target.holds(row));
   known.steps.remove(organizationId, id);
   // Known for the Steps that are open on it: another one reads it again.
   known.sessions.remove(organizationId, row.step.sessionId);
-  run(settling.settleStep, endToRow(row));
-  return run(settling.closeStep, {
-    process_id: row.processId,
-    organization_id: organizationId,
-    id,
-  });
+  return run(carrying.end, { ...endToRow(row), ...columns });
 }
 
-function insertHold({ run, known }: Target, row: HoldRecord): number {
-  const open = known.steps.get(row.organizationId, row.stepId);
-  if (open) open.holds = open.holds && [...open.holds, row];
-  return run(holding.insertHold, holdToRow(row));
-}
-
-/** Of a Step that goes on, its holds are read again. */
-function settleHold({ run, known }: Target, row: HoldRecord): number {
-  const open = known.steps.get(row.organizationId, row.stepId);
-  if (open) open.holds = null;
-  return run(holding.settleHold, holdToRow(row));
+/** What outlives a Step stays. */
+function removeStep({ run }: Target, name: SqlParameters): number {
+  run(carrying.keepHolds, name);
+  run(carrying.keepPermit, name);
+  return run(oldSteps.removeOne, name);
 }

@@ -54,8 +54,11 @@ export function createDriver(connection: Connection): Driver {
   });
   const looking = viewWith(rows.step);
   const write = (change: Change, { next }: StoreNumbers): boolean => {
-    if (change.length > 0)
-      return applyChange({ run: connection.run, deferred, known, sequence: next() }, change);
+    if (change.length > 0) {
+      const { holds } = rows;
+      const sequence = next();
+      return applyChange({ run: connection.run, deferred, known, holds, sequence, next }, change);
+    }
     // What refuses a Step is in the database before anything changes it.
     deferred.flush();
     return true;

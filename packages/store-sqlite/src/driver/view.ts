@@ -3,7 +3,6 @@ import {
   correctionFromRow,
   correctionsOf,
   counterFromRow,
-  holdFromRow,
   holding,
   opening,
   readRow,
@@ -12,6 +11,8 @@ import {
 } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
+import { carrying } from "./carried.ts";
+import { heldFromText } from "./held.ts";
 import type { KnownRows, KnownStep } from "./known-rows.ts";
 import { SessionReads } from "./read-sessions.ts";
 import { viewResponses } from "./view-responses.ts";
@@ -53,7 +54,9 @@ export function createView(
           correction: correctionFromRow(row),
         })),
     hasDecision: (organizationId, id) =>
-      named(opening.hasDecision, organizationId, id) !== undefined,
+      [opening.hasDecision, carrying.hasPermit].some(
+        (statement) => named(statement, organizationId, id) !== undefined,
+      ),
   };
 }
 
@@ -91,9 +94,12 @@ function viewBudgets(
     holds({ step }) {
       const open = known.steps.get(step.organizationId, step.id);
       if (open?.holds) return open.holds;
-      const holds = connection
-        .all(holding.holds, { organization_id: step.organizationId, step_id: step.id })
-        .map(holdFromRow);
+      const { organizationId, id } = step;
+      const row = connection.get(carrying.held, { organization_id: organizationId, id });
+      const holds =
+        row === undefined
+          ? []
+          : heldFromText({ organizationId, stepId: id }, readRow(row).textOrNull("held"));
       if (open) open.holds = holds;
       return holds;
     },

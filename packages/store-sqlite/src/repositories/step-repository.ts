@@ -1,9 +1,7 @@
-import type { DecisionRepository, StepRepository } from "@tollgate/core/store";
+import type { StepRepository } from "@tollgate/core/store";
 import { sweepSteps } from "@tollgate/store-engine";
 import {
   type Conditions,
-  decisionColumns,
-  decisionFromRow,
   lists,
   stepFromRow,
   summaryOf,
@@ -13,7 +11,6 @@ import {
 import type { Database } from "../database/database.ts";
 import { contentsOf } from "./contents-of.ts";
 import { correctedSteps, wholeStep, wholeSteps } from "./corrected-steps.ts";
-import { readById } from "./read-by-id.ts";
 import { readPage } from "./read-page.ts";
 
 export function createStepRepository(database: Database, conditions: Conditions): StepRepository {
@@ -40,20 +37,5 @@ export function createStepRepository(database: Database, conditions: Conditions)
     contents: (organizationId, id) =>
       database.read((connection) => contentsOf(connection, organizationId, id)),
     sweep: (sweep) => database.erase(({ carryOut }) => carryOut((view) => sweepSteps(view, sweep))),
-  };
-}
-
-export function createDecisionRepository(
-  database: Database,
-  conditions: Conditions,
-): DecisionRepository {
-  const decisions = { name: "decisions", columns: decisionColumns };
-  return {
-    get: (organizationId, id) =>
-      database.read((connection) =>
-        readById(connection, decisions, { organizationId, id }, decisionFromRow),
-      ),
-    list: (query, paging) =>
-      readPage(database, lists.decisions, conditions.ofDecisions(query), paging, decisionFromRow),
   };
 }

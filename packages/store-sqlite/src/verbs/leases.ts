@@ -2,6 +2,7 @@ import type { LapsedStep, LeaseRenewal } from "@tollgate/core/store";
 import { leasing, readRow, stepFromRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
+import { carrying } from "../driver/carried.ts";
 
 export function renewLease(transaction: Transaction, lease: LeaseRenewal): void {
   const { processId, renewal, at, until, steps } = lease;
@@ -14,7 +15,7 @@ export function renewLease(transaction: Transaction, lease: LeaseRenewal): void 
   // A process that begins clears away what others before it left.
   if (renewal === 1) transaction.run(leasing.forget, { at, process_id: processId });
   for (const { stepId, outputTokens } of steps)
-    transaction.run(leasing.progress, {
+    transaction.run(carrying.progress, {
       process_id: processId,
       step_id: stepId,
       renewal,
