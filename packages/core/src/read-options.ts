@@ -24,6 +24,7 @@ import {
 } from "./option-problems.ts";
 import type { GatewayOptions } from "./options.ts";
 import { gatewayOptionsSchema } from "./options-schema.ts";
+import { createGrounds } from "./pipeline/ground.ts";
 import type { HeaderNames, Line } from "./pipeline/line.ts";
 import { createOpenSteps } from "./pipeline/open-steps.ts";
 import { permitAll } from "./policy/decide.ts";
@@ -76,16 +77,18 @@ export function readOptions(options: GatewayOptions): Line {
   ]);
   const router = createRouter(providers);
   const vault = readVault(options.secrets, { clock, ids, notify });
+  const policy = options.policy ?? permitAll;
   return {
     store: options.store,
     providers,
     router,
     modelLists: createModelLists({ prices: books, router, clock }),
-    policy: options.policy ?? permitAll,
+    policy,
     budgets: createBudgetBook(budgets, options.store.budgets),
     vault,
     credentials: createCredentialBook(options.store.connections, vault, clock),
     budgetWatch: createBudgetWatch(),
+    grounds: createGrounds({ policy, dataClasses }),
     prices: books,
     modelFacts: modelFacts(books, () =>
       notify({ type: "gateway.degraded", at: clock.now(), what: "prices" }),

@@ -176,40 +176,51 @@ const candidates = 100;
 /** The 100 most recently updated Sessions of one key and source: those that a request without ids may continue. */
 export class RecentSessions {
   readonly #rows: SessionRow[] = [];
-  /** Of the rows in their order, oldest first: most are too long for a request, and need not be looked at. */
+  /** Length and beginning of the head of each, oldest first: what they say of most rows is that they do not match. */
   readonly #lengths: number[] = [];
+  readonly #marks: number[] = [];
 
-  touch(row: SessionRow, length: number): void {
+  touch(row: SessionRow, { length, head }: Pick<SessionRecord, "length" | "head">): void {
     const place = this.#rows.indexOf(row);
-    if (place >= 0) {
-      this.#rows.splice(place, 1);
-      this.#lengths.splice(place, 1);
-    }
+    if (place >= 0) this.#remove(place);
     this.#rows.push(row);
     this.#lengths.push(length);
-    if (this.#rows.length <= candidates) return;
-    this.#rows.shift();
-    this.#lengths.shift();
+    this.#marks.push(Number.parseInt(head.slice(0, markDigits), 16));
+    if (this.#rows.length > candidates) this.#remove(0);
   }
 
-  /** Those of at most so many messages. */
-  upTo(length: number): readonly SessionRow[] {
+  /** Those whose head may be the chain's value at their length. */
+  like(chain: Buffer): readonly SessionRow[] {
+    const most = chain.length / valueBytes;
     const found: SessionRow[] = [];
     for (let at = 0; at < this.#rows.length; at++) {
+      const length = this.#lengths[at] ?? 0;
+      if (length === 0 || length > most) continue;
       const row = this.#rows[at];
-      if (row !== undefined && (this.#lengths[at] ?? 0) <= length) found.push(row);
+      if (row && chain.readUIntBE((length - 1) * valueBytes, markDigits / 2) === this.#marks[at])
+        found.push(row);
     }
     return found;
   }
+
+  #remove(place: number): void {
+    this.#rows.splice(place, 1);
+    this.#lengths.splice(place, 1);
+    this.#marks.splice(place, 1);
+  }
 }
+
+const valueBytes = 32;
+/** Three bytes: small enough to be compared as they are kept. */
+const markDigits = 6;
 
 /** Makes a Session its key's most recently updated one. */
 export function touchSession(state: State, session: SessionRow, record: SessionRecord): void {
   session.record = { ...record, updated: ++state.updates };
-  const { organizationId, keyId, source, length } = record;
+  const { organizationId, keyId, source } = record;
   const recent = state.keys.get(organizationId, keyId)?.recent;
   if (recent === undefined) return;
   const ofSource = recent.get(source) ?? new RecentSessions();
   if (!recent.has(source)) recent.set(source, ofSource);
-  ofSource.touch(session, length);
+  ofSource.touch(session, record);
 }

@@ -1,9 +1,8 @@
 import type { RetentionView, SessionRecord, View } from "@tollgate/store-engine";
 import type { SessionRow, State } from "./state.ts";
 
-/** One value of a chain: bytes, and characters in hex. */
-const valueBytes = 32;
-const width = 2 * valueBytes;
+/** Characters of one chain value in hex. */
+const width = 64;
 
 /** What decisions read of a state: it is there, so that nothing has to be fetched. */
 export function viewOf(state: State): View {
@@ -25,7 +24,8 @@ export function viewOf(state: State): View {
     },
     recentMatches({ organizationId, keyId }, source, chain) {
       const recent = state.keys.get(organizationId, keyId)?.recent.get(source);
-      return recent ? matching(recent.upTo(chain.length / valueBytes), chain) : [];
+      const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength);
+      return recent ? matching(recent.like(values), chain) : [];
     },
     matchingBranches: ({ organizationId, id }, chain) =>
       matching(descendantsOf(state.sessions.get(organizationId, id)), chain),

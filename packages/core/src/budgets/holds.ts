@@ -6,7 +6,7 @@ import { selects } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { RaisedBudget } from "./book.ts";
 import { limitInForce } from "./limit-in-force.ts";
-import { periodStart } from "./period.ts";
+import { periodEnd, periodStart } from "./period.ts";
 
 /** What a budget's scope is matched against. */
 export interface Spender extends Owner {
@@ -22,7 +22,7 @@ export interface Estimates {
 }
 
 /** The budgets that count this spender. */
-export function matchingBudgets(
+function matchingBudgets(
   budgets: readonly RaisedBudget[],
   spender: Spender,
 ): readonly RaisedBudget[] {
@@ -38,26 +38,49 @@ export function matchingBudgets(
   });
 }
 
-/** The holds to take on matching budgets, in the one fixed order. Soft budgets hold nothing and count at the end. */
-export function holdsOn(
-  budgets: readonly RaisedBudget[],
-  spender: Spender,
-  { estimates, at }: { readonly estimates: Estimates; readonly at: number },
-): readonly Hold[] {
-  return budgets
-    .map((budget) => ({
-      budgetId: budget.id,
-      subject: subjectOf(budget, spender),
-      periodStart: periodStart(budget.period, at),
-      unit: budget.unit,
-      mode: budget.mode,
-      limit: limitInForce(budget, at),
-      amount: amountOf(budget, estimates),
-    }))
-    .sort(inLockOrder);
+/** Holds without their amounts, as they are from one moment to another, and what they ask of a call. */
+export interface StandingHolds {
+  readonly from: number;
+  readonly until: number;
+  /** In the one fixed order. Soft budgets hold nothing and count at the end. */
+  readonly holds: readonly Hold[];
+  /** Whether a hard budget counts in US dollars: then the call needs a price. */
+  readonly needsPrice: boolean;
+  /** Whether a hard budget counts what the model writes: then its output is capped. */
+  readonly capsOutput: boolean;
 }
 
-/** The same holds for other estimates. */
+/** The holds to take on the budgets that count this spender, until a period or a raise of one of them ends. */
+export function standingHolds(
+  budgets: readonly RaisedBudget[],
+  spender: Spender,
+  at: number,
+): StandingHolds {
+  const matching = matchingBudgets(budgets, spender);
+  const holds = matching.map((budget) => ({
+    budgetId: budget.id,
+    subject: subjectOf(budget, spender),
+    periodStart: periodStart(budget.period, at),
+    unit: budget.unit,
+    mode: budget.mode,
+    limit: limitInForce(budget, at),
+    amount: 0,
+  }));
+  const ends = matching.flatMap(({ period, raises }) => [
+    periodEnd(period, periodStart(period, at)) ?? Number.POSITIVE_INFINITY,
+    ...raises.flatMap(({ until }) => (until > at ? until : [])),
+  ]);
+  return {
+    // A clock that is set back stands in another period, or before a raise was over.
+    from: at,
+    until: Math.min(Number.POSITIVE_INFINITY, ...ends),
+    holds: holds.sort(inLockOrder),
+    needsPrice: holdsHard(matching, ["usd"]),
+    capsOutput: holdsHard(matching, ["usd", "tokens"]),
+  };
+}
+
+/** Holds for these estimates. */
 export function heldAt(holds: readonly Hold[], estimates: Estimates): readonly Hold[] {
   return holds.map((hold) => ({ ...hold, amount: amountOf(hold, estimates) }));
 }
@@ -68,7 +91,7 @@ function amountOf({ mode, unit }: Pick<Hold, "mode" | "unit">, estimates: Estima
 }
 
 /** Whether a hard budget counts in a unit among these. */
-export function holdsHard(budgets: readonly Budget[], units: readonly BudgetUnit[]): boolean {
+function holdsHard(budgets: readonly Budget[], units: readonly BudgetUnit[]): boolean {
   return budgets.some(({ mode, unit }) => mode === "hard" && units.includes(unit));
 }
 

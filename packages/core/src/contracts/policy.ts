@@ -15,6 +15,11 @@ export interface Policy<Gateway extends string = string> {
    * `raise`: in addition, no request's class may be below that of the Session it continues.
    */
   readonly sessions: "ignore" | "read" | "raise";
+  /**
+   * Whether its verdict follows from the facts without the estimates: then calls that differ in nothing else share one
+   * verdict. Default `false`: it decides on each call.
+   */
+  readonly ignoresEstimates?: boolean;
   /** `dataClasses` is the configured order, the least sensitive first. */
   decide(facts: PolicyFacts, dataClasses: readonly string[]): Verdict;
 }

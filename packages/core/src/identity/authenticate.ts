@@ -65,8 +65,11 @@ export function createAuthenticator(parts: Parts): Authenticator {
     const { organizationId, userId, label } = named;
     const name = JSON.stringify([organizationId, userId, label]);
     const key = isFresh ? null : known(name);
-    const callerOn = ({ caller }: KnownKey): Caller =>
-      noted(callerOfHost(caller, named, parts.dataClasses));
+    const callerOn = (known: KnownKey): Caller => {
+      const caller = known.named.get(named) ?? callerOfHost(known.caller, named, parts.dataClasses);
+      known.named.set(named, caller);
+      return noted(caller);
+    };
     if (key) return callerOn(key);
     const reading = parts.ensure(named).then((found) => ({ ...found, secretEndsAt: null }));
     return read(name, reading).then(callerOn);

@@ -2,6 +2,7 @@ import type { FoundSecret } from "../contracts/key-repository.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { callerOfKey } from "./caller-of.ts";
+import type { NamedCaller } from "./named-caller.ts";
 
 /**
  * Keys read a moment ago, by the full digest of their secret, or by the caller the host names. Opening a Step re-reads
@@ -17,6 +18,8 @@ export interface KeyCache {
 export interface KnownKey {
   readonly found: FoundSecret;
   readonly caller: Caller;
+  /** The callers whom the host named on it. */
+  readonly named: WeakMap<NamedCaller, Caller>;
 }
 
 const bound = 10_000;
@@ -33,7 +36,7 @@ export function createKeyCache(clock: Clock): KeyCache {
       return null;
     },
     set(name, found) {
-      const known = { found, caller: callerOfKey(found) };
+      const known = { found, caller: callerOfKey(found), named: new WeakMap() };
       if (entries.size >= bound) {
         const oldest = entries.keys().next();
         if (!oldest.done) entries.delete(oldest.value);

@@ -1,5 +1,5 @@
 import type { BudgetSheet } from "../budgets/book.ts";
-import { type Estimates, heldAt, holdsHard, holdsOn, matchingBudgets } from "../budgets/holds.ts";
+import { type Estimates, heldAt } from "../budgets/holds.ts";
 import type { RefusedHold } from "../contracts/step-verbs.ts";
 import type { Hold } from "../domain/budget.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
@@ -11,17 +11,18 @@ import { dearestCost, isPrice, type Price } from "../domain/price.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
 import type { AttemptStart, DroppedFields, OutputCapSource } from "../domain/step.ts";
-import { decide } from "../policy/decide.ts";
 import type { Route } from "../routing/route.ts";
 import type { SentMessages } from "../sessions/known-conversations.ts";
 import { countDropped, requestFor } from "../sessions/provider-state.ts";
 import { durable } from "./durable.ts";
 import type { PreparedCall } from "./governed-call.ts";
+import type { Ground } from "./ground.ts";
 import type { Line } from "./line.ts";
 
 /** A recorded decision on one model, with the price and the input estimate it was made on. */
 export interface Decided {
   readonly route: Route;
+  readonly ground: Ground;
   readonly dataClass: string;
   readonly decision: PolicyDecision;
   readonly price: Price | null;
@@ -72,12 +73,9 @@ export function decideOn(
     ...factsOf(call, { route, dataClass, size, input: inputTokens, output, cost }),
     ...sessionFacts(line, call),
   };
-  const verdict = decide(line.policy, asking, {
-    allowlists: call.caller.allowlists,
-    dataClasses: line.dataClasses,
-  });
+  const ground = line.grounds.of({ caller: call.caller, route, facts: asking });
   const decision: PolicyDecision = {
-    ...verdict,
+    ...ground.verdictOn(asking),
     id: line.ids.uuid(),
     at,
     facts: asking,
@@ -85,7 +83,7 @@ export function decideOn(
     firstDecisionId: first?.id ?? null,
     refusal: null,
   };
-  return { route, dataClass, decision, price, facts, request, dropped, inputTokens, size };
+  return { route, ground, dataClass, decision, price, facts, request, dropped, inputTokens, size };
 }
 
 /** What was sent before of a request's messages, if they are sent as the client gave them; null for nothing. */
@@ -125,20 +123,19 @@ function planWithin(
   {
     decided,
     number,
-    sheet: { budgets, version },
+    sheet,
   }: { readonly decided: Decided; readonly number: number; readonly sheet: BudgetSheet },
 ): Candidate | null {
   const { route, decision, price, facts, inputTokens } = decided;
-  const spender = { ...call.caller, model: route.model, connection: route.connection };
-  const matching = matchingBudgets(budgets, spender);
   const at = line.clock.now();
+  const { holds, needsPrice, capsOutput } = decided.ground.holdsWithin(sheet, at);
   const policyCap = decision.obligations?.maxOutputTokens;
   const cap = outputCap(line, facts, call.request, policyCap);
-  const capped = policyCap !== undefined || holdsHard(matching, ["usd", "tokens"]);
+  const capped = policyCap !== undefined || capsOutput;
   const { request, serviceTiers } = askedTier(decided.request, decided);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const estimates = estimatesOf(asked, cap.tokens);
-  if (estimates.usd === null && holdsHard(matching, ["usd"])) return null;
+  if (estimates.usd === null && needsPrice) return null;
   return {
     decided,
     request: capped ? { ...request, maxOutputTokens: cap.tokens } : request,
@@ -153,8 +150,8 @@ function planWithin(
       reasons: facts.reasons === true,
       startedAt: at,
     },
-    holds: holdsOn(matching, spender, { estimates, at }),
-    budgetsVersion: version,
+    holds: heldAt(holds, estimates),
+    budgetsVersion: sheet.version,
   };
 }
 
@@ -221,12 +218,14 @@ function askedTier(
 ): { readonly request: CompletionRequest; readonly serviceTiers: readonly string[] } {
   const auto = route.provider.billing?.autoTiers ?? [];
   const set = decision.obligations?.serviceTier;
-  const { serviceTier: asked, ...rest } = request;
+  const { serviceTier: asked } = request;
   const sent = tierToSend(asked, { set, auto });
+  const serviceTiers = tiersFor(sent, auto);
+  if (sent === asked) return { request, serviceTiers };
+  const { serviceTier: _, ...rest } = request;
   return {
-    request:
-      sent === asked ? request : { ...rest, ...(sent === undefined ? {} : { serviceTier: sent }) },
-    serviceTiers: tiersFor(sent, auto),
+    request: sent === undefined ? rest : { ...rest, serviceTier: sent },
+    serviceTiers,
   };
 }
 

@@ -18,6 +18,7 @@ import type { Timers } from "../kernel/timers.ts";
 import type { Slots } from "../limits/slots.ts";
 import type { ModelLists } from "../routing/model-lists.ts";
 import type { Router } from "../routing/route.ts";
+import type { Grounds } from "./ground.ts";
 import type { OpenSteps } from "./open-steps.ts";
 
 /** Everything the governed path stands on; one per gateway. */
@@ -31,6 +32,7 @@ export interface Line {
   readonly vault: Vault;
   readonly credentials: CredentialBook;
   readonly budgetWatch: BudgetWatch;
+  readonly grounds: Grounds;
   readonly prices: PriceBook;
   /** What configuration, else the price book, says of a model besides its price. */
   readonly modelFacts: (model: ModelId) => ModelFacts;

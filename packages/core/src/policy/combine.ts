@@ -19,6 +19,7 @@ export function combine<const Policies extends readonly Policy<string>[]>(
     dataClasses: policies.flatMap((policy) => policy.dataClasses),
     fallbacks: policies.flatMap((policy) => policy.fallbacks),
     sessions: mostOf(policies.map(({ sessions }) => sessions)),
+    ignoresEstimates: policies.every(({ ignoresEstimates }) => ignoresEstimates === true),
     decide(facts, dataClasses) {
       const verdicts = policies.map((policy) => policy.decide(facts, dataClasses));
       const denials = verdicts.filter((verdict) => verdict.effect === "deny");

@@ -58,6 +58,7 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
     dataClasses: rules.flatMap(({ match }) => [...rangeOf(match), ...rangeOf(match.session ?? {})]),
     fallbacks: rules.flatMap(({ options }) => options.fallbacks ?? []),
     sessions: sessions ?? (rules.some(({ match }) => match.session) ? "read" : "ignore"),
+    ignoresEstimates: true,
     decide: (facts, dataClasses) => decideByRules(rules, facts, dataClasses),
     // For `warningsOf` only: `decide` decides.
     rules,

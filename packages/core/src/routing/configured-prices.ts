@@ -58,9 +58,16 @@ export function tableBook(table: PriceTable): PriceBook {
     ]),
   );
   const prices = new Map(entries.map(([id, model]) => [id, readPrice(model)]));
+  // A route is remembered, and its model with it: the name is made once.
+  const names = new WeakMap<ModelId, string>();
+  const nameOf = (model: ModelId): string => {
+    const name = names.get(model) ?? lowerAscii(formatModelId(model));
+    names.set(model, name);
+    return name;
+  };
   return {
-    priceOf: (model) => prices.get(lowerAscii(formatModelId(model))) ?? null,
-    factsOf: (model) => facts.get(lowerAscii(formatModelId(model))) ?? nothingKnown,
+    priceOf: (model) => prices.get(nameOf(model)) ?? null,
+    factsOf: (model) => facts.get(nameOf(model)) ?? nothingKnown,
   };
 }
 
