@@ -81,8 +81,7 @@ function sendStream(
   writeStall: number,
 ): Promise<void> {
   begin(outgoing, status, headers, () => body.leave());
-  // The headers of a stream do not wait for its first event.
-  outgoing.flushHeaders();
+  let hasWritten = false;
   return new Promise((resolve, reject) => {
     const end = (): void => {
       outgoing.off("close", leave);
@@ -97,8 +96,11 @@ function sendStream(
     outgoing.on("error", leave);
     if (isWritable(outgoing))
       body.start({
-        write: (text) =>
-          outgoing.destroyed || outgoing.write(text) ? null : taken(outgoing, "drain", writeStall),
+        write(text) {
+          hasWritten = true;
+          const isTaken = outgoing.destroyed || outgoing.write(text);
+          return isTaken ? null : taken(outgoing, "drain", writeStall);
+        },
         end,
         fail(thrown) {
           outgoing.off("close", leave).destroy();
@@ -106,6 +108,8 @@ function sendStream(
         },
       });
     else leave();
+    // The headers of a stream do not wait for its first event, and go out with it where it is there.
+    if (!hasWritten && !outgoing.writableEnded) outgoing.flushHeaders();
   });
 }
 

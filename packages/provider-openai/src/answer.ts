@@ -4,7 +4,7 @@ import { invalidAnswer, invalidEvent } from "./failures.ts";
 import { isList, isObject, type JsonObject, membersOf, textOf } from "./json.ts";
 import { addMessageState } from "./provider-state.ts";
 import { createShown } from "./shown.ts";
-import { createToolCalls } from "./tool-calls.ts";
+import { createToolCalls, type ToolCalls } from "./tool-calls.ts";
 import { usageReport } from "./usage-report.ts";
 
 /** Turns the chunks of one answer into events. */
@@ -41,12 +41,17 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 ]);
 
 export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
-  const toolCalls = createToolCalls(seed);
+  let toolCalls: ToolCalls | null = null;
   const addShown = createShown();
   let started = false;
   let written = false;
   let reason: FinishReason | null = null;
   let tier: Json | undefined;
+
+  const addCalls = (fragments: Json, into: CompletionEvent[]): void => {
+    toolCalls ??= createToolCalls(seed);
+    toolCalls.add(fragments, into);
+  };
 
   const addChoice = (choice: JsonObject, into: CompletionEvent[]): void => {
     const { delta, logprobs, finish_reason } = choice;
@@ -58,8 +63,8 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
     if (isObject(logprobs)) into.push({ type: "logprobs", logprobs });
     addText("refusal-delta", textOf(refusal), into);
     addShown(members, into);
-    if (tool_calls) toolCalls.add(tool_calls, into);
-    if (isObject(function_call)) toolCalls.add([{ index: 0, function: function_call }], into);
+    if (tool_calls) addCalls(tool_calls, into);
+    if (isObject(function_call)) addCalls([{ index: 0, function: function_call }], into);
     if (into.length > before) written = true;
     addMessageState(members, into);
     reason ??= finishReason(finish_reason);
@@ -89,7 +94,7 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
     finish(into) {
       if (reason === null)
         throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
-      toolCalls.finish();
+      toolCalls?.finish();
       into.push({ type: "finish", reason });
     },
   };

@@ -17,20 +17,18 @@ const mostUsd = 10_000;
  */
 export function usageReport(usage: Json | undefined, serviceTier?: Json): UsageReport | null {
   const told = isObject(usage) ? usage : {};
-  return defined({
-    ...tokens(told),
-    costNanoUsd: costOf(told["cost"]),
-    serviceTier: tierIn(serviceTier) ?? tierIn(told["service_tier"]),
-  });
+  const { promptTokens, completionTokens, ...details } = tokens(told);
+  const costNanoUsd = costOf(told["cost"]);
+  const tier = tierIn(serviceTier) ?? tierIn(told["service_tier"]);
+  const report: Report = details;
+  if (promptTokens !== undefined) report.promptTokens = promptTokens;
+  if (completionTokens !== undefined) report.completionTokens = completionTokens;
+  if (costNanoUsd !== undefined) report.costNanoUsd = costNanoUsd;
+  if (tier !== undefined) report.serviceTier = tier;
+  return Object.keys(report).length === 0 ? null : report;
 }
 
-type Read = { readonly [Name in keyof UsageReport]: UsageReport[Name] | undefined };
-
-/** What was reported of it; null for nothing. */
-function defined(read: Read): UsageReport | null {
-  const reported = Object.entries(read).filter(([, figure]) => figure !== undefined);
-  return reported.length === 0 ? null : Object.fromEntries(reported);
-}
+type Report = { -readonly [Name in keyof UsageReport]: UsageReport[Name] };
 
 function tokens(usage: JsonObject) {
   const { prompt_tokens, completion_tokens, total_tokens } = usage;

@@ -114,7 +114,7 @@ export function createDetailsFold(): DetailsFold {
 export function createFold(): CompletionFold {
   const parts: OpenPart[] = [];
   /** The first call of each index, which is the one that its deltas belong to. */
-  const calls = new Map<number, OpenCall>();
+  let calls: Map<number, OpenCall> | null = null;
   const logprobs: Json[] = [];
   let shown: Partial<Record<ShownField, Json[]>> | null = null;
   let finishReason: FinishReason | null = null;
@@ -127,7 +127,7 @@ export function createFold(): CompletionFold {
 
   function addState({ index, fields }: State): void {
     scale ??= createStateScale();
-    const call = index === undefined ? null : calls.get(index);
+    const call = index === undefined ? null : calls?.get(index);
     if (call === null) state ??= createStateFold(scale);
     else if (call) call.state ??= createStateFold(scale);
     (call === null ? state : call?.state)?.add(fields);
@@ -182,12 +182,13 @@ export function createFold(): CompletionFold {
             arguments: "",
           };
           parts.push(call);
+          calls ??= new Map();
           if (!calls.has(index)) calls.set(index, call);
           return;
         }
         case "tool-call-delta": {
           bytes += Buffer.byteLength(event.arguments);
-          const call = calls.get(event.index);
+          const call = calls?.get(event.index);
           if (call) call.arguments += event.arguments;
           return;
         }

@@ -52,13 +52,18 @@ export function addUsage(a: Usage, b: Usage): Usage {
 
 /** The details that a function gives a count for. */
 export function eachDetail(count: (name: keyof UsageDetails) => number | undefined): UsageDetails {
-  const details: { -readonly [Name in keyof UsageDetails]: number } = {};
+  let details: { -readonly [Name in keyof UsageDetails]: number } | null = null;
   for (const name of usageDetails) {
     const tokens = count(name);
-    if (tokens !== undefined) details[name] = tokens;
+    if (tokens === undefined) continue;
+    details ??= {};
+    details[name] = tokens;
   }
-  return details;
+  return details ?? noDetails;
 }
+
+/** Most usage has none. */
+const noDetails: UsageDetails = {};
 
 const promptParts = [
   "cachedTokens",
@@ -79,6 +84,7 @@ export function fittingDetails(
     completionTokens,
   }: { readonly promptTokens?: number | undefined; readonly completionTokens?: number | undefined },
 ): UsageDetails {
+  if (usageDetails.every((name) => details[name] === undefined)) return noDetails;
   const kept: { -readonly [Name in keyof UsageDetails]: number | undefined } = {};
   keepFitting(kept, details, promptTokens, promptParts);
   keepFitting(kept, details, completionTokens, completionParts);

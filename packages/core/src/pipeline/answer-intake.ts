@@ -125,9 +125,10 @@ function createHalves({ keys }: Pick<Limits, "keys">): {
   add(event: CompletionEvent, into: CompletionEvent[]): void;
 } {
   let waiting: Spoken | null = null;
-  const ofCalls = new Map<number, string>();
+  // Most answers have neither calls nor state.
+  let ofCalls: Map<number, string> | null = null;
   /** Of the message, which has no index, and of each call. */
-  const ofStates = new Map<number | undefined, StateHalves>();
+  let ofStates: Map<number | undefined, StateHalves> | null = null;
 
   function endSpoken(into: CompletionEvent[]): void {
     if (waiting !== null) into.push({ ...waiting, text: replacement });
@@ -140,6 +141,7 @@ function createHalves({ keys }: Pick<Limits, "keys">): {
     if (whole !== "") into.push({ ...event, text: whole });
   }
   function write(index: number, text: string, into: CompletionEvent[]): void {
+    ofCalls ??= new Map();
     const [whole, half] = joined(ofCalls.get(index) ?? "", text);
     if (half === "") ofCalls.delete(index);
     else ofCalls.set(index, half);
@@ -147,16 +149,17 @@ function createHalves({ keys }: Pick<Limits, "keys">): {
   }
   function endAll(into: CompletionEvent[]): void {
     endSpoken(into);
-    for (const index of ofCalls.keys())
+    for (const index of ofCalls?.keys() ?? [])
       into.push({ type: "tool-call-delta", index, arguments: replacement });
-    ofCalls.clear();
-    for (const [index, state] of ofStates) {
+    ofCalls = null;
+    for (const [index, state] of ofStates ?? []) {
       const fields = state.rest();
       if (fields !== null)
         push({ type: "state", ...(index !== undefined && { index }), fields }, into);
     }
   }
   function keep(event: State, into: CompletionEvent[]): void {
+    ofStates ??= new Map();
     const state = ofStates.get(event.index) ?? createStateHalves();
     ofStates.set(event.index, state);
     push({ ...event, fields: state.join(event.fields) }, into);
