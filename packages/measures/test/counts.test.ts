@@ -45,8 +45,8 @@ const ceilings: readonly Ceiling[] = [
   {
     figure: "promises per request",
     of: "promises",
-    memory: 25,
-    sqlite: 39,
+    memory: 23,
+    sqlite: 37,
     postgres: 90,
     goal: 20,
   },

@@ -1,27 +1,35 @@
 import type { Readable } from "node:stream";
 
-/** All of a body that is still on the socket, in one piece. Rejects when the client leaves before its end. */
-export function readWhole(incoming: Readable): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    let chunks: Uint8Array[] | null = [];
-    const onLeft = (): void => {
-      if (chunks === null) return;
-      chunks = null;
-      reject(incoming.errored ?? new Error("The client left before the end of its request."));
-    };
-    if (incoming.destroyed || incoming.readableEnded) return onLeft();
-    incoming
-      .on("data", (chunk: Uint8Array | string) => void chunks?.push(bytesOf(chunk, incoming)))
-      // What comes after the end changes nothing: it costs less than to take all of it off again.
-      .on("end", () => {
-        if (chunks !== null) resolve(inOnePiece(chunks));
-        chunks = null;
-      })
-      .on("error", onLeft)
-      .on("close", onLeft);
-    // A framework may have paused it until it is wanted.
-    incoming.resume();
-  });
+/** All of a body that is still on the socket, in one piece. It fails where the client leaves before its end. */
+export function readWhole(
+  incoming: Readable,
+  taken: (bytes: Uint8Array) => void,
+  failed: (thrown: unknown) => void,
+): void {
+  let chunks: Uint8Array[] | null = [];
+  const onLeft = (): void => {
+    if (chunks === null) return;
+    chunks = null;
+    failed(incoming.errored ?? new Error("The client left before the end of its request."));
+  };
+  const onEnd = (): void => {
+    if (chunks === null) return;
+    const whole = inOnePiece(chunks);
+    chunks = null;
+    taken(whole);
+  };
+  if (incoming.destroyed || incoming.readableEnded) {
+    onLeft();
+    return;
+  }
+  incoming
+    .on("data", (chunk: Uint8Array | string) => void chunks?.push(bytesOf(chunk, incoming)))
+    // What comes after the end changes nothing: it costs less than to take all of it off again.
+    .on("end", onEnd)
+    .on("error", onLeft)
+    .on("close", onLeft);
+  // A framework may have paused it until it is wanted.
+  incoming.resume();
 }
 
 /** A chunk of a body as bytes: where a framework has set an encoding, or put a stream of its own, it can be text. */

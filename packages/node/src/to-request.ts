@@ -91,13 +91,12 @@ class Bridge implements NodeRequest {
     return this.#stream;
   }
 
-  bytes(): Promise<Uint8Array> {
-    if (this.#source === null) return Promise.resolve(new Uint8Array());
-    if (this.#used) return Promise.reject(alreadyRead());
-    this.#used = true;
-    return this.#source instanceof Readable
-      ? readWhole(this.#source)
-      : Promise.resolve(this.#source);
+  readBody(taken: (bytes: Uint8Array) => void, failed: (thrown: unknown) => void): void {
+    const source = this.#source ?? Buffer.alloc(0);
+    if (this.#used) failed(alreadyRead());
+    else if (source instanceof Readable) readWhole(source, taken, failed);
+    else taken(source);
+    this.#used = this.#source !== null;
   }
 
   toHead(): Request {

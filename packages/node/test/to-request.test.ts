@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { send, toRequest } from "../src/index.ts";
+import { type NodeRequest, send, toRequest } from "../src/index.ts";
 
 let server: Server | undefined;
 afterEach(() => server?.close());
@@ -29,9 +29,9 @@ async function bridged(
       encoding: request.headers.get("content-encoding"),
       length: request.headers.get("content-length"),
       dataClass: request.headers.get("x-service-data-sensitivity"),
-      text: Buffer.from(await request.bytes()).toString(),
+      text: Buffer.from(await bytesOf(request)).toString(),
       used: request.bodyUsed,
-      again: await request.bytes().then(
+      again: await bytesOf(request).then(
         () => "read twice",
         () => "refused",
       ),
@@ -41,6 +41,12 @@ async function bridged(
   const port = await listen(server);
   const answer = await fetch(`http://127.0.0.1:${port}${init.path ?? "/"}`, init);
   return (await answer.json()) as Record<string, unknown>;
+}
+
+function bytesOf(request: NodeRequest | Request): Promise<Uint8Array> {
+  return "readBody" in request
+    ? new Promise((resolve, reject) => request.readBody(resolve, reject))
+    : request.bytes();
 }
 
 async function listen(listening: Server): Promise<number> {

@@ -176,26 +176,28 @@ const candidates = 100;
 /** The 100 most recently updated Sessions of one key and source: those that a request without ids may continue. */
 export class RecentSessions {
   readonly #rows: SessionRow[] = [];
-  /** Length and beginning of the head of each, oldest first: what they say of most rows is that they do not match. */
+  /** What is looked at first of each, oldest first: most rows do not match. */
   readonly #lengths: number[] = [];
   readonly #marks: number[] = [];
+  readonly #inFlight: boolean[] = [];
 
-  touch(row: SessionRow, { length, head }: Pick<SessionRecord, "length" | "head">): void {
+  touch(row: SessionRow, { length, head, inFlight }: SessionRecord): void {
     const place = this.#rows.indexOf(row);
     if (place >= 0) this.#remove(place);
     this.#rows.push(row);
     this.#lengths.push(length);
     this.#marks.push(Number.parseInt(head.slice(0, markDigits), 16));
+    this.#inFlight.push(inFlight);
     if (this.#rows.length > candidates) this.#remove(0);
   }
 
-  /** Those whose head may be the chain's value at their length. */
+  /** Those whose head may be the chain's value at their length, without those that are in flight and as long. */
   like(chain: Buffer): readonly SessionRow[] {
     const most = chain.length / valueBytes;
     const found: SessionRow[] = [];
     for (let at = 0; at < this.#rows.length; at++) {
       const length = this.#lengths[at] ?? 0;
-      if (length === 0 || length > most) continue;
+      if (length === 0 || length > most || (length === most && this.#inFlight[at])) continue;
       const row = this.#rows[at];
       if (row && chain.readUIntBE((length - 1) * valueBytes, markDigits / 2) === this.#marks[at])
         found.push(row);
@@ -207,6 +209,7 @@ export class RecentSessions {
     this.#rows.splice(place, 1);
     this.#lengths.splice(place, 1);
     this.#marks.splice(place, 1);
+    this.#inFlight.splice(place, 1);
   }
 }
 

@@ -47,30 +47,46 @@ export function createEntrance(
   context: EntranceContext,
   gate: Pick<Lifecycle, "open" | "enter" | "leave">,
 ): Entrance {
-  const { line, authenticator, identify, conversations } = context;
+  const { line } = context;
 
-  async function answer(request: GatewayRequest, endpoint: Endpoint | null): Promise<Answer> {
-    const report = new Report(line);
-    let isAdmitted = false;
+  /** The endpoint's own answer, or a rejection: nothing is thrown. */
+  function asked(
+    request: GatewayRequest,
+    endpoint: Endpoint | null,
+    report: Report,
+  ): Promise<Answer> {
     try {
       gate.enter();
-      isAdmitted = true;
+      report.isAdmitted = true;
       report.endpoint = endpoint;
       requireSmallHeaders(request, line.limits.headerBytes);
       const found = endpoint ? { endpoint, tail: tailFor(endpoint, request) } : endpointOf(request);
       report.endpoint = found.endpoint;
+      const given = { ...context, report };
       const opening = gate.open();
-      if (opening !== null) await durable(opening);
-      const asked = { line, authenticator, identify, conversations, report };
-      return report.marked(await found.endpoint(asked, request, found.tail));
+      return opening === null
+        ? found.endpoint(given, request, found.tail)
+        : durable(opening).then(() => found.endpoint(given, request, found.tail));
     } catch (thrown) {
-      if (request.signal?.aborted) throw request.signal.reason;
-      const error = toGatewayError(thrown);
-      report.failed(error);
-      return report.marked(errorAnswer(error));
-    } finally {
-      if (isAdmitted) gate.leave();
+      return Promise.reject(thrown);
     }
+  }
+
+  function answer(request: GatewayRequest, endpoint: Endpoint | null): Promise<Answer> {
+    const report = new Report(line);
+    return asked(request, endpoint, report).then(
+      (answered) => {
+        gate.leave();
+        return report.marked(answered);
+      },
+      (thrown: unknown) => {
+        if (report.isAdmitted) gate.leave();
+        if (request.signal?.aborted) throw request.signal.reason;
+        const error = toGatewayError(thrown);
+        report.failed(error);
+        return report.marked(errorAnswer(error));
+      },
+    );
   }
 
   const handler =
@@ -106,6 +122,7 @@ const endpoints: Readonly<Record<keyof Handlers, Endpoint>> = {
 
 class Report implements RequestReport {
   readonly requestId: string;
+  isAdmitted = false;
   endpoint: Endpoint | null = null;
   caller: Owner | null = null;
   readonly #line: Line;

@@ -24,8 +24,8 @@ export interface BridgedRequest {
   readonly bodyUsed: boolean;
   /** The body as a stream, for one that does not announce its length; null where there is none. */
   readonly body: ReadableStream<Uint8Array> | null;
-  /** The whole body. Rejects where the client leaves before its end. */
-  bytes(): Promise<Uint8Array>;
+  /** Reads the whole body, once. It fails where the client leaves before its end. */
+  readBody(taken: (bytes: Uint8Array) => void, failed: (thrown: unknown) => void): void;
   /** A web `Request` with the same head and no body: what the host's `authenticate` is asked with. */
   toHead(): Request;
 }

@@ -16,17 +16,22 @@ export function readBytes(request: GatewayRequest, most: number): Promise<Buffer
     );
   const length = announcedLength(request.headers);
   if (length !== null && length > most) throw tooLarge(most);
-  const reading = length === null ? readCounted(request, most) : readWhole(request);
-  return reading.then(
-    (bytes) => {
-      if (request.signal.aborted) throw endedEarly(request.signal.reason);
-      if (bytes.length > most) throw tooLarge(most);
-      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    },
-    (error: unknown) => {
-      throw error instanceof GatewayError ? error : endedEarly(error);
-    },
-  );
+  return new Promise((resolve, reject) => {
+    const taken = (bytes: Uint8Array): void => {
+      if (request.signal.aborted) reject(endedEarly(request.signal.reason));
+      else if (bytes.length > most) reject(tooLarge(most));
+      else resolve(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+    };
+    const failed = (error: unknown): void =>
+      reject(error instanceof GatewayError ? error : endedEarly(error));
+    if (length === null) readCounted(request, most).then(taken, failed);
+    else if ("readBody" in request) request.readBody(taken, failed);
+    else
+      unlessAborted(request.signal, request.arrayBuffer()).then(
+        (bytes) => taken(new Uint8Array(bytes)),
+        failed,
+      );
+  });
 }
 
 function endedEarly(cause: unknown): GatewayError {
@@ -38,12 +43,6 @@ function endedEarly(cause: unknown): GatewayError {
 function announcedLength(headers: RequestHeaders): number | null {
   const text = headers.get("content-length");
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
-}
-
-function readWhole(request: GatewayRequest): Promise<Uint8Array> {
-  return "toHead" in request
-    ? request.bytes()
-    : unlessAborted(request.signal, request.arrayBuffer()).then((bytes) => new Uint8Array(bytes));
 }
 
 async function readCounted(request: GatewayRequest, most: number): Promise<Uint8Array> {
