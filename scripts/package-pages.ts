@@ -1,5 +1,5 @@
-// Writes what follows from the packages themselves: the API reference from their docstrings, and the
-// README and LICENSE that each one takes to the registry. `npm run docs:api`; a test keeps them current.
+// Writes the pages generated from the packages: the API reference from their docstrings, and the README and LICENSE
+// that each one publishes. Run it with `npm run docs:api`; a test checks that they are current.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { apiPage } from "../packages/house/src/api-page.ts";
@@ -12,13 +12,13 @@ type Read = (path: string) => SourceFile;
 function peers({ manifest }: Workspace): string {
   const all = Object.entries(manifest.peerDependencies ?? {});
   if (all.length === 0) return "";
-  return `Next to it, where they are used: ${all.map(([name, range]) => `\`${name}\` ${range}`).join(", ")}.\n\n`;
+  return `Peer dependencies, for the parts that use them: ${all.map(([name, range]) => `\`${name}\` ${range}`).join(", ")}.\n\n`;
 }
 
 function program({ manifest }: Workspace): string {
   const snippet = packageSnippets[manifest.name];
   if (snippet === undefined)
-    throw new Error(`scripts/package-snippets.ts has no program for ${manifest.name}: write one`);
+    throw new Error(`scripts/package-snippets.ts has no program for ${manifest.name}. Add one.`);
   const printed = snippet.prints === null ? "" : `\n\`\`\`text\n${snippet.prints}\n\`\`\`\n`;
   return `\`\`\`ts\n${snippet.code.trim()}\n\`\`\`\n${printed}\n`;
 }
@@ -30,18 +30,18 @@ function readme(at: Workspace): string {
     .map((door) => `\`${name}${door.slice(1)}\``);
   return `# ${name}
 
-${description}. A package of Tollgate, the model gateway you embed: one governed path for every model call.
+${description}. Part of Tollgate, the model gateway you embed in your TypeScript app.
 
 \`\`\`
 npm install ${name}
 \`\`\`
 
-${program(at)}${peers(at)}Import it from ${doors.join(", ")}: ES modules with types, every export with a docstring.
-It needs Node \`${engines?.["node"]}\`. MIT licence.
+${program(at)}${peers(at)}Import it from ${doors.join(", ")}. It consists of ES modules with types, and every export has a docstring.
+It requires Node \`${engines?.["node"]}\`. MIT licence.
 `;
 }
 
-/** The text of each page that follows from the packages, by its path from the root. */
+/** The text of each generated page, by its path from the root. */
 export function packagePages(root: string): ReadonlyMap<string, string> {
   const read: Read = (path) => readSource(root, path);
   const license = readFileSync(`${root}/LICENSE`, "utf8");

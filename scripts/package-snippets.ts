@@ -1,6 +1,6 @@
-// The program in each package's README: the least that shows what the package is for. The docs test runs them.
+// The program in each package's README: the shortest one that shows its purpose. The docs test runs them.
 
-/** A program and what it prints; `prints` is null where that differs from run to run. */
+/** A program and what it prints; `prints` is null if the output differs from run to run. */
 export interface PackageSnippet {
   readonly code: string;
   readonly prints: string | null;
@@ -35,7 +35,7 @@ export const packageSnippets: Readonly<Record<string, PackageSnippet>> = {
   },
   "@tollgate/store-postgres": {
     code: `${built("@tollgate/store-postgres", "postgresStore", '{ url: "postgres://localhost/tollgate" }')}
-// Nothing is opened before the first request.
+// The store connects on the first request.
 console.log(typeof gateway.fetch);
 `,
     prints: "function",
@@ -44,7 +44,7 @@ console.log(typeof gateway.fetch);
     code: `
 import { chainLength } from "@tollgate/store-engine";
 
-// For those who write a store; an application needs none of it.
+// For authors of stores. Applications don't need this package.
 console.log(chainLength(new Uint8Array(64)));
 `,
     prints: "2",
@@ -53,7 +53,7 @@ console.log(chainLength(new Uint8Array(64)));
     code: `
 import { insertInto } from "@tollgate/store-sql";
 
-// For those who write a store on another SQL database; an application needs none of it.
+// For authors of stores on other SQL databases. Applications don't need this package.
 console.log(insertInto("notes", ["id", "text"]));
 `,
     prints: null,
@@ -62,7 +62,7 @@ console.log(insertInto("notes", ["id", "text"]));
     code: `
 import { openaiCompatible } from "@tollgate/provider-openai";
 
-// Goes into createGateway({ providers: { openai } }).
+// Pass it to createGateway({ providers: { openai } }).
 const openai = openaiCompatible({
   baseURL: "https://api.openai.com/v1",
   apiKey: process.env["OPENAI_API_KEY"] ?? null,
@@ -77,7 +77,7 @@ console.log(typeof openai);
 import { createMistral } from "@ai-sdk/mistral";
 import { aiSdk } from "@tollgate/provider-ai-sdk";
 
-// Goes into createGateway({ providers: { mistral } }).
+// Pass it to createGateway({ providers: { mistral } }).
 const mistral = aiSdk(({ fetch, credential }) => createMistral({ apiKey: credential, fetch }), {
   vendor: "mistral",
   apiKey: () => process.env["MISTRAL_API_KEY"] ?? "",
@@ -90,7 +90,7 @@ console.log(typeof mistral);
     code: `
 import { catalogPrices } from "@tollgate/prices";
 
-// Goes into createGateway({ prices: catalogPrices() }). In nanodollars per million tokens.
+// Pass it to createGateway({ prices: catalogPrices() }). Rates are nanodollars per million tokens.
 const model = { gateway: "openai", vendor: "openai", model: "gpt-5-mini" };
 const price = catalogPrices().priceOf(model, Date.UTC(2026, 8, 1));
 console.log(price?.input, price?.output);
@@ -144,7 +144,7 @@ export const { GET, POST, DELETE } = toNextHandlers(gateway);
 import { createTestGateway, expectDenied } from "@tollgate/testing";
 import { definePolicy, forbid } from "@tollgate/core/policy";
 
-// In any test runner: no network, and a provider that answers by script.
+// Runs in any test runner, without a network. The provider answers by script.
 const { gateway, provider, chat } = await createTestGateway({
   policy: definePolicy({ rules: [forbid("nobody", {}, { reason: "closed" })] }),
 });
@@ -160,7 +160,7 @@ import { memoryStore } from "@tollgate/store-memory";
 
 const open = async (): Promise<OpenedStore> => ({ store: memoryStore() });
 
-// In a test file of vitest: describeStoreContract("my store", { open });
+// In a vitest file: describeStoreContract("my store", { open });
 const { store } = await open();
 console.log(store.contract);
 `,
@@ -170,7 +170,7 @@ console.log(store.contract);
     code: `
 import { main } from "tollgate";
 
-// What "npx tollgate keys create …" does; "npx tollgate serve" runs a gateway.
+// The same as "npx tollgate keys create …". "npx tollgate serve" runs a gateway.
 const words = ["keys", "create", "--organization", "acme", "--user", "ada", "--label", "laptop"];
 await main(["node", "tollgate", ...words]);
 `,
