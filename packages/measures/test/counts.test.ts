@@ -45,8 +45,8 @@ const ceilings: readonly Ceiling[] = [
   {
     figure: "promises per request",
     of: "promises",
-    memory: 23,
-    sqlite: 37,
+    memory: 20,
+    sqlite: 34,
     postgres: 90,
     goal: 20,
   },

@@ -142,18 +142,15 @@ class StepRun implements Run, Timed {
 
   answered(finishReason: FinishReason): void {
     if (this.isAbandoned) this.failed(clientClosed());
-    else this.#settle(finishReason);
+    else void settleCompleted(this.line, this, finishReason);
   }
 
-  #settle(finishReason: FinishReason): void {
-    settleCompleted(this.line, this, finishReason).then(
-      (settled) => this.#conclude({ settled }),
-      (thrown: unknown) => this.#unsettled(thrown),
-    );
+  completed(settled: SettledAnswer): void {
+    this.#conclude({ settled });
   }
 
   /** What fails before its outcome is fixed fails the attempt. */
-  #unsettled(thrown: unknown): void {
+  unsettled(thrown: unknown): void {
     if (this.isEnding) void this.#end(thrown);
     else {
       this.attempt.hasFailed = true;

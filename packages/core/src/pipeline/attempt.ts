@@ -16,7 +16,7 @@ import { otherWork } from "../kernel/other-work.ts";
 import { sealFields } from "../sessions/state-seal.ts";
 import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";
 import { type Candidate, sentBefore } from "./candidate.ts";
-import type { PreparedCall, TakeEvents } from "./governed-call.ts";
+import type { PreparedCall, SettledAnswer, TakeEvents } from "./governed-call.ts";
 import type { Line } from "./line.ts";
 import type { OpenedStep } from "./open-step.ts";
 
@@ -47,6 +47,10 @@ export interface Run {
   /** The running attempt came to its end, and says why the model stopped. */
   answered(finishReason: FinishReason): void;
   failed(thrown: unknown): void;
+  /** Its settlement is durable. */
+  completed(settled: SettledAnswer): void;
+  /** It could not be settled as completed. */
+  unsettled(thrown: unknown): void;
 }
 
 /** The client left before its answer was complete. */

@@ -173,7 +173,7 @@ async function tryToOpen(
     holds,
   };
   const whole = { ...intent, leaf: attemptLeaf(line.ids.uuid(), intent) };
-  const { result } = await durable(surely(line.clock, () => line.store.openAttempt(whole)));
+  const result = await durable(surely(line.clock, () => line.store.openAttempt(whole)));
   if (result.opened) {
     run.ended.push(intent.ended);
     run.held.push(...(holds ?? []));

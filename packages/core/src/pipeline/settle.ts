@@ -2,6 +2,7 @@ import { type Provider, ProviderError } from "../contracts/provider.ts";
 import type {
   AttemptSettlement,
   CommittedContent,
+  SettleResult,
   StepReply,
   StepSettlement,
 } from "../contracts/step-verbs.ts";
@@ -10,6 +11,7 @@ import type { FinishReason } from "../domain/completion-event.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
+import type { Usage } from "../domain/usage.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterAttempt } from "../evidence/meter.ts";
 import { isLarge, otherWork } from "../kernel/other-work.ts";
@@ -21,36 +23,28 @@ import { committed } from "./committed.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { SettledAnswer } from "./governed-call.ts";
 import type { Line } from "./line.ts";
-import { surely } from "./surely.ts";
+import { writeAgain } from "./surely.ts";
 import { warnOfBudgets } from "./warn-of-budgets.ts";
 
 /**
- * Settles a completed Step; only what this returns may be shown as complete. Where that fails, the Step is left to
+ * Settles a completed Step; only what the run is then told may be shown as complete. Where that fails, the Step is left to
  * recovery and the observers are told.
  */
 export async function settleCompleted(
   line: Line,
   run: Run,
   finishReason: FinishReason,
-): Promise<SettledAnswer> {
-  const answered = run.attempt.fold.completion();
-  const attempt = meterRunning(line, run, { outcome: "completed", reason: null });
-  const settledAt = line.clock.now();
-  const origin = stateOrigin(run.attempt.candidate.attempt);
-  const { seal } = run.call.state;
-  const settled: SettledAnswer = {
-    completion: sealCompletion(answered, origin, seal),
-    sealedState: () => sealBundle(answered, origin, seal),
-    finishReason,
-    usage: attempt.usage,
-    settledAt,
-  };
-  fixOutcome(run);
+): Promise<void> {
+  let settled: SettledAnswer;
   try {
+    const answered = run.attempt.fold.completion();
+    const attempt = meterRunning(line, run, { outcome: "completed", reason: null });
+    settled = settledAnswer(line, run, { answered, finishReason, usage: attempt.usage });
+    fixOutcome(run);
     const isLong = isLarge(run.attempt.fold.outputBytes());
     if (isLong) await otherWork();
     const concluding = run.call.conclude(run.opened.answer, settled, (reply) =>
-      keepsContent(run) ? withState(reply, answered, origin) : reply,
+      keepsContent(run) ? withState(reply, answered, originOf(run)) : reply,
     );
     const { reply, response } = concluding instanceof Promise ? await concluding : concluding;
     const content = Buffer.from(JSON.stringify(reply));
@@ -66,10 +60,39 @@ export async function settleCompleted(
     });
     if (isLong) await otherWork();
   } catch (thrown) {
-    leaveToRecovery(line, run);
-    throw thrown;
+    if (run.isEnding) leaveToRecovery(line, run);
+    run.unsettled(thrown);
+    return;
   }
-  return settled;
+  run.completed(settled);
+}
+
+function settledAnswer(
+  line: Line,
+  run: Run,
+  {
+    answered,
+    finishReason,
+    usage,
+  }: {
+    readonly answered: Completion;
+    readonly finishReason: FinishReason;
+    readonly usage: Usage;
+  },
+): SettledAnswer {
+  const { seal } = run.call.state;
+  const origin = originOf(run);
+  return {
+    completion: sealCompletion(answered, origin, seal),
+    sealedState: () => sealBundle(answered, origin, seal),
+    finishReason,
+    usage,
+    settledAt: line.clock.now(),
+  };
+}
+
+function originOf({ attempt }: Run): string {
+  return stateOrigin(attempt.candidate.attempt);
 }
 
 /**
@@ -169,21 +192,27 @@ function fixOutcome(run: Run): void {
   run.isEnding = true;
 }
 
-async function settle(line: Line, run: Run, ending: Ending): Promise<void> {
+function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   const settlement = settlementOf(line, run, ending);
   const { open } = run.opened;
-  try {
-    const { result, isRepeated } = await surely(line.clock, () =>
-      line.store.settleStep(settlement),
-    );
+  const write = () => line.store.settleStep(settlement);
+  const written = (result: SettleResult, isRepeated: boolean): void => {
     // An earlier try may have settled it; only recovery settles a Step otherwise.
     if (!result.settled && !(isRepeated && result.outcome === settlement.outcome))
-      throw new Error("the Step was settled by recovery");
-  } catch (cause) {
-    throw evidenceUnavailable(cause);
-  }
-  open.remove();
-  if (line.isObserved()) tellSettled(line, run, settlement);
+      throw evidenceUnavailable(new Error("the Step was settled by recovery"));
+    open.remove();
+    if (line.isObserved()) tellSettled(line, run, settlement);
+  };
+  return write().then(
+    (result) => written(result, false),
+    (failure: unknown) =>
+      writeAgain(line.clock, write, failure).then(
+        (result) => written(result, true),
+        (cause: unknown) => {
+          throw evidenceUnavailable(cause);
+        },
+      ),
+  );
 }
 
 function tellSettled(line: Line, run: Run, settlement: StepSettlement): void {
