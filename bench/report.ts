@@ -103,7 +103,7 @@ function cellsText(results: Results): string {
 function machine(repeats: number): string {
   const [cpu] = cpus();
   const memory = Math.round(totalmem() / 2 ** 30);
-  return `${cpus().length} × ${cpu?.model}, ${memory} GB, Linux ${release()}, Node ${process.versions.node}; median of ${repeats} interleaved rounds; in brackets the ratio to the bare proxy.`;
+  return `${cpus().length} × ${cpu?.model}, ${memory} GB, Linux ${release()}, Node ${process.versions.node}; median of ${repeats} interleaved rounds; ratio to the bare proxy in brackets.`;
 }
 
 /** Rows in which no target has a figure are left out. */
@@ -156,7 +156,7 @@ function conversationsLine({ conversations }: Results): string {
   const times = lengths.map(
     (name) => `${name.split(" ")[0]}: ${median(conversations, name).toFixed(0)} µs`,
   );
-  return `\nThe same with a history of so many messages of 170 bytes, which its Session has: p50 ${times.join(", ")}.`;
+  return `\nThe same with a recorded history, p50 by number of messages of 170 bytes: ${times.join(", ")}.`;
 }
 
 function manyStreamsLine({ figures, targets }: Results): string {
@@ -168,7 +168,7 @@ function manyStreamsLine({ figures, targets }: Results): string {
   });
   return parts.length === 0
     ? ""
-    : `\n1,000 streams at once, ten events a second each, in a process of their own: ${parts.join("; ")}.`;
+    : `\n1,000 streams at once, ten events a second each, in a separate process: ${parts.join("; ")}.`;
 }
 
 function median(rounds: readonly Figures[], figure: string): number {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningExample, runServer } from "./run-example.ts";
 
-/** What every example that serves a gateway at `/ai` does, started as its reader starts it. */
+/** Tests of every example that serves a gateway at `/ai`. They start it with `npm start`. */
 export function describeServer(name: string, folder: string): void {
   describe(`the example ${name}`, () => {
     let example: RunningExample;
@@ -21,7 +21,7 @@ export function describeServer(name: string, folder: string): void {
         }),
       });
 
-    it("answers below its mount, plain and streamed, and shows what was spent", async () => {
+    it("answers below its mount, plain and streamed, and shows its spend", async () => {
       expect(await (await ask()).text()).toContain("You said: Hello");
       const stream = await (await ask({ stream: true })).text();
       expect(stream.split("\n\n").length).toBeGreaterThan(4);
@@ -31,12 +31,12 @@ export function describeServer(name: string, folder: string): void {
       expect(spend).toEqual([expect.objectContaining(call), expect.objectContaining(call)]);
     });
 
-    it("governs: no key, no answer; no previews", async () => {
+    it("rejects a wrong key and a forbidden model", async () => {
       expect((await ask({}, "tg_wrong")).status).toBe(401);
       expect((await ask({ model: "sim/tollgate/echo-preview" })).status).toBe(403);
     });
 
-    it("stops by itself when it is told to, after the stream that is open", async () => {
+    it("stops on request, after the open stream has ended", async () => {
       const answer = await ask({ stream: true });
       const stopped = example.stop();
       expect(await answer.text()).toContain("data: [DONE]");

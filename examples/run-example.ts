@@ -5,16 +5,16 @@ import { createInterface } from "node:readline";
 
 const longestStartMs = 20_000;
 
-/** An example that listens, in a process of its own. */
+/** An example that listens, in a separate process. */
 export interface RunningExample {
   readonly url: string;
-  /** The key it has printed. */
+  /** The key it printed. */
   readonly secret: string;
-  /** Asks it to stop, as a supervisor would; its exit code. */
+  /** Asks it to stop, as a supervisor would, and returns its exit code. */
   stop(): Promise<number | null>;
 }
 
-/** Starts what `npm start` starts in a folder, on a free port. */
+/** Runs the command of `npm start` in a folder, on a free port. */
 export function startExample(folder: string): ChildProcess {
   const manifest = JSON.parse(readFileSync(`${folder}/package.json`, "utf8")) as {
     readonly scripts: { readonly start: string };
@@ -27,7 +27,7 @@ export function startExample(folder: string): ChildProcess {
   });
 }
 
-/** Starts an example that listens, and waits until it says where. */
+/** Starts an example that listens, and waits until it prints its address. */
 export async function runServer(folder: string): Promise<RunningExample> {
   const child = startExample(folder);
   const expired = setTimeout(() => child.kill("SIGKILL"), longestStartMs);
@@ -35,7 +35,8 @@ export async function runServer(folder: string): Promise<RunningExample> {
   clearTimeout(expired);
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0];
   const secret = /\btg_[0-9A-Za-z]{49}\b/.exec(printed)?.[0];
-  if (url === undefined || secret === undefined) throw new Error(`it printed: ${printed}`);
+  if (url === undefined || secret === undefined)
+    throw new Error(`The example printed no address and key: ${printed}`);
   return {
     url,
     secret,
@@ -51,7 +52,7 @@ export async function runServer(folder: string): Promise<RunningExample> {
 }
 
 async function firstLine({ stdout }: ChildProcess): Promise<string> {
-  if (stdout === null) throw new Error("it has no output");
+  if (stdout === null) throw new Error("The example has no standard output.");
   for await (const line of createInterface({ input: stdout })) return line;
-  throw new Error("it ended before it printed anything");
+  throw new Error("The example ended before it printed anything.");
 }

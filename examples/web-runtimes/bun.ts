@@ -1,7 +1,7 @@
 import { gateway } from "./gateway.ts";
 import { talk } from "./talk.ts";
 
-/** What is used of Bun here, whose types are not installed. */
+/** The parts of Bun that this example uses. Bun's types aren't installed. */
 declare const Bun: {
   serve(options: {
     readonly hostname: string;
@@ -11,7 +11,7 @@ declare const Bun: {
   }): { readonly port: number; stop(cutOpen: boolean): Promise<void> };
 };
 
-// A model may think for longer than the ten seconds after which Bun cuts a quiet answer; 255 is the most it takes.
+// Bun cuts an answer that is quiet for ten seconds, and a model may think for longer. 255 is Bun's maximum.
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,

@@ -1,7 +1,7 @@
 import { gateway } from "./gateway.ts";
 import { talk } from "./talk.ts";
 
-/** What is used of Deno here, whose types are not installed. */
+/** The parts of Deno that this example uses. Deno's types aren't installed. */
 declare const Deno: {
   serve(
     options: { readonly hostname: string; readonly port: number },

@@ -1,5 +1,5 @@
-// Runs the example on a runtime that is no Node: `npm run example:bun`, `npm run example:deno`. The runtime is
-// installed into a folder of its own that is gone afterwards.
+// Runs the example on Bun or Deno: `npm run example:bun`, `npm run example:deno`. It installs the runtime into a
+// temporary folder and removes it afterwards.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ const runtimes = {
 } as const;
 
 const [, , name] = process.argv;
-if (name !== "bun" && name !== "deno") throw new Error("Which runtime: bun or deno?");
+if (name !== "bun" && name !== "deno") throw new Error("Name a runtime: bun or deno.");
 const { install, words } = runtimes[name];
 const folder = mkdtempSync(join(tmpdir(), `tollgate-${name}-`));
 const run = (command: string, given: readonly string[]): void => {

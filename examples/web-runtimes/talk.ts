@@ -5,7 +5,7 @@ import { gateway } from "./gateway.ts";
 const organizationId = "acme";
 const longestWaitMs = 1_000;
 
-/** Asks the served gateway as clients do: without a key, plain, streamed, and leaving in the middle of a stream. */
+/** Calls the served gateway without a key, plain, streamed, and as a client that leaves in the middle of a stream. */
 export async function talk(url: string): Promise<void> {
   const { secret } = await gateway.keys.create({ organizationId, userId: "ada", label: "laptop" });
   const ask = asking(url);
@@ -48,7 +48,7 @@ async function leave(ask: (signal: AbortSignal) => Promise<Response>): Promise<v
   const before = performance.now();
   while (!(await outcomes()).includes("cancelled")) {
     if (performance.now() - before > longestWaitMs)
-      throw new Error("the call goes on without its client");
+      throw new Error("The call continued without its client.");
     await wait(5);
   }
   console.log(`cancelled ${Math.ceil(performance.now() - before)} ms after its client left`);

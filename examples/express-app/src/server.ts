@@ -3,7 +3,7 @@ import express from "express";
 import { gateway, introduce, spend } from "./gateway.ts";
 
 const app = express();
-// Before the body parser: the gateway reads bodies itself, byte by byte.
+// Mount it before the body parser: the gateway reads the bytes of a body itself.
 app.use("/ai", tollgate(gateway));
 app.use(express.json());
 app.get("/spend", async (_request, response) => void response.json(await spend()));

@@ -3,7 +3,7 @@ import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { simProvider } from "@tollgate/provider-sim";
 import { memoryStore } from "@tollgate/store-memory";
 
-/** The gateway of this app: its records last as long as the process, and its provider needs no account. */
+/** This app's gateway. It keeps records in memory, and its provider needs no account. */
 export const gateway = createGateway({
   store: memoryStore(),
   providers: { sim: simProvider({ pace: 5 }) },
@@ -24,17 +24,17 @@ export const gateway = createGateway({
   ],
 });
 
-/** A key for the one user there is, and how to use it. */
+/** Creates a key for the only user, and says how to use it. */
 export async function introduce(url: string): Promise<string> {
   const { secret } = await gateway.keys.create({
     organizationId: "acme",
     userId: "ada",
     label: "laptop",
   });
-  return `The gateway is mounted at ${url}/ai/v1, a key for it is ${secret}; its spend is at ${url}/spend.`;
+  return `The gateway is mounted at ${url}/ai/v1. Its API key is ${secret}. See its spend at ${url}/spend.`;
 }
 
-/** What the organization has used so far. */
+/** The organization's calls so far, with their cost. */
 export async function spend() {
   const { data } = await gateway.activity.list({ organizationId: "acme" });
   return data.map(({ model, keyLabel, totalTokens, costNanoUsd }) => ({

@@ -9,7 +9,7 @@ describeBindingContract("gateway.fetch in Hono", {
     const app = new Hono();
     app.all(`${decodeURI(prefix)}/*`, (context) => gateway.fetch(context.req.raw));
     app.onError((error, context) => {
-      // `fetch` rejects when the client has left; nobody reads this answer.
+      // `fetch` rejects if the client has left. Nobody reads this answer.
       if (context.req.raw.signal.aborted) return context.body(null);
       throw error;
     });

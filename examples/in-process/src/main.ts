@@ -10,7 +10,7 @@ const { secret } = await gateway.keys.create({
   label: "job",
 });
 
-// No server and no socket: the SDK calls the gateway as it would call `fetch`.
+// The SDK calls the gateway in place of `fetch`, without a server or a socket.
 const client = new OpenAI({
   baseURL: "http://in-process/v1",
   apiKey: secret,
@@ -39,7 +39,7 @@ const weather = client.chat.completions.runTools({
 });
 console.log(await weather.finalContent());
 
-// Code that knows its user needs no key: it calls as that user.
+// Code that knows its user doesn't need a key. It calls as that user.
 const ada = gateway.as({ organizationId: "acme", userId: "ada", label: "web", source: "app" });
 const web = new OpenAI({ baseURL: "http://in-process/v1", apiKey: "unused", fetch: ada.fetch });
 const stream = web.responses.stream({ model, input: "Good morning" });

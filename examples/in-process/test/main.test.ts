@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { startExample } from "../../run-example.ts";
 
-it("runs a tool loop and a stream without a server, and ends by itself", async () => {
+it("runs a tool loop and a stream without a server, then exits", async () => {
   const child = startExample(fileURLToPath(new URL("..", import.meta.url)));
   const exited = once(child, "exit");
   const printed = child.stdout === null ? "" : await text(child.stdout);

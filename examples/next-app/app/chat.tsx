@@ -11,7 +11,7 @@ interface Line {
   readonly text: string;
 }
 
-/** Adds to the line that the model is writing, or begins one. */
+/** Adds to the model's current line, or begins one. */
 function write(lines: readonly Line[], text: string): readonly Line[] {
   const last = lines.at(-1);
   if (last?.by !== "model") return [...lines, { by: "model", text }];
@@ -26,7 +26,7 @@ export function Chat() {
   const [busy, setBusy] = useState(false);
 
   const list = useRef<HTMLOListElement>(null);
-  // Each change of a line shows the newest one.
+  // Scrolls to the newest line after each change.
   useEffect(() => {
     list.current?.lastElementChild?.scrollIntoView({ block: "nearest" });
   }, [lines]);
@@ -46,7 +46,7 @@ export function Chat() {
     } catch (error) {
       add({ by: "error", text: error instanceof Error ? error.message : String(error) });
     }
-    router.refresh(); // The server renders the spend anew.
+    router.refresh(); // The server renders the spend again.
   }
 
   async function submit(event: FormEvent<HTMLFormElement>): Promise<void> {

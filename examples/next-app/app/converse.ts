@@ -4,13 +4,13 @@ import { weatherTool } from "./weather.ts";
 
 const longestAnswerTokens = 120;
 
-/** What happens while an answer arrives. */
+/** The events of an answer as it arrives. */
 export interface Listener {
   onText(text: string): void;
   onToolCall(call: string): void;
 }
 
-/** Has one Turn of a conversation through this app's gateway, tools included; all messages so far. */
+/** Runs one Turn of a conversation through this app's gateway, including tools. Returns all messages so far. */
 export async function converse(
   messages: readonly ChatCompletionMessageParam[],
   listener: Listener,

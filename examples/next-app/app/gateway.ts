@@ -10,11 +10,11 @@ export const budgetId = "chat-day";
 const open = (): Gateway =>
   createGateway({
     store: sqliteStore({ filename: process.env["TOLLGATE_DATABASE"] ?? "tollgate.db" }),
-    // A provider that needs no account; in its place, or beside it, goes one of a vendor.
+    // This provider needs no account. Replace it with a vendor's, or add one next to it.
     providers: { sim: simProvider({ pace: 25 }) },
-    // Requests of signed-in visitors need no API key; other clients bring one.
+    // Signed-in visitors don't need an API key; other clients do.
     authenticate: visitorOf,
-    // It costs nothing, so it is priced like a large model: there is spend to see.
+    // The model is free, so it gets the price of a large one to show some spend.
     prices: { "sim/tollgate/echo": { input: "50", output: "150" } },
     policy: definePolicy({
       rules: [permit("chat", { organization: organizationId, gateway: "sim" })],
@@ -30,5 +30,5 @@ const open = (): Gateway =>
     ],
   });
 
-/** The gateway of this app. It opens its database at the first request, not while Next builds. */
+/** This app's gateway. It opens its database on the first request, not while Next builds. */
 export const gateway = oneGateway(open);

@@ -1,7 +1,7 @@
 import { Chat } from "./chat.tsx";
 import { Spend } from "./spend.tsx";
 
-// The spend is read for each request, never while Next builds.
+// Reads the spend on each request, never while Next builds.
 export const dynamic = "force-dynamic";
 
 export default function Page() {

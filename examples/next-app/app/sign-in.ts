@@ -7,8 +7,8 @@ import { cookieName } from "./visitor.ts";
 const oneDaySeconds = 86_400;
 
 /**
- * Makes the browser a visitor whom `visitorOf` knows again. The cookie is all it gets: scripts cannot read it, and no
- * key, of the gateway or of a provider, ever leaves the server.
+ * Gives the browser a cookie by which `visitorOf` recognizes its visitor. Scripts can't read the cookie, and no key of
+ * the gateway or of a provider ever leaves the server.
  */
 export async function signIn(): Promise<void> {
   const kept = await cookies();

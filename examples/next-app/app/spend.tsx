@@ -4,7 +4,7 @@ import { organizationId } from "./visitor.ts";
 
 const shownCalls = 6;
 
-/** What the chat has cost today, read from the gateway without HTTP. */
+/** The cost of the chat today, read from the gateway without HTTP. */
 export async function Spend() {
   const { limit } = await gateway.budgets.get({ id: budgetId });
   const { data: counters } = await gateway.budgets.status({ id: budgetId });

@@ -6,8 +6,7 @@ export const cookieName = "visitor";
 const cookie = new RegExp(`(?:^|; *)${cookieName}=([0-9a-f-]{36})(?:;|$)`);
 
 /**
- * Whom the gateway takes a request to be from: the visitor whose cookie comes with it, or nobody. An app with sign-in
- * looks up its session here.
+ * Says who sent a request: the visitor with this cookie, or nobody. An app with sign-in looks up its session here.
  */
 export function visitorOf(request: Request): HostCaller | null {
   const id = cookie.exec(request.headers.get("cookie") ?? "")?.[1];

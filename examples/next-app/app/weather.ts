@@ -7,12 +7,12 @@ interface Place {
 function readPlace(written: string): Place {
   const place: unknown = JSON.parse(written);
   if (typeof place !== "object" || place === null || !("city" in place)) {
-    throw new Error("get_weather needs a city");
+    throw new Error("`get_weather` needs a city.");
   }
   return { city: String(place.city) };
 }
 
-/** A tool that runs in the browser. Its weather is the same everywhere. */
+/** A tool that runs in the browser and returns the same weather for every city. */
 export const weatherTool: RunnableToolFunctionWithParse<Place> = {
   type: "function",
   function: {

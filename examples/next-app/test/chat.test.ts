@@ -1,4 +1,4 @@
-// The built app in a real browser. With TOLLGATE_SCREENSHOTS=FOLDER it leaves a picture of each end.
+// Tests the built app in a real browser. With TOLLGATE_SCREENSHOTS=FOLDER, it saves a screenshot of each end.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { type RunningBrowser, startBrowser } from "./start-browser.ts";
 
 const longestTestMs = 60_000;
 const longestWaitMs = 20_000;
-/** Said back word by word, and sent again with each later message: the budget lasts for a few of them. */
+/** The model repeats it word by word, and each later message sends it again, so the budget lasts for only a few. */
 const longMessage = "so ".repeat(60);
 const mostMessages = 10;
 
@@ -47,7 +47,7 @@ async function send(message: string): Promise<void> {
   await page.locator(".chat ol[aria-busy=true]").waitFor();
 }
 
-/** Waits until the app is done with a message; the last line of the chat. */
+/** Waits until the app is done with a message, and returns the last line of the chat. */
 async function lastLine(): Promise<{ readonly by: string; readonly text: string }> {
   await page.locator(".chat ol[aria-busy=false]").waitFor();
   const line = page.locator(".chat li:last-child");
@@ -57,7 +57,7 @@ async function lastLine(): Promise<{ readonly by: string; readonly text: string 
 const spend = async (): Promise<string> =>
   (await page.locator(".spend output").textContent()) ?? "";
 
-/** Waits until the shown spend is another; the new one in dollars. */
+/** Waits until the displayed spend changes, and returns the new one in dollars. */
 async function spendAfter(shown: string): Promise<number> {
   await page.waitForFunction(
     (text) => document.querySelector(".spend output")?.textContent !== text,
@@ -68,12 +68,12 @@ async function spendAfter(shown: string): Promise<number> {
 
 const dollars = (text: string): number => Number(text.replace("$", ""));
 
-/** Notes each different text that the model's newest line shows; the notes so far. */
+/** Records each different text that the model's newest line shows, and returns the records so far. */
 async function watchAnswer(): Promise<() => Promise<readonly string[]>> {
   await page.evaluate(() => {
     const seen: string[] = [];
     const list = document.querySelector(".chat ol");
-    if (list === null) throw new Error("there is no chat");
+    if (list === null) throw new Error("The page has no chat.");
     const look = () => {
       const text = list.querySelector("li.model:last-child")?.textContent ?? "";
       if (text !== "" && text !== seen.at(-1)) seen.push(text);
@@ -89,19 +89,19 @@ async function watchAnswer(): Promise<() => Promise<readonly string[]>> {
 }
 
 describe("the chat page", { timeout: longestTestMs }, () => {
-  it("lets nobody call who is not signed in", async () => {
+  it("rejects a visitor who isn't signed in", async () => {
     const answer = await fetch(`${app?.url}/ai/v1/models`, {
       headers: { authorization: "Bearer none" },
     });
     assert.equal(answer.status, 401);
   });
 
-  it("loads, with nothing spent", async () => {
+  it("loads without any spend", async () => {
     assert.equal(await page.title(), "A governed chat");
     assert.equal(await spend(), "$0.00");
   });
 
-  it("shows an answer while it arrives, and what it cost", async () => {
+  it("shows an answer while it arrives, and its cost", async () => {
     const seen = await watchAnswer();
     await send("good morning to everybody here");
     const answer = "You said: good morning to everybody here";
@@ -118,7 +118,7 @@ describe("the chat page", { timeout: longestTestMs }, () => {
     );
   });
 
-  it("shows the call of a tool and the answer that follows from it", async () => {
+  it("shows a tool call and the answer that uses its result", async () => {
     const before = await spend();
     await send("What is the weather in Paris?");
     const { by, text } = await lastLine();
@@ -131,7 +131,7 @@ describe("the chat page", { timeout: longestTestMs }, () => {
     assert.equal(await page.locator(".spend tbody tr").count(), 3);
   });
 
-  it("shows the refusal once the budget is exhausted, and spends nothing for it", async () => {
+  it("shows an error once the budget is exhausted, and spends nothing", async () => {
     const costs = [dollars(await spend())];
     let line = { by: "model", text: "" };
     while (line.by === "model" && costs.length <= mostMessages) {
@@ -147,13 +147,13 @@ describe("the chat page", { timeout: longestTestMs }, () => {
     assert.ok((costs.at(-1) ?? 1) < 0.1);
   });
 
-  it("shows the same spend when it is loaded anew", async () => {
+  it("shows the same spend after a reload", async () => {
     const before = await spend();
     await page.reload();
     assert.equal(await spend(), before);
   });
 
-  it("had no error of its own", () => {
+  it("logged no error", () => {
     assert.deepEqual(problems, []);
   });
 });

@@ -5,13 +5,13 @@ import { createInterface } from "node:readline";
 const longestStartMs = 30_000;
 const longestStopMs = 10_000;
 
-/** The built app, in a process of its own. */
+/** The built app, in a separate process. */
 export interface RunningApp {
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** Starts the built app on a free port, with a database of its own. */
+/** Starts the built app on a free port, with a new database. */
 export async function runApp(folder: string, database: string): Promise<RunningApp> {
   const child = spawn(
     process.execPath,
@@ -30,7 +30,7 @@ export async function runApp(folder: string, database: string): Promise<RunningA
     if (url !== undefined) break;
   }
   clearTimeout(expired);
-  if (url === undefined) throw new Error("next start printed no address");
+  if (url === undefined) throw new Error("`next start` printed no address.");
   child.stdout.resume();
   return {
     url,

@@ -26,8 +26,8 @@ export interface RunningBrowser {
 }
 
 /**
- * The browser that TOLLGATE_CHROMIUM names, or an installed one, or the one inside an npm package.
- * @throws Error saying what to install where there is none: that package is for Linux on x64.
+ * The browser that TOLLGATE_CHROMIUM names, or an installed one, or the one in an npm package (for Linux on x64).
+ * @throws Error if there is no browser; it says how to get one
  */
 export async function startBrowser(): Promise<RunningBrowser> {
   const named = process.env["TOLLGATE_CHROMIUM"];
@@ -37,12 +37,12 @@ export async function startBrowser(): Promise<RunningBrowser> {
     return { browser, close: () => browser.close() };
   }
   if (process.platform !== "linux" || process.arch !== "x64") {
-    throw new Error("install Chromium or Chrome, or name one in TOLLGATE_CHROMIUM");
+    throw new Error("Install Chromium or Chrome, or set TOLLGATE_CHROMIUM to its path.");
   }
   return startPackedBrowser();
 }
 
-/** The package unpacks into the folder for temporary files, under a fixed name: it gets one of its own. */
+/** The package unpacks under a fixed name into the folder for temporary files, so each run gets a separate folder. */
 async function startPackedBrowser(): Promise<RunningBrowser> {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-chromium-"));
   const before = process.env["TMPDIR"];

@@ -3,7 +3,7 @@ import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import { simProvider } from "@tollgate/provider-sim";
 import { memoryStore } from "@tollgate/store-memory";
 
-/** A gateway inside this process: a policy, a Budget, a store in memory and a provider that needs no account. */
+/** A gateway in this process, with a policy, a Budget, a store in memory and a provider that needs no account. */
 export const createGovernedChat = () =>
   createGateway({
     store: memoryStore(),

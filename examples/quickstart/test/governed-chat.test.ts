@@ -25,7 +25,7 @@ const newKey = async (userId: string) =>
   (await gateway.keys.create({ organizationId: "acme", userId, label: "laptop" })).secret;
 
 describe("a gateway in process", () => {
-  it("answers what the policy permits, and records it", async () => {
+  it("answers and records permitted calls", async () => {
     const answer = await ask({ secret: await newKey("ada") });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("x-service-data-sensitivity")).toBe("D1_INTERNAL");
@@ -43,7 +43,7 @@ describe("a gateway in process", () => {
     );
   });
 
-  it("stops at the Budget, also when the calls arrive together", async () => {
+  it("stops at the Budget, even if calls arrive at the same time", async () => {
     const secret = await newKey("edsger");
     const answers = await Promise.all(Array.from({ length: 5 }, () => ask({ secret })));
     const statuses = answers.map(({ status }) => status).sort();

@@ -1,6 +1,6 @@
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 
-/** Acme's rules: two gateways, one in its own house; who may send what where, and what that obliges the gateway to. */
+/** Acme's rules for two gateways, one of them in house: who may send which data where, and with which obligations. */
 export const policy = definePolicy({
   rules: [
     permit(
@@ -23,7 +23,7 @@ export const policy = definePolicy({
   ],
 });
 
-/** Acme's budgets: three dollars a month for the company, four requests an hour for each key. */
+/** Acme's budgets: three dollars a month for the company, and four requests an hour for each key. */
 export const budgets = [
   {
     id: "acme-month",
@@ -41,7 +41,7 @@ export const budgets = [
   },
 ] as const;
 
-/** What the models cost, in US dollars per million tokens, and how much they can write. */
+/** The models' prices, in US dollars per million tokens, and their longest answers. */
 export const models = {
   "openai/gpt-5": { input: "1.25", output: "10", maxOutputTokens: 128_000 },
   "meta/llama-4": { input: "0.2", output: "0.6" },

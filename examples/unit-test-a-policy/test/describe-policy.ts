@@ -11,7 +11,7 @@ import {
 } from "@tollgate/testing";
 import { budgets, models, policy } from "../src/policy.ts";
 
-/** The two functions every test runner has. */
+/** The two functions that every test runner has. */
 export interface Runner {
   describe(name: string, register: () => void): unknown;
   it(name: string, run: () => Promise<void>): unknown;
@@ -25,14 +25,14 @@ const tools = [{ type: "function", function: { name: "search" } }];
 const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
 const picture = [{ role: "user", content: [{ type: "text", text: "What is this?" }, image] }];
 
-/** A fresh gateway under Acme's rules, with a key of Ada's. */
+/** A new gateway with Acme's rules and a key for Ada. */
 const open = () =>
   createTestGateway({ policy, budgets, models, key: { organizationId: "acme", userId: "ada" } });
 
-/** A test of every rule and every budget, for the runner that is given. */
+/** Registers a test of every rule and every budget with the given runner. */
 export function describePolicy({ describe, it }: Runner): void {
   describe("the models", () => {
-    it("may be asked internally, outside and in the house", async () => {
+    it("answer internal calls, outside and in house", async () => {
       const { gateway, chat } = await open();
       for (const model of [outside, inHouse])
         await expectPermitted(gateway, await gateway.fetch(chat({ model })), {
@@ -40,7 +40,7 @@ export function describePolicy({ describe, it }: Runner): void {
         });
     });
 
-    it("may not be previews, whoever's they are", async () => {
+    it("can't be previews of any vendor", async () => {
       const { gateway, chat, provider } = await open();
       const answer = await gateway.fetch(chat({ model: "house/meta/llama-5-preview" }));
       await expectDenied(gateway, answer, {
@@ -50,7 +50,7 @@ export function describePolicy({ describe, it }: Runner): void {
       deepEqual(provider.calls, []);
     });
 
-    it("may not be reached by a key that is limited to others", async () => {
+    it("reject a key that is limited to others", async () => {
       const { gateway, createKey } = await open();
       const { chat } = await createKey({ models: ["house/*/*"] });
       await expectDenied(gateway, await gateway.fetch(chat({ model: outside })), {
@@ -61,7 +61,7 @@ export function describePolicy({ describe, it }: Runner): void {
   });
 
   describe("confidential data", () => {
-    it("stays in the house", async () => {
+    it("stays in house", async () => {
       const { gateway, chat, provider } = await open();
       await expectDenied(gateway, await gateway.fetch(chat({ model: outside }, confidential)));
       deepEqual(provider.calls, []);
@@ -69,7 +69,7 @@ export function describePolicy({ describe, it }: Runner): void {
       await expectPermitted(gateway, answer, { rule: "confidential-in-house" });
     });
 
-    it("gets short answers, and leaves only digests in the transcript", async () => {
+    it("gets short answers and leaves only digests in the transcript", async () => {
       const { gateway, chat, provider } = await open();
       const answer = await gateway.fetch(chat({ model: inHouse, max_tokens: 4_000 }, confidential));
       const { obligations } = await expectPermitted(gateway, answer);
@@ -77,14 +77,14 @@ export function describePolicy({ describe, it }: Runner): void {
       equal(provider.calls[0]?.request.maxOutputTokens, 500);
     });
 
-    it("may not be asked about at all when it is restricted", async () => {
+    it("can't be sent at all if it is restricted", async () => {
       const { gateway, chat } = await open();
       await expectDenied(gateway, await gateway.fetch(chat({ model: inHouse }, restricted)));
     });
   });
 
   describe("images", () => {
-    it("stay in the house", async () => {
+    it("stay in house", async () => {
       const { gateway, chat } = await open();
       const sent = await gateway.fetch(chat({ model: outside, messages: picture }));
       await expectDenied(gateway, sent, { rule: "no-images-outside" });
@@ -96,7 +96,7 @@ export function describePolicy({ describe, it }: Runner): void {
   });
 
   describe("tools", () => {
-    it("are for everyone but interns", async () => {
+    it("work for everyone except interns", async () => {
       const { gateway, chat, createKey } = await open();
       await expectPermitted(gateway, await gateway.fetch(chat({ model: inHouse, tools })));
       const intern = await createKey({ userId: "intern-1" });
@@ -113,7 +113,7 @@ export function describePolicy({ describe, it }: Runner): void {
       status: 404,
     });
 
-    it("is replaced by the model in the house, at its price", async () => {
+    it("is replaced by the in-house model, at its price", async () => {
       const { gateway, chat, provider } = await open();
       provider.fail(down);
       const answer = await gateway.fetch(chat({ model: outside }));
@@ -129,7 +129,7 @@ export function describePolicy({ describe, it }: Runner): void {
   });
 
   describe("the budgets", () => {
-    it("give a key four requests an hour", async () => {
+    it("allow a key four requests an hour", async () => {
       const { gateway, chat, clock, key } = await open();
       const ask = () => gateway.fetch(chat({ model: inHouse }));
       for (let request = 0; request < 4; request++) await expectPermitted(gateway, await ask());
@@ -139,14 +139,14 @@ export function describePolicy({ describe, it }: Runner): void {
       await expectPermitted(gateway, await ask());
     });
 
-    it("let parallel requests through no more often", async () => {
+    it("allow no more requests in parallel", async () => {
       const { gateway, chat } = await open();
       const asked = Array.from({ length: 10 }, () => gateway.fetch(chat({ model: inHouse })));
       const statuses = (await Promise.all(asked)).map(({ status }) => status);
       equal(statuses.filter((status) => status === 200).length, 4);
     });
 
-    it("take the cost of each answer, to the nanodollar, and release what was held above it", async () => {
+    it("charge the cost of each answer to the nanodollar, and release the rest of its hold", async () => {
       const { gateway, chat, provider } = await open();
       provider.reply({ text: "Hi", usage: { promptTokens: 1_000, completionTokens: 100 } });
       await gateway.fetch(chat({ model: outside }));
@@ -154,7 +154,7 @@ export function describePolicy({ describe, it }: Runner): void {
       await expectBudget(gateway, "acme-month", { settled: cost, held: 0 });
     });
 
-    it("refuse what could cost more than the month has left", async () => {
+    it("reject calls that could cost more than the rest of the month's budget", async () => {
       const { gateway, chat, provider } = await open();
       provider.reply({ text: "Hi", usage: { promptTokens: 0, completionTokens: 200_000 } });
       await gateway.fetch(chat({ model: outside }));

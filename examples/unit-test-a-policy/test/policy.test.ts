@@ -5,7 +5,7 @@ import { describePolicy } from "./describe-policy.ts";
 describePolicy({ describe, it });
 
 describe("the same tests", () => {
-  it("pass under node:test, in milliseconds a case", { timeout: 30_000 }, () => {
+  it("pass under node:test, in milliseconds each", { timeout: 30_000 }, () => {
     const words = ["--conditions=tollgate-source", "--test", "--test-reporter=tap"];
     const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
     const report = execFileSync("node", [...words, "test/policy.node.ts"], {
