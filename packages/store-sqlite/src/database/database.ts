@@ -43,12 +43,14 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
     current = true;
     return connection;
   };
-  const group = createGroupCommit((work) =>
-    waitWhileBusy(() => {
-      inTransaction ??= transactionsOf(ready());
-      return inTransaction(work);
-    }),
-  );
+  const transact: InTransaction = (work) => {
+    inTransaction ??= transactionsOf(ready());
+    return inTransaction(work);
+  };
+  const group = createGroupCommit({
+    now: transact,
+    soon: (work) => waitWhileBusy(() => transact(work)),
+  });
 
   const write = <Result>(operation: Operation<Result>): Promise<Result> =>
     closed ? Promise.reject(storeFailure("the store is closed")) : group.write(operation);

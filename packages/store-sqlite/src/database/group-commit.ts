@@ -12,8 +12,16 @@ export interface GroupCommit {
   drained(): Promise<void>;
 }
 
-/** Runs work in one transaction, committed when the promise resolves. */
-type Commit = <Result>(work: (transaction: Transaction) => Result) => Promise<Result>;
+/** Work of one transaction. */
+type Work = (transaction: Transaction) => void;
+
+/** Runs work in one transaction, which is committed when it returns, or when its promise resolves. */
+export interface Commit {
+  /** @throws what SQLite throws, at once where another connection holds the lock */
+  now(work: Work): void;
+  /** Waits for another connection's lock. */
+  soon(work: Work): Promise<void>;
+}
 
 interface Member {
   run(transaction: Transaction): void;
@@ -26,30 +34,53 @@ const longestQueue = 10_000;
 
 export function createGroupCommit(commit: Commit): GroupCommit {
   const queue: Member[] = [];
-  let flushing: Promise<void> | null = null;
+  let isFlushing = false;
+  let drained: (() => void)[] = [];
 
-  const flush = async (): Promise<void> => {
-    // What arrives in the same turn of the event loop joins the group; nothing waits on a timer.
-    await new Promise((resolve) => setImmediate(resolve));
-    while (queue.length > 0) {
-      const locked = await commitGroup(commit, queue.splice(0, groupSize));
-      // What queued up meanwhile has waited for the same lock; a wait of its own for each would have no end.
-      if (locked) for (const member of queue.splice(0)) member.reject(locked);
+  /** What arrives in the same turn of the event loop joins the group; no group waits on a timer. */
+  function flushSoon(): void {
+    isFlushing = true;
+    setImmediate(flush);
+  }
+  function flush(): void {
+    const members = queue.splice(0, groupSize);
+    try {
+      commit.now(runAll(members));
+    } catch (error) {
+      void recover(members, error).then(goOn);
+      return;
     }
-    flushing = null;
-  };
+    for (const member of members) member.resolve();
+    goOn();
+  }
+  function goOn(): void {
+    if (queue.length > 0) return flushSoon();
+    isFlushing = false;
+    for (const resolve of drained) resolve();
+    drained = [];
+  }
+  /** Waits for the lock where that is all that was missing. */
+  async function recover(members: readonly Member[], error: unknown): Promise<void> {
+    const locked = isBusy(error)
+      ? await commitGroup(commit, members)
+      : await commitEach(commit, members, error);
+    // What queued up meanwhile has waited for the same lock; a wait of its own for each would have no end.
+    if (locked) for (const member of queue.splice(0)) member.reject(locked);
+  }
   return {
     write(operation) {
       if (queue.length >= longestQueue)
         return Promise.reject(storeFailure(`${longestQueue} changes wait to be written already`));
       return new Promise((resolve, reject) => {
         queue.push(createMember(operation, resolve, reject));
-        flushing ??= flush();
+        if (!isFlushing) flushSoon();
       });
     },
-    async drained() {
-      while (flushing) await flushing;
-    },
+    drained: () =>
+      new Promise((resolve) => {
+        if (isFlushing) drained.push(resolve);
+        else resolve();
+      }),
   };
 }
 
@@ -69,25 +100,37 @@ function createMember<Result>(
   };
 }
 
+function runAll(members: readonly Member[]): Work {
+  return (transaction) => {
+    for (const member of members) member.run(transaction);
+  };
+}
+
 /**
  * All members in one transaction; if one of them fails, each in its own, so that no other suffers from it. Returns the
  * failure when the database stayed locked, which fails them all.
  */
 async function commitGroup(commit: Commit, members: readonly Member[]): Promise<Error | null> {
   try {
-    await commit((transaction) => {
-      for (const member of members) member.run(transaction);
-    });
+    await commit.soon(runAll(members));
   } catch (error) {
-    if (members.length > 1 && !isLocked(error)) return commitEach(commit, members);
+    if (!isLocked(error)) return commitEach(commit, members, error);
     for (const member of members) member.reject(error);
-    return isLocked(error) ? error : null;
+    return error;
   }
   for (const member of members) member.resolve();
   return null;
 }
 
-async function commitEach(commit: Commit, members: readonly Member[]): Promise<Error | null> {
+async function commitEach(
+  commit: Commit,
+  members: readonly Member[],
+  error: unknown,
+): Promise<Error | null> {
+  if (members.length === 1) {
+    members[0]?.reject(error);
+    return null;
+  }
   for (const [place, member] of members.entries()) {
     const locked = await commitGroup(commit, [member]);
     if (!locked) continue;
