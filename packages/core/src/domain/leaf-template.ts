@@ -1,4 +1,4 @@
-import { sha256, sha256Of } from "../kernel/digest.ts";
+import { sha256Of } from "../kernel/digest.ts";
 import type { EvidenceLeaf } from "./evidence-leaf.ts";
 
 /** What only the store knows of an opened Step, and only inside its transaction. */
@@ -37,7 +37,7 @@ export function fillLeaf(template: LeafTemplate, assignment: StepAssignment): Ev
 
 /** SHA-256(0x00 ‖ meta), the leaf hash of RFC 6962. */
 export function leafHash(meta: string): Buffer {
-  return sha256(`\u0000${meta}`);
+  return sha256Of(leafTag, meta);
 }
 
 /** SHA-256(0x02 ‖ salt ‖ bytes): says nothing about the content once the salt is gone. */
@@ -45,4 +45,5 @@ export function commitContent(salt: Uint8Array, content: Uint8Array): Buffer {
   return sha256Of(commitmentTag, salt, content);
 }
 
+const leafTag = Uint8Array.of(0);
 const commitmentTag = Uint8Array.of(2);

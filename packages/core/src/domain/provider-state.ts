@@ -1,5 +1,6 @@
 import type { Json } from "../kernel/stable-json.ts";
 import type { ProviderState } from "./message.ts";
+import type { DroppedFields } from "./step.ts";
 
 /** Fields of provider state, under the names the provider uses. */
 export type StateFields = ProviderState["fields"];
@@ -17,6 +18,9 @@ export function stateOrigin({
 }): string {
   return `${gateway}/${vendor}`;
 }
+
+/** What was left out of a request where that is nothing. */
+export const nothingDropped: DroppedFields = Object.freeze({});
 
 /** UTF-8 bytes of fields as JSON. */
 export function stateBytes(fields: StateFields): number {

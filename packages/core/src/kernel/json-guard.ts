@@ -1,6 +1,6 @@
-import { jsonLevels } from "./json-levels.ts";
+import { JsonLevels } from "./json-levels.ts";
 import type { JsonFault, JsonFaultKind, JsonRules } from "./json-rules.ts";
-import { jsonStrings } from "./json-strings.ts";
+import { JsonStrings } from "./json-strings.ts";
 
 const quote = 0x22;
 const plus = 0x2b;
@@ -23,8 +23,8 @@ const closeBrace = 0x7d;
  */
 export function guardJson(text: string, rules: JsonRules): JsonFault | null {
   if (!text.isWellFormed()) return { kind: "surrogate", path: "" };
-  const strings = jsonStrings(text);
-  const levels = jsonLevels(rules);
+  const strings = new JsonStrings(text);
+  const levels = new JsonLevels(rules);
 
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);

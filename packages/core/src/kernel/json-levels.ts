@@ -1,17 +1,5 @@
 import { forbiddenKeys, type JsonFaultKind, type JsonRules } from "./json-rules.ts";
 
-/** The objects and arrays that are open at one point of a JSON text, and what may come next in them. */
-export interface JsonLevels {
-  open(isObject: boolean): JsonFaultKind | null;
-  close(): void;
-  comma(): JsonFaultKind | null;
-  /** Whether a string that comes now is a key. */
-  expectsKey(): boolean;
-  key(key: string): JsonFaultKind | null;
-  /** `messages[0].content`: the keys and indexes of the open levels, long keys cut short. */
-  path(): string;
-}
-
 interface Level {
   readonly isObject: boolean;
   readonly isFreeForm: boolean;
@@ -28,33 +16,52 @@ interface Level {
 const fewKeys = 12;
 const longestName = 64;
 
-export function jsonLevels(rules: JsonRules): JsonLevels {
-  const levels: Level[] = [];
-  let level: Level | null = null;
-  let values = 0;
+/** The objects and arrays that are open at one point of a JSON text, and what may come next in them. */
+export class JsonLevels {
+  readonly #rules: JsonRules;
+  readonly #levels: Level[] = [];
+  #level: Level | null = null;
+  #values = 0;
 
-  return {
-    open(isObject) {
-      if (++values > rules.values) return "values";
-      if (levels.length >= (level?.deepest ?? rules.depth)) return "depth";
-      level = within(level, levels.length, isObject, rules);
-      levels.push(level);
-      return null;
-    },
-    close() {
-      levels.pop();
-      level = levels.at(-1) ?? null;
-    },
-    comma() {
-      if (++values > rules.values) return "values";
-      if (level?.isObject) level.expectsKey = true;
-      else if (level !== null) level.index += 1;
-      return null;
-    },
-    expectsKey: () => level?.expectsKey ?? false,
-    key: (key) => (level === null ? null : enter(level, key, rules)),
-    path: () => pathOf(levels),
-  };
+  constructor(rules: JsonRules) {
+    this.#rules = rules;
+  }
+
+  open(isObject: boolean): JsonFaultKind | null {
+    const rules = this.#rules;
+    const depth = this.#levels.length;
+    if (++this.#values > rules.values) return "values";
+    if (depth >= (this.#level?.deepest ?? rules.depth)) return "depth";
+    this.#level = within(this.#level, depth, isObject, rules);
+    this.#levels.push(this.#level);
+    return null;
+  }
+
+  close(): void {
+    this.#levels.pop();
+    this.#level = this.#levels.at(-1) ?? null;
+  }
+
+  comma(): JsonFaultKind | null {
+    if (++this.#values > this.#rules.values) return "values";
+    if (this.#level?.isObject) this.#level.expectsKey = true;
+    else if (this.#level !== null) this.#level.index += 1;
+    return null;
+  }
+
+  /** Whether a string that comes now is a key. */
+  expectsKey(): boolean {
+    return this.#level?.expectsKey ?? false;
+  }
+
+  key(key: string): JsonFaultKind | null {
+    return this.#level === null ? null : enter(this.#level, key, this.#rules);
+  }
+
+  /** `messages[0].content`: the keys and indexes of the open levels, long keys cut short. */
+  path(): string {
+    return pathOf(this.#levels);
+  }
 }
 
 /** A level inside another. A free-form member allows its own depth, and any name, from here down. */

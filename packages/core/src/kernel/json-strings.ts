@@ -1,45 +1,52 @@
-/** Reads the strings of a JSON text in order, without decoding them unless asked. */
-export interface JsonStrings {
+/**
+ * Reads the strings of a JSON text in order, without decoding them unless asked. It looks ahead for the next backslash once,
+ * so that a plain string costs one search for its end.
+ */
+export class JsonStrings {
+  readonly #text: string;
+  #backslash = -1;
+  #start = 0;
+  #end = 0;
+  #hasEscape = false;
+  #hasSurrogateEscape = false;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
   /** Takes the string that opens at `start`, and gives the position of its closing quote. */
-  take(start: number): number;
+  take(start: number): number {
+    const text = this.#text;
+    let end = next(text, '"', start + 1);
+    if (this.#backslash <= start) this.#backslash = next(text, "\\", start + 1);
+    this.#start = start;
+    this.#hasEscape = this.#backslash < end;
+    this.#hasSurrogateEscape = false;
+    while (this.#backslash < end) {
+      if (isSurrogateEscape(text, this.#backslash)) this.#hasSurrogateEscape = true;
+      // Hop over the escaped character: it may be the quote that looked like the end.
+      const after = this.#backslash + 2;
+      if (after > end) end = next(text, '"', after);
+      this.#backslash = next(text, "\\", after);
+    }
+    this.#end = end;
+    return end;
+  }
+
   /** The value of the string last taken. */
-  value(): string;
+  value(): string {
+    return this.#hasEscape
+      ? unescaped(this.#text.slice(this.#start, this.#end + 1))
+      : this.#text.slice(this.#start + 1, this.#end);
+  }
+
   /** Whether escapes in the string last taken leave half a surrogate pair. */
-  isIllFormed(): boolean;
-}
-
-/** Looks ahead for the next backslash once, so that a plain string costs one search for its end. */
-export function jsonStrings(text: string): JsonStrings {
-  let backslash = -1;
-  let start = 0;
-  let end = 0;
-  let hasEscape = false;
-  let hasSurrogateEscape = false;
-
-  return {
-    take(opening) {
-      start = opening;
-      end = next(text, '"', start + 1);
-      if (backslash <= start) backslash = next(text, "\\", start + 1);
-      hasEscape = backslash < end;
-      hasSurrogateEscape = false;
-      while (backslash < end) {
-        if (isSurrogateEscape(text, backslash)) hasSurrogateEscape = true;
-        // Hop over the escaped character: it may be the quote that looked like the end.
-        const after = backslash + 2;
-        if (after > end) end = next(text, '"', after);
-        backslash = next(text, "\\", after);
-      }
-      return end;
-    },
-    value() {
-      const literal = text.slice(start, end + 1);
-      return hasEscape ? unescaped(literal) : literal.slice(1, -1);
-    },
-    isIllFormed() {
-      return hasSurrogateEscape && !unescaped(text.slice(start, end + 1)).isWellFormed();
-    },
-  };
+  isIllFormed(): boolean {
+    return (
+      this.#hasSurrogateEscape &&
+      !unescaped(this.#text.slice(this.#start, this.#end + 1)).isWellFormed()
+    );
+  }
 }
 
 function next(text: string, sought: string, from: number): number {

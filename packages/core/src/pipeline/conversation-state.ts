@@ -22,7 +22,29 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
   const current =
     opened === transcript ? prepared : replacing(prepared, changes(transcript, opened));
   const restored = new Set(storedMessages === 0 ? null : transcript.slice(0, storedMessages));
-  return { ...call, ...current, state: { seal, dropped: dropped.counts(), restored } };
+  // Each member by its name: a call that is spread into another is copied several times over.
+  return {
+    caller: call.caller,
+    endpoint: call.endpoint,
+    stream: call.stream,
+    model: call.model,
+    dataClass: call.dataClass,
+    sessionId: call.sessionId,
+    turnId: call.turnId,
+    droppedFields: call.droppedFields,
+    signal: call.signal,
+    prepare: call.prepare,
+    request: current.request,
+    transcript: current.transcript,
+    instructions: current.instructions,
+    referredClass: current.referredClass,
+    alsoConsider: current.alsoConsider,
+    storedMessages: current.storedMessages,
+    known: current.known,
+    remember: current.remember,
+    conclude: current.conclude,
+    state: { seal, dropped: dropped.counts(), restored },
+  };
 }
 
 /** The replaced messages with their replacements. */

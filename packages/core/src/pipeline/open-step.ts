@@ -152,7 +152,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
     holds: candidate.holds,
     budgetsVersion: candidate.budgetsVersion,
   };
-  return { ...intent, leaf: openedLeaf(ids.uuid(), intent) };
+  return Object.assign(intent, { leaf: openedLeaf(ids.uuid(), intent) });
 }
 
 function instructionsOf(

@@ -4,6 +4,7 @@ import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { AssistantMessage, Message, ProviderState, ToolCall } from "../domain/message.ts";
 import {
   breakpointFields,
+  nothingDropped,
   reasoningTextFields,
   type StateFields,
 } from "../domain/provider-state.ts";
@@ -14,8 +15,6 @@ import { mapOpaque, type StateSeal, sealFields } from "./state-seal.ts";
 
 /** Counts a field that is left out, by its name. */
 export type NoteDropped = (name: string) => void;
-
-const nothingDropped: DroppedFields = {};
 
 /** Begins to count what is left out. */
 export function countDropped(): { readonly note: NoteDropped; counts(): DroppedFields } {
@@ -31,10 +30,9 @@ export function countDropped(): { readonly note: NoteDropped; counts(): DroppedF
 
 /** All that was left out of a request. Names are anyone's: some are those of an object's own methods. */
 export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
-  const some = all.filter((counts) => counts !== nothingDropped);
-  if (some.length === 0) return nothingDropped;
+  if (all.every((counts) => counts === nothingDropped)) return nothingDropped;
   const sum = new Map<string, number>();
-  for (const [name, count] of some.flatMap((counts) => Object.entries(counts)))
+  for (const [name, count] of all.flatMap((counts) => Object.entries(counts)))
     sum.set(name, (sum.get(name) ?? 0) + count);
   return Object.fromEntries(sum);
 }

@@ -1,4 +1,5 @@
 import type { Limits } from "../domain/limits.ts";
+import { nothingDropped } from "../domain/provider-state.ts";
 import type { DroppedFields } from "../domain/step.ts";
 import type { KnownItems, Reading } from "./read.ts";
 
@@ -30,22 +31,21 @@ export function beginReading(
   limits: Limits,
   { toolOutputs = "text", known = {} }: BodyOptions = {},
 ): { readonly reading: Reading; readonly dropped: DroppedCounts } {
-  const counts = new Map(Object.entries(known.droppedFields ?? {}));
-  let ofConversation: DroppedFields = {};
+  let counts: Map<string, number> | null = null;
+  let ofConversation = known.droppedFields ?? nothingDropped;
   const noteDropped = (given: string): void => {
+    counts ??= new Map(Object.entries(ofConversation));
     const name = shortName(given);
     const counted = counts.has(name) || counts.size < mostNames ? name : otherNames;
     counts.set(counted, (counts.get(counted) ?? 0) + 1);
   };
+  const all = (): DroppedFields => (counts === null ? ofConversation : Object.fromEntries(counts));
   const conversationRead = (): void => {
-    ofConversation = Object.fromEntries(counts);
+    ofConversation = all();
   };
   return {
     reading: { ...limits, toolOutputs, noteDropped, known, conversationRead },
-    dropped: {
-      ofConversation: () => ofConversation,
-      all: () => Object.fromEntries(counts),
-    },
+    dropped: { ofConversation: () => ofConversation, all },
   };
 }
 

@@ -43,11 +43,10 @@ export function openStep(view: View, intent: StepIntent): Decision<StepOpening> 
   if (refused) return refuse({ code: "budget_exceeded", ...refused });
 
   const record = stepRecord(intent, key, placeOf(intent, assignment));
-  const change = [
-    ...rowsOf(intent, assignment, record),
-    ...counters.operations(),
-    ...heldFor({ ...owner, stepId, attempt: intent.attempt.number }, intent.holds),
-  ];
+  const { organizationId } = owner;
+  const holder = { organizationId, stepId, attempt: intent.attempt.number };
+  const change = rowsOf(intent, assignment, record);
+  change.push(...counters.operations(), ...heldFor(holder, intent.holds));
   return { result: openingOf(record), change };
 }
 
@@ -91,11 +90,7 @@ function placeOf(intent: StepIntent, assignment: Assignment): Place {
 }
 
 /** Every row of a Step that opens, but for its holds. */
-function rowsOf(
-  intent: StepIntent,
-  assignment: Assignment,
-  record: StepRecord,
-): readonly Operation[] {
+function rowsOf(intent: StepIntent, assignment: Assignment, record: StepRecord): Operation[] {
   const { owner, decision } = intent;
   const { sessionId, turnId } = record.step;
   const commonLength = foundBy(assignment)?.commonLength ?? 0;
