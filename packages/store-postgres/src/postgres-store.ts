@@ -1,24 +1,21 @@
 import { read, type Schema, text, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
-import { createConditions } from "@tollgate/store-sql";
+import { createRepositories } from "@tollgate/store-sql";
 import type { PostgresPool } from "./database/client.ts";
 import { createDatabase, type Database } from "./database/database.ts";
 import { openPool } from "./database/open-pool.ts";
 import { postgresDialect } from "./database/postgres-dialect.ts";
 import { isSchemaName } from "./database/schema-name.ts";
-import { createBudgetRepository } from "./repositories/budget-repository.ts";
-import { createConnectionRepository } from "./repositories/connection-repository.ts";
-import { createEvidenceRepository } from "./repositories/evidence-repository.ts";
-import { createKeyRepository } from "./repositories/key-repository.ts";
+import { scriptsOn } from "./database/scripts.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
-import { createDecisionRepository, createStepRepository } from "./repositories/step-repository.ts";
 import { correct } from "./verbs/correct.ts";
 import { lapsedSteps, renewLease } from "./verbs/leases.ts";
 import { openAttempt } from "./verbs/open-attempt.ts";
 import { openStep } from "./verbs/open-step.ts";
 import { recordRefusal } from "./verbs/record-refusal.ts";
 import { settleStep } from "./verbs/settle-step.ts";
+import { sweepSteps } from "./verbs/sweep-steps.ts";
 
 /**
  * Where the database is: a `postgres://…` address, for which the store opens up to 10 connections and closes them, or
@@ -101,7 +98,7 @@ function requireSource(source: PostgresSource): PostgresSource {
  */
 export function postgresStore(source: PostgresSource, options: PostgresStoreOptions = {}): Store {
   const database = openDatabase(requireSource(source), read(optionsSchema, options, configured));
-  const conditions = createConditions(postgresDialect);
+  const shared = createRepositories(scriptsOn(database), postgresDialect);
   const anyway = { evenIfDone: true };
   return {
     contract: 1,
@@ -117,14 +114,10 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     renewLease: (renewal) =>
       database.write((transaction) => renewLease(transaction, renewal), anyway),
     lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
-    keys: createKeyRepository(database, conditions),
-    connections: createConnectionRepository(database),
-    sessions: createSessionRepository(database, conditions),
-    steps: createStepRepository(database, conditions),
-    decisions: createDecisionRepository(database, conditions),
-    budgets: createBudgetRepository(database, conditions),
+    ...shared,
+    sessions: { ...shared.sessions, ...createSessionRepository(database) },
+    steps: { ...shared.steps, sweep: (sweep) => sweepSteps(database, sweep) },
     responses: createResponseRepository(database),
-    evidence: createEvidenceRepository(database, conditions),
   };
 }
 

@@ -28,6 +28,8 @@ export interface SqlDialect {
   contains(column: string, parameter: string): string;
   /** Joins, to each organization `o` of a FROM, as `r` the rows of a table that a page of it holds. */
   joinPage(table: string, page: string): string;
+  /** A statement whose rows stay as they are read until its transaction ends. */
+  locked(statement: string): string;
   /** The value of a list parameter. */
   list(values: readonly string[]): SqlValue;
 }

@@ -2,6 +2,9 @@
 export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
 export { lists } from "./lists.ts";
+export { readById } from "./repositories/reading.ts";
+export { createRepositories, type SqlRepositories } from "./repositories/repositories.ts";
+export { stepsIn } from "./repositories/step-repository.ts";
 export {
   budgetFromRow,
   budgetToRow,
@@ -70,6 +73,14 @@ export {
 } from "./rows/step-row.ts";
 export { summedColumns, summedFromRow } from "./rows/summed-row.ts";
 export { schemaSteps, schemaVersion } from "./schema.ts";
+export {
+  type Answer,
+  type Ask,
+  play,
+  playLater,
+  type Script,
+  type ScriptDatabase,
+} from "./script.ts";
 export {
   type Condition,
   type PagedList,

@@ -19,6 +19,7 @@ const dialect: SqlDialect = {
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   joinPage: (table, page) => `EACH ${table} (${page.trim()})`,
+  locked: (statement) => statement,
   list: (values) => JSON.stringify(values),
 };
 

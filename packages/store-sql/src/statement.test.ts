@@ -17,6 +17,7 @@ const numbered: SqlDialect = {
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,
+  locked: (statement) => statement,
   list: (values) => JSON.stringify(values),
 };
 

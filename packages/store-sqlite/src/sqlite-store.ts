@@ -8,21 +8,18 @@ import {
   openStep,
   recordRefusal,
   settleStep,
+  sweepSteps,
   type View,
 } from "@tollgate/store-engine";
-import { createConditions } from "@tollgate/store-sql";
+import { createConditions, createRepositories } from "@tollgate/store-sql";
 import type { SqliteClient } from "./database/client.ts";
 import { createDatabase } from "./database/database.ts";
 import { openFile } from "./database/open-file.ts";
+import { scriptsOn } from "./database/scripts.ts";
 import { sqliteDialect } from "./database/sqlite-dialect.ts";
-import { createBudgetRepository } from "./repositories/budget-repository.ts";
-import { createConnectionRepository } from "./repositories/connection-repository.ts";
 import { createDecisionRepository } from "./repositories/decision-repository.ts";
-import { createEvidenceRepository } from "./repositories/evidence-repository.ts";
-import { createKeyRepository } from "./repositories/key-repository.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
-import { createStepRepository } from "./repositories/step-repository.ts";
 import { lapsedSteps, renewLease } from "./verbs/leases.ts";
 
 /** Where the database is: a file, created when it is missing, or an open database that the caller closes. */
@@ -77,7 +74,7 @@ export function sqliteStore(written: SqliteSource): Store {
           ownsClient: true,
         },
   );
-  const conditions = createConditions(sqliteDialect);
+  const shared = createRepositories(scriptsOn(database), sqliteDialect);
   const carryOut = <Result>(decide: (view: View) => Decision<Result>): Promise<Result> =>
     database.write((transaction) => transaction.carryOut(decide));
   return {
@@ -91,13 +88,14 @@ export function sqliteStore(written: SqliteSource): Store {
     recordRefusal: (refusal) => carryOut((view) => recordRefusal(view, refusal)),
     renewLease: (renewal) => database.write((transaction) => renewLease(transaction, renewal)),
     lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
-    keys: createKeyRepository(database, conditions),
-    connections: createConnectionRepository(database),
-    sessions: createSessionRepository(database, conditions),
-    steps: createStepRepository(database, conditions),
-    decisions: createDecisionRepository(database, conditions),
-    budgets: createBudgetRepository(database, conditions),
+    ...shared,
+    sessions: { ...shared.sessions, ...createSessionRepository(database) },
+    steps: {
+      ...shared.steps,
+      sweep: (sweep) =>
+        database.erase((transaction) => transaction.carryOut((view) => sweepSteps(view, sweep))),
+    },
+    decisions: createDecisionRepository(database, createConditions(sqliteDialect)),
     responses: createResponseRepository(database),
-    evidence: createEvidenceRepository(database, conditions),
   };
 }

@@ -17,6 +17,7 @@ export const postgresDialect: SqlDialect = {
   isOneOf: (column, parameter) => `${column} = ANY(CAST(${parameter} AS TEXT[]))`,
   contains: (column, parameter) => `strpos(${column}, ${parameter}) > 0`,
   joinPage: (table, page) => `CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,
+  locked: (statement) => `${statement} FOR NO KEY UPDATE`,
   list: arrayOf,
 };
 

@@ -1,24 +1,21 @@
 import type { Owner, SessionRepository } from "@tollgate/core/store";
 import type { SessionRecord } from "@tollgate/store-engine";
 import {
-  type Conditions,
-  lists,
   opening,
+  readById,
   readRow,
   sessionColumns,
-  sessionFromRow,
   sessionRecordFromRow,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
+import { readLater } from "../database/scripts.ts";
 import { sweepTranscripts } from "../verbs/sweep-transcripts.ts";
-import { readById } from "./read-by-id.ts";
-import { readPage } from "./read-page.ts";
 import { transcriptOf } from "./transcript-of.ts";
 
+/** What is read of Sessions as decisions see them, and what erases them. */
 export function createSessionRepository(
   database: Database,
-  conditions: Conditions,
-): SessionRepository {
+): Omit<SessionRepository, "get" | "list"> {
   const ownedBy = (owner: Owner, statement: string, id: string): Promise<SessionRecord | null> =>
     database.read(async (connection) => {
       const row = await connection.get(statement, { organization_id: owner.organizationId, id });
@@ -26,19 +23,12 @@ export function createSessionRepository(
       return session?.userId === owner.userId && session.keyId === owner.keyId ? session : null;
     });
   return {
-    get: (organizationId, id) =>
-      database.read((connection) =>
-        readById(connection, sessions, { organizationId, id }, sessionFromRow),
-      ),
-    list: (query, paging) =>
-      readPage(database, lists.sessions, conditions.ofSessions(query), paging, sessionFromRow),
     transcript: (organizationId, id, from = 0) =>
       database.read(async (connection) => {
-        const session = await readById(
+        const place = { organizationId, id };
+        const session = await readLater(
           connection,
-          sessions,
-          { organizationId, id },
-          sessionRecordFromRow,
+          readById(sessions, place, sessionRecordFromRow),
         );
         return session && (await transcriptOf(connection, session, from));
       }),

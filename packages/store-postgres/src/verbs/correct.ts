@@ -3,9 +3,17 @@ import {
   applyCorrection,
   type CorrectionIntent,
 } from "@tollgate/core/store";
-import { correcting, correctionToRow, leafToRow, opening, readRow } from "@tollgate/store-sql";
+import {
+  correcting,
+  correctionToRow,
+  leafToRow,
+  opening,
+  readRow,
+  stepsIn,
+} from "@tollgate/store-sql";
+import { postgresDialect } from "../database/postgres-dialect.ts";
+import { playTransaction } from "../database/scripts.ts";
 import type { Transaction } from "../database/transaction.ts";
-import { wholeStep } from "../repositories/corrected-steps.ts";
 import { locking } from "../statements/locking.ts";
 import { noSuchStep } from "./running-step.ts";
 
@@ -16,7 +24,10 @@ export async function correct(
   const { organizationId, stepId, correction } = intent;
   // The Step's row, so that corrections of one Step take turns.
   await transaction.get(locking.step, { organization_id: organizationId, id: stepId });
-  const step = await wholeStep(transaction, organizationId, stepId);
+  const step = await playTransaction(
+    transaction,
+    stepsIn(postgresDialect).wholeStep(organizationId, stepId),
+  );
   if (!step) throw noSuchStep();
   const known = step.attempts.flatMap(({ corrections = [] }) => corrections);
   if (known.some(({ id }) => id === correction.id)) return false;

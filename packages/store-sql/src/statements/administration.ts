@@ -24,6 +24,8 @@ export const administration = {
   endSecrets: `UPDATE key_secrets SET expires_at = :at
     WHERE organization_id = :organization_id AND key_id = :id
       AND (expires_at IS NULL OR expires_at > :at)`,
+  keyById: `SELECT ${keyColumns.join(", ")} FROM api_keys
+    WHERE organization_id = :organization_id AND id = :id`,
   keysOfUser: `SELECT ${keyColumns.join(", ")} FROM api_keys
     WHERE organization_id = :organization_id AND user_id = :user_id AND sequence >= 0
     ORDER BY created_at DESC, sequence DESC`,

@@ -23,5 +23,7 @@ export const sqliteDialect: SqlDialect = {
   joinPage: (table, page) =>
     `CROSS JOIN ${table} r
       ON r.organization_id = o.id AND r.id IN (SELECT id FROM ${table} ${page})`,
+  // A transaction that writes is the only one.
+  locked: (statement) => statement,
   list: (values) => JSON.stringify(values),
 };

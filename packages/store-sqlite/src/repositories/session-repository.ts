@@ -6,23 +6,16 @@ import {
   type SessionView,
   sweepTranscripts,
 } from "@tollgate/store-engine";
-import {
-  type Conditions,
-  lists,
-  sessionColumns,
-  sessionFromRow,
-  sessionRecordFromRow,
-} from "@tollgate/store-sql";
+import { readById, sessionColumns, sessionRecordFromRow } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
+import { readNow } from "../database/scripts.ts";
 import { SessionReads } from "../driver/read-sessions.ts";
-import { readById } from "./read-by-id.ts";
-import { readPage } from "./read-page.ts";
 import { transcriptOf } from "./transcript-of.ts";
 
+/** What is read of Sessions as decisions see them, and what erases them. */
 export function createSessionRepository(
   database: Database,
-  conditions: Conditions,
-): SessionRepository {
+): Omit<SessionRepository, "get" | "list"> {
   const owned = async (
     owner: Owner,
     find: (sessions: SessionView) => SessionRecord | null,
@@ -31,20 +24,10 @@ export function createSessionRepository(
     return session && isOwnedBy(owner, session) ? session : null;
   };
   return {
-    get: (organizationId, id) =>
-      database.read((connection) =>
-        readById(connection, sessions, { organizationId, id }, sessionFromRow),
-      ),
-    list: (query, paging) =>
-      readPage(database, lists.sessions, conditions.ofSessions(query), paging, sessionFromRow),
     transcript: (organizationId, id, from = 0) =>
       database.read((connection) => {
-        const session = readById(
-          connection,
-          sessions,
-          { organizationId, id },
-          sessionRecordFromRow,
-        );
+        const place = { organizationId, id };
+        const session = readNow(connection, readById(sessions, place, sessionRecordFromRow));
         return session && transcriptOf(connection, session, from);
       }),
     find: (lookup) =>

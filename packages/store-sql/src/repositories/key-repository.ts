@@ -1,0 +1,181 @@
+import {
+  type ApiKey,
+  type FoundKey,
+  type FoundSecret,
+  GatewayError,
+  type KeyChange,
+  type KeyEntry,
+  type KeyRepository,
+  type KeyRotation,
+  type KeySelection,
+  keyIsLive,
+} from "@tollgate/core/store";
+import type { Conditions } from "../conditions.ts";
+import type { SqlDialect } from "../dialect.ts";
+import { lists } from "../lists.ts";
+import {
+  foundKeyFromRow,
+  foundSecretFromRow,
+  keyColumns,
+  keyFromRow,
+  keyToRow,
+} from "../rows/key-row.ts";
+import { readRow } from "../rows/row-reader.ts";
+import {
+  all,
+  anyway,
+  get,
+  nextNumber,
+  once,
+  run,
+  type Script,
+  type ScriptDatabase,
+} from "../script.ts";
+import { administration } from "../statements/administration.ts";
+import { insertLeaf, type ReadPage, readById } from "./reading.ts";
+
+export function createKeyRepository(
+  database: ScriptDatabase,
+  dialect: SqlDialect,
+  conditions: Conditions,
+  readPage: ReadPage,
+): KeyRepository {
+  const keysOf = selectionIn(dialect);
+  return {
+    insert: (entry) => database.write(() => insert(entry), anyway),
+    ensure: (entry) => ensure(database, entry),
+    findByDigest: (digest, at) => database.read(() => findByDigest(digest, at)),
+    get: (organizationId, id) =>
+      database.read(() => readById(keys, { organizationId, id }, keyFromRow)),
+    list: (query, paging) => readPage(lists.keys, conditions.ofKeys(query), paging, keyFromRow),
+    change: (selection, decide) => database.write(() => change(keysOf(selection), decide), once),
+    rotate: (rotation) => database.write(() => rotate(keysOf(rotation), rotation), anyway),
+    organizations: (after, limit) => database.read(() => organizations(after, limit)),
+    touch: (uses) => database.write(() => touch(uses), anyway),
+  };
+}
+
+const keys = { name: "api_keys", columns: keyColumns };
+
+function* findByDigest(digest: Uint8Array, at: number): Script<FoundSecret | null> {
+  const row = yield* get(administration.keyByDigest, { digest, at });
+  return row === undefined ? null : foundSecretFromRow(row);
+}
+
+function* organizations(after: string, limit: number): Script<readonly string[]> {
+  const rows = yield* all(administration.organizations, { after, limit });
+  return rows.map((row) => readRow(row).text("id"));
+}
+
+function* insert({
+  key,
+  digest,
+  salt,
+  leaf,
+}: Parameters<KeyRepository["insert"]>[0]): Script<void> {
+  if (digest) yield* requireFree(digest, key);
+  if ((yield* run(administration.insertKey, keyToRow(key, yield* nextNumber()))) === 0) return;
+  yield* run(administration.insertOrganization, { id: key.organizationId, salt });
+  if (digest) yield* insertSecret(digest, key);
+  yield* insertLeaf(leaf);
+}
+
+/** Almost always it is there, and a read is all. */
+async function ensure(database: ScriptDatabase, entry: KeyEntry): Promise<FoundKey> {
+  const known = await database.read(() => withoutSecret(entry.key));
+  return known ?? database.write(() => insertWithoutSecret(entry), anyway);
+}
+
+function* insertWithoutSecret(entry: KeyEntry): Script<FoundKey> {
+  // Waits for another process that is just writing the same, and then finds what it wrote.
+  yield* insert({ ...entry, digest: null });
+  const found = yield* withoutSecret(entry.key);
+  if (!found) throw new GatewayError("invalid_argument", "The id for a new key is taken.");
+  return found;
+}
+
+function* withoutSecret(key: ApiKey): Script<FoundKey | null> {
+  const row = yield* get(administration.keyWithoutSecret, keyToRow(key, 0));
+  return row === undefined ? null : foundKeyFromRow(row);
+}
+
+/** Keys as they stay until the transaction ends: what is changed about them is written back whole. */
+function selectionIn({
+  locked,
+}: SqlDialect): (selection: KeySelection) => Script<readonly ApiKey[]> {
+  const byId = locked(administration.keyById);
+  const ofUser = locked(administration.keysOfUser);
+  return function* (selection) {
+    const { organizationId: organization_id } = selection;
+    const rows =
+      "id" in selection
+        ? yield* all(byId, { organization_id, id: selection.id })
+        : yield* all(ofUser, { organization_id, user_id: selection.userId });
+    return rows.map(keyFromRow);
+  };
+}
+
+function* change(
+  selected: Script<readonly ApiKey[]>,
+  decide: (key: ApiKey) => KeyChange | null,
+): Script<readonly ApiKey[]> {
+  const changed: ApiKey[] = [];
+  for (const key of yield* selected) {
+    const decided = decide(key);
+    if (decided === null) continue;
+    const next = { ...key, ...decided.patch, version: key.version + 1 };
+    yield* run(administration.updateKey, keyToRow(next, 0));
+    yield* insertLeaf(decided.leaf);
+    changed.push(next);
+  }
+  return changed;
+}
+
+function* rotate(
+  selected: Script<readonly ApiKey[]>,
+  { organizationId, id, at, digest, prefix, oldSecretsEnd, leaf }: KeyRotation,
+): Script<ApiKey | null> {
+  const [key] = yield* selected;
+  if (!key || key.prefix === "") return null;
+  if ((yield* requireFree(digest, key)) === "given") return key;
+  if (!keyIsLive(key, at)) return null;
+  const ending = { organization_id: organizationId, id, at: oldSecretsEnd };
+  yield* run(administration.endSecrets, ending);
+  yield* insertSecret(digest, key);
+  const rotated = { ...key, prefix, version: key.version + 1 };
+  yield* run(administration.updateKey, keyToRow(rotated, 0));
+  yield* insertLeaf(leaf);
+  return rotated;
+}
+
+/** A secret belongs to one key; the same key may bring it again, so that a call can be repeated. */
+function* requireFree(digest: Uint8Array, key: ApiKey): Script<"free" | "given"> {
+  const row = yield* get(administration.secretHolder, { digest });
+  if (row === undefined) return "free";
+  const holder = readRow(row);
+  if (holder.text("organization_id") === key.organizationId && holder.text("key_id") === key.id)
+    return "given";
+  throw new GatewayError("invalid_argument", "The secret belongs to another key.");
+}
+
+function* insertSecret(digest: Uint8Array, { organizationId, id }: ApiKey): Script<void> {
+  const secret = { digest, organization_id: organizationId, key_id: id, expires_at: null };
+  yield* run(administration.insertSecret, secret);
+}
+
+/** In one order, so that processes that note the same keys do not wait for each other in a circle. */
+function* touch(uses: Parameters<KeyRepository["touch"]>[0]): Script<void> {
+  const inOrder = uses.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  for (const { organizationId, keyId, at } of inOrder)
+    yield* run(administration.touchKey, { organization_id: organizationId, id: keyId, at });
+}
+
+function nameOf({
+  organizationId,
+  keyId,
+}: {
+  readonly organizationId: string;
+  readonly keyId: string;
+}): string {
+  return JSON.stringify([organizationId, keyId]);
+}

@@ -1,0 +1,114 @@
+import type {
+  DecisionRepository,
+  Step,
+  StepContents,
+  StepRepository,
+  Tenant,
+} from "@tollgate/core/store";
+import type { Conditions } from "../conditions.ts";
+import type { SqlDialect } from "../dialect.ts";
+import { lists } from "../lists.ts";
+import { contentsFromRows } from "../rows/contents-row.ts";
+import { type Correctable, withCorrections } from "../rows/correction-row.ts";
+import { decisionColumns, decisionFromRow } from "../rows/decision-row.ts";
+import { errorsOf, hasError, withErrors } from "../rows/error-row.ts";
+import { readRow } from "../rows/row-reader.ts";
+import { stepFromRow, stepReadColumns } from "../rows/step-row.ts";
+import { summedFromRow } from "../rows/summed-row.ts";
+import { all, type Script, type ScriptDatabase } from "../script.ts";
+import { correctionsOf } from "../statements/correcting.ts";
+import { reading } from "../statements/reading.ts";
+import { summaryOf, summedSteps } from "../summary-page.ts";
+import { type ReadPage, readById } from "./reading.ts";
+
+/** The Steps of a database; what sweeps them is its store's. */
+export function createStepRepository(
+  database: ScriptDatabase,
+  dialect: SqlDialect,
+  conditions: Conditions,
+  readPage: ReadPage,
+): Omit<StepRepository, "sweep"> {
+  const { wholeStep, wholeSteps, correctedSteps } = stepsIn(dialect);
+  return {
+    get: (organizationId, id) => database.read(() => wholeStep(organizationId, id)),
+    async list(query, paging) {
+      const page = await readPage(lists.steps, conditions.ofSteps(query), paging, stepFromRow);
+      return { ...page, data: await database.read(() => wholeSteps(page.data)) };
+    },
+    async summarize(query, paging) {
+      const where = conditions.ofSummary(query);
+      const page = await readPage(summedSteps, where, paging, summedFromRow);
+      const data = await database.read(() => correctedSteps(page.data));
+      return summaryOf(query, { ...page, data });
+    },
+    contents: (organizationId, id) => database.read(() => contentsOf(organizationId, id)),
+  };
+}
+
+export function createDecisionRepository(
+  database: ScriptDatabase,
+  conditions: Conditions,
+  readPage: ReadPage,
+): DecisionRepository {
+  const decisions = { name: "decisions", columns: decisionColumns };
+  return {
+    get: (organizationId, id) =>
+      database.read(() => readById(decisions, { organizationId, id }, decisionFromRow)),
+    list: (query, paging) =>
+      readPage(lists.decisions, conditions.ofDecisions(query), paging, decisionFromRow),
+  };
+}
+
+const steps = { name: "steps", columns: stepReadColumns };
+
+/** Steps with their corrections and what their providers said. */
+export function stepsIn(dialect: SqlDialect): {
+  readonly wholeStep: (organizationId: Tenant, id: string) => Script<Step | null>;
+  readonly wholeSteps: (page: readonly Step[]) => Script<readonly Step[]>;
+  readonly correctedSteps: <One extends Correctable>(
+    page: readonly One[],
+  ) => Script<readonly One[]>;
+} {
+  const errors = errorsOf(dialect);
+  const corrections = correctionsOf(dialect);
+
+  /** What a statement gives for Steps, asked for each of their organizations. */
+  function* rowsOf(statement: string, page: readonly Correctable[]): Script<readonly unknown[]> {
+    const rows: unknown[] = [];
+    for (const [organizationId, own] of Map.groupBy(page, (step) => step.organizationId)) {
+      const step_ids = dialect.list(own.map(({ id }) => id));
+      rows.push(...(yield* all(statement, { organization_id: organizationId, step_ids })));
+    }
+    return rows;
+  }
+  function* correctedSteps<One extends Correctable>(page: readonly One[]): Script<readonly One[]> {
+    return withCorrections(page, yield* rowsOf(corrections, page));
+  }
+  function* wholeSteps(page: readonly Step[]): Script<readonly Step[]> {
+    const rows = yield* rowsOf(errors, page.filter(hasError));
+    return withErrors(yield* correctedSteps(page), rows);
+  }
+  return {
+    correctedSteps,
+    wholeSteps,
+    *wholeStep(organizationId, id) {
+      const step = yield* readById(steps, { organizationId, id }, stepFromRow);
+      return step && ((yield* wholeSteps([step]))[0] ?? null);
+    },
+  };
+}
+
+const places = { name: "steps", columns: ["organization_id", "id", "session_id", "length"] };
+
+/** What one Step recorded; null when there is no such Step. */
+function* contentsOf(organizationId: Tenant, id: string): Script<StepContents | null> {
+  const place = yield* readById(places, { organizationId, id }, readRow);
+  if (!place) return null;
+  const rows = yield* all(reading.contents, {
+    organization_id: place.text("organization_id"),
+    session_id: place.text("session_id"),
+    length: place.integer("length"),
+    id,
+  });
+  return contentsFromRows(rows);
+}
