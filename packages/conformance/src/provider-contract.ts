@@ -4,6 +4,7 @@ import { credential } from "./provider-contract/drive.ts";
 import { describeEndings } from "./provider-contract/endings.ts";
 import { describeFailures } from "./provider-contract/failures.ts";
 import type { CreateProvider, ProviderFixtures } from "./provider-contract/fixtures.ts";
+import { describeTelling } from "./provider-contract/telling.ts";
 
 export {
   type AnswerFixture,
@@ -30,5 +31,6 @@ export function describeProviderContract(
     describeAnswers(create, fixtures);
     describeFailures(create, fixtures);
     describeEndings(create, fixtures);
+    describeTelling(create, fixtures);
   });
 }

@@ -1,0 +1,121 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import {
+  type CompletionEvent,
+  type Provider,
+  type ProviderCall,
+  ProviderError,
+} from "@tollgate/core/provider";
+import { describe, expect, it } from "vitest";
+import { callOf, connected, httpAnswer, outcomeOf } from "./drive.ts";
+import type { CreateProvider, ProviderFixtures } from "./fixtures.ts";
+
+/** So many turns of the event loop bring what is on its way within one machine. */
+const turns = 50;
+
+/** How a provider tells its answers to a sink. One whose answers are iterated alone has nothing to show. */
+export function describeTelling(create: CreateProvider, fixtures: ProviderFixtures): void {
+  describe("an answer that is told", () => {
+    for (const kind of ["text", "toolCall"] as const)
+      for (const form of ["stream", "plain"] as const)
+        it(`is what its iteration gives: ${kind}, ${form}`, async () => {
+          const script = connected(create, ({ send }) => send(httpAnswer(fixtures[kind][form])));
+          const { provider } = await script;
+          const call = callOf({ stream: form === "stream" });
+          const told = tellingOf(provider, call);
+          if (told === null) return;
+          expect(await told.end).toEqual({ ended: true });
+          const { events } = await outcomeOf(provider, call);
+          expect(told.batches.flat()).toEqual(events);
+        });
+
+    it("ends with its failure, after what came before it", async () => {
+      const { provider } = await connected(create, ({ send }) =>
+        send(httpAnswer(fixtures.failing)),
+      );
+      const told = tellingOf(provider, callOf());
+      if (told === null) return;
+      const { events, thrown } = await outcomeOf(provider, callOf());
+      expect(await told.end).toEqual({ reason: reasonOf(thrown) });
+      expect(told.batches.flat()).toEqual(events);
+    });
+
+    it("is sent, and told, no faster than its sink takes it", async () => {
+      const { upstream, provider } = await connected(create, ({ send }) =>
+        send(httpAnswer(fixtures.text.stream)),
+      );
+      const told = tellingOf(provider, callOf(), { waits: true });
+      if (told === null) return;
+      await manyTurns();
+      expect([told.batches.flat().map(({ type }) => type), upstream.connections.made]).toEqual([
+        ["request-sent"],
+        0,
+      ]);
+      for (let batches = 2; ; batches++) {
+        told.goOn();
+        if (await Promise.race([told.end, told.next()])) break;
+        await manyTurns();
+        expect(told.batches).toHaveLength(batches);
+      }
+      expect(await told.end).toEqual({ ended: true });
+    });
+
+    it("ends when nothing more of it is wanted: its connection closes, and nothing is told", async () => {
+      const { upstream, provider } = await connected(create, ({ send }) =>
+        send(httpAnswer(fixtures.cut, "until-closed")),
+      );
+      const told = tellingOf(provider, callOf(), { waits: true });
+      if (told === null) return;
+      told.goOn();
+      await told.next();
+      const seen = told.batches.length;
+      told.cancel();
+      told.goOn();
+      await upstream.requests[0]?.closed;
+      await manyTurns();
+      expect(told.batches).toHaveLength(seen);
+      expect(await Promise.race([told.end, "nothing"])).toBe("nothing");
+    });
+  });
+}
+
+type End = { readonly ended: true } | { readonly reason: string };
+
+/** Asks for an answer to be told, to a sink that has room at once, or else when it is let go on; null for one that cannot. */
+function tellingOf(provider: Provider, call: ProviderCall, { waits = false } = {}) {
+  const batches: (readonly CompletionEvent[])[] = [];
+  const end = Promise.withResolvers<End>();
+  let goOn = (): void => {};
+  let arrived = Promise.withResolvers<null>();
+  const cancel = provider.complete(call).tell?.({
+    events(events) {
+      batches.push(events);
+      arrived.resolve(null);
+      if (!waits) return null;
+      return new Promise((resolve) => {
+        goOn = resolve;
+      });
+    },
+    ended: () => end.resolve({ ended: true }),
+    failed: (thrown) => end.resolve({ reason: reasonOf(thrown) }),
+  });
+  if (cancel === undefined) return null;
+  return {
+    batches,
+    end: end.promise,
+    cancel,
+    goOn(): void {
+      arrived = Promise.withResolvers();
+      goOn();
+    },
+    /** Resolves with null when the next batch is there. */
+    next: () => arrived.promise,
+  };
+}
+
+function reasonOf(thrown: unknown): string {
+  return thrown instanceof ProviderError ? thrown.reason : String(thrown);
+}
+
+async function manyTurns(): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await nextTurn();
+}

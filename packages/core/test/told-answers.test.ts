@@ -1,0 +1,102 @@
+import { type AnswerSink, type CompletionEvent, ProviderError } from "@tollgate/core/provider";
+import { createTestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { completionOf } from "./wire.ts";
+
+const sent: readonly CompletionEvent[] = [
+  { type: "request-sent", host: "told.test", bodySha256: "00" },
+];
+const said = (text: string): readonly CompletionEvent[] => [{ type: "text-delta", text }];
+const finish: readonly CompletionEvent[] = [{ type: "finish", reason: "stop" }];
+
+/** A gateway whose provider `told/a/b` tells its answers, and what became of its calls. */
+async function gatewayOf(tell: (sink: AnswerSink) => void) {
+  const { provider } = await createTestGateway();
+  const seen = { sinks: [] as AnswerSink[], ended: 0 };
+  const told = {
+    ...provider.at("told"),
+    complete: () => ({
+      tell(sink: AnswerSink) {
+        seen.sinks.push(sink);
+        tell(sink);
+        return () => {
+          seen.ended++;
+        };
+      },
+      [Symbol.asyncIterator](): never {
+        throw new Error("it tells, and is not iterated");
+      },
+    }),
+  };
+  const test = await createTestGateway({
+    providers: { told },
+    retries: { most: 0 },
+    deadlines: { firstByte: "10s" },
+  });
+  const ask = (fields: object = {}) =>
+    test.gateway.fetch(test.chat({ model: "told/a/b", ...fields }));
+  const steps = async () =>
+    (await test.gateway.steps.list({ organizationId: test.key.organizationId })).data;
+  return { ...test, ask, steps, seen };
+}
+
+describe("a provider that tells its answer", () => {
+  it("may tell all of it before it returns", async () => {
+    const { ask, steps, seen } = await gatewayOf((sink) => {
+      for (const events of [sent, said("Hel"), said("lo"), finish]) sink.events(events);
+      sink.ended();
+    });
+    const { choices } = await completionOf(ask());
+    expect(choices[0]?.message.content).toBe("Hello");
+    expect(seen.ended).toBe(1);
+    expect(await steps()).toMatchObject([{ outcome: "completed" }]);
+  });
+
+  it("may fail before it returns, and its call is ended", async () => {
+    const { ask, steps, seen } = await gatewayOf((sink) =>
+      sink.failed(new ProviderError("It is down.", { reason: "down", delivery: "not-sent" })),
+    );
+    expect((await ask()).status).toBe(502);
+    expect(seen.ended).toBe(1);
+    expect(await steps()).toMatchObject([{ outcome: "failed", reason: "down" }]);
+  });
+
+  it("is not heard once its answer has ended", async () => {
+    const { ask, steps, seen } = await gatewayOf((sink) => {
+      for (const events of [sent, said("Hello"), finish]) sink.events(events);
+      sink.ended();
+      sink.events(said(" and more"));
+      sink.failed(new ProviderError("Too late.", { reason: "late", delivery: "unknown" }));
+      sink.ended();
+    });
+    const text = await (await ask({ stream: true })).text();
+    for (const sink of seen.sinks) expect(sink.events(said("later"))).toBeNull();
+    expect(text).toContain("Hello");
+    expect(text).not.toContain("more");
+    expect(await steps()).toMatchObject([{ outcome: "completed" }]);
+  });
+
+  it("waits for a client that does not read", async () => {
+    const rooms: (Promise<void> | null)[] = [];
+    const { ask, seen } = await gatewayOf((sink) => {
+      for (const events of [sent, said("Hello")]) rooms.push(sink.events(events));
+    });
+    const answer = await ask({ stream: true });
+    expect(rooms).toEqual([null, expect.any(Promise)]);
+    const text = answer.text();
+    await rooms[1];
+    seen.sinks[0]?.events(finish);
+    seen.sinks[0]?.ended();
+    expect(await text).toContain("[DONE]");
+  });
+
+  it("is given up when it stays silent", async () => {
+    const { ask, clock, steps, seen } = await gatewayOf((sink) => void sink.events(sent));
+    const answer = ask({ stream: true });
+    const { status } = await clock.until(answer);
+    expect(status).toBe(504);
+    expect(clock.monotonic()).toBe(10_000);
+    expect(seen.ended).toBe(1);
+    expect(await steps()).toMatchObject([{ outcome: "failed", reason: "silent" }]);
+  });
+});
