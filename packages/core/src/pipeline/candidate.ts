@@ -69,10 +69,9 @@ export function decideOn(
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const { usd: cost } = estimatesOf(asked, output);
-  const asking: PolicyFacts = {
-    ...factsOf(call, { route, dataClass, size, input: inputTokens, output, cost }),
-    ...sessionFacts(line, call),
-  };
+  const session = line.policy.sessions === "ignore" ? null : sessionClassOf(line, call);
+  const estimated = { input: inputTokens, output, cost };
+  const asking = factsOf(call, { route, dataClass, session, size, estimated });
   const ground = line.grounds.of({ caller: call.caller, route, facts: asking });
   const decision: PolicyDecision = {
     ...ground.verdictOn(asking),
@@ -278,46 +277,50 @@ export function sessionClassOf({ dataClasses }: Line, { state }: PreparedCall): 
   return mostSensitive(dataClasses, state.continued?.session?.dataClasses ?? []);
 }
 
-function sessionFacts(line: Line, call: PreparedCall): Pick<PolicyFacts, "session"> {
-  const dataClass = line.policy.sessions === "ignore" ? null : sessionClassOf(line, call);
-  return dataClass === null ? {} : { session: { dataClass } };
-}
-
 function factsOf(
   { caller, request }: PreparedCall,
   {
-    route,
+    route: { model, listed, connection },
     dataClass,
+    session,
     size,
-    input,
-    output,
-    cost,
+    estimated,
   }: {
     readonly route: Route;
     readonly dataClass: string;
+    readonly session: string | null;
     readonly size: MessagesSize;
-    readonly input: number;
-    readonly output: number;
-    readonly cost: number | null;
+    readonly estimated: {
+      readonly input: number;
+      readonly output: number;
+      readonly cost: number | null;
+    };
   },
 ): PolicyFacts {
-  return {
+  const facts: PolicyFacts = {
     organization: caller.organizationId,
     user: caller.userId,
     key: caller.keyId,
     source: caller.source,
     dataClass,
-    ...route.model,
-    listed: route.listed,
-    connection: route.connection,
-    ...(request.store === undefined ? {} : { store: request.store }),
+    gateway: model.gateway,
+    vendor: model.vendor,
+    model: model.model,
+    listed,
+    connection,
     tools: (request.tools?.length ?? 0) > 0,
     images: size.images > 0,
     structuredOutput:
       request.responseFormat !== undefined && request.responseFormat.type !== "text",
     serviceTier: tierOf(request.serviceTier),
-    estimatedInputTokens: input,
-    estimatedOutputTokens: output,
-    estimatedCostNanoUsd: cost,
+    estimatedInputTokens: estimated.input,
+    estimatedOutputTokens: estimated.output,
+    estimatedCostNanoUsd: estimated.cost,
+  };
+  if (request.store === undefined && session === null) return facts;
+  return {
+    ...facts,
+    ...(request.store === undefined ? {} : { store: request.store }),
+    ...(session === null ? {} : { session: { dataClass: session } }),
   };
 }

@@ -13,7 +13,7 @@ export interface Holder {
 /** The counters as one decision leaves them: what it does to one of them it sees when it looks at it again. */
 export class CounterDraft {
   readonly #view: Pick<View, "counter">;
-  readonly #drafted: BudgetCounter[] = [];
+  readonly #drafted: Draft[] = [];
 
   /** Begins with the counters as they are. */
   constructor(view: Pick<View, "counter">) {
@@ -23,25 +23,25 @@ export class CounterDraft {
   /** Takes all holds; returns the first that does not fit. */
   take(holds: readonly Hold[]): RefusedHold | null {
     for (const hold of holds) {
-      const counter = this.#current(hold);
+      const counter = this.#draft(hold);
       const left = Math.max(0, hold.limit - counter.settled - counter.held);
       if (hold.mode === "hard" && (hold.limit === 0 || hold.amount > left)) return { hold, left };
-      this.#set({ ...counter, held: counter.held + hold.amount });
+      counter.held += hold.amount;
     }
     return null;
   }
 
   /** Turns what is held into what was spent. */
   settle(hold: HoldRecord, spent: number): void {
-    const counter = this.#current(hold);
-    const settled = withinCounter(counter.settled + spent);
-    this.#set({ ...counter, settled, held: counter.held - hold.amount });
+    const counter = this.#draft(hold);
+    counter.settled = withinCounter(counter.settled + spent);
+    counter.held -= hold.amount;
   }
 
   /** Moves what is settled. */
   correct(hold: HoldRecord, delta: number): void {
-    const counter = this.#current(hold);
-    this.#set({ ...counter, settled: withinCounter(counter.settled + delta) });
+    const counter = this.#draft(hold);
+    counter.settled = withinCounter(counter.settled + delta);
   }
 
   /** To be written only if everything fit. */
@@ -49,19 +49,19 @@ export class CounterDraft {
     return this.#drafted.map((row) => ({ write: "set counter", row }));
   }
 
-  #current(key: Pick<HoldRecord, keyof BudgetCounterKey | "unit">): BudgetCounter {
-    const { budgetId, subject, periodStart, unit } = key;
-    return (
-      this.#drafted.find((counter) => isSameCounter(counter, key)) ??
-      this.#view.counter(key) ?? { budgetId, subject, periodStart, unit, settled: 0, held: 0 }
-    );
-  }
-
-  #set(counter: BudgetCounter): void {
-    const place = this.#drafted.findIndex((other) => isSameCounter(other, counter));
-    this.#drafted[place < 0 ? this.#drafted.length : place] = counter;
+  /** A counter to be changed: as it was left, or a copy of it as it is. */
+  #draft(key: Pick<HoldRecord, keyof BudgetCounterKey | "unit">): Draft {
+    for (const drafted of this.#drafted) if (isSameCounter(drafted, key)) return drafted;
+    const known = this.#view.counter(key);
+    const { budgetId, subject, periodStart } = key;
+    const { unit, settled, held } = known ?? { unit: key.unit, settled: 0, held: 0 };
+    const draft = { budgetId, subject, periodStart, unit, settled, held };
+    this.#drafted.push(draft);
+    return draft;
   }
 }
+
+type Draft = { -readonly [Member in keyof BudgetCounter]: BudgetCounter[Member] };
 
 /** A counter never goes below 0, and stays where it can be counted exactly. */
 function withinCounter(settled: number): number {
