@@ -25,7 +25,7 @@ const avoidedWordings: readonly AvoidedWording[] = [
 
 const fence = /^[ \t]*```[^\n]*\n[\s\S]*?^[ \t]*```$/gm;
 
-/** Sentences as a reader sees them: no programs, no code in a line, no addresses of links. */
+/** Sentences as a reader sees them, without blocks of code, code in a line and addresses of links. */
 function paragraphs(markdown: string): readonly string[] {
   return markdown
     .replace(fence, "")
@@ -44,9 +44,18 @@ const proseOfProgram = (program: string): string =>
     .map(([text]) => text.replace(/^\w+\(["`]|["`]$|\/\*\*?|\*\/|^\s*\*|\/\//gm, ""))
     .join("\n\n");
 
+/** The programs of a page that have comments. */
+const programs = (markdown: string): string =>
+  [...markdown.matchAll(/^```(?:ts|js)\b[^\n]*\n[\s\S]*?^```$/gm)].join("\n");
+
+const prose = (path: string, text: string): readonly string[] =>
+  path.endsWith(".md")
+    ? [...paragraphs(text), ...paragraphs(proseOfProgram(programs(text)))]
+    : paragraphs(proseOfProgram(text));
+
 /** Each avoided wording in a page of Markdown or a program, with the text around it and what to write instead. */
 export const avoidedWording = (path: string, text: string): readonly string[] =>
-  paragraphs(path.endsWith(".md") ? text : proseOfProgram(text)).flatMap((paragraph) =>
+  prose(path, text).flatMap((paragraph) =>
     avoidedWordings.flatMap(({ found, instead }) =>
       [...paragraph.matchAll(found)].map(
         ({ 0: match, index }) =>
