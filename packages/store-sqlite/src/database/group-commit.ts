@@ -54,7 +54,10 @@ export function createGroupCommit(commit: Commit): GroupCommit {
     goOn();
   }
   function goOn(): void {
-    if (queue.length > 0) return flushSoon();
+    if (queue.length > 0) {
+      flushSoon();
+      return;
+    }
     isFlushing = false;
     for (const resolve of drained) resolve();
     drained = [];
