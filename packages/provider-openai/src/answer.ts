@@ -11,6 +11,8 @@ import { usageReport } from "./usage-report.ts";
 export interface Answer {
   /** Adds the events of one chunk. */
   add(chunk: Json, into: CompletionEvent[]): void;
+  /** Adds the events of a whole completion. */
+  addWhole(body: Json, into: CompletionEvent[]): void;
   /** Whether the model has written anything yet. */
   written(): boolean;
   /** Whether the upstream said why it stopped. */
@@ -53,10 +55,10 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
     toolCalls.add(fragments, into);
   };
 
-  const addChoice = (choice: JsonObject, into: CompletionEvent[]): void => {
-    const { delta, logprobs, finish_reason } = choice;
+  /** `members` are those of the choice's delta, or of its whole message. */
+  const addChoice = (choice: JsonObject, members: JsonObject, into: CompletionEvent[]): void => {
+    const { logprobs, finish_reason } = choice;
     const before = into.length;
-    const members = membersOf(delta);
     const { content, refusal, tool_calls, function_call } = members;
     addReasoning(members, into);
     addText("text-delta", contentOf(content), into);
@@ -78,16 +80,32 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
     if (report) into.push({ type: "usage", usage: report });
   };
 
+  const begin = (chunk: JsonObject, into: CompletionEvent[]): void => {
+    if (!started) into.push(answerStarted(chunk));
+    started = true;
+  };
+
+  const refuseError = (answered: Json): void => {
+    const error = errorIn(answered);
+    if (error !== null) throw errorEvent(error, { answered: written, secrets });
+  };
+
   return {
     add(chunk, into) {
-      const error = errorIn(chunk);
-      if (error !== null) throw errorEvent(error, { answered: written, secrets });
+      refuseError(chunk);
       if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is no object.");
-      if (!started) into.push(answerStarted(chunk));
-      started = true;
+      begin(chunk, into);
       const choice = firstChoice(chunk["choices"]);
-      if (choice) addChoice(choice, into);
+      if (choice) addChoice(choice, membersOf(choice["delta"]), into);
       addUsage(chunk, into);
+    },
+    addWhole(body, into) {
+      refuseError(body);
+      if (!isObject(body) || !hasMessages(body)) throw noCompletion();
+      begin(body, into);
+      const choice = firstChoice(body["choices"]);
+      if (choice) addChoice(choice, withIndexes(membersOf(choice["message"])), into);
+      addUsage(body, into);
     },
     written: () => written,
     finished: () => reason !== null,
@@ -98,6 +116,28 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
       into.push({ type: "finish", reason });
     },
   };
+}
+
+function hasMessages({ choices }: JsonObject): boolean {
+  return (
+    isList(choices) &&
+    choices.length > 0 &&
+    choices.every((choice) => isObject(membersOf(choice)["message"]))
+  );
+}
+
+/** The calls of a whole message stand in their order and carry no index. */
+function withIndexes(message: JsonObject): JsonObject {
+  const { tool_calls } = message;
+  if (!isList(tool_calls)) return message;
+  return {
+    ...message,
+    tool_calls: tool_calls.map((call, index) => (isObject(call) ? { ...call, index } : call)),
+  };
+}
+
+function noCompletion(): Error {
+  return invalidAnswer("invalid_answer", "The provider's answer holds no completion.");
 }
 
 function answerStarted({ id, model, system_fingerprint }: JsonObject): CompletionEvent {

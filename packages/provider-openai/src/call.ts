@@ -75,7 +75,7 @@ class Call implements AnswerReceiver {
   /** Of a streamed answer; null for one that comes whole. */
   #stream: EventStream | null = null;
   /** What came of an answer that is read whole. */
-  #chunks: Uint8Array[] = [];
+  #chunks: Buffer[] = [];
   #bytes = 0;
   #cancelPatience: (() => void) | null = null;
   #isOver = false;
@@ -175,12 +175,12 @@ class Call implements AnswerReceiver {
     this.#beginPatience();
   }
 
-  data(chunks: readonly Uint8Array[]): void {
+  data(chunks: readonly Buffer[]): void {
     if (this.#stream === null || this.#answer === null) this.#gather(chunks);
     else this.#readStream(chunks, this.#stream, this.#answer);
   }
 
-  #gather(chunks: readonly Uint8Array[]): void {
+  #gather(chunks: readonly Buffer[]): void {
     for (const chunk of chunks) this.#bytes += chunk.length;
     this.#chunks.push(...chunks);
     if (this.#answer === null) {
@@ -219,7 +219,8 @@ class Call implements AnswerReceiver {
 
   #readWhole(answer: Answer): void {
     const events: CompletionEvent[] = [];
-    const bytes = Buffer.concat(this.#chunks);
+    const [first] = this.#chunks;
+    const bytes = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
     if (isLarge(bytes.length))
       readLargeAnswer(bytes, answer, events).then(
         () => this.#tellWhole(events),

@@ -11,7 +11,7 @@ export interface AnswerHead {
 /** Takes one answer: its head, what each read of the socket brings, and how it ended. Nothing comes after `end` or `failed`. */
 export interface AnswerReceiver {
   head(head: AnswerHead): void;
-  data(chunks: readonly Uint8Array[]): void;
+  data(chunks: readonly Buffer[]): void;
   end(): void;
   /** With a ProviderError. */
   failed(thrown: unknown): void;
@@ -38,7 +38,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
   #head: AnswerHead | null = null;
-  #chunks: Uint8Array[] = [];
+  #chunks: Buffer[] = [];
   #waiting = 0;
   #received = 0;
   #interimAnswers = 0;
@@ -80,7 +80,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.#fail(tooMuch("too_many_interim", status));
   }
 
-  onResponseData(running: Dispatcher.DispatchController, chunk: Uint8Array): void {
+  onResponseData(running: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#received += chunk.length;
     if (this.#received > this.#options.totalBytes)
       this.#fail(tooMuch("answer_too_large", this.#status));

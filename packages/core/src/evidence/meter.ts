@@ -105,17 +105,14 @@ const mostCost = 10_000 * NANO_PER_USD;
  */
 function believable(report: UsageReport, { isFinished }: SeenOutput): UsageReport {
   const { promptTokens, completionTokens, costNanoUsd, serviceTier } = report;
-  const counted = {
-    ...(isCount(promptTokens) ? { promptTokens } : {}),
-    ...(isCount(completionTokens) ? { completionTokens } : {}),
-  };
+  const believed: { -readonly [Name in keyof UsageReport]: UsageReport[Name] } = {};
+  if (isCount(promptTokens)) believed.promptTokens = promptTokens;
+  if (isCount(completionTokens)) believed.completionTokens = completionTokens;
   const details = eachDetail((name) => (isCount(report[name]) ? report[name] : undefined));
-  return {
-    ...counted,
-    ...fittingDetails(details, counted),
-    ...(isFinished && isCount(costNanoUsd, mostCost) ? { costNanoUsd } : {}),
-    ...(isServedTier(serviceTier) ? { serviceTier } : {}),
-  };
+  Object.assign(believed, fittingDetails(details, believed));
+  if (isFinished && isCount(costNanoUsd, mostCost)) believed.costNanoUsd = costNanoUsd;
+  if (isServedTier(serviceTier)) believed.serviceTier = serviceTier;
+  return believed;
 }
 
 function isCount(figure: number | undefined, most: number = mostTokens): figure is number {

@@ -232,14 +232,22 @@ function tellSettled(line: Line, run: Run, settlement: StepSettlement): void {
   void warnOfBudgets(line, { organizationId, holds, charge: attempt.charge });
 }
 
-function settlementOf(line: Line, { opened }: Run, ending: Ending): StepSettlement {
+function settlementOf(
+  line: Line,
+  { opened }: Run,
+  { attempt, finishReason, reply, reasoning, response }: Ending,
+): StepSettlement {
   const settlement: Omit<StepSettlement, "leaf"> = {
     organizationId: opened.owner.organizationId,
     stepId: opened.answer.stepId,
     at: line.clock.now(),
-    outcome: ending.attempt.outcome,
-    reason: ending.attempt.reason,
-    ...ending,
+    outcome: attempt.outcome,
+    reason: attempt.reason,
+    attempt,
+    finishReason,
+    reply,
+    reasoning,
+    response,
   };
   return { ...settlement, leaf: settledLeaf(line.ids.uuid(), settlement) };
 }
