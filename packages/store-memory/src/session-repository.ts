@@ -105,5 +105,5 @@ function partUpTo(part: PartRow, from: number, end: number): TranscriptPart {
   const content = part.content === null ? null : Buffer.from(part.content, "latin1");
   const kept = content && count < part.count ? messagePrefix(content, count) : content;
   const kind = part.kind === "reply" ? "reply" : "request";
-  return { stepId, kind, from, count, content: kept };
+  return { stepId, kind, from, count, content: kept && Uint8Array.from(kept) };
 }

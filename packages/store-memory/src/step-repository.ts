@@ -68,7 +68,7 @@ function contentsOf(state: State, { id, organizationId, record }: StepRow): Step
 }
 
 function bytesOf(content: string | null | undefined): Uint8Array | null {
-  return content == null ? null : Buffer.from(content, "latin1");
+  return content == null ? null : Uint8Array.from(Buffer.from(content, "latin1"));
 }
 
 function stepIsAsked(step: Step, query: StepQuery): boolean {
