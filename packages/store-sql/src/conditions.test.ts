@@ -11,6 +11,7 @@ const conditions = createConditions({
   stepsTable: "",
   stepsBesides: "",
   holdsTable: "holds",
+  sessionsByKey: [],
   leafNumber: "",
   leafKey: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,

@@ -19,6 +19,8 @@ export interface SqlDialect {
   readonly stepsBesides: string;
   /** The table of holds: of all, or of those alone whose Step does not carry them. */
   readonly holdsTable: string;
+  /** The statement of an index for lists of the Sessions of a key, of whatever source; none where each source is asked. */
+  readonly sessionsByKey: readonly string[];
   /** What follows the number of a leaf, and what follows the columns of a leaf: what tells it from others. */
   readonly leafNumber: string;
   readonly leafKey: string;

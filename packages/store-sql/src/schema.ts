@@ -61,7 +61,14 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
   ];
 }
 
-function sessions({ text, integer, bytes, keyedTable, wideTable }: SqlDialect): readonly string[] {
+function sessions({
+  text,
+  integer,
+  bytes,
+  keyedTable,
+  wideTable,
+  sessionsByKey,
+}: SqlDialect): readonly string[] {
   return [
     // `updated` is the store's sequence; `data_classes` a JSON array that only grows; `in_flight` marks a Session whose first Step alone is all it has, unanswered.
     `CREATE TABLE sessions (
@@ -73,8 +80,8 @@ function sessions({ text, integer, bytes, keyedTable, wideTable }: SqlDialect): 
     // For lists, which say what is true of every row and what no request says: PostgreSQL would take these for a
     // request's candidates, too, and then read every Session of its key.
     `CREATE INDEX sessions_by_time ON sessions (organization_id, updated) WHERE created_at >= 0`,
-    `CREATE INDEX sessions_by_key ON sessions (organization_id, key_id, updated) WHERE created_at >= 0`,
-    // After the two above: PostgreSQL prefers the youngest while a table is empty, and every request needs this one.
+    ...sessionsByKey,
+    // After those above: PostgreSQL prefers the youngest while a table is empty, and every request needs this one.
     `CREATE INDEX sessions_by_update ON sessions
       (organization_id, key_id, source, updated, length, in_flight, head, id)`,
     `CREATE INDEX sessions_by_origin ON sessions (organization_id, branched_from_session_id)

@@ -14,6 +14,7 @@ const dialect: SqlDialect = {
   stepsTable: "",
   stepsBesides: "",
   holdsTable: "holds",
+  sessionsByKey: [],
   leafNumber: "",
   leafKey: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,

@@ -12,6 +12,7 @@ const numbered: SqlDialect = {
   stepsTable: "",
   stepsBesides: "",
   holdsTable: "holds",
+  sessionsByKey: [],
   leafNumber: "",
   leafKey: "",
   contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,

@@ -75,6 +75,7 @@ export function sqliteStore(written: SqliteSource): Store {
         },
   );
   const shared = createRepositories(scriptsOn(database), sqliteDialect);
+  const conditions = createConditions(sqliteDialect);
   const carryOut = <Result>(decide: (view: View) => Decision<Result>): Promise<Result> =>
     database.write((transaction) => transaction.carryOut(decide));
   return {
@@ -89,13 +90,16 @@ export function sqliteStore(written: SqliteSource): Store {
     renewLease: (renewal) => database.write((transaction) => renewLease(transaction, renewal)),
     lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
     ...shared,
-    sessions: { ...shared.sessions, ...createSessionRepository(database) },
+    sessions: {
+      ...shared.sessions,
+      ...createSessionRepository(database, conditions, shared.sessions.list),
+    },
     steps: {
       ...shared.steps,
       sweep: (sweep) =>
         database.erase((transaction) => transaction.carryOut((view) => sweepSteps(view, sweep))),
     },
-    decisions: createDecisionRepository(database, createConditions(sqliteDialect)),
+    decisions: createDecisionRepository(database, conditions),
     responses: createResponseRepository(database),
   };
 }

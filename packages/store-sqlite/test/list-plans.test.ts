@@ -12,6 +12,7 @@ import {
 import { beforeAll, describe, expect, it } from "vitest";
 import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
 import { sqliteStore } from "../src/index.ts";
+import { sourcesOfKey } from "../src/repositories/session-repository.ts";
 
 const client = new DatabaseSync(":memory:");
 const conditions = createConditions(sqliteDialect);
@@ -35,7 +36,7 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
     pageOf(lists.steps, conditions.ofSteps({ organizationId, ...query }));
   const ofKeys = (query: Omit<Parameters<typeof conditions.ofKeys>[0], "organizationId">) =>
     pageOf(lists.keys, conditions.ofKeys({ organizationId, ...query }));
-  const ofSessions = (query: { readonly keyId?: string }) =>
+  const ofSessions = (query: { readonly keyId?: string; readonly source?: string }) =>
     pageOf(lists.sessions, conditions.ofSessions({ organizationId, ...query }));
   it.each([
     ["Steps of a key", ofSteps({ keyId: ["k"] }), "steps", "by_key", "key_id=?"],
@@ -51,10 +52,24 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
     ],
     ["Steps with metadata", ofSteps({ metadata: { a: "b" } }), "steps", "with_metadata", ""],
     ["Sessions", ofSessions({}), "sessions", "by_time", ""],
-    ["Sessions of a key", ofSessions({ keyId: "k" }), "sessions", "by_key", "key_id=?"],
   ])("%s", (_name, text, table, index, by) => {
     const searched = [byOrganization, ...(by === "" ? [] : [by])].join(" AND ");
     expect(planOf(text)).toEqual([`SEARCH ${table} USING INDEX ${table}_${index} (${searched})`]);
+  });
+
+  it("Sessions of a key, by the sources that it has", () => {
+    const ofOne = `SEARCH s USING COVERING INDEX sessions_by_update (${byOrganization} AND key_id=?`;
+    for (const across of [true, false]) {
+      const plan = planOf(sourcesOfKey(across));
+      expect(plan).toContain(`${ofOne})`);
+      expect(plan).toContain(`${ofOne} AND source>?)`);
+      expect(plan.filter((line) => line.startsWith("SCAN"))).toEqual(
+        expect.not.arrayContaining(["SCAN s", "SCAN sessions", "SCAN k"]),
+      );
+    }
+    expect(planOf(ofSessions({ keyId: "k", source: "api" }))).toEqual([
+      `SEARCH sessions USING INDEX sessions_by_update (${byOrganization} AND key_id=? AND source=?)`,
+    ]);
   });
 
   it("decisions of a key, and denials", () => {

@@ -181,6 +181,27 @@ export function queryTests(test: ContractTest): void {
     expect(session?.updatedAt).toBeGreaterThan(first.intent.at);
   });
 
+  test("the Sessions of a key are listed page by page in one order, whatever their source", async ({
+    store,
+    intents,
+  }) => {
+    await store.keys.insert(intents.as({ userId: "bob", keyId: "key-2" }).key());
+    const other = createConversation(store, intents.as({ userId: "bob", keyId: "key-2" }));
+    const { open } = createConversation(store, intents);
+    const ids: string[] = [];
+    for (const source of ["web", "api", "desktop", "api", "web"]) {
+      ids.unshift((await open([user(`${ids.length}`)], { source })).sessionId);
+      await other.open([user(`${ids.length}`)], { source });
+    }
+    for (const organizationId of ["acme", null]) {
+      const query = { organizationId, keyId: intents.owner.keyId };
+      const first = await store.sessions.list(query, { cursor: null, limit: 2 });
+      const rest = await store.sessions.list(query, { cursor: first.nextCursor, limit: 9 });
+      expect([...first.data, ...rest.data].map(({ id }) => id)).toEqual(ids);
+      expect(rest.nextCursor).toBeNull();
+    }
+  });
+
   test("keys are found by user", async ({ store, intents }) => {
     await store.keys.insert(intents.as({ userId: "bob", keyId: "key-2" }).key());
     const found = await store.keys.list({ ...tenant, userId: "bob" }, paging);

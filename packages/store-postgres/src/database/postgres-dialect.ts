@@ -12,6 +12,9 @@ export const postgresDialect: SqlDialect = {
   // Whole partitions go at once.
   stepsBesides: "",
   holdsTable: "holds",
+  sessionsByKey: [
+    `CREATE INDEX sessions_by_key ON sessions (organization_id, key_id, updated) WHERE created_at >= 0`,
+  ],
   leafNumber: "BIGINT NOT NULL",
   leafKey: ", PRIMARY KEY (organization_id, sequence)",
   isOneOf: (column, parameter) => `${column} = ANY(CAST(${parameter} AS TEXT[]))`,

@@ -15,6 +15,7 @@ export const sqliteDialect: SqlDialect = {
   stepsBesides: `held TEXT, renewal INTEGER NOT NULL, output_tokens INTEGER,
       verdict TEXT, facts TEXT, policy_version TEXT,`,
   holdsTable: "kept_holds",
+  sessionsByKey: [],
   // The greatest one is the last of the store's sequence, which has no row of its own.
   leafNumber: "INTEGER PRIMARY KEY",
   leafKey: "",

@@ -11,9 +11,9 @@ import {
   selectById,
   selectPage,
 } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
+import { readAtOnce } from "./read-at-once.ts";
 
 /** Most decisions are permits that their Steps carry; the others have rows of their own. */
 export function createDecisionRepository(
@@ -32,15 +32,13 @@ export function createDecisionRepository(
     async list(query, paging) {
       const carried = conditions.ofPermits(query);
       const ofOwn = conditions.ofDecisions(query);
-      const rows = await database.read((connection) => {
+      const rows = await readAtOnce(database, (connection) => {
         const read = (list: PagedList, where: readonly Condition[]): readonly unknown[] => {
           const { text, parameters } = selectPage(list, where, paging, sqliteDialect);
           return connection.query(text, parameters);
         };
-        return atOnce(connection, () => [
-          ...(carried ? read(permits, carried).map(decisionRowOf) : []),
-          ...read(lists.decisions, ofOwn),
-        ]);
+        const ofSteps = carried ? read(permits, carried).map(decisionRowOf) : [];
+        return [...ofSteps, ...read(lists.decisions, ofOwn)];
       });
       return pageOf(lists.decisions, rows.sort(newestFirst), paging.limit, decisionFromRow);
     },
@@ -80,16 +78,6 @@ function decisionRowOf(row: unknown): object {
     refused_by: null,
     refusal: null,
   };
-}
-
-/** A Step that goes meanwhile, and its permit then has a row of its own, is seen once. */
-function atOnce<Result>(connection: Connection, read: () => Result): Result {
-  connection.exec("BEGIN");
-  try {
-    return read();
-  } finally {
-    connection.exec("COMMIT");
-  }
 }
 
 function newestFirst(a: unknown, b: unknown): number {

@@ -1,0 +1,17 @@
+import type { Connection } from "../database/connection.ts";
+import type { Database } from "../database/database.ts";
+
+/** Runs several reads on what the database is at one moment, whoever writes meanwhile. */
+export function readAtOnce<Result>(
+  database: Database,
+  read: (connection: Connection) => Result,
+): Promise<Result> {
+  return database.read((connection) => {
+    connection.exec("BEGIN");
+    try {
+      return read(connection);
+    } finally {
+      connection.exec("COMMIT");
+    }
+  });
+}
