@@ -46,7 +46,7 @@ const ceilings: readonly Ceiling[] = [
     figure: "promises per request",
     of: "promises",
     memory: 20,
-    sqlite: 34,
+    sqlite: 20,
     postgres: 90,
     goal: 20,
   },
