@@ -42,6 +42,7 @@ const send = fc.record({
   edit: fc.constantFrom(false, false, false, true),
   key: fc.constantFrom(0, 0, 0, 1),
   indent: fc.constantFrom(0, 0, 1),
+  goesOn: mostly(false, true),
   before: mostly<object>({}, { temperature: 1 }, { instructions: "Be brief." }),
   after: mostly<object>(
     {},
@@ -63,8 +64,18 @@ const endpoints = [
   ["responses", "input", items],
 ] as const;
 
+function post(
+  { gateway }: TestGateway,
+  key: { readonly secret: string } | undefined,
+  path: string,
+  body: string,
+): Promise<Response> {
+  const headers = { "content-type": "application/json", authorization: `Bearer ${key?.secret}` };
+  return gateway.fetch(`http://test/v1/${path}`, { method: "POST", headers, body });
+}
+
 /** Everything that shows how a request was understood. */
-async function outcome(test: TestGateway, response: Response): Promise<unknown> {
+async function outcome(test: TestGateway, response: Response) {
   const records = await Promise.all(
     ["organization-1", "organization-2"].map(async (organizationId) => {
       const { data } = await test.gateway.steps.list({ organizationId }, { limit: 1 });
@@ -97,27 +108,35 @@ describe.each(endpoints)("a growing conversation of %s", (path, member, item) =>
             })),
           );
           let history: readonly object[] = [opening, question];
-          for (const [{ drop, edit, key, indent, before, after, damage }, added] of sends) {
+          const another = { model: "test/tollgate/scripted", input: "Something else" };
+          const [previous] = await Promise.all(
+            tests.map(async ({ test, keys }) => {
+              const response = await post(test, keys[0], "responses", JSON.stringify(another));
+              return Reflect.get(Object(await response.json()), "id");
+            }),
+          );
+          for (const [sent, added] of sends) {
+            const { drop, edit, key, indent, goesOn, before, after, damage } = sent;
             const kept = history.slice(0, Math.max(2, history.length - drop));
             const edited = edit
               ? [opening, { ...question, content: "Bye" }, ...kept.slice(2)]
               : kept;
             const next = [...edited, ...added];
-            const fields = { model: "test/tollgate/scripted", ...before, [member]: next, ...after };
+            const fields = {
+              model: "test/tollgate/scripted",
+              ...before,
+              [member]: next,
+              ...after,
+              ...(goesOn && member === "input" ? { previous_response_id: previous } : {}),
+            };
             const body = damage(JSON.stringify(fields, null, indent));
             const [found, expected] = await Promise.all(
               tests.map(async ({ test, keys }) => {
-                const headers = {
-                  "content-type": "application/json",
-                  authorization: `Bearer ${keys[key]?.secret}`,
-                };
-                const url = `http://test/v1/${path}`;
-                const request = new Request(url, { method: "POST", headers, body });
-                return outcome(test, await test.gateway.fetch(request));
+                return outcome(test, await post(test, keys[key], path, body));
               }),
             );
             expect(found).toEqual(expected);
-            if (Reflect.get(Object(found), "status") === 200) history = next;
+            if (found?.status === 200) history = next;
           }
           for (const { continues = [], request } of remembering.provider.calls) {
             continued += continues.length;

@@ -114,11 +114,15 @@ function knownItems({ items, droppedFields }: KnownConversation<InputItem>): Kno
   return { items, droppedFields };
 }
 
-/** Instructions are not part of the conversation, and what was sent began with them. */
+/**
+ * What is known of a request's first messages: nothing where it continues a response, whose messages come first.
+ * Instructions are not part of the conversation, and what was sent began with them.
+ */
 function knownTo(
   { chain, sent, messages }: KnownConversation<InputItem>,
-  { instructions }: ResponseCall,
-): KnownBeginning {
+  { instructions, previousResponseId }: ResponseCall,
+): KnownBeginning | null {
+  if (previousResponseId !== null) return null;
   const [first] = sent?.messages ?? [];
   const isLed = sent?.messages.length === messages.length + 1;
   const before = isLed ? first?.content : null;
