@@ -71,7 +71,7 @@ async function prepare(schema: string, { holds }: MeasuredStep): Promise<string>
     await recorded.settleStep(stepSettlement(recordedId, at));
   });
   return toScript(
-    statements.filter(({ text }) => /open_step|settle_step/.test(text)),
+    statements.filter(({ text }) => /commit_v\d/.test(text)),
     recordedId,
   );
 }

@@ -2,13 +2,30 @@ import { expect, it } from "vitest";
 import { rateIn } from "../src/pgbench/run-pgbench.ts";
 import { toScript } from "../src/pgbench/to-script.ts";
 
+/** An array in PostgreSQL's binary format. */
+function arrayOf(type: number, ...elements: readonly (Buffer | null)[]): Buffer {
+  const integers = (...values: readonly number[]): Buffer => {
+    const buffer = Buffer.alloc(4 * values.length);
+    for (const [at, value] of values.entries()) buffer.writeInt32BE(value, 4 * at);
+    return buffer;
+  };
+  const sized = elements.flatMap((one) => (one ? [integers(one.length), one] : [integers(-1)]));
+  return Buffer.concat([integers(1, 0, type, elements.length, 1), ...sized]);
+}
+
 it("repeats the recorded statements, each time with another id", () => {
-  const text = "SELECT *\n  FROM open_step($1, $2, $3, $4, $10)";
-  const values = ["one", '{"id":"one"}', Buffer.from([1, 255]), null, 5, 6, 7, 8, 9, "it's \\ "];
+  const text = "SELECT *\n  FROM commit($1, $2, $3, $4, $5)";
+  const values = [
+    '{"id":"one"}',
+    arrayOf(25, Buffer.from("one"), null, Buffer.from("it's \\ ")),
+    arrayOf(20, Buffer.from([0, 0, 0, 0, 0, 0, 1, 2])),
+    arrayOf(17, Buffer.from([1, 255])),
+    null,
+  ];
   expect(toScript([{ text, values }], "one")).toBe(
     [
       "\\set number random(1, 9000000000000000)",
-      `SELECT * FROM open_step(E'' || CAST(:number AS TEXT) || E'', E'{"id"\\x3a"' || CAST(:number AS TEXT) || E'"}', '\\x01ff', NULL, E'it''s \\\\ ');`,
+      `SELECT * FROM commit(E'{"id"\\x3a"' || CAST(:number AS TEXT) || E'"}', ARRAY[E'' || CAST(:number AS TEXT) || E'', NULL, E'it''s \\\\ '], ARRAY[258], ARRAY[CAST('\\x01ff' AS BYTEA)], NULL);`,
       "",
     ].join("\n"),
   );

@@ -1,6 +1,7 @@
-import { type BudgetCounter, type EvidenceLeaf, GatewayError } from "@tollgate/core/store";
+import { type BudgetCounterKey, type EvidenceLeaf, GatewayError } from "@tollgate/core/store";
 import type {
   CorrectionRecord,
+  CounterMove,
   DecisionRecord,
   ErrorRecord,
   HoldRecord,
@@ -15,6 +16,11 @@ import type {
 export interface Decision<Result> {
   readonly result: Result;
   readonly change: Change;
+  /**
+   * The answer where a counter has no room for what is taken by the time the change is written: nothing is written then,
+   * and `left` is what there was. A driver that decides where it writes never needs it.
+   */
+  readonly unlessItFits?: (counter: BudgetCounterKey, left: number) => Result;
 }
 
 /** Rows to write, all or none, in this order. A driver gives each change one number of the store's sequence. */
@@ -36,10 +42,12 @@ export type Operation =
   | { readonly write: "insert error"; readonly row: ErrorRecord }
   /** Nothing where the organization has the id already. */
   | { readonly write: "insert decision"; readonly row: DecisionRecord }
+  /** One that its decision did not find: where it is there by now, the decision is asked again. */
+  | { readonly write: "claim decision"; readonly row: DecisionRecord }
   | { readonly write: "insert hold"; readonly row: HoldRecord }
   | { readonly write: "settle hold"; readonly row: HoldRecord }
-  /** As it is from now on, whether or not it was there. */
-  | { readonly write: "set counter"; readonly row: BudgetCounter }
+  /** From 0 where there is none. */
+  | { readonly write: "move counter"; readonly row: CounterMove }
   | { readonly write: "insert correction"; readonly row: CorrectionRecord }
   | { readonly write: "insert response"; readonly row: ResponseRecord }
   | { readonly write: "remove response"; readonly row: RowName }

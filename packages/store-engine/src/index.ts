@@ -4,6 +4,7 @@ export { type Change, type Decision, type Operation, type RowName, takenId } fro
 export { findSession } from "./decide/assign.ts";
 export { attemptEndOf, errorOf, openAttempt } from "./decide/attempt.ts";
 export { correct } from "./decide/correct.ts";
+export { moveCounter } from "./decide/hold.ts";
 export { openStep } from "./decide/open.ts";
 export { recordRefusal } from "./decide/refuse.ts";
 export { deleteResponse, sweepResponses } from "./decide/respond.ts";

@@ -72,6 +72,20 @@ export interface HoldRecord extends BudgetCounterKey {
   readonly settled: number | null;
 }
 
+/**
+ * How far a counter moves: many Steps move one at a time, so that it is never written as one of them saw it. What is
+ * settled stays within what can be counted exactly, and is never below 0.
+ */
+export interface CounterMove extends BudgetCounterKey {
+  readonly unit: BudgetUnit;
+  readonly settled: number;
+  readonly held: number;
+  /** How much of `held` is taken now, and has to fit. */
+  readonly taken: number;
+  /** What settled and held may be at most, together, once it has moved; null where it moves in any case. */
+  readonly limit: number | null;
+}
+
 /** What a provider said of an attempt that failed. */
 export interface ErrorRecord extends CommittedContent {
   readonly organizationId: string;

@@ -29,7 +29,7 @@ export interface SessionView {
  * effect but its result.
  */
 export interface View extends SessionView, ResponseView, RetentionView {
-  readonly budgetsVersion: number;
+  budgetsVersion(): number;
   key(
     organizationId: string,
     id: string,

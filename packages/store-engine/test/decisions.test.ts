@@ -4,6 +4,7 @@ import {
   type Change,
   chainHead,
   type HoldRecord,
+  moveCounter,
   openStep,
   type SessionRecord,
   type StepRecord,
@@ -82,7 +83,9 @@ describe("opening a Step", () => {
   it("says the same when it is asked again on the same view", () => {
     const view = viewOf({ sessions: [session] });
     const intent = stepIntent([hold("a", 100)]);
-    expect(openStep(view, intent)).toEqual(openStep(view, intent));
+    const [first, second] = [openStep(view, intent), openStep(view, intent)];
+    expect(second.result).toEqual(first.result);
+    expect(second.change).toEqual(first.change);
   });
 
   it("writes the Step before all else, so that one that is there stops its change", () => {
@@ -94,7 +97,7 @@ describe("opening a Step", () => {
       "insert part",
       "insert decision",
       "insert leaf",
-      "set counter",
+      "move counter",
       "insert hold",
     ]);
   });
@@ -160,10 +163,11 @@ describe("settling a Step", () => {
     const view = viewOf({ step, sessions, holds: [held], counters });
     const { change } = settleStep(view, stepSettlement());
     expect(rowOf(change, "settle hold")).toEqual({ ...held, settled: 7 });
-    expect(rowOf(change, "set counter")).toMatchObject({
-      settled: Number.MAX_SAFE_INTEGER,
-      held: 0,
-    });
+    const moves = change.flatMap((one) => (one.write === "move counter" ? [one.row] : []));
+    expect(moves).toMatchObject([{ settled: 7, held: -10, taken: 0, limit: null }]);
+    expect(moves.map((move) => moveCounter(counters[0] ?? null, move))).toMatchObject([
+      { settled: Number.MAX_SAFE_INTEGER, held: 0 },
+    ]);
   });
 
   it("changes nothing of one that was settled, and says how it ended", () => {

@@ -15,7 +15,7 @@ export function viewOf(rows: Rows): View {
   const { step = null, sessions = [], holds = [], counters = [] } = deeplyFrozen(rows);
   const session = (_: string, id: string) => sessions.find((row) => row.id === id) ?? null;
   return {
-    budgetsVersion: rows.budgetsVersion ?? 0,
+    budgetsVersion: () => rows.budgetsVersion ?? 0,
     session,
     sessionOfTurn: () => null,
     recentMatches: () => sessions,

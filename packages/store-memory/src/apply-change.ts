@@ -4,6 +4,7 @@ import {
   type DecisionRecord,
   type ErrorRecord,
   type HoldRecord,
+  moveCounter,
   type Operation,
   type PartRecord,
   type ResponseRecord,
@@ -58,6 +59,7 @@ function apply(state: State, operation: Operation): void {
       insertError(state, operation.row);
       break;
     case "insert decision":
+    case "claim decision":
       insertDecision(state, operation.row);
       break;
     case "insert hold":
@@ -66,8 +68,8 @@ function apply(state: State, operation: Operation): void {
     case "settle hold":
       settleHold(state, operation.row);
       break;
-    case "set counter":
-      state.counters.set(operation.row);
+    case "move counter":
+      state.counters.set(moveCounter(state.counters.get(operation.row), operation.row));
       break;
     case "insert correction":
       insertCorrection(state, operation.row);

@@ -14,9 +14,7 @@ export function viewOf(state: State): View {
     messagesOf: state.responses.messagesOf,
     continuations: state.responses.continuations,
     expiredResponses: state.responses.expiredResponses,
-    get budgetsVersion() {
-      return state.budgetsVersion;
-    },
+    budgetsVersion: () => state.budgetsVersion,
     session,
     sessionOfTurn(organizationId, turnId) {
       const turn = state.turns.get(organizationId, turnId);

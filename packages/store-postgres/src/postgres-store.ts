@@ -1,5 +1,6 @@
 import { read, type Schema, text, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
+import { correct, openAttempt, openStep, recordRefusal, settleStep } from "@tollgate/store-engine";
 import { createRepositories } from "@tollgate/store-sql";
 import type { PostgresPool } from "./database/client.ts";
 import { createDatabase, type Database } from "./database/database.ts";
@@ -9,12 +10,7 @@ import { isSchemaName } from "./database/schema-name.ts";
 import { scriptsOn } from "./database/scripts.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
-import { correct } from "./verbs/correct.ts";
 import { lapsedSteps, renewLease } from "./verbs/leases.ts";
-import { openAttempt } from "./verbs/open-attempt.ts";
-import { openStep } from "./verbs/open-step.ts";
-import { recordRefusal } from "./verbs/record-refusal.ts";
-import { settleStep } from "./verbs/settle-step.ts";
 import { sweepSteps } from "./verbs/sweep-steps.ts";
 
 /**
@@ -98,19 +94,29 @@ function requireSource(source: PostgresSource): PostgresSource {
  */
 export function postgresStore(source: PostgresSource, options: PostgresStoreOptions = {}): Store {
   const database = openDatabase(requireSource(source), read(optionsSchema, options, configured));
+  const { driver } = database;
   const shared = createRepositories(scriptsOn(database), postgresDialect);
   const anyway = { evenIfDone: true };
   return {
     contract: 1,
     migrate: (mode) => database.migrate(mode),
     close: () => database.close(),
-    openStep: (intent) => openStep(database.openSteps, intent),
-    openAttempt: (intent) =>
-      database.write((transaction) => openAttempt(transaction, intent), anyway),
-    settleStep: (settlement) => settleStep(database.settleSteps, settlement),
-    correct: (intent) => database.write((transaction) => correct(transaction, intent), anyway),
-    recordRefusal: (refusal) =>
-      database.write((transaction) => recordRefusal(transaction, refusal), anyway),
+    openStep: async (intent) => (await driver.open((view) => openStep(view, intent))).result,
+    openAttempt: async (intent) =>
+      (await driver.settle((view) => openAttempt(view, intent))).result,
+    settleStep: async (settlement) => {
+      const { outcome } = settlement;
+      const { result, isUnsure } = await driver.settle((view) => settleStep(view, settlement));
+      // An earlier run of it may be the settlement that it meets.
+      return isUnsure && result.outcome === outcome ? { settled: true, outcome } : result;
+    },
+    correct: (intent) => {
+      const { organizationId, stepId: id } = intent;
+      const locks = { steps: [{ organizationId, id }] };
+      return driver.alone((view) => correct(view, intent), { ...anyway, locks });
+    },
+    recordRefusal: async (refusal) =>
+      (await driver.open((view) => recordRefusal(view, refusal))).result,
     renewLease: (renewal) =>
       database.write((transaction) => renewLease(transaction, renewal), anyway),
     lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),

@@ -39,7 +39,7 @@ it("waits for a Session that goes on in this moment, and then leaves it alone", 
     const swept = sweep();
     const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1`;
     const isWaiting = () =>
-      withClient(async (client) => (await client.query(waiting, [`%${schema}.sessions%`])).rows);
+      withClient(async (client) => (await client.query(waiting, [`%${schema}.%`])).rows);
     while ((await isWaiting()).length === 0);
     await opening.query("COMMIT");
     expect(await swept).toMatchObject({ removed: 0 });

@@ -13,6 +13,7 @@ export {
   driftFromRow,
   holdFromRow,
   holdToRow,
+  moveToRow,
   raiseFromRow,
   raiseToRow,
 } from "./rows/budget-row.ts";
@@ -101,10 +102,21 @@ export { connecting, connectionPage, selectConnections } from "./statements/conn
 export { correcting, correctionsOf } from "./statements/correcting.ts";
 export { holding } from "./statements/holding.ts";
 export { leasing } from "./statements/leasing.ts";
-export { candidates, opening } from "./statements/opening.ts";
+export { candidates, opening, recentMatches } from "./statements/opening.ts";
 export { reading, selectById } from "./statements/reading.ts";
 export { reconciling } from "./statements/reconciling.ts";
 export { responding } from "./statements/responding.ts";
 export { erasing, oldStepsOf } from "./statements/retaining.ts";
 export { settling } from "./statements/settling.ts";
 export { summaryOf, summedSteps } from "./summary-page.ts";
+export { createKnownRecent } from "./view/known-recent.ts";
+export { createKnownRows, type KnownRows, type KnownStep } from "./view/known-rows.ts";
+export { viewKnown } from "./view/known-view.ts";
+export { noteChange } from "./view/note-change.ts";
+export type { Reads } from "./view/reads.ts";
+export { viewRows } from "./view/rows-view.ts";
+export { SessionReads } from "./view/session-reads.ts";
+export { createSlots } from "./view/slots.ts";
+export { viewResponses } from "./view/view-responses.ts";
+export { viewRetention } from "./view/view-retention.ts";
+export { type RowWrite, rowsOf, writes } from "./writes.ts";

@@ -10,7 +10,7 @@ import {
 import { type Decision, type Operation, unchanged } from "../change.ts";
 import type { Charge, ErrorRecord, StepRecord } from "../records.ts";
 import type { View } from "../view.ts";
-import { CounterDraft, heldFor, settleHolds } from "./hold.ts";
+import { CounterDraft, heldFor, refusedHold, settleHolds } from "./hold.ts";
 
 /**
  * Ends the running attempt and opens the next one. Holds are exchanged whole: where the new ones do not fit, the running
@@ -46,7 +46,14 @@ export function openAttempt(view: View, intent: AttemptIntent): Decision<Attempt
   if (error) change.push({ write: "insert error", row: error });
   if (decision) change.push({ write: "insert decision", row: { owner: step, decision } });
   change.push({ write: "insert leaf", row: intent.leaf });
-  return { result: { opened: true }, change };
+  return {
+    result: { opened: true },
+    change,
+    unlessItFits: (counter, left) => ({
+      opened: false,
+      ...refusedHold(holds ?? [], counter, left),
+    }),
+  };
 }
 
 /** A Step that must be there. */

@@ -1,6 +1,6 @@
 import type { BudgetCounter, BudgetCounterKey, Hold, RefusedHold } from "@tollgate/core/store";
 import type { Operation } from "../change.ts";
-import type { Charge, HoldRecord, StepRecord } from "../records.ts";
+import type { Charge, CounterMove, HoldRecord, StepRecord } from "../records.ts";
 import type { View } from "../view.ts";
 
 /** The attempt that amounts are held for. */
@@ -13,7 +13,7 @@ export interface Holder {
 /** The counters as one decision leaves them: what it does to one of them it sees when it looks at it again. */
 export class CounterDraft {
   readonly #view: Pick<View, "counter">;
-  readonly #drafted: Draft[] = [];
+  readonly #moves: Draft[] = [];
 
   /** Begins with the counters as they are. */
   constructor(view: Pick<View, "counter">) {
@@ -23,45 +23,63 @@ export class CounterDraft {
   /** Takes all holds; returns the first that does not fit. */
   take(holds: readonly Hold[]): RefusedHold | null {
     for (const hold of holds) {
-      const counter = this.#draft(hold);
-      const left = Math.max(0, hold.limit - counter.settled - counter.held);
+      const { settled, held } = this.#current(hold);
+      const left = Math.max(0, hold.limit - settled - held);
       if (hold.mode === "hard" && (hold.limit === 0 || hold.amount > left)) return { hold, left };
-      counter.held += hold.amount;
+      const move = this.#move(hold);
+      move.held += hold.amount;
+      move.taken += hold.amount;
+      if (hold.mode === "hard") move.limit = Math.min(hold.limit, move.limit ?? hold.limit);
     }
     return null;
   }
 
   /** Turns what is held into what was spent. */
   settle(hold: HoldRecord, spent: number): void {
-    const counter = this.#draft(hold);
-    counter.settled = withinCounter(counter.settled + spent);
-    counter.held -= hold.amount;
+    const move = this.#move(hold);
+    move.settled += spent;
+    move.held -= hold.amount;
   }
 
   /** Moves what is settled. */
   correct(hold: HoldRecord, delta: number): void {
-    const counter = this.#draft(hold);
-    counter.settled = withinCounter(counter.settled + delta);
+    this.#move(hold).settled += delta;
   }
 
   /** To be written only if everything fit. */
   operations(): readonly Operation[] {
-    return this.#drafted.map((row) => ({ write: "set counter", row }));
+    return this.#moves.map((row) => ({ write: "move counter", row }));
   }
 
-  /** A counter to be changed: as it was left, or a copy of it as it is. */
-  #draft(key: Pick<HoldRecord, keyof BudgetCounterKey | "unit">): Draft {
-    for (const drafted of this.#drafted) if (isSameCounter(drafted, key)) return drafted;
-    const known = this.#view.counter(key);
-    const { budgetId, subject, periodStart } = key;
-    const { unit, settled, held } = known ?? { unit: key.unit, settled: 0, held: 0 };
-    const draft = { budgetId, subject, periodStart, unit, settled, held };
-    this.#drafted.push(draft);
-    return draft;
+  #current(key: CounterName): BudgetCounter {
+    const counter = this.#view.counter(key);
+    const move = this.#moves.find((other) => isSameCounter(other, key));
+    return move ? moveCounter(counter, move) : (counter ?? emptyCounter(key));
+  }
+
+  #move(key: CounterName): Draft {
+    for (const move of this.#moves) if (isSameCounter(move, key)) return move;
+    const { budgetId, subject, periodStart, unit } = key;
+    const none = { settled: 0, held: 0, taken: 0, limit: null };
+    const move: Draft = { budgetId, subject, periodStart, unit, ...none };
+    this.#moves.push(move);
+    return move;
   }
 }
 
-type Draft = { -readonly [Member in keyof BudgetCounter]: BudgetCounter[Member] };
+type Draft = { -readonly [Member in keyof CounterMove]: CounterMove[Member] };
+
+type CounterName = Pick<HoldRecord, keyof BudgetCounterKey | "unit">;
+
+/** A counter once it has moved, whether or not it was there. */
+export function moveCounter(counter: BudgetCounter | null, move: CounterMove): BudgetCounter {
+  const { settled, held, ...from } = counter ?? emptyCounter(move);
+  return { ...from, settled: withinCounter(settled + move.settled), held: held + move.held };
+}
+
+function emptyCounter({ budgetId, subject, periodStart, unit }: CounterName): BudgetCounter {
+  return { budgetId, subject, periodStart, unit, settled: 0, held: 0 };
+}
 
 /** A counter never goes below 0, and stays where it can be counted exactly. */
 function withinCounter(settled: number): number {
@@ -70,6 +88,17 @@ function withinCounter(settled: number): number {
 
 function isSameCounter(a: BudgetCounterKey, b: BudgetCounterKey): boolean {
   return a.budgetId === b.budgetId && a.subject === b.subject && a.periodStart === b.periodStart;
+}
+
+/** The hold that a counter had no room for. */
+export function refusedHold(
+  holds: readonly Hold[],
+  counter: BudgetCounterKey,
+  left: number,
+): RefusedHold {
+  const hold = holds.find((one) => isSameCounter(one, counter));
+  if (!hold) throw new TypeError("a counter was moved by no hold");
+  return { hold, left };
 }
 
 /** Holds as an attempt takes them. */

@@ -15,7 +15,7 @@ import { type Decision, type Operation, unchanged } from "../change.ts";
 import type { PartRecord, SessionRecord, StepRecord } from "../records.ts";
 import type { View } from "../view.ts";
 import { type Assignment, assignSession, foundBy } from "./assign.ts";
-import { CounterDraft, heldFor } from "./hold.ts";
+import { CounterDraft, heldFor, refusedHold } from "./hold.ts";
 import { partOf } from "./part.ts";
 
 /**
@@ -37,7 +37,7 @@ export function openStep(view: View, intent: StepIntent): Decision<StepOpening> 
   if ("code" in assignment) return refuse(assignment);
   if (!isExpectedSession(transcript.expectedSession, foundBy(assignment)))
     return refuse({ code: "session_changed" });
-  if (intent.budgetsVersion !== view.budgetsVersion) return refuse({ code: "budgets_changed" });
+  if (intent.budgetsVersion !== view.budgetsVersion()) return refuse({ code: "budgets_changed" });
   const counters = new CounterDraft(view);
   const refused = counters.take(intent.holds);
   if (refused) return refuse({ code: "budget_exceeded", ...refused });
@@ -47,7 +47,14 @@ export function openStep(view: View, intent: StepIntent): Decision<StepOpening> 
   const holder = { organizationId, stepId, attempt: intent.attempt.number };
   const change = rowsOf(intent, assignment, record);
   change.push(...counters.operations(), ...heldFor(holder, intent.holds));
-  return { result: openingOf(record), change };
+  return {
+    result: openingOf(record),
+    change,
+    unlessItFits: (counter, left) => {
+      const unfit = refusedHold(intent.holds, counter, left);
+      return { opened: false, refusal: { code: "budget_exceeded", ...unfit } };
+    },
+  };
 }
 
 function refuse(refusal: OpeningRefusal): Decision<StepOpening> {

@@ -8,7 +8,7 @@ export function recordRefusal(view: View, { owner, decision, leaf }: Refusal): D
   return {
     result: undefined,
     change: [
-      { write: "insert decision", row: { owner, decision } },
+      { write: "claim decision", row: { owner, decision } },
       { write: "insert leaf", row: leaf },
     ],
   };

@@ -1,14 +1,15 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { createFunctions, type TogetherCall } from "../functions/functions.ts";
-import { type BatchedCall, createBatches } from "./batches.ts";
+import { commitIn } from "../driver/commit.ts";
+import { byIndexes } from "../driver/commit-function.ts";
+import { createDriver, type Driver } from "../driver/driver.ts";
 import { createLender } from "./borrow.ts";
 import type { PostgresPool } from "./client.ts";
 import { type Connection, createConnection, createPrepare, longestAnswer } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 import { migrate, requireSchema } from "./migrate.ts";
 import { createQualify } from "./schema-name.ts";
-import { createTransaction, inTransaction, type Transaction } from "./transaction.ts";
+import { createTransaction, inTransaction, type Transaction, withSettings } from "./transaction.ts";
 import { type Chance, createTryAgain, type Repeatable } from "./try-again.ts";
 
 /** The database as the verbs and the repositories use it. */
@@ -22,10 +23,8 @@ export interface Database {
     change: (transaction: Transaction) => Promise<Result>,
     repeatable: Repeatable,
   ): Promise<Result>;
-  /** The statement that says which Session a request would continue or branch from. */
-  readonly findSession: string;
-  readonly openSteps: BatchedCall;
-  readonly settleSteps: BatchedCall;
+  /** Carries out the decisions of the rules. */
+  readonly driver: Driver;
   /**
    * Runs a change of the tables themselves in one transaction, which may take minutes. It waits for no table longer
    * than a second, for every request waits behind whoever does; null, and nothing was changed, where that is too short.
@@ -52,12 +51,14 @@ export interface DatabaseOptions {
 
 const patience = `SET LOCAL statement_timeout = ${longestAnswer.migration}; SET LOCAL lock_timeout = 1000`;
 
+const byIndex = withSettings(byIndexes);
+
 const realChance: Chance = { random: () => randomInt(1_000) / 1_000, pause };
 
 export function createDatabase(options: DatabaseOptions): Database {
   const { pool, schema, chance = realChance } = options;
   const qualify = createQualify(schema);
-  const functions = createFunctions(schema);
+  const commit = commitIn(schema);
   const prepare = createPrepare({ qualify, namedStatements: options.namedStatements });
   const tryAgain = createTryAgain(chance);
   const lender = createLender(pool);
@@ -83,7 +84,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     change: (transaction: Transaction, connection: Connection) => Promise<Result>,
   ): Promise<Result> =>
     withConnection(false, (connection) => {
-      const transaction = createTransaction(connection, { schema, functions });
+      const transaction = createTransaction(connection, schema);
       return inTransaction(connection, () => change(transaction, connection));
     });
   const whileOpen = <Result>(call: () => Promise<Result>): Promise<Result> => {
@@ -104,48 +105,49 @@ export function createDatabase(options: DatabaseOptions): Database {
     });
     return checked;
   };
-  const batched = (together: TogetherCall): BatchedCall => {
-    const call = createBatches(together, {
-      withConnection: (use) => withConnection(true, use),
-      tryAgain,
+  const onceReady = <Result>(call: () => Promise<Result>): Promise<Result> =>
+    whileOpen(async () => {
+      await ready();
+      return call();
     });
-    return (parameters) =>
-      whileOpen(async () => {
-        await ready();
-        return call(parameters);
-      });
+  const carrying = createDriver({
+    commit,
+    tryAgain,
+    withConnection: (use) => withConnection(true, use),
+    transact: (work) =>
+      withConnection(false, (connection) =>
+        inTransaction(connection, () => work(connection), byIndex),
+      ),
+  });
+  const driver: Driver = {
+    open: (decide) => onceReady(() => carrying.open(decide)),
+    settle: (decide) => onceReady(() => carrying.settle(decide)),
+    alone: (decide, how) => onceReady(() => carrying.alone(decide, how)),
+    ask: (question) => onceReady(() => carrying.ask(question)),
   };
 
   return {
     schema,
-    findSession: functions.findSession,
+    driver,
     mayRearrange: options.migrate === "auto",
     migrate: (mode) =>
       whileOpen(() =>
         options.migrate === "check" || mode === "check"
           ? check()
-          : tryAgain(() => transact((_, connection) => migrate(connection, schema)), anyway),
+          : tryAgain(
+              () => transact((_, connection) => migrate(connection, schema, commit.create)),
+              anyway,
+            ),
       ),
-    write: (change, repeatable) =>
-      whileOpen(async () => {
-        await ready();
-        return tryAgain(() => transact(change), repeatable);
-      }),
-    openSteps: batched(functions.openSteps),
-    settleSteps: batched(functions.settleSteps),
+    write: (change, repeatable) => onceReady(() => tryAgain(() => transact(change), repeatable)),
     rearrange: (change) =>
-      whileOpen(async () => {
-        await ready();
-        return transact(async (transaction, connection) => {
+      onceReady(() =>
+        transact(async (transaction, connection) => {
           await connection.exec(patience);
           return change(transaction, connection);
-        }).catch(unlessBusy);
-      }),
-    read: (query) =>
-      whileOpen(async () => {
-        await ready();
-        return tryAgain(() => withConnection(true, query), anyway);
-      }),
+        }).catch(unlessBusy),
+      ),
+    read: (query) => onceReady(() => tryAgain(() => withConnection(true, query), anyway)),
     close() {
       closing ??= Promise.allSettled(running).then(async () => {
         await options.end();

@@ -24,8 +24,14 @@ export class PostgresFailure extends Error {
   }
 }
 
-/** Rolled back by the server, and to be run again as a whole: serialization, deadlock, lock or statement timeout, key race. */
-const rolledBack: ReadonlySet<string> = new Set(["40001", "40P01", "55P03", "57014", "23505"]);
+/**
+ * Rolled back by the server, and to be run again as a whole: serialization, deadlock, lock or statement timeout, key race,
+ * a row that was written meanwhile.
+ */
+const rolledBack: ReadonlySet<string> = new Set([
+  ...["40001", "40P01", "55P03", "57014", "23505"],
+  "TG001",
+]);
 
 /** The server goes, comes, is full or takes no writes: another connection may find it, or its successor. */
 const unavailable = /^(08|57P|53|25006|25P0[34])/;

@@ -1,12 +1,15 @@
 import { readRow, schemaVersion } from "@tollgate/store-sql";
-import { createFunctions } from "../functions/functions.ts";
 import { type Connection, longestAnswer } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 import { postgresSchema } from "./schema.ts";
 import { createQualify } from "./schema-name.ts";
 
-/** Creates or upgrades the schema in the open transaction, which other processes wait for. */
-export async function migrate(connection: Connection, schema: string): Promise<void> {
+/** Creates or upgrades the schema, and its function, in the open transaction, which other processes wait for. */
+export async function migrate(
+  connection: Connection,
+  schema: string,
+  commit: string,
+): Promise<void> {
   if ((await readVersion(connection, schema)) === schemaVersion) return;
   const exec = (sql: string): Promise<void> => connection.exec(sql, longestAnswer.migration);
   await exec(
@@ -20,8 +23,7 @@ export async function migrate(connection: Connection, schema: string): Promise<v
   for (const [to, statements] of postgresSchema()) {
     if (to > version) await exec(statements.join(";\n"));
   }
-  for (const statement of createFunctions(schema).create)
-    await exec(createQualify(schema)(statement));
+  await exec(createQualify(schema)(commit));
   await exec(
     version === 0
       ? `CREATE TABLE tollgate_schema (version BIGINT NOT NULL);

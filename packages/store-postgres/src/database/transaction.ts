@@ -1,27 +1,33 @@
 import { readRow } from "@tollgate/store-sql";
-import type { Functions } from "../functions/functions.ts";
 import type { Connection } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 
 /** What a change sees of the transaction it runs in. */
 export interface Transaction extends Pick<Connection, "run" | "get" | "all"> {
-  readonly functions: Functions;
   /** The next number of the store's one sequence. */
   next(): Promise<number>;
-  /** Runs all of `work` or, when it returns something, none of it, and returns that. */
-  unless<Refusal>(work: () => Promise<Refusal | null>): Promise<Refusal | null>;
 }
 
 /** Milliseconds that the server waits for a lock, for a statement to end, and for us to go on. */
 const settings = `SET LOCAL lock_timeout = 1500; SET LOCAL statement_timeout = 1900;
   SET LOCAL idle_in_transaction_session_timeout = 5000`;
 
+/** How a transaction begins that writes, whatever is the default. */
+export const toWrite = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${settings}`;
+
+/** How one begins that goes by these settings, and reads where nothing can be written. */
+export function withSettings(further: readonly string[]): string {
+  const all = [settings, ...further.map((setting) => `SET LOCAL ${setting}`)];
+  return `BEGIN ISOLATION LEVEL READ COMMITTED; ${all.join("; ")}`;
+}
+
 /** Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. */
 export async function inTransaction<Result>(
   connection: Connection,
   work: () => Promise<Result>,
+  begin = toWrite,
 ): Promise<Result> {
-  await connection.exec(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${settings}`);
+  await connection.exec(begin);
   try {
     const result = await work();
     await connection.exec("COMMIT");
@@ -33,23 +39,13 @@ export async function inTransaction<Result>(
   }
 }
 
-export function createTransaction(
-  connection: Connection,
-  { schema, functions }: { readonly schema: string; readonly functions: Functions },
-): Transaction {
+export function createTransaction(connection: Connection, schema: string): Transaction {
   const nextNumber = `SELECT nextval('${schema}.sequence') AS number`;
   return {
-    functions,
     run: connection.run,
     get: connection.get,
     all: connection.all,
     next: async () => readRow(await connection.get(nextNumber, {})).integer("number"),
-    async unless(work) {
-      await connection.exec("SAVEPOINT part");
-      const refusal = await work();
-      await connection.exec(refusal === null ? "RELEASE part" : "ROLLBACK TO part; RELEASE part");
-      return refusal;
-    },
   };
 }
 

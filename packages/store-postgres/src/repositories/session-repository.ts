@@ -1,15 +1,9 @@
 import type { Owner, SessionRepository } from "@tollgate/core/store";
-import type { SessionRecord } from "@tollgate/store-engine";
-import {
-  opening,
-  readById,
-  readRow,
-  sessionColumns,
-  sessionRecordFromRow,
-} from "@tollgate/store-sql";
+import { findSession, type SessionRecord, sweepTranscripts } from "@tollgate/store-engine";
+import { opening, readById, sessionColumns, sessionRecordFromRow } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 import { readLater } from "../database/scripts.ts";
-import { sweepTranscripts } from "../verbs/sweep-transcripts.ts";
+import { sweeping } from "../statements/locking.ts";
 import { transcriptOf } from "./transcript-of.ts";
 
 /** What is read of Sessions as decisions see them, and what erases them. */
@@ -32,34 +26,12 @@ export function createSessionRepository(
         );
         return session && (await transcriptOf(connection, session, from));
       }),
-    find: ({ owner, source, transcript }) =>
-      database.read(async (connection) => {
-        const row = await connection.get(database.findSession, {
-          organization_id: owner.organizationId,
-          user_id: owner.userId,
-          key_id: owner.keyId,
-          source,
-          named_session_id: transcript.sessionId,
-          named_turn_id: transcript.turnId,
-          considered_session_id: transcript.alsoConsider,
-          chain: transcript.chain,
-        });
-        const read = readRow(row);
-        const sessionId = read.textOrNull("found_id");
-        return sessionId === null
-          ? null
-          : {
-              sessionId,
-              commonLength: read.integer("found_length"),
-              dataClasses: read.json("found_classes"),
-            };
-      }),
+    find: (lookup) => database.driver.ask((view) => findSession(view, lookup)),
     isOwned: async (owner, sessionId) =>
       (await ownedBy(owner, opening.session, sessionId)) !== null,
     ofTurn: async (owner, turnId) =>
       (await ownedBy(owner, opening.sessionOfTurn, turnId))?.id ?? null,
-    sweep: (sweep) =>
-      database.write((transaction) => sweepTranscripts(transaction, sweep), { evenIfDone: true }),
+    sweep: (sweep) => database.driver.alone((view) => sweepTranscripts(view, sweep), sweeping),
   };
 }
 

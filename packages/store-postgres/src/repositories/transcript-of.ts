@@ -1,8 +1,8 @@
 import { messagePrefix, type TranscriptPart } from "@tollgate/core/store";
-import type { SessionRecord } from "@tollgate/store-engine";
+import { lineageOf, type SessionRecord } from "@tollgate/store-engine";
 import { reading, readRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
-import { lineageOf } from "./lineage-of.ts";
+import { askFetching } from "../driver/fetched-view.ts";
 
 /** What the Steps of a Session, and of those it branched from, appended. */
 export async function transcriptOf(
@@ -11,7 +11,8 @@ export async function transcriptOf(
   from: number,
 ): Promise<readonly TranscriptPart[]> {
   const parts: TranscriptPart[] = [];
-  for (const stretch of await lineageOf(connection, session)) {
+  const stretches = await askFetching(connection, (view) => lineageOf(view, session));
+  for (const stretch of stretches) {
     const { organizationId, id } = stretch.session;
     const rows = await connection.all(reading.parts, {
       organization_id: organizationId,

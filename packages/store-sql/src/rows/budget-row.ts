@@ -7,7 +7,7 @@ import type {
   BudgetUnit,
   CounterDrift,
 } from "@tollgate/core/store";
-import type { HoldRecord } from "@tollgate/store-engine";
+import type { CounterMove, HoldRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -103,6 +103,13 @@ export function counterToRow({
 }: BudgetCounter): SqlParameters {
   const { unit, settled, held } = counter;
   return { budget_id: budgetId, subject, period_start: periodStart, unit, settled, held };
+}
+
+/** How far a counter moves, as parameters. */
+export function moveToRow(move: CounterMove): SqlParameters {
+  const { budgetId, subject, periodStart, unit, settled, held, taken, limit } = move;
+  const counter = { budget_id: budgetId, subject, period_start: periodStart, unit };
+  return { ...counter, settled, held, taken, room: limit };
 }
 
 /** A hold as the parameters of its row. */

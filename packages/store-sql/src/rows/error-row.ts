@@ -5,7 +5,7 @@ import { insertInto, type SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
 /** The columns of a provider's error text: content of its Session, erased with the transcript. */
-const errorColumns = [
+export const errorColumns = [
   "organization_id",
   "step_id",
   "attempt",

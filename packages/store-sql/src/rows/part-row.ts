@@ -15,8 +15,8 @@ export const positionsBeside: string = [
   reasoningPosition,
 ].join(", ");
 
-/** Writes what a Step adds to its Session. */
-export const insertPart: string = insertInto("transcript_parts", [
+/** The columns of what a Step adds to its Session. */
+export const partColumns = [
   "organization_id",
   "session_id",
   "position",
@@ -27,7 +27,10 @@ export const insertPart: string = insertInto("transcript_parts", [
   "content",
   "salt",
   "commitment",
-]);
+] as const;
+
+/** Writes what a Step adds to its Session. */
+export const insertPart: string = insertInto("transcript_parts", partColumns);
 
 /** What a Step adds to its Session as the parameters of its row. */
 export function partToRow(part: PartRecord): SqlParameters {

@@ -20,6 +20,9 @@ export const responseColumns = [
   "messages",
 ] as const;
 
+/** What is stored of one: with its link, or what it inherited. */
+export const responseRecordColumns = [...responseColumns, "built_on", "inherited"] as const;
+
 /** A stored response as the parameters of its row. */
 export function responseToRow(response: StoredResponse): SqlParameters {
   return {

@@ -1,7 +1,7 @@
 import { insertInto } from "../statement.ts";
 
 const counterColumns = ["budget_id", "subject", "period_start", "unit", "settled", "held"] as const;
-const holdColumns = [
+export const holdColumns = [
   "organization_id",
   "step_id",
   "attempt",

@@ -11,11 +11,32 @@ export const candidates = 100;
 const session = sessionColumns.join(", ");
 const ofSession = sessionColumns.map((column) => `s.${column}`).join(", ");
 
-/** Whether a request's history begins with that of a Session: the last value of a chain depends on all before it. */
-function isBegunBy(row: string): string {
-  return `${row}.length BETWEEN 1 AND :length
-    AND ${row}.head = substr(:chain, ${row}.length * 32 - 31, 32)`;
+/**
+ * Whether a request's history begins with that of a Session: the last value of a chain depends on all before it.
+ * PostgreSQL takes the type of a parameter from what stands next to it.
+ */
+function isBegunBy(row: string, given: (name: "chain" | "length") => string): string {
+  return `${row}.length BETWEEN 1 AND ${given("length")}
+    AND ${row}.head = substr(coalesce(${given("chain")}, ${row}.head), CAST(${row}.length * 32 - 31 AS INTEGER), 32)`;
 }
+
+/** What a look for matches is given. */
+type MatchParameter = "organization_id" | "key_id" | "source" | "chain" | "length";
+
+/**
+ * For a FROM, with a condition at its end: of a key's most recently updated Sessions, those that a history begins with.
+ * Equal requests at once would each read what all the others began; none continues that.
+ */
+export function recentMatches(given: (name: MatchParameter) => string, joined = ""): string {
+  return `(SELECT id, updated, length, in_flight, head FROM sessions
+      WHERE organization_id = ${given("organization_id")} AND key_id = ${given("key_id")}
+        AND source = ${given("source")}
+      ORDER BY updated DESC LIMIT ${candidates}) AS recent ${joined}
+    WHERE ${isBegunBy("recent", given)}
+      AND (recent.in_flight = 0 OR recent.length < ${given("length")})`;
+}
+
+const named = (name: MatchParameter): string => `:${name}`;
 
 /** What opening a Step reads and writes. */
 export const opening = {
@@ -28,16 +49,8 @@ export const opening = {
   recent: `SELECT ${session} FROM sessions
     WHERE organization_id = :organization_id AND key_id = :key_id AND source = :source
     ORDER BY updated DESC LIMIT ${candidates}`,
-  /**
-   * Joined in this order, so that of the candidates only those that match are read. Equal requests at once would each read
-   * what all the others began; none continues that.
-   */
-  recentMatches: `SELECT ${ofSession} FROM (
-      SELECT id, length, in_flight, head FROM sessions
-      WHERE organization_id = :organization_id AND key_id = :key_id AND source = :source
-      ORDER BY updated DESC LIMIT ${candidates}) AS recent
-    CROSS JOIN sessions s
-    WHERE ${isBegunBy("recent")} AND (recent.in_flight = 0 OR recent.length < :length)
+  /** Joined in this order, so that of the candidates only those that match are read. */
+  recentMatches: `SELECT ${ofSession} FROM ${recentMatches(named, "CROSS JOIN sessions s")}
       AND s.organization_id = :organization_id AND s.id = recent.id`,
   /** Joined in this order, so that nothing but the branches is read. */
   matchingBranches: `WITH RECURSIVE branch (id) AS (
@@ -47,7 +60,7 @@ export const opening = {
       SELECT s.id FROM branch b CROSS JOIN sessions s
         WHERE s.organization_id = :organization_id AND s.branched_from_session_id = b.id)
     SELECT ${ofSession} FROM branch b CROSS JOIN sessions s
-    WHERE s.organization_id = :organization_id AND s.id = b.id AND ${isBegunBy("s")}`,
+    WHERE s.organization_id = :organization_id AND s.id = b.id AND ${isBegunBy("s", named)}`,
   insertSession: `${insertInto("sessions", sessionColumns)} ON CONFLICT DO NOTHING`,
   updateSession: `UPDATE sessions SET head = :head, length = :length, updated = :updated,
       updated_at = :updated_at, in_flight = :in_flight, turn_id = :turn_id,

@@ -1,5 +1,6 @@
 import {
   type Change,
+  moveCounter,
   type Operation,
   type RowName,
   type StepRecord,
@@ -14,6 +15,7 @@ import {
   erasing,
   errorToRow,
   insertError,
+  type KnownRows,
   leafToRow,
   nextAttemptToRow,
   oldStepsOf,
@@ -28,14 +30,13 @@ import {
 import type { Connection } from "../database/connection.ts";
 import { carriedAfter, carriedAtFirst, carrying, isCarried } from "./carried.ts";
 import type { DeferredRows } from "./deferred-rows.ts";
-import type { KnownRows } from "./known-rows.ts";
 
 /** Where a change goes: the database, what is known of it, and the change's place in all that the store wrote. */
 export interface Target {
   readonly run: Connection["run"];
   readonly deferred: DeferredRows;
   readonly known: KnownRows;
-  readonly holds: View["holds"];
+  readonly view: Pick<View, "holds" | "counter">;
   readonly sequence: number;
   /** The number after those that were given. */
   next(): number;
@@ -95,7 +96,8 @@ function apply(
       return insert(opening.insertPart, partToRow(operation.row));
     case "insert error":
       return insert(insertError, errorToRow(operation.row));
-    case "insert decision": {
+    case "insert decision":
+    case "claim decision": {
       const { owner, decision } = operation.row;
       const [first] = change;
       if (first?.write === "insert step" && isCarried(first.row, operation.row)) return 1;
@@ -105,10 +107,12 @@ function apply(
     case "settle hold":
       // In the row of their Step, which is of the same change.
       return 1;
-    case "set counter":
-      known.counters.set(operation.row);
-      deferred.setCounter(operation.row);
+    case "move counter": {
+      const counter = moveCounter(target.view.counter(operation.row), operation.row);
+      known.counters.set(counter);
+      deferred.setCounter(counter);
       return 1;
+    }
     case "insert correction":
       return insert(correcting.insert, correctionToRow(operation.row, sequence));
     case "insert response":
@@ -155,7 +159,7 @@ function insertStep(
 
 function updateStep(target: Target, row: StepRecord, change: Change): number {
   const { run, known } = target;
-  const { holds, columns } = carriedAfter(change, () => target.holds(row));
+  const { holds, columns } = carriedAfter(change, () => target.view.holds(row));
   const open = known.steps.get(row.step.organizationId, row.step.id);
   if (open) Object.assign(open, { record: row, ...(holds && { holds }) });
   return run(carrying.nextAttempt, { ...nextAttemptToRow(row), ...columns });
@@ -164,7 +168,7 @@ function updateStep(target: Target, row: StepRecord, change: Change): number {
 function settleStep(target: Target, row: StepRecord, change: Change): number {
   const { run, known } = target;
   const { organizationId, id } = row.step;
-  const { columns } = carriedAfter(change, () => target.holds(row));
+  const { columns } = carriedAfter(change, () => target.view.holds(row));
   known.steps.remove(organizationId, id);
   // Known for the Steps that are open on it: another one reads it again.
   known.sessions.remove(organizationId, row.step.sessionId);

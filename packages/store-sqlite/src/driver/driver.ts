@@ -1,8 +1,8 @@
 import type { Change, Decision, View } from "@tollgate/store-engine";
+import { createKnownRecent, createKnownRows, SessionReads } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { applyChange } from "./apply-change.ts";
 import { createDeferredRows } from "./deferred-rows.ts";
-import { createKnownRows } from "./known-rows.ts";
 import { createView } from "./view.ts";
 
 /** The numbers of a store, as one transaction has them. */
@@ -22,8 +22,10 @@ export interface Driver extends Pick<Connection, "run" | "get" | "all"> {
   forget(): void;
 }
 
+/** Reading all Sessions that a key's requests may continue costs as much as finding those that match so often. */
+const worthKnowing = 16;
+
 export function createDriver(connection: Connection): Driver {
-  const known = createKnownRows();
   const deferred = createDeferredRows(connection);
   // What waits to be written is, before anything else looks.
   const reading: Pick<Connection, "get" | "all"> = {
@@ -36,14 +38,17 @@ export function createDriver(connection: Connection): Driver {
       return connection.all(text, parameters);
     },
   };
+  const sessions = new SessionReads(reading);
+  const recent = createKnownRecent(worthKnowing, ({ owner, source }) =>
+    sessions.recent(owner, source),
+  );
+  const known = createKnownRows(recent);
   const rows = createView(reading, known);
   let numbers: StoreNumbers | null = null;
   let guessed = false;
   const viewWith = (openedBefore: View["openedBefore"]): View => ({
     ...rows,
-    get budgetsVersion() {
-      return numbers?.budgetsVersion ?? 0;
-    },
+    budgetsVersion: () => numbers?.budgetsVersion ?? 0,
     openedBefore,
   });
   // Almost no Step was opened before: inserting it finds out, which saves looking each time.
@@ -55,9 +60,9 @@ export function createDriver(connection: Connection): Driver {
   const looking = viewWith(rows.step);
   const write = (change: Change, { next }: StoreNumbers): boolean => {
     if (change.length > 0) {
-      const { holds } = rows;
       const sequence = next();
-      return applyChange({ run: connection.run, deferred, known, holds, sequence, next }, change);
+      const target = { run: connection.run, deferred, known, view: rows, sequence, next };
+      return applyChange(target, change);
     }
     // What refuses a Step is in the database before anything changes it.
     deferred.flush();

@@ -4,19 +4,20 @@ import {
   correctionsOf,
   counterFromRow,
   holding,
+  type KnownRows,
+  type KnownStep,
   opening,
   readRow,
+  SessionReads,
   settling,
   stepRecordFromRow,
+  viewResponses,
+  viewRetention,
 } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
 import { carrying } from "./carried.ts";
 import { heldFromText } from "./held.ts";
-import type { KnownRows, KnownStep } from "./known-rows.ts";
-import { SessionReads } from "./read-sessions.ts";
-import { viewResponses } from "./view-responses.ts";
-import { viewRetention } from "./view-retention.ts";
 
 const corrections = correctionsOf(sqliteDialect);
 
@@ -31,7 +32,7 @@ export function createView(
     ...viewSessions(connection, known),
     ...viewBudgets(connection, known),
     ...viewResponses(connection),
-    ...viewRetention(connection),
+    ...viewRetention(connection, "steps"),
     key(organizationId, id) {
       const before = known.keys.get(organizationId, id);
       if (before) return before;
@@ -76,7 +77,7 @@ function viewSessions(
     sessionOfTurn: (organizationId, turnId) => read.sessionOfTurn(organizationId, turnId),
     recentMatches(owner, source, chain) {
       const place = { owner, source };
-      const ids = recent.matches(place, chain, () => read.recent(owner, source));
+      const ids = recent.matches(place, chain);
       if (!ids) return read.recentMatches(owner, source, chain);
       return ids.flatMap((id) => session(owner.organizationId, id) ?? []);
     },

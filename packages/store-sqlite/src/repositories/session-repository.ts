@@ -19,6 +19,7 @@ import {
   pageOf,
   readById,
   readRow,
+  SessionReads,
   selectPage,
   sessionColumns,
   sessionFromRow,
@@ -27,7 +28,6 @@ import {
 import type { Database } from "../database/database.ts";
 import { readNow } from "../database/scripts.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
-import { SessionReads } from "../driver/read-sessions.ts";
 import { readAtOnce } from "./read-at-once.ts";
 import { transcriptOf } from "./transcript-of.ts";
 

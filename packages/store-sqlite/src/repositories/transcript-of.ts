@@ -1,8 +1,7 @@
 import { messagePrefix, type TranscriptPart } from "@tollgate/core/store";
 import { lineageOf, type SessionRecord } from "@tollgate/store-engine";
-import { reading, readRow } from "@tollgate/store-sql";
+import { reading, readRow, SessionReads } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
-import { SessionReads } from "../driver/read-sessions.ts";
 
 /** What the Steps of a Session, and of those it branched from, appended. */
 export function transcriptOf(

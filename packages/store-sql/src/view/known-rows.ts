@@ -1,9 +1,10 @@
 import type { BudgetCounter, BudgetCounterKey } from "@tollgate/core/store";
 import type { HoldRecord, SessionRecord, StepRecord, View } from "@tollgate/store-engine";
-import { createKnownRecent, type KnownRecent } from "./known-recent.ts";
+import type { KnownRecent } from "./known-recent.ts";
 import { createSlots, type Slots } from "./slots.ts";
 
 type Key = NonNullable<ReturnType<View["key"]>>;
+type Response = NonNullable<ReturnType<View["response"]>>;
 
 /**
  * Rows as the database has them, kept from one transaction to the next for as long as no one else writes: what is here
@@ -12,6 +13,9 @@ type Key = NonNullable<ReturnType<View["key"]>>;
 export interface KnownRows {
   readonly keys: Slots<Key>;
   readonly sessions: Slots<SessionRecord>;
+  /** The Session of a Turn. */
+  readonly turns: Slots<string>;
+  readonly responses: Slots<Response>;
   /** Those that are open. */
   readonly steps: Slots<KnownStep>;
   readonly counters: KnownCounters;
@@ -31,20 +35,24 @@ export interface KnownCounters {
   clear(): void;
 }
 
-export function createKnownRows(): KnownRows {
+/** Knows nothing at first. */
+export function createKnownRows(recent: KnownRecent): KnownRows {
   const keys = createSlots<Key>();
   const sessions = createSlots<SessionRecord>();
+  const turns = createSlots<string>();
+  const responses = createSlots<Response>();
   const steps = createSlots<KnownStep>();
   const counters = createKnownCounters();
-  const recent = createKnownRecent();
   return {
     keys,
     sessions,
+    turns,
+    responses,
     steps,
     counters,
     recent,
     clear() {
-      for (const rows of [keys, sessions, steps, counters, recent]) rows.clear();
+      for (const rows of [keys, sessions, turns, responses, steps, counters, recent]) rows.clear();
     },
   };
 }

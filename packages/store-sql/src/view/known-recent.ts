@@ -1,22 +1,23 @@
 import type { Owner } from "@tollgate/core/store";
 import { chainHead, chainLength, type SessionRecord } from "@tollgate/store-engine";
-import { candidates } from "@tollgate/store-sql";
+import { candidates } from "../statements/opening.ts";
 import { createSlots } from "./slots.ts";
 
-/** The Sessions that a key's requests may continue, once they were asked for so often that knowing them all pays. */
+/** The Sessions that a key's requests may continue. */
 export interface KnownRecent {
   /**
-   * The ids of those that a history begins with, without any that is in flight and as long; null where they are to be read.
-   * `readAll` gives all, most recently updated first.
+   * The ids of those that a history begins with, without any that is in flight and as long; null where they are to be
+   * looked for.
    */
-  matches(
-    place: { readonly owner: Owner; readonly source: string },
-    chain: Uint8Array,
-    readAll: () => readonly SessionRecord[],
-  ): readonly string[] | null;
+  matches(place: RecentPlace, chain: Uint8Array): readonly string[] | null;
   /** A Session is its key's most recently updated one now; `before` is the number of its update before, 0 for a new one. */
   touch(session: SessionRecord, before: number): void;
   clear(): void;
+}
+
+export interface RecentPlace {
+  readonly owner: Owner;
+  readonly source: string;
 }
 
 interface Recent {
@@ -30,21 +31,30 @@ interface Recent {
 /** As little as it takes: each outlives the request that it is of. */
 type Known = Pick<SessionRecord, "id" | "head" | "length" | "inFlight" | "updated">;
 
-/** Reading all of them costs as much as finding those that match so often. */
-const worthKnowing = 16;
-
-export function createKnownRecent(): KnownRecent {
+/**
+ * Knows those of a key from the time on that it was asked for them `worthKnowing` times, beginning with those that
+ * `readAll` gives, most recently updated first.
+ */
+export function createKnownRecent(
+  worthKnowing: number,
+  readAll: (place: RecentPlace) => readonly SessionRecord[],
+): KnownRecent {
   const slots = createSlots<Recent>();
   const find = (organizationId: string, keyId: string, source: string): Recent | null => {
     const recent = slots.get(keyId, source);
     return recent?.organizationId === organizationId ? recent : null;
   };
   return {
-    matches({ owner: { organizationId, keyId }, source }, chain, readAll) {
-      const recent = find(organizationId, keyId, source);
-      if (!recent) slots.set(keyId, source, { organizationId, asked: 1, sessions: null });
-      if (!recent || ++recent.asked <= worthKnowing) return null;
-      recent.sessions ??= readAll().map(knownOf).reverse();
+    matches(place, chain) {
+      const { organizationId, keyId } = place.owner;
+      const recent = find(organizationId, keyId, place.source) ?? {
+        organizationId,
+        asked: 0,
+        sessions: null,
+      };
+      if (recent.asked === 0) slots.set(keyId, place.source, recent);
+      if (++recent.asked <= worthKnowing) return null;
+      recent.sessions ??= readAll(place).map(knownOf).reverse();
       return matching(recent.sessions, chain).map(({ id }) => id);
     },
     touch(session, before) {

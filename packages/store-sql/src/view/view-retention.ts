@@ -1,14 +1,15 @@
 import type { RetentionView } from "@tollgate/store-engine";
-import { erasing, oldStepsOf, readRow, sessionRecordFromRow } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
-
-const oldSteps = oldStepsOf("steps");
+import { readRow } from "../rows/row-reader.ts";
+import { sessionRecordFromRow } from "../rows/session-row.ts";
+import { erasing, oldStepsOf } from "../statements/retaining.ts";
+import type { Reads } from "./reads.ts";
 
 /** What retention reads, each time from the database. */
-export function viewRetention({
-  get,
-  all,
-}: Pick<Connection, "get" | "all">): Omit<RetentionView, "session"> {
+export function viewRetention(
+  { get, all }: Reads,
+  stepsTable: string,
+): Omit<RetentionView, "session"> {
+  const oldSteps = oldStepsOf(stepsTable);
   return {
     organizationsOfOldSteps: (before, limit) =>
       all(oldSteps.organizations, { before, limit }).map(idOf),

@@ -5,15 +5,18 @@ import {
   type SessionRecord,
   type SessionView,
 } from "@tollgate/store-engine";
-import { opening, reading, readRow, sessionRecordFromRow } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
+import { readRow } from "../rows/row-reader.ts";
+import { sessionRecordFromRow } from "../rows/session-row.ts";
+import { opening } from "../statements/opening.ts";
+import { reading } from "../statements/reading.ts";
+import type { Reads } from "./reads.ts";
 
 /** What assignments read, each time from the database. */
 export class SessionReads implements SessionView {
-  readonly #connection: Pick<Connection, "get" | "all">;
+  readonly #reads: Reads;
 
-  constructor(connection: Pick<Connection, "get" | "all">) {
-    this.#connection = connection;
+  constructor(reads: Reads) {
+    this.#reads = reads;
   }
 
   session(organizationId: string, id: string): SessionRecord | null {
@@ -27,29 +30,29 @@ export class SessionReads implements SessionView {
   recentMatches(owner: Owner, source: string, chain: Uint8Array): readonly SessionRecord[] {
     const { organizationId: organization_id, keyId: key_id } = owner;
     const parameters = { organization_id, key_id, source, chain, length: chainLength(chain) };
-    return this.#connection.all(opening.recentMatches, parameters).map(sessionRecordFromRow);
+    return this.#reads.all(opening.recentMatches, parameters).map(sessionRecordFromRow);
   }
 
   /** All that a request without ids may continue, most recently updated first. */
   recent({ organizationId, keyId }: Owner, source: string): readonly SessionRecord[] {
     const parameters = { organization_id: organizationId, key_id: keyId, source };
-    return this.#connection.all(opening.recent, parameters).map(sessionRecordFromRow);
+    return this.#reads.all(opening.recent, parameters).map(sessionRecordFromRow);
   }
 
   matchingBranches(session: SessionRecord, chain: Uint8Array): readonly SessionRecord[] {
     const { organizationId: organization_id, id } = session;
     const parameters = { organization_id, id, chain, length: chainLength(chain) };
-    return this.#connection.all(opening.matchingBranches, parameters).map(sessionRecordFromRow);
+    return this.#reads.all(opening.matchingBranches, parameters).map(sessionRecordFromRow);
   }
 
   chainBefore({ organizationId, id }: SessionRecord, end: number): Uint8Array {
     const parameters = { organization_id: organizationId, session_id: id, end };
-    const rows = this.#connection.all(reading.chains, parameters);
+    const rows = this.#reads.all(reading.chains, parameters);
     return Buffer.concat(rows.map((row) => chainOfPart(row, end)));
   }
 
   #one(statement: string, organizationId: string, id: string): SessionRecord | null {
-    const row = this.#connection.get(statement, { organization_id: organizationId, id });
+    const row = this.#reads.get(statement, { organization_id: organizationId, id });
     return row === undefined ? null : sessionRecordFromRow(row);
   }
 }

@@ -1,9 +1,10 @@
 import type { ResponseView } from "@tollgate/store-engine";
-import { readRow, responding } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
+import { readRow } from "../rows/row-reader.ts";
+import { responding } from "../statements/responding.ts";
+import type { Reads } from "./reads.ts";
 
 /** What decisions read of stored responses, each time from the database. */
-export function viewResponses({ get, all }: Pick<Connection, "get" | "all">): ResponseView {
+export function viewResponses({ get, all }: Reads): ResponseView {
   return {
     response(organizationId, id) {
       const row = get(responding.response, { organization_id: organizationId, id });

@@ -1,0 +1,206 @@
+import type { RowName } from "@tollgate/store-engine";
+import type { Connection } from "../database/connection.ts";
+import { PostgresFailure } from "../database/failure.ts";
+import type { Draft, Locks } from "./draft.ts";
+import { isTimeout, type Lane, unheard } from "./lane.ts";
+
+/** A decision that waits to be carried out together with others. */
+export interface Waiting<One extends Prepared<One>> {
+  /** Decides on what is known now, and on what those before it leave; null where that takes more than is known. */
+  draft(before: readonly One[]): One | null;
+  /** Carries it out by itself; `failure` is what became of an earlier run, or null. */
+  alone(failure: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** A decision, ready to be written. */
+export interface Prepared<One extends Prepared<One>> extends Draft {
+  readonly waiting: Waiting<One>;
+}
+
+type Locking = Pick<Draft, "locks">;
+
+/** What is under way of all kinds: what locks the same Session waits for it, and is decided on what it left. */
+export class UnderWay {
+  readonly #batches: (readonly Locking[])[] = [];
+  readonly #listeners: (() => void)[] = [];
+
+  /** Whether one of these Sessions is locked. */
+  locks(sessions: readonly RowName[]): boolean {
+    return this.#batches.some((drafts) =>
+      drafts.some(({ locks }) => locks.sessions.some((one) => sessions.some(isSame(one)))),
+    );
+  }
+
+  add(drafts: readonly Locking[]): void {
+    this.#batches.push(drafts);
+  }
+
+  remove(drafts: readonly Locking[]): void {
+    this.#batches.splice(this.#batches.indexOf(drafts), 1);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls when something ended that others may have waited for. */
+  listen(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+}
+
+/** What a decision that goes alone locks: the others that lock the same wait for it. */
+export class Claim {
+  readonly #underWay: UnderWay;
+  #claimed: readonly Locking[] = [];
+
+  constructor(underWay: UnderWay) {
+    this.#underWay = underWay;
+  }
+
+  take(locks: Locks): void {
+    this.release();
+    this.#claimed = [{ locks }];
+    this.#underWay.add(this.#claimed);
+  }
+
+  release(): void {
+    if (this.#claimed.length > 0) this.#underWay.remove(this.#claimed);
+    this.#claimed = [];
+  }
+}
+
+function isSame(a: RowName): (b: RowName) => boolean {
+  return (b) => a.id === b.id && a.organizationId === b.organizationId;
+}
+
+/** One that waits, with the Sessions that it waited for when it was looked at last. */
+interface Queued<One extends Prepared<One>> {
+  readonly waiting: Waiting<One>;
+  readonly heldBy: readonly RowName[];
+}
+
+/** How many may be in one statement. */
+const mostTogether = 16;
+/** What they may be long together, in bytes and characters; a longer one goes alone. */
+const longestBatch = 1_048_576;
+/** How many statements of one kind may be under way before decisions wait for each other. */
+const mostCarriers = 2;
+const longestQueue = 256;
+
+/** What carries drafts to the database. */
+export interface Carriage<One extends Prepared<One>> {
+  readonly withConnection: <Result>(
+    use: (connection: Connection) => Promise<Result>,
+  ) => Promise<Result>;
+  /** Writes what was prepared together, and answers it. */
+  readonly send: (connection: Connection, drafts: readonly One[]) => Promise<void>;
+  readonly underWay: UnderWay;
+  readonly lane: Lane;
+}
+
+/**
+ * Nothing waits on a timer: whoever comes while few statements are under way goes at once, and those who come meanwhile
+ * go together. What fails together runs again alone, so that no decision suffers from another.
+ */
+export function createBatches<One extends Prepared<One>>({
+  withConnection,
+  send,
+  underWay,
+  lane,
+}: Carriage<One>): (waiting: Waiting<One>) => void {
+  let queue: Queued<One>[] = [];
+  let carriers = 0;
+  let isBorrowing = false;
+  /** Whether all that wait do so for what is under way. */
+  let isHeldUp = false;
+
+  const take = (): readonly One[] => {
+    isBorrowing = false;
+    const { drafts, left } = takeFrom(queue, underWay, lane);
+    queue = left;
+    isHeldUp = drafts.length === 0 && queue.length > 0;
+    if (drafts.length > 0) underWay.add(drafts);
+    dispatch();
+    return drafts;
+  };
+  const carry = async (): Promise<void> => {
+    const taken: { drafts: readonly One[] | null } = { drafts: null };
+    isBorrowing = true;
+    try {
+      await withConnection(async (connection) => {
+        taken.drafts = take();
+        if (taken.drafts.length > 0) await send(connection, taken.drafts);
+      });
+    } catch (error) {
+      const { drafts } = taken;
+      if (!drafts) isBorrowing = false;
+      for (const { waiting } of drafts ?? []) waiting.alone(failureOf(error, drafts));
+      // Who waited meanwhile has waited for the same connection or server, and would wait as long again for each.
+      if (!drafts || isTimeout(error))
+        for (const { waiting } of queue.splice(0)) waiting.alone(drafts ? unheard() : error);
+    }
+    carriers--;
+    if (taken.drafts && taken.drafts.length > 0) underWay.remove(taken.drafts);
+    else dispatch();
+  };
+  const dispatch = (): void => {
+    if (queue.length === 0 || isHeldUp || isBorrowing || carriers >= mostCarriers) return;
+    carriers++;
+    void carry();
+  };
+  for (const what of [underWay, lane])
+    what.listen(() => {
+      isHeldUp = false;
+      dispatch();
+    });
+  return (waiting) => {
+    if (queue.length >= longestQueue)
+      return waiting.reject(
+        new PostgresFailure(`${longestQueue} calls wait for a connection already`),
+      );
+    queue.push({ waiting, heldBy: [] });
+    isHeldUp = false;
+    dispatch();
+  };
+}
+
+/** What goes together next; no two of them lock one Session, nor one that is under way. */
+function takeFrom<One extends Prepared<One>>(
+  queue: readonly Queued<One>[],
+  underWay: UnderWay,
+  lane: Lane,
+) {
+  const drafts: One[] = [];
+  const left: Queued<One>[] = [];
+  let length = 0;
+  for (const [at, queued] of queue.entries()) {
+    if (drafts.length === mostTogether) return { drafts, left: [...left, ...queue.slice(at)] };
+    if (underWay.locks(queued.heldBy)) {
+      left.push(queued);
+      continue;
+    }
+    const { waiting } = queued;
+    const draft = waiting.draft(drafts);
+    if (!draft) {
+      // What another one learns may be what this one lacks.
+      if (lane.isFull) left.push({ waiting, heldBy: [] });
+      else waiting.alone(null);
+    } else if (
+      underWay.locks(draft.locks.sessions) ||
+      drafts.some(({ locks }) => locks.steps.some((one) => draft.locks.steps.some(isSame(one))))
+    ) {
+      left.push({ waiting, heldBy: draft.locks.sessions });
+    } else {
+      length += draft.length;
+      if (drafts.length > 0 && length > longestBatch)
+        return { drafts, left: [...left, ...queue.slice(at)] };
+      drafts.push(draft);
+    }
+  }
+  return { drafts, left };
+}
+
+/** What a failure is for one of those it befell: of several, one alone may be its cause. */
+function failureOf(error: unknown, drafts: readonly Draft[] | null): unknown {
+  const isOfAll = error instanceof PostgresFailure && error.kind.isLost;
+  return isOfAll || drafts?.length === 1 ? error : null;
+}

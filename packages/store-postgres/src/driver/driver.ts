@@ -1,0 +1,376 @@
+import type { Change, Decision, RowName, View } from "@tollgate/store-engine";
+import {
+  createKnownRecent,
+  createKnownRows,
+  type KnownRows,
+  noteChange,
+  type SqlParameters,
+  viewKnown,
+} from "@tollgate/store-sql";
+import type { Connection } from "../database/connection.ts";
+import { PostgresFailure } from "../database/failure.ts";
+import type { Repeatable, TryAgain } from "../database/try-again.ts";
+import { Claim, createBatches, type Prepared, UnderWay, type Waiting } from "./batches.ts";
+import type { Commit, Outcome } from "./commit.ts";
+import { draftOf, type Locks, locksOf } from "./draft.ts";
+import { askFetching } from "./fetched-view.ts";
+import { isBegunBy, viewAfter, withoutReplaced } from "./followers.ts";
+import { Lane, type LaneWork } from "./lane.ts";
+import { lockRows } from "./lock-rows.ts";
+import { type Looked, watch } from "./looked.ts";
+
+/** What carries decisions to the database. */
+export interface Carriage {
+  readonly commit: Commit;
+  readonly tryAgain: TryAgain;
+  /** A connection, each of whose statements commits by itself. */
+  readonly withConnection: <Result>(
+    use: (connection: Connection) => Promise<Result>,
+  ) => Promise<Result>;
+  /** A connection with a transaction, whose statements go by indexes alone. */
+  readonly transact: <Result>(work: (connection: Connection) => Promise<Result>) => Promise<Result>;
+}
+
+/** What became of a decision. */
+export interface CarriedOut<Result> {
+  readonly result: Result;
+  /** Whether an earlier run of it may have been committed. */
+  readonly isUnsure: boolean;
+}
+
+/** A decision of the rules, which may be asked any number of times. */
+export type Decide<Result> = (view: View) => Decision<Result>;
+
+/** Carries out decisions: it decides first, and the database compares what they were decided on as it writes them. */
+export interface Driver {
+  /** With others that open Steps at the same time, in one statement, as long as what is known of the rows is enough. */
+  open<Result>(decide: Decide<Result>): Promise<CarriedOut<Result>>;
+  /** The same, with others that end attempts. */
+  settle<Result>(decide: Decide<Result>): Promise<CarriedOut<Result>>;
+  /** By itself, in a transaction that locks what it changes first. */
+  alone<Result>(decide: Decide<Result>, how: Repeatable & Beginning): Promise<Result>;
+  /** Answers a question that changes nothing. */
+  ask<Answer>(question: (view: View) => Answer): Promise<Answer>;
+}
+
+/** What a transaction begins with. */
+export interface Beginning {
+  /** A statement that waits for its turn, and its parameters. */
+  readonly turn?: readonly [text: string, parameters: SqlParameters];
+  /** Rows that are locked in any case: so they need not be looked at twice. */
+  readonly locks?: LockedNames;
+}
+
+const lockedTables = ["steps", "sessions", "responses"] as const;
+type LockedNames = Partial<Readonly<Record<(typeof lockedTables)[number], readonly RowName[]>>>;
+
+/** How often a decision is stale, on what has changed here meanwhile, before it goes alone. */
+const mostStaleRounds = 2;
+
+/** How often a decision may find, once it has locked what it changes, that it changes something else. */
+const mostRounds = 20;
+
+export function createDriver(carriage: Carriage): Driver {
+  const { commit, tryAgain, transact, withConnection } = carriage;
+  const underWay = new UnderWay();
+  const lane = new Lane();
+  const known = createKnown();
+
+  const runAlone = async <Result>(
+    decide: Decide<Result>,
+    { turn, locks = {} }: Beginning = {},
+  ): Promise<Result> => {
+    const { result, looked, change, outcome } = await transact(async (connection) => {
+      if (turn) await connection.get(...turn);
+      const locked = new Set<string>();
+      await lockNew(connection, locks, locked);
+      const claim = new Claim(underWay);
+      try {
+        return await decideLocked(connection, { commit, decide, locked, claim });
+      } finally {
+        claim.release();
+      }
+    });
+    known.learn(looked);
+    if (outcome?.kind === "written") known.note(change, outcome.number);
+    return result;
+  };
+  const send = async (connection: Connection, drafts: readonly Answering[]): Promise<void> => {
+    const wait = drafts.length === 1 ? "alone" : "together";
+    const outcomes = await commit.send(connection, drafts, wait).catch((error: unknown) => {
+      if (mayBeDone(error)) known.forget();
+      throw error;
+    });
+    const written = drafts.map(({ change }, at) =>
+      outcomes[at]?.kind === "written" ? change : [],
+    );
+    for (const [at, change] of withoutReplaced(written).entries()) {
+      const outcome = outcomes[at];
+      if (outcome?.kind === "written") known.note(change, outcome.number);
+    }
+    for (const [at, outcome] of outcomes.entries()) drafts[at]?.answer(outcome);
+  };
+  const together = () => {
+    const queue = createBatches<Answering>({ withConnection, send, underWay, lane });
+    return <Result>(decide: Decide<Result>): Promise<CarriedOut<Result>> =>
+      new Promise((resolve, reject) => {
+        const stale = { rounds: 0 };
+        const again = (): void => queue(waiting);
+        const waiting: Waiting<Answering> = {
+          draft: (before) => prepare({ waiting, decide, known, resolve, again, stale }, before),
+          alone(failure) {
+            const run = async (isUnsure: boolean) => ({
+              result: await runAlone(decide),
+              isUnsure,
+            });
+            const work: LaneWork = (other) =>
+              tryAgain(run, { evenIfDone: true, failure: failure ?? other }).then(
+                (done) => {
+                  resolve(done);
+                  return null;
+                },
+                (error: unknown) => {
+                  reject(error);
+                  return error;
+                },
+              );
+            // What has failed before waited long enough.
+            if (failure === null) lane.run(work);
+            else void work(null);
+          },
+          reject,
+        };
+        queue(waiting);
+      });
+  };
+  return {
+    open: together(),
+    settle: together(),
+    alone: (decide, how) => tryAgain(() => runAlone(decide, how), how),
+    ask: (question) =>
+      tryAgain(() => transact((connection) => askFetching(connection, question)), {
+        evenIfDone: true,
+      }),
+  };
+}
+
+/** Whether what failed may have been written: then nothing is known any more of the rows that it was decided on. */
+function mayBeDone(error: unknown): boolean {
+  return error instanceof PostgresFailure && error.kind.isLost;
+}
+
+/** A prepared decision that is told what became of it. */
+interface Answering extends Prepared<Answering> {
+  answer(outcome: Outcome): void;
+}
+
+/** Decides on what is known; null where a decision looks at more, or changes nothing: what is known may be no longer so. */
+function prepare<Result>(
+  one: {
+    readonly waiting: Waiting<Answering>;
+    readonly decide: Decide<Result>;
+    readonly known: Known;
+    readonly resolve: (carriedOut: CarriedOut<Result>) => void;
+    /** Has it decided again on what is known now. */
+    readonly again: () => void;
+    readonly stale: { rounds: number };
+  },
+  before: readonly Answering[],
+): Answering | null {
+  const { waiting, decide, known, resolve, again, stale } = one;
+  const { notes } = known;
+  const { view, looked } = watch(viewAfter(known.view, before));
+  const decided = unlessThrown(() => decide(view));
+  if (!decided || decided.change.length === 0) return null;
+  const { result, change, unlessItFits } = decided;
+  return {
+    ...draftOf(change, looked, { before, comparesAll: true }),
+    waiting,
+    answer(outcome) {
+      if (outcome.kind === "written") resolve({ result, isUnsure: false });
+      else if (outcome.kind === "refused" && unlessItFits)
+        resolve({ result: unlessItFits(outcome.move, outcome.left), isUnsure: false });
+      else if (known.notes !== notes && stale.rounds++ < mostStaleRounds) again();
+      else waiting.alone(null);
+    },
+  };
+}
+
+/** What a decision throws on rows that may be no longer so, it throws on the rows as they are, too. */
+function unlessThrown<Result>(decide: () => Result): Result | null {
+  try {
+    return decide();
+  } catch {
+    return null;
+  }
+}
+
+/** Decides on the rows as they are once all that is changed is locked, and writes the change. */
+async function decideLocked<Result>(
+  connection: Connection,
+  {
+    commit,
+    decide,
+    locked,
+    claim,
+  }: {
+    readonly commit: Commit;
+    readonly decide: Decide<Result>;
+    readonly locked: Set<string>;
+    readonly claim: Claim;
+  },
+): Promise<{
+  readonly result: Result;
+  readonly looked: Looked;
+  readonly change: Change;
+  readonly outcome: Outcome | null;
+}> {
+  let before: Looked | null = null;
+  let own: Locks["sessions"] = [];
+  for (let round = 0; round < mostRounds; round++) {
+    const { decision, looked } = await askFetching(connection, (rows) => {
+      const watched = watch(before ? withMatchesOf(before, rows, own) : rows);
+      return { decision: decide(watched.view), looked: watched.looked };
+    });
+    const { result, change, unlessItFits } = decision;
+    if (change.length === 0) return { result, looked, change, outcome: null };
+    const locks = locksOf(change, looked);
+    [before, own] = [looked, locks.sessions];
+    claim.take(locks);
+    if (await lockNew(connection, lockedFirst(change, looked), locked)) continue;
+    const draft = draftOf(change, looked, { before: [], comparesAll: false });
+    const [outcome] = await commit.send(connection, [draft], "alone");
+    if (outcome?.kind === "written") return { result, looked, change, outcome };
+    if (outcome?.kind === "refused" && unlessItFits)
+      return { result: unlessItFits(outcome.move, outcome.left), looked, change, outcome };
+  }
+  throw new PostgresFailure("what was to be changed kept changing", { isPassing: true });
+}
+
+/**
+ * Sessions that a request may continue are looked for once: those that it has locked by now count as they are, and how the
+ * others went on since came later. Else a Session that many continue would never be as it was when it was found.
+ */
+function withMatchesOf(before: Looked, rows: View, locked: Locks["sessions"]): View {
+  return {
+    ...rows,
+    recentMatches(owner, source, chain) {
+      const still = (before.matches[0]?.found ?? []).flatMap((session) => {
+        if (!locked.some(({ id }) => id === session.id)) return session;
+        const current = rows.session(session.organizationId, session.id);
+        return current && isBegunBy(current, chain) ? current : [];
+      });
+      return still.length > 0 ? still : rows.recentMatches(owner, source, chain);
+    },
+  };
+}
+
+/**
+ * What has to be locked before it is decided on: what branches from a Session, or is built on a response, comes without
+ * changing it, and what is erased must not be in use by then. All else is locked as the change is written, and compared.
+ */
+function lockedFirst(change: Change, looked: Looked): LockedNames {
+  const { sessions, responses } = locksOf(change, looked);
+  const isMoved = (id: string): boolean =>
+    change.some(({ write, row }) => write === "update session" && row.id === id);
+  return { sessions: sessions.filter(({ id }) => !isMoved(id)), responses };
+}
+
+/** Locks what is not locked yet, in the one order; false where all is. What was decided may be another now. */
+async function lockNew(
+  connection: Connection,
+  locks: LockedNames,
+  locked: Set<string>,
+): Promise<boolean> {
+  let isNew = false;
+  for (const table of lockedTables) {
+    const rows = (locks[table] ?? []).filter(({ organizationId, id }) => {
+      const name = JSON.stringify([table, organizationId, id]);
+      return !locked.has(name) && locked.add(name);
+    });
+    if (rows.length === 0) continue;
+    await lockRows(connection, table, rows);
+    isNew = true;
+  }
+  return isNew;
+}
+
+/** What this process knows of the rows: guesses, as long as others write, so what is decided on them is compared. */
+interface Known {
+  /** Throws where a row is not known. */
+  readonly view: View;
+  /** How many changes were noted. */
+  readonly notes: number;
+  learn(looked: Looked): void;
+  note(change: Change, number: number): void;
+  forget(): void;
+}
+
+function createKnown(): Known {
+  const recent = createKnownRecent(0, () => []);
+  const rows: KnownRows = createKnownRows(recent);
+  let budgetsVersion: number | null = null;
+  let notes = 0;
+  const forget = (): void => {
+    rows.clear();
+    budgetsVersion = null;
+  };
+  return {
+    view: viewKnown(
+      {
+        ...unknown,
+        budgetsVersion: () => budgetsVersion ?? notKnown(),
+        openedBefore: (organizationId, id) => rows.steps.get(organizationId, id)?.record ?? null,
+      },
+      rows,
+    ),
+    learn(looked) {
+      for (const { organizationId, id, key } of looked.keys) rows.keys.set(organizationId, id, key);
+      budgetsVersion = looked.budgetsVersion ?? budgetsVersion;
+    },
+    get notes() {
+      return notes;
+    },
+    note(change, number) {
+      notes++;
+      noteChange(rows, change, number);
+    },
+    forget,
+  };
+}
+
+const missing = new TypeError("what this process knows is not enough");
+
+function notKnown(): never {
+  throw missing;
+}
+
+/**
+ * Most requests begin something new: what no one here has made is taken for not there. The Step's own row, the match and
+ * the counters say otherwise in the commit.
+ */
+const unknown: View = {
+  openedBefore: () => null,
+  recentMatches: () => [],
+  counter: () => null,
+  hasDecision: () => false,
+  budgetsVersion: notKnown,
+  key: notKnown,
+  step: notKnown,
+  holds: notKnown,
+  session: notKnown,
+  sessionOfTurn: notKnown,
+  matchingBranches: notKnown,
+  chainBefore: notKnown,
+  corrections: notKnown,
+  response: notKnown,
+  messagesOf: notKnown,
+  continuations: notKnown,
+  expiredResponses: notKnown,
+  organizationsOfOldSteps: notKnown,
+  oldSteps: notKnown,
+  organizationsOfOldSessions: notKnown,
+  sessionsInOrder: notKnown,
+  hasBranchSince: notKnown,
+  holdsContent: notKnown,
+};

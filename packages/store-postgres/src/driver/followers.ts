@@ -1,0 +1,74 @@
+import {
+  type Change,
+  chainHead,
+  chainLength,
+  type RowName,
+  type SessionRecord,
+  type View,
+} from "@tollgate/store-engine";
+
+/** A change that is written before others in the same statement, and the Sessions that it locks. */
+export interface Earlier {
+  readonly change: Change;
+  readonly group: number;
+  readonly locks: { readonly sessions: readonly RowName[] };
+}
+
+/**
+ * What is known, with the Sessions as those leave them that are written before in the same statement. They keep the number
+ * that their rows have until then: it is what the database compares.
+ */
+export function viewAfter(view: View, before: readonly Pick<Earlier, "change">[]): View {
+  const moved = movedBy(before);
+  if (moved.length === 0) return view;
+  const after = (session: SessionRecord | null): SessionRecord | null =>
+    moved.findLast((one) => session !== null && isSame(one, session)) ?? session;
+  return {
+    ...view,
+    session: (organizationId, id) => after(view.session(organizationId, id)),
+    sessionOfTurn: (organizationId, id) => after(view.sessionOfTurn(organizationId, id)),
+    recentMatches: (owner, source, chain) =>
+      view.recentMatches(owner, source, chain).flatMap((session) => {
+        const current = after(session);
+        return current && isBegunBy(current, chain) ? current : [];
+      }),
+  };
+}
+
+/** Whether a request's history begins with that of a Session. */
+export function isBegunBy({ length, head }: SessionRecord, chain: Uint8Array): boolean {
+  return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
+}
+
+/** The group of a change: of the one before it whose Session it goes on with, or its own. They are written all or none. */
+export function groupAfter(
+  sessions: readonly RowName[],
+  before: readonly Pick<Earlier, "locks" | "group">[],
+  place: number,
+): number {
+  const leader = before.find(({ locks }) =>
+    locks.sessions.some((one) => sessions.some((other) => isSame(one, other))),
+  );
+  return leader?.group ?? place;
+}
+
+/** The changes without the updates of Sessions that later ones of them replace. */
+export function withoutReplaced(changes: readonly Change[]): readonly Change[] {
+  const updates = changes
+    .flat()
+    .flatMap((operation) => (operation.write === "update session" ? [operation] : []));
+  const isReplaced = (operation: Change[number]): boolean =>
+    operation.write === "update session" &&
+    updates.findLast(({ row }) => isSame(row, operation.row)) !== operation;
+  return changes.map((change) => change.filter((operation) => !isReplaced(operation)));
+}
+
+function movedBy(drafts: readonly Pick<Earlier, "change">[]): readonly SessionRecord[] {
+  return drafts.flatMap(({ change }) =>
+    change.flatMap((operation) => (operation.write === "update session" ? [operation.row] : [])),
+  );
+}
+
+function isSame(a: RowName, b: RowName): boolean {
+  return a.id === b.id && a.organizationId === b.organizationId;
+}

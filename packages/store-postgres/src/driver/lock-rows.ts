@@ -1,0 +1,28 @@
+import type { RowName } from "@tollgate/store-engine";
+import type { Connection } from "../database/connection.ts";
+import { arrayOf } from "../database/postgres-dialect.ts";
+
+/** Waits for rows and locks them until the transaction ends, in their one order. */
+export async function lockRows(
+  connection: Pick<Connection, "get">,
+  table: "steps" | "sessions" | "responses",
+  rows: readonly RowName[],
+): Promise<void> {
+  const sorted = rows.toSorted(byName);
+  await connection.get(
+    `SELECT count(*) FROM unnest(CAST(:organizations AS TEXT[]), CAST(:ids AS TEXT[]))
+        AS g (organization_id, id)
+      WHERE (SELECT 1 FROM ${table} r
+        WHERE r.organization_id = g.organization_id AND r.id = g.id FOR UPDATE) IS NOT NULL`,
+    {
+      organizations: arrayOf(sorted.map(({ organizationId }) => organizationId)),
+      ids: arrayOf(sorted.map(({ id }) => id)),
+    },
+  );
+}
+
+/** The order in which everyone locks rows of one table. */
+export function byName(a: RowName, b: RowName): number {
+  if (a.organizationId !== b.organizationId) return a.organizationId < b.organizationId ? -1 : 1;
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
+}

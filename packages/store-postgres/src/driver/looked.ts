@@ -1,0 +1,73 @@
+import type { Owner } from "@tollgate/core/store";
+import type { RowName, SessionRecord, StepRecord, View } from "@tollgate/store-engine";
+
+type Key = NonNullable<ReturnType<View["key"]>>;
+
+/** A search for the Sessions that a request may continue, and what it found. */
+export interface LookedMatch {
+  readonly owner: Owner;
+  readonly source: string;
+  readonly chain: Uint8Array;
+  readonly found: readonly SessionRecord[];
+}
+
+/** What a decision looked at: if any of it has changed when the change is written, the decision is asked again. */
+export interface Looked {
+  readonly keys: readonly (RowName & { readonly key: Key })[];
+  readonly budgetsVersion: number | null;
+  readonly sessions: readonly SessionRecord[];
+  readonly steps: readonly StepRecord[];
+  readonly responses: readonly RowName[];
+  readonly matches: readonly LookedMatch[];
+}
+
+/** A view, and what is looked at through it: so that no rule has to say what it depends on, and none can forget to. */
+export function watch(view: View): { readonly view: View; readonly looked: Looked } {
+  const looked = {
+    keys: [] as (RowName & { readonly key: Key })[],
+    budgetsVersion: null as number | null,
+    sessions: [] as SessionRecord[],
+    steps: [] as StepRecord[],
+    responses: [] as RowName[],
+    matches: [] as LookedMatch[],
+  };
+  const withSession = (session: SessionRecord | null): SessionRecord | null => {
+    if (session) looked.sessions.push(session);
+    return session;
+  };
+  const withStep = (step: StepRecord | null): StepRecord | null => {
+    if (step) looked.steps.push(step);
+    return step;
+  };
+  const watched: View = {
+    ...view,
+    budgetsVersion() {
+      looked.budgetsVersion = view.budgetsVersion();
+      return looked.budgetsVersion;
+    },
+    key(organizationId, id) {
+      const key = view.key(organizationId, id);
+      if (key) looked.keys.push({ organizationId, id, key });
+      return key;
+    },
+    session: (organizationId, id) => withSession(view.session(organizationId, id)),
+    sessionOfTurn: (organizationId, id) => withSession(view.sessionOfTurn(organizationId, id)),
+    recentMatches(owner, source, chain) {
+      const found = view.recentMatches(owner, source, chain);
+      looked.matches.push({ owner, source, chain, found });
+      return found;
+    },
+    sessionsInOrder(organizationId, mark, limit) {
+      const sessions = view.sessionsInOrder(organizationId, mark, limit);
+      looked.sessions.push(...sessions);
+      return sessions;
+    },
+    step: (organizationId, id) => withStep(view.step(organizationId, id)),
+    response(organizationId, id) {
+      const response = view.response(organizationId, id);
+      if (response) looked.responses.push({ organizationId, id });
+      return response;
+    },
+  };
+  return { view: watched, looked };
+}

@@ -1,0 +1,69 @@
+import {
+  type Change,
+  type HoldRecord,
+  moveCounter,
+  type Operation,
+  type ResponseRecord,
+  type StepRecord,
+} from "@tollgate/store-engine";
+import type { KnownRows } from "./known-rows.ts";
+
+/** Keeps what is known of the rows current once a change is written under its number. */
+export function noteChange(known: KnownRows, change: Change, sequence: number): void {
+  for (const operation of change) note(known, operation, sequence);
+}
+
+function note(known: KnownRows, { write, row }: Operation, sequence: number): void {
+  switch (write) {
+    case "insert step":
+      known.steps.set(row.step.organizationId, row.step.id, { record: row, holds: [] });
+      break;
+    case "update step":
+      noteStep(known, row);
+      break;
+    case "settle step":
+      known.steps.remove(row.step.organizationId, row.step.id);
+      break;
+    case "insert session":
+    case "update session": {
+      const session = { ...row, updated: sequence };
+      known.sessions.set(row.organizationId, row.id, session);
+      known.recent.touch(session, row.updated);
+      break;
+    }
+    case "insert turn":
+      known.turns.set(row.organizationId, row.id, row.sessionId);
+      break;
+    case "insert response":
+      known.responses.set(row.organizationId, row.id, responseOf(row));
+      break;
+    case "remove response":
+    case "relink response":
+      known.responses.remove(row.organizationId, row.id);
+      break;
+    case "insert hold":
+    case "settle hold":
+      noteHold(known, row);
+      break;
+    case "move counter": {
+      const counter = known.counters.get(row);
+      if (counter) known.counters.set(moveCounter(counter, row));
+    }
+  }
+}
+
+function noteStep({ steps }: KnownRows, record: StepRecord): void {
+  const open = steps.get(record.step.organizationId, record.step.id);
+  if (open) open.record = record;
+}
+
+function noteHold({ steps }: KnownRows, hold: HoldRecord): void {
+  const open = steps.get(hold.organizationId, hold.stepId);
+  // Of a Step that goes on, its settled holds are read again.
+  if (open) open.holds = hold.settled === null && open.holds ? [...open.holds, hold] : null;
+}
+
+/** As little as it takes: it outlives the request that it is of. */
+function responseOf({ organizationId, userId, keyId, expiresAt, builtOn }: ResponseRecord) {
+  return { organizationId, userId, keyId, expiresAt, builtOn };
+}

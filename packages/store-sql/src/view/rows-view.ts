@@ -1,0 +1,80 @@
+import type { View } from "@tollgate/store-engine";
+import type { SqlDialect } from "../dialect.ts";
+import { counterFromRow, holdFromRow } from "../rows/budget-row.ts";
+import { correctionFromRow } from "../rows/correction-row.ts";
+import { readRow } from "../rows/row-reader.ts";
+import { stepRecordFromRow } from "../rows/step-row.ts";
+import { administration } from "../statements/administration.ts";
+import { correctionsOf } from "../statements/correcting.ts";
+import { holding } from "../statements/holding.ts";
+import { opening } from "../statements/opening.ts";
+import { settling } from "../statements/settling.ts";
+import type { Reads } from "./reads.ts";
+import { SessionReads } from "./session-reads.ts";
+import { viewResponses } from "./view-responses.ts";
+import { viewRetention } from "./view-retention.ts";
+
+/** What differs between the databases for those who read. */
+export interface ReadRows {
+  readonly dialect: SqlDialect;
+  /** The table whose Steps are removed one by one. */
+  readonly oldSteps: string;
+}
+
+/** What decisions read, each row as the database has it. */
+export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
+  const corrections = correctionsOf(dialect);
+  const named = (statement: string, organizationId: string, id: string): unknown =>
+    reads.get(statement, { organization_id: organizationId, id });
+  const step: View["step"] = (organizationId, id) => {
+    const row = named(settling.step, organizationId, id);
+    return row === undefined ? null : stepRecordFromRow(row);
+  };
+  const sessions = new SessionReads(reads);
+  return {
+    ...viewResponses(reads),
+    ...viewRetention(reads, oldSteps),
+    session: (organizationId, id) => sessions.session(organizationId, id),
+    sessionOfTurn: (organizationId, turnId) => sessions.sessionOfTurn(organizationId, turnId),
+    recentMatches: (owner, source, chain) => sessions.recentMatches(owner, source, chain),
+    matchingBranches: (session, chain) => sessions.matchingBranches(session, chain),
+    chainBefore: (session, end) => sessions.chainBefore(session, end),
+    budgetsVersion: () =>
+      readRow(reads.get(administration.readState, {})).integer("budgets_version"),
+    key(organizationId, id) {
+      const row = named(opening.key, organizationId, id);
+      return row === undefined ? null : keyFromRow(row);
+    },
+    step,
+    openedBefore: step,
+    holds: ({ step: { organizationId, id } }) =>
+      reads
+        .all(holding.holds, { organization_id: organizationId, step_id: id })
+        .map((row) => holdFromRow(row)),
+    counter({ budgetId, subject, periodStart }) {
+      const key = { budget_id: budgetId, subject, period_start: periodStart };
+      const row = reads.get(holding.counter, key);
+      return row === undefined ? null : counterFromRow(row);
+    },
+    corrections: (organizationId, stepId) =>
+      reads
+        .all(corrections, { organization_id: organizationId, step_ids: dialect.list([stepId]) })
+        .map((row) => ({
+          attempt: readRow(row).integer("attempt"),
+          correction: correctionFromRow(row),
+        })),
+    hasDecision: (organizationId, id) =>
+      named(opening.hasDecision, organizationId, id) !== undefined,
+  };
+}
+
+function keyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
+  const read = readRow(row);
+  return {
+    userId: read.text("user_id"),
+    label: read.text("label"),
+    expiresAt: read.integerOrNull("expires_at"),
+    revokedAt: read.integerOrNull("revoked_at"),
+    version: read.integer("version"),
+  };
+}

@@ -1,0 +1,212 @@
+import type { Operation, RowName } from "@tollgate/store-engine";
+import { holdToRow } from "./rows/budget-row.ts";
+import { correctionColumns, correctionToRow } from "./rows/correction-row.ts";
+import { decisionColumns, decisionToRow } from "./rows/decision-row.ts";
+import { errorColumns, errorToRow } from "./rows/error-row.ts";
+import { leafColumns, leafToRow } from "./rows/leaf-row.ts";
+import { partColumns, partToRow } from "./rows/part-row.ts";
+import { responseRecordColumns, responseRecordToRow } from "./rows/response-row.ts";
+import { sessionColumns, sessionToRow } from "./rows/session-row.ts";
+import { endToRow, nextAttemptToRow, stepColumns, stepToRow } from "./rows/step-row.ts";
+import { insertInto, type SqlParameters } from "./statement.ts";
+import { holdColumns } from "./statements/holding.ts";
+
+/** One way to write rows of a table. */
+export interface RowWrite {
+  /**
+   * `insert` a new row; `claim` one that must not be there, or nothing is written of its change; `note` one unless it is
+   * there; `set` one whether or not it is there; `update` some columns or `remove` what has this key.
+   */
+  readonly kind: "insert" | "claim" | "note" | "set" | "update" | "remove";
+  readonly table: string;
+  /** What finds the rows, for `set`, `update` and `remove`. */
+  readonly key: readonly string[];
+  /** Every column that is written, or compared. */
+  readonly columns: readonly string[];
+  /** The column that takes the number of the change. */
+  readonly numbered: string | null;
+  /** The statement that writes one such row. */
+  readonly statement: string;
+}
+
+const byId = ["organization_id", "id"];
+const bySession = ["organization_id", "session_id"];
+const byOpenStep = ["process_id", "step_id", "organization_id"];
+const ofHold = ["organization_id", "step_id", "attempt", "budget_id", "subject", "period_start"];
+
+/** Every way in which the changes of decisions write rows, but for counters, in the order in which a database writes them. */
+export const writes = {
+  step: insertion("claim", "steps", stepColumns, "sequence"),
+  openStep: insertion("insert", "open_steps", [...byOpenStep, "renewal", "output_tokens"]),
+  nextAttempt: update("steps", byId, [
+    ...["gateway", "vendor", "model", "connection", "attempt", "attempt_start"],
+    ...["earlier_attempts", "holds", "carried_usd", "carried_tokens"],
+  ]),
+  endedStep: update("steps", byId, [
+    ...["settled_at", "outcome", "reason", "finish_reason", "reply_head", "host", "attempt_end"],
+  ]),
+  closedStep: removal("open_steps", byOpenStep),
+  removedStep: removal("steps", byId),
+  session: insertion("claim", "sessions", sessionColumns, "updated"),
+  movedSession: update(
+    "sessions",
+    byId,
+    ["head", "length", "updated", "updated_at", "in_flight", "turn_id", "data_classes"],
+    "updated",
+  ),
+  turn: insertion("note", "turns", [...byId, "session_id"]),
+  response: insertion("claim", "responses", responseRecordColumns),
+  relinkedResponse: update("responses", byId, ["built_on", "inherited"]),
+  removedResponse: removal("responses", byId),
+  part: insertion("insert", "transcript_parts", partColumns),
+  erasedParts: update("transcript_parts", bySession, ["content", "salt"]),
+  error: insertion("insert", "attempt_errors", errorColumns),
+  erasedErrors: update("attempt_errors", bySession, ["content", "salt"]),
+  erasure: rowWrite("set", "erasures", ["organization_id"], ["organization_id", "updated"]),
+  decision: insertion("note", "decisions", decisionColumns, "sequence"),
+  claimedDecision: insertion("claim", "decisions", decisionColumns, "sequence"),
+  hold: insertion("insert", "holds", holdColumns),
+  settledHold: update("holds", ofHold, ["settled"]),
+  correction: insertion("insert", "corrections", correctionColumns, "sequence"),
+  leaf: insertion("insert", "leaves", leafColumns, "sequence"),
+} as const satisfies Readonly<Record<string, RowWrite>>;
+
+export type WriteName = keyof typeof writes;
+
+function insertion(
+  kind: "insert" | "claim" | "note",
+  table: string,
+  columns: readonly string[],
+  numbered: string | null = null,
+): RowWrite {
+  return rowWrite(kind, table, [], columns, numbered);
+}
+
+function update(
+  table: string,
+  key: readonly string[],
+  changed: readonly string[],
+  numbered: string | null = null,
+): RowWrite {
+  return rowWrite("update", table, key, [...key, ...changed], numbered);
+}
+
+function removal(table: string, key: readonly string[]): RowWrite {
+  return rowWrite("remove", table, key, key);
+}
+
+function rowWrite(
+  kind: RowWrite["kind"],
+  table: string,
+  key: readonly string[],
+  columns: readonly string[],
+  numbered: string | null = null,
+): RowWrite {
+  const write = { kind, table, key, columns, numbered };
+  return { ...write, statement: statementOf(write) };
+}
+
+function statementOf({ kind, table, key, columns }: Omit<RowWrite, "statement">): string {
+  const found = key.map((column) => `${column} = :${column}`).join(" AND ");
+  const changed = columns.filter((column) => !key.includes(column));
+  switch (kind) {
+    case "insert":
+      return insertInto(table, columns);
+    case "claim":
+    case "note":
+      return `${insertInto(table, columns)} ON CONFLICT DO NOTHING`;
+    case "set":
+      return `${insertInto(table, columns)} ON CONFLICT (${key.join(", ")})
+        DO UPDATE SET ${changed.map((column) => `${column} = excluded.${column}`).join(", ")}`;
+    case "update":
+      return `UPDATE ${table} SET ${changed.map((column) => `${column} = :${column}`).join(", ")}
+        WHERE ${found}`;
+    case "remove":
+      return `DELETE FROM ${table} WHERE ${found}`;
+  }
+}
+
+/** An operation that writes rows: all but those that move a counter. */
+export type RowOperation = Exclude<Operation, { readonly write: "move counter" }>;
+
+/** A row with the way in which it is written. */
+export type NamedRow = readonly [name: WriteName, row: SqlParameters];
+
+/** The rows of an operation, in order; `sequence` is the number of its change. */
+export function rowsOf(operation: RowOperation, sequence: number): readonly NamedRow[] {
+  switch (operation.write) {
+    case "insert step": {
+      const { row, renewal } = operation;
+      return [
+        ["step", stepToRow(row, sequence)],
+        ["openStep", { ...openStepOf(row), renewal, output_tokens: null }],
+      ];
+    }
+    case "update step":
+      return [["nextAttempt", nextAttemptToRow(operation.row)]];
+    case "settle step":
+      return [
+        ["endedStep", endToRow(operation.row)],
+        ["closedStep", openStepOf(operation.row)],
+      ];
+    case "remove step":
+      return [["removedStep", nameToRow(operation.row)]];
+    case "insert session":
+      return [["session", sessionToRow(operation.row, sequence)]];
+    case "update session":
+      return [["movedSession", sessionToRow(operation.row, sequence)]];
+    case "insert turn":
+      return [["turn", { ...nameToRow(operation.row), session_id: operation.row.sessionId }]];
+    case "insert response":
+      return [["response", responseRecordToRow(operation.row)]];
+    case "relink response": {
+      const { builtOn: built_on, inherited } = operation.row;
+      return [["relinkedResponse", { ...nameToRow(operation.row), built_on, inherited }]];
+    }
+    case "remove response":
+      return [["removedResponse", nameToRow(operation.row)]];
+    case "insert part":
+      return [["part", partToRow(operation.row)]];
+    case "insert error":
+      return [["error", errorToRow(operation.row)]];
+    case "erase session": {
+      const { organizationId: organization_id, id: session_id } = operation.row;
+      const erased = { organization_id, session_id, content: null, salt: nothing };
+      return [
+        ["erasedParts", erased],
+        ["erasedErrors", erased],
+      ];
+    }
+    case "mark erased": {
+      const { organizationId: organization_id, updated } = operation.row;
+      return [["erasure", { organization_id, updated }]];
+    }
+    case "insert decision":
+    case "claim decision": {
+      const { owner, decision } = operation.row;
+      const name = operation.write === "insert decision" ? "decision" : "claimedDecision";
+      return [[name, decisionToRow(owner, decision, sequence)]];
+    }
+    case "insert hold":
+      return [["hold", holdToRow(operation.row)]];
+    case "settle hold":
+      return [["settledHold", holdToRow(operation.row)]];
+    case "insert correction":
+      return [["correction", correctionToRow(operation.row, sequence)]];
+    case "insert leaf":
+      return [["leaf", leafToRow(operation.row, sequence)]];
+  }
+}
+
+const nothing = new Uint8Array();
+
+function nameToRow({ organizationId, id }: RowName): SqlParameters {
+  return { organization_id: organizationId, id };
+}
+
+function openStepOf({
+  step,
+  processId,
+}: Extract<RowOperation, { write: "insert step" }>["row"]): SqlParameters {
+  return { process_id: processId, step_id: step.id, organization_id: step.organizationId };
+}
