@@ -185,7 +185,8 @@ function tell(observers: Iterable<Observer>): (event: GatewayEvent) => void {
   return (event) => {
     for (const observer of observers) {
       try {
-        observer(event);
+        const returned: unknown = observer(event);
+        if (returned instanceof Promise) returned.catch(() => {});
       } catch {
         // An observer's failure is its own.
       }

@@ -133,4 +133,17 @@ describe("requests that fail", () => {
     await gateway.fetch(chat({ model: "x" }));
     expect(seen).toHaveLength(2);
   });
+
+  it("may be reported to an observer that fails later", async () => {
+    const { gateway, chat } = await createTestGateway();
+    let failed = 0;
+    gateway.observe(async () => {
+      failed++;
+      throw new Error("an observer's own");
+    });
+    expect((await gateway.fetch(chat({ model: "x" }))).status).toBe(404);
+    // A rejection that nobody handles ends the process, and this run.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(failed).toBe(2);
+  });
 });

@@ -10,7 +10,7 @@ const said = (text: string): readonly CompletionEvent[] => [{ type: "text-delta"
 const finish: readonly CompletionEvent[] = [{ type: "finish", reason: "stop" }];
 
 /** A gateway whose provider `told/a/b` tells its answers, and what became of its calls. */
-async function gatewayOf(tell: (sink: AnswerSink) => void) {
+async function gatewayOf(tell: (sink: AnswerSink) => void, end: () => void = () => {}) {
   const { provider } = await createTestGateway();
   const seen = { sinks: [] as AnswerSink[], ended: 0 };
   const told = {
@@ -21,6 +21,7 @@ async function gatewayOf(tell: (sink: AnswerSink) => void) {
         tell(sink);
         return () => {
           seen.ended++;
+          end();
         };
       },
       [Symbol.asyncIterator](): never {
@@ -98,5 +99,19 @@ describe("a provider that tells its answer", () => {
     expect(clock.monotonic()).toBe(10_000);
     expect(seen.ended).toBe(1);
     expect(await steps()).toMatchObject([{ outcome: "failed", reason: "silent" }]);
+  });
+
+  it("is recorded as it ended, even if ending its call throws", async () => {
+    const { ask, clock, steps, seen } = await gatewayOf(
+      (sink) => void sink.events(sent),
+      () => {
+        throw new Error("it can't be ended");
+      },
+    );
+    const [first, second] = [ask({ stream: true }), ask({ stream: true })];
+    expect((await clock.until(first)).status).toBe(504);
+    expect((await clock.until(second)).status).toBe(504);
+    expect(seen.ended).toBe(2);
+    expect(await steps()).toMatchObject([{ reason: "silent" }, { reason: "silent" }]);
   });
 });

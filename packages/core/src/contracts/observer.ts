@@ -116,5 +116,5 @@ export type GatewayEvent =
   /** Something failed that no caller is told of: a settlement given up, a lease not renewed. */
   | { readonly type: "gateway.degraded"; readonly at: number; readonly what: string };
 
-/** Is told of every event, synchronously. What it throws is ignored. */
+/** Is told of every event, synchronously. What it throws, or rejects with, is ignored. */
 export type Observer = (event: GatewayEvent) => void;

@@ -197,7 +197,7 @@ export class RunningAttempt implements AnswerSink {
       this.failed(thrown);
     }
     // What failed at once had nothing to cancel yet.
-    if (this.#isOver) this.#cancel();
+    if (this.#isOver) this.#endCall();
   }
 
   /** Takes events in, and hands on what the client is to see. */
@@ -253,7 +253,16 @@ export class RunningAttempt implements AnswerSink {
   #end(): void {
     this.#isOver = true;
     this.#silentAt = never;
-    this.#cancel();
+    this.#endCall();
+  }
+
+  /** Whether a provider can end its call or not, the attempt is over, and the Step goes on. */
+  #endCall(): void {
+    try {
+      this.#cancel();
+    } catch {
+      // What it failed with is the provider's own.
+    }
   }
 
   /** Notes an event; true when it is for the client to see now. */
