@@ -32,6 +32,22 @@ const items = fc.constantFrom<object>(
   { type: "function_call_output", call_id: "call_1" },
 );
 
+function tool(name: string): object {
+  const schema = { type: "object", properties: { messages: { type: "array", items: {} } } };
+  return { type: "function", name, function: { name, parameters: schema }, parameters: schema };
+}
+
+function hex(character: string): string {
+  return character.charCodeAt(0).toString(16);
+}
+
+/** Limits that growing conversations meet exactly, or go beyond. */
+const limits = fc.record({
+  values: fc.oneof(fc.constant(131_072), fc.integer({ min: 20, max: 90 })),
+  messages: fc.oneof(fc.constant(2_000), fc.integer({ min: 3, max: 8 })),
+  bodyBytes: fc.oneof(fc.constant(4_194_304), fc.integer({ min: 9_200, max: 10_500 })),
+});
+
 function mostly<Value>(usual: Value, ...others: readonly Value[]): fc.Arbitrary<Value> {
   return fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, fc.constantFrom(...others));
 }
@@ -43,19 +59,37 @@ const send = fc.record({
   key: fc.constantFrom(0, 0, 0, 1),
   indent: fc.constantFrom(0, 0, 1),
   goesOn: mostly(false, true),
-  before: mostly<object>({}, { temperature: 1 }, { instructions: "Be brief." }),
+  before: mostly<object>(
+    {},
+    { temperature: 1 },
+    { instructions: "Be brief." },
+    { metadata: { messages: "[", input: "]", "\\": '"' } },
+    { tools: [tool("first")] },
+  ),
   after: mostly<object>(
     {},
     { stream: false },
     { store: false, tools: [] },
     { user: 1 },
     { instructions: "Be long." },
+    { tools: Array.from({ length: 12 }, (_, at) => tool(`f${at}`)) },
+    { messages: null },
   ),
   damage: mostly<(body: string) => string>(
     (body) => body,
     (body) => body.replace(/\]([^\]]*)$/, ",]$1"),
     (body) => body.slice(0, -1),
     (body) => `${body.slice(0, -1)},"messages":[],"input":[]}`,
+    (body) => `${body.slice(0, -1)},"mess\\u0061ges":[],"inp\\u0075t":[]}`,
+    (body) => body.replace(/"(messages|input)":/, '"m\\u006f":1,$&'),
+    (body) => body.replace(/"(mess|inp)([au])/, (_, start, end) => `"${start}\\u00${hex(end)}`),
+    (body) => body.replace('"Hello"', '"Hell\\u006f"'),
+    (body) => body.replace(/\]([^\]]*)$/, ' , {"role":"user","content":"a","content":"b"}]$1'),
+    (body) => body.replace(/\]([^\]]*)$/, `,${"[".repeat(70)}${"]".repeat(70)}]$1`),
+    (body) => body.replace(/\]([^\]]*)$/, " \t\n]$1"),
+    (body) => body.replace(/\}([^}]*)$/, "}}$1"),
+    (body) => `\uFEFF${body}`,
+    (body) => body.replace("Hello", "Hell\\ud800"),
   ),
 });
 
@@ -98,9 +132,10 @@ describe.each(endpoints)("a growing conversation of %s", (path, member, item) =>
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(send, fc.array(item, { maxLength: 3 })), { minLength: 3, maxLength: 8 }),
-        async (sends) => {
-          const remembering = await createTestGateway();
-          const forgetful = await createTestGateway({ limits: { rememberedBytes: 1 } });
+        limits,
+        async (sends, bounds) => {
+          const remembering = await createTestGateway({ limits: bounds });
+          const forgetful = await createTestGateway({ limits: { ...bounds, rememberedBytes: 1 } });
           const tests = await Promise.all(
             [remembering, forgetful].map(async (test) => ({
               test,
@@ -145,7 +180,7 @@ describe.each(endpoints)("a growing conversation of %s", (path, member, item) =>
           expect(forgetful.provider.calls.every((each) => each.continues === undefined)).toBe(true);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 100 },
     );
     // Otherwise nothing was remembered, and nothing compared.
     expect(continued).toBeGreaterThan(0);
