@@ -126,7 +126,8 @@ function planWithin(
   }: { readonly decided: Decided; readonly number: number; readonly sheet: BudgetSheet },
 ): Candidate | null {
   const { route, decision, price, facts, inputTokens } = decided;
-  const at = line.clock.now();
+  // A Step opens in the moment of its permit, which a store can then keep with it.
+  const at = number === 1 ? decision.at : line.clock.now();
   const { holds, needsPrice, capsOutput } = decided.ground.holdsWithin(sheet, at);
   const policyCap = decision.obligations?.maxOutputTokens;
   const cap = outputCap(line, facts, call.request, policyCap);
