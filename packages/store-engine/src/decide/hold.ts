@@ -23,10 +23,11 @@ export class CounterDraft {
   /** Takes all holds; returns the first that does not fit. */
   take(holds: readonly Hold[]): RefusedHold | null {
     for (const hold of holds) {
-      const { settled, held } = this.#current(hold);
-      const left = Math.max(0, hold.limit - settled - held);
-      if (hold.mode === "hard" && (hold.limit === 0 || hold.amount > left)) return { hold, left };
+      const counter = this.#view.counter(hold);
       const move = this.#move(hold);
+      const settled = withinCounter((counter?.settled ?? 0) + move.settled);
+      const left = Math.max(0, hold.limit - settled - (counter?.held ?? 0) - move.held);
+      if (hold.mode === "hard" && (hold.limit === 0 || hold.amount > left)) return { hold, left };
       move.held += hold.amount;
       move.taken += hold.amount;
       if (hold.mode === "hard") move.limit = Math.min(hold.limit, move.limit ?? hold.limit);
@@ -51,17 +52,19 @@ export class CounterDraft {
     return this.#moves.map((row) => ({ write: "move counter", row }));
   }
 
-  #current(key: CounterName): BudgetCounter {
-    const counter = this.#view.counter(key);
-    const move = this.#moves.find((other) => isSameCounter(other, key));
-    return move ? moveCounter(counter, move) : (counter ?? emptyCounter(key));
-  }
-
   #move(key: CounterName): Draft {
     for (const move of this.#moves) if (isSameCounter(move, key)) return move;
     const { budgetId, subject, periodStart, unit } = key;
-    const none = { settled: 0, held: 0, taken: 0, limit: null };
-    const move: Draft = { budgetId, subject, periodStart, unit, ...none };
+    const move: Draft = {
+      budgetId,
+      subject,
+      periodStart,
+      unit,
+      settled: 0,
+      held: 0,
+      taken: 0,
+      limit: null,
+    };
     this.#moves.push(move);
     return move;
   }
@@ -73,12 +76,14 @@ type CounterName = Pick<HoldRecord, keyof BudgetCounterKey | "unit">;
 
 /** A counter once it has moved, whether or not it was there. */
 export function moveCounter(counter: BudgetCounter | null, move: CounterMove): BudgetCounter {
-  const { settled, held, ...from } = counter ?? emptyCounter(move);
-  return { ...from, settled: withinCounter(settled + move.settled), held: held + move.held };
-}
-
-function emptyCounter({ budgetId, subject, periodStart, unit }: CounterName): BudgetCounter {
-  return { budgetId, subject, periodStart, unit, settled: 0, held: 0 };
+  return {
+    budgetId: move.budgetId,
+    subject: move.subject,
+    periodStart: move.periodStart,
+    unit: counter?.unit ?? move.unit,
+    settled: withinCounter((counter?.settled ?? 0) + move.settled),
+    held: (counter?.held ?? 0) + move.held,
+  };
 }
 
 /** A counter never goes below 0, and stays where it can be counted exactly. */
