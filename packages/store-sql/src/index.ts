@@ -3,56 +3,15 @@ export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
 export { lists } from "./lists.ts";
 export { readById } from "./repositories/reading.ts";
-export { createRepositories, type SqlRepositories } from "./repositories/repositories.ts";
-export { stepsIn } from "./repositories/step-repository.ts";
-export {
-  budgetFromRow,
-  budgetToRow,
-  counterFromRow,
-  counterToRow,
-  driftFromRow,
-  holdFromRow,
-  holdToRow,
-  moveToRow,
-  raiseFromRow,
-  raiseToRow,
-} from "./rows/budget-row.ts";
-export {
-  connectionColumns,
-  connectionFromRow,
-  connectionToRow,
-} from "./rows/connection-row.ts";
-export { contentsFromRows } from "./rows/contents-row.ts";
-export {
-  type Correctable,
-  correctionFromRow,
-  correctionToRow,
-  withCorrections,
-} from "./rows/correction-row.ts";
+export { createRepositories } from "./repositories/repositories.ts";
+export { counterFromRow, counterToRow, moveToRow } from "./rows/budget-row.ts";
+export { correctionFromRow, correctionToRow } from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
-export {
-  errorsOf,
-  errorToRow,
-  hasError,
-  insertError,
-  withErrors,
-} from "./rows/error-row.ts";
-export {
-  foundKeyFromRow,
-  foundSecretFromRow,
-  keyColumns,
-  keyFromRow,
-  keyToRow,
-} from "./rows/key-row.ts";
-export { leafColumns, leafFromRow, leafToRow } from "./rows/leaf-row.ts";
+export { errorToRow, insertError } from "./rows/error-row.ts";
+export { leafToRow } from "./rows/leaf-row.ts";
 export { partToRow } from "./rows/part-row.ts";
-export {
-  responseColumns,
-  responseFromRow,
-  responseRecordToRow,
-  responseToRow,
-} from "./rows/response-row.ts";
-export { type RowReader, readRow } from "./rows/row-reader.ts";
+export { responseFromRow, responseRecordToRow } from "./rows/response-row.ts";
+export { readRow } from "./rows/row-reader.ts";
 export {
   sessionColumns,
   sessionFromRow,
@@ -61,18 +20,14 @@ export {
 } from "./rows/session-row.ts";
 export {
   attemptToRow,
-  droppedFieldsJson,
   endToRow,
-  metadataText,
   nextAttemptToRow,
-  outcomeOf,
   stepColumns,
   stepFromRow,
   stepReadColumns,
   stepRecordFromRow,
   stepToRow,
 } from "./rows/step-row.ts";
-export { summedColumns, summedFromRow } from "./rows/summed-row.ts";
 export { schemaSteps, schemaVersion } from "./schema.ts";
 export {
   type Answer,
@@ -82,13 +37,7 @@ export {
   type Script,
   type ScriptDatabase,
 } from "./script.ts";
-export {
-  type Condition,
-  type PagedList,
-  type PageStatement,
-  pageOf,
-  selectPage,
-} from "./select-page.ts";
+export { type Condition, type PagedList, pageOf, selectPage } from "./select-page.ts";
 export {
   addParameters,
   type CompiledStatement,
@@ -98,17 +47,15 @@ export {
   type SqlParameters,
 } from "./statement.ts";
 export { administration } from "./statements/administration.ts";
-export { connecting, connectionPage, selectConnections } from "./statements/connecting.ts";
 export { correcting, correctionsOf } from "./statements/correcting.ts";
 export { holding } from "./statements/holding.ts";
 export { leasing } from "./statements/leasing.ts";
-export { candidates, opening, recentMatches } from "./statements/opening.ts";
+export { opening, recentMatches } from "./statements/opening.ts";
 export { reading, selectById } from "./statements/reading.ts";
-export { reconciling } from "./statements/reconciling.ts";
 export { responding } from "./statements/responding.ts";
 export { erasing, oldStepsOf } from "./statements/retaining.ts";
 export { settling } from "./statements/settling.ts";
-export { summaryOf, summedSteps } from "./summary-page.ts";
+export { summedSteps } from "./summary-page.ts";
 export { createKnownRecent } from "./view/known-recent.ts";
 export { createKnownRows, type KnownRows, type KnownStep } from "./view/known-rows.ts";
 export { viewKnown } from "./view/known-view.ts";
@@ -116,7 +63,6 @@ export { noteChange } from "./view/note-change.ts";
 export type { Reads } from "./view/reads.ts";
 export { viewRows } from "./view/rows-view.ts";
 export { SessionReads } from "./view/session-reads.ts";
-export { createSlots } from "./view/slots.ts";
 export { viewResponses } from "./view/view-responses.ts";
 export { viewRetention } from "./view/view-retention.ts";
 export { type RowWrite, rowsOf, writes } from "./writes.ts";

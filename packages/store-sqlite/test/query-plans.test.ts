@@ -57,16 +57,14 @@ const { lapsed: _lapsed, forget: _forget, ...leases } = leasing;
 const { budgets: _budgets, raises: _raises, ...administered } = administration;
 
 /** What has no table of its own here: Steps carry it. */
-const { insertOpenStep: _listed, insertStep: _step, ...opened } = opening;
-const { holds: _holds, insertHold: _hold, settleHold: _settled, ...held } = holding;
-const { closeStep: _closed, settleStep: _end, nextAttempt: _next, ...settled } = settling;
+const { holds: _holds, ...held } = holding;
 const { progress: _progress, ...leased } = leases;
 const { keepHolds: _keep, ...carried } = carrying;
 
 const statements = {
-  ...opened,
+  ...opening,
   ...held,
-  ...settled,
+  ...settling,
   ...carried,
   ...reading,
   ...responding,

@@ -23,7 +23,4 @@ export const holding = {
     ON CONFLICT (budget_id, subject, period_start)
     DO UPDATE SET settled = excluded.settled, held = excluded.held`,
   holds: `SELECT ${holdColumns.join(", ")} FROM holds WHERE ${ofStep}`,
-  insertHold: insertInto("holds", holdColumns),
-  settleHold: `UPDATE holds SET settled = :settled
-    WHERE ${ofStep} AND attempt = :attempt AND ${ofCounter}`,
 } as const;

@@ -2,7 +2,6 @@ import { decisionColumns } from "../rows/decision-row.ts";
 import { leafColumns } from "../rows/leaf-row.ts";
 import { insertPart } from "../rows/part-row.ts";
 import { sessionColumns } from "../rows/session-row.ts";
-import { stepColumns } from "../rows/step-row.ts";
 import { insertInto } from "../statement.ts";
 
 /** How many of a key's most recently updated Sessions a request without ids may continue (section 3). */
@@ -71,13 +70,5 @@ export const opening = {
   insertPart,
   hasDecision: "SELECT id FROM decisions WHERE organization_id = :organization_id AND id = :id",
   insertDecision: `${insertInto("decisions", decisionColumns)} ON CONFLICT DO NOTHING`,
-  insertStep: `${insertInto("steps", stepColumns)} ON CONFLICT DO NOTHING`,
-  insertOpenStep: insertInto("open_steps", [
-    "process_id",
-    "step_id",
-    "organization_id",
-    "renewal",
-    "output_tokens",
-  ]),
   insertLeaf: insertInto("leaves", leafColumns),
 } as const;

@@ -34,7 +34,6 @@ export const responding = {
   /** Whose a response is, expired or not, and what it is built on. */
   response: `SELECT organization_id, user_id, key_id, expires_at, built_on FROM responses
     WHERE organization_id = :organization_id AND id = :id`,
-  removable: `SELECT id FROM responses WHERE ${live}`,
   expired: `SELECT organization_id, id FROM responses WHERE expires_at <= :at
     ORDER BY expires_at, organization_id, id LIMIT :limit`,
   /** What a response adds to the histories built on it. */

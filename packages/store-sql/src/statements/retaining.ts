@@ -34,8 +34,6 @@ export const erasing = {
   sessionsInOrder: `SELECT ${sessionColumns.join(", ")} FROM sessions
     WHERE organization_id = :organization_id AND created_at >= 0 AND updated > :mark
     ORDER BY updated LIMIT :limit`,
-  oldSession: `SELECT branched_from_session_id FROM sessions
-    WHERE organization_id = :organization_id AND id = :id AND updated_at < :before`,
   /** Joined in this order, so that nothing but the branches is read. */
   branchInUse: `WITH RECURSIVE branch (id) AS (
       SELECT id FROM sessions
