@@ -88,4 +88,26 @@ describe("the moments of many on one timer", () => {
     clock.moveTo(8);
     expect(seen).toEqual([8]);
   });
+
+  it("come at once where their moment passed while the others were looked at", () => {
+    let now = 0;
+    const set: number[] = [];
+    let run = (): void => {};
+    const timers = createTimers({
+      now: () => now,
+      monotonic: () => now++,
+      after(milliseconds, next) {
+        set.push(milliseconds);
+        run = next;
+        return () => {};
+      },
+    });
+    const seen: number[] = [];
+    timers.add(once(10, seen), 10);
+    timers.add({ look: (at) => at + 0.5 }, 10);
+    now = 10;
+    run();
+    expect(seen).toEqual([10]);
+    expect(set).toEqual([10, 0]);
+  });
 });

@@ -31,7 +31,7 @@ export function createTimers(clock: Clock): Timers {
     if (due >= nextLook) return;
     cancel();
     nextLook = due;
-    cancel = clock.after(due - clock.monotonic(), lookAtAll);
+    cancel = clock.after(Math.max(0, due - clock.monotonic()), lookAtAll);
   }
   function lookAtAll(): void {
     const now = clock.monotonic();
