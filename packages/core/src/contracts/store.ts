@@ -30,7 +30,7 @@ import type {
  * Every time is milliseconds since the epoch on the gateway's clock, but for leases (see LeaseClock); every amount is a
  * safe integer.
  * Content and evidence are bytes: what was written reads back byte-equal.
- * The lock order is one everywhere: key, Session, budgets by (budgetId, subject, periodStart).
+ * The lock order is one everywhere: Step, Session, response, budgets by (budgetId, subject, periodStart).
  */
 export interface Store {
   readonly contract: 1;
