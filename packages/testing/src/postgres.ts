@@ -22,14 +22,16 @@ export interface RunningPostgres {
  * process that started it, however that ends; as root it runs as `nobody`, because it refuses root.
  *
  * `durable` flushes every commit to disk, as production does: for tests that kill the server. Default false, which
- * is faster.
+ * is faster. `installedIn` is the folder in which the npm package of another release is installed: then that server starts.
  */
 export async function startPostgres({
   durable = false,
+  installedIn,
 }: {
   readonly durable?: boolean;
+  readonly installedIn?: string;
 } = {}): Promise<RunningPostgres> {
-  const cluster = await createCluster({ durable });
+  const cluster = await createCluster({ durable, installedIn });
   let server = await startServer(cluster);
   return {
     url: `postgres://postgres@127.0.0.1:${cluster.port}/postgres`,

@@ -4,12 +4,16 @@ import { PostgresFailure } from "./failure.ts";
 import { postgresSchema } from "./schema.ts";
 import { createQualify } from "./schema-name.ts";
 
+/** The oldest release that the store takes, as its servers number themselves. */
+const oldestServer = 150_000;
+
 /** Creates or upgrades the schema, and its function, in the open transaction, which other processes wait for. */
 export async function migrate(
   connection: Connection,
   schema: string,
   commit: string,
 ): Promise<void> {
+  await requireServer(connection);
   if ((await readVersion(connection, schema)) === schemaVersion) return;
   const exec = (sql: string): Promise<void> => connection.exec(sql, longestAnswer.migration);
   await exec(
@@ -32,14 +36,27 @@ export async function migrate(
   );
 }
 
-/** Refuses a schema that is not this release's. */
+/** Refuses a server that is too old, and a schema that is not this release's. */
 export async function requireSchema(connection: Connection, schema: string): Promise<void> {
+  await requireServer(connection);
   const version = await readVersion(connection, schema);
   if (version === schemaVersion) return;
   throw new PostgresFailure(
     version === 0
       ? `there is no schema ${schema} yet; call migrate() first`
       : `schema ${schema} has version ${version}, made by an older release; call migrate() first`,
+  );
+}
+
+async function requireServer(connection: Connection): Promise<void> {
+  const row = await connection.get(
+    "SELECT CAST(current_setting('server_version_num') AS BIGINT) AS number",
+    {},
+  );
+  const number = readRow(row).integer("number");
+  if (number >= oldestServer) return;
+  throw new PostgresFailure(
+    `the server runs PostgreSQL ${Math.floor(number / 10_000)}; use PostgreSQL ${oldestServer / 10_000} or newer`,
   );
 }
 

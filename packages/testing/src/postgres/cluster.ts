@@ -24,9 +24,15 @@ interface RunEnvironment {
 const relaxed = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
 
 /** Makes an empty data folder below the system's folder for temporary files. */
-export async function createCluster({ durable }: { readonly durable: boolean }): Promise<Cluster> {
+export async function createCluster({
+  durable,
+  installedIn,
+}: {
+  readonly durable: boolean;
+  readonly installedIn: string | undefined;
+}): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-postgres-"));
-  const programs = unpackServer(folder);
+  const programs = unpackServer(folder, installedIn);
   const data = join(folder, "data");
   mkdirSync(data, { mode: 0o700 });
   const environment = { cwd: folder, env: { LC_ALL: "C", TZ: "UTC" }, ...giveAway(folder, data) };

