@@ -110,4 +110,16 @@ describe("the moments of many on one timer", () => {
     expect(seen).toEqual([10]);
     expect(set).toEqual([10, 0]);
   });
+
+  it("come a little late, and together, where there are very many", () => {
+    const clock = createClock();
+    const timers = createTimers(clock);
+    const seen: number[] = [];
+    const all = Array.from({ length: 10_000 }, (_, at) => 100 + at / 10);
+    for (const due of all) timers.add(once(due, seen), due);
+    clock.moveTo(2_000);
+    expect(clock.set()).toBeLessThan(110);
+    expect(seen).toHaveLength(all.length);
+    expect(Math.max(...seen.map((at, place) => at - (all[place] ?? 0)))).toBeLessThanOrEqual(10);
+  });
 });

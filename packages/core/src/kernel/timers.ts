@@ -14,13 +14,16 @@ export interface Timed {
 export interface Timers {
   /** Monotonic time in milliseconds. */
   now(): number;
-  /** Looks at `timed` at `due`, or earlier; returns its slot. */
+  /** Looks at `timed` at `due`, or earlier, or with thousands of others a few milliseconds later; returns its slot. */
   add(timed: Timed, due: number): number;
   /** Looks no later than at `due`: to be told when a moment of something comes earlier than it said. */
   by(due: number): void;
   /** Call it once for each slot. */
   remove(slot: number): void;
 }
+
+/** For each so many timed at once, a moment may come a millisecond late: looking at all of them for each would never end. */
+const oneLate = 1_000;
 
 export function createTimers(clock: Clock): Timers {
   const timed = createInFlight<Timed>();
@@ -38,7 +41,7 @@ export function createTimers(clock: Clock): Timers {
     nextLook = Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;
     for (const one of timed.all()) next = Math.min(next, one.look(now));
-    if (timed.count() > 0) by(next);
+    if (timed.count() > 0) by(Math.max(next, now + Math.floor(timed.count() / oneLate)));
   }
   return {
     now: () => clock.monotonic(),
