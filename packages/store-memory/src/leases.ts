@@ -7,13 +7,22 @@ export function renewLease(state: State, lease: LeaseRenewal): void {
   // A renewal that was overtaken by a later one has nothing to say any more.
   if ((state.leases.get(processId)?.renewal ?? 0) > renewal) return;
   state.leases.set(processId, { renewal, until });
-  const progress = new Map(steps.map(({ stepId, outputTokens }) => [stepId, outputTokens]));
+  const progress = new Map(
+    steps.map(({ organizationId, stepId, outputTokens }) => [
+      nameOf(organizationId, stepId),
+      outputTokens,
+    ]),
+  );
   for (const row of state.openSteps.all()) {
-    const outputTokens = progress.get(row.id);
+    const outputTokens = progress.get(nameOf(row.organizationId, row.id));
     if (row.record.processId !== processId || outputTokens === undefined) continue;
     row.outputTokens = outputTokens;
     row.namedAt = renewal;
   }
+}
+
+function nameOf(organizationId: string, stepId: string): string {
+  return JSON.stringify([organizationId, stepId]);
 }
 
 export function lapsedSteps(

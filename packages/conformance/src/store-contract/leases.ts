@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { hex, user } from "./chain.ts";
 import { type ContractTest, opened } from "./contract-test.ts";
-import type { Intents } from "./intents.ts";
+import { createIntents, type Intents } from "./intents.ts";
 
 const clock = "gateway";
 const lease = { processId: "process-1", at: 0, until: 1_000, clock, steps: [] } as const;
@@ -43,7 +43,7 @@ export function leaseTests(test: ContractTest): void {
     await store.keys.insert(other.key());
     const seen = await openOne(store, intents);
     const unseen = await openOne(store, other);
-    const steps = [named(seen, 42), { stepId: intents.id(), outputTokens: 1 }];
+    const steps = [named(seen, 42), { ...named(seen, 1), stepId: intents.id() }];
     await store.renewLease({ ...lease, renewal: 2, until: 10, steps });
     const found = await store.lapsedSteps({ at: 10, clock, limit: 9 });
     expect(found.map(readable)).toEqual([
@@ -59,6 +59,28 @@ export function leaseTests(test: ContractTest): void {
       },
     ]);
     expect(await store.lapsedSteps({ at: 10, clock, limit: 1 })).toHaveLength(1);
+  });
+
+  test("a renewal names Steps by their organization: another's Step of the same id is not named", async ({
+    store,
+    intents,
+  }) => {
+    const theirs = createIntents("globex");
+    await store.keys.insert(theirs.key());
+    const step = await openOne(store, intents);
+    const namesake = theirs.step([user("a")], { stepId: step.stepId });
+    await opened(store.openStep(namesake));
+    await store.renewLease({ ...lease, renewal: 2, until: 10, steps: [named(step, 42)] });
+    const lapsed = async (at: number) =>
+      (await store.lapsedSteps({ at, clock, limit: 9 })).map((found) => [
+        found.step.organizationId,
+        found.outputTokens,
+      ]);
+    expect(await lapsed(9)).toEqual([["globex", null]]);
+    expect(await lapsed(10)).toEqual([
+      ["acme", 42],
+      ["globex", null],
+    ]);
   });
 
   test("a renewal that a later one overtook changes nothing", async ({ store, intents }) => {
@@ -121,8 +143,8 @@ async function openOne(store: Store, intents: Intents): Promise<StepIntent> {
   return step;
 }
 
-function named({ stepId }: StepIntent, outputTokens: number) {
-  return { stepId, outputTokens };
+function named({ owner, stepId }: StepIntent, outputTokens: number) {
+  return { organizationId: owner.organizationId, stepId, outputTokens };
 }
 
 async function lapsedIds(store: Store, at: number): Promise<readonly string[]> {

@@ -145,7 +145,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     await store.renewLease(lease);
     const step = intents.step([user("a")], { holds: [intents.hold()] });
     await opened(store.openStep(step));
-    const steps = [{ stepId: step.stepId, outputTokens: 5 }];
+    const steps = [{ organizationId: "acme", stepId: step.stepId, outputTokens: 5 }];
     await store.renewLease({ ...lease, renewal: 2, until: 200, steps });
     await store.close();
     expect(await peer.lapsedSteps({ at: 199, clock, limit: 9 })).toEqual([]);

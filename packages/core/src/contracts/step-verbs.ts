@@ -245,7 +245,11 @@ export interface LeaseRenewal {
   readonly until: number;
   readonly clock: LeaseClock;
   /** Every Step the process still means to settle, with the output tokens to charge if it is lost; null for all it held. */
-  readonly steps: readonly { readonly stepId: string; readonly outputTokens: number | null }[];
+  readonly steps: readonly {
+    readonly organizationId: string;
+    readonly stepId: string;
+    readonly outputTokens: number | null;
+  }[];
 }
 
 /** What settling a Step on behalf of a dead process needs. */

@@ -57,7 +57,7 @@ export function openStep(
   round = 0,
 ): Promise<OpenedStep> {
   const intent = intentOf(line, call, opening);
-  const open = line.openSteps.add(intent.stepId);
+  const open = line.openSteps.add(intent.owner.organizationId, intent.stepId);
   return line.store.openStep(intent).then(
     (result) => {
       if (result.opened) return openedStep(line, opening, { intent, open, result });

@@ -7,7 +7,7 @@ export interface OpenSteps {
   renewal(): number;
   /** Counts a renewal that is about to be made, and what it names. */
   nextRenewal(): { readonly renewal: number; readonly steps: readonly StepProgress[] };
-  add(stepId: string): OpenStep;
+  add(organizationId: string, stepId: string): OpenStep;
   /** Resolves when no Step is open. */
   idle(): Promise<void>;
   /** Ends every open Step as failed, and every one that opens later. */
@@ -29,11 +29,13 @@ export interface RunningStep {
 }
 
 export interface StepProgress {
+  readonly organizationId: string;
   readonly stepId: string;
   readonly outputTokens: number | null;
 }
 
 interface Entry {
+  readonly organizationId: string;
   readonly stepId: string;
   running: RunningStep | null;
 }
@@ -48,14 +50,15 @@ export function createOpenSteps(processId: string): OpenSteps {
     renewal: () => renewals,
     nextRenewal() {
       renewals++;
-      const steps = open.all().map(({ stepId, running }) => ({
+      const steps = open.all().map(({ organizationId, stepId, running }) => ({
+        organizationId,
         stepId,
         outputTokens: running?.outputTokens() ?? null,
       }));
       return { renewal: renewals, steps };
     },
-    add(stepId) {
-      const entry: Entry = { stepId, running: null };
+    add(organizationId, stepId) {
+      const entry: Entry = { organizationId, stepId, running: null };
       let slot: number | null = open.add(entry);
       return {
         runs(running) {

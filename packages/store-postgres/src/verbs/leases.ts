@@ -15,9 +15,10 @@ export async function renewLease(transaction: Transaction, lease: LeaseRenewal):
   if (renewed === 0) return;
   // A process that begins clears away what others before it left.
   if (renewal === 1) await transaction.run(leasing.forget, { at: now, process_id: processId });
-  for (const { stepId, outputTokens } of steps)
+  for (const { organizationId, stepId, outputTokens } of steps)
     await transaction.run(leasing.progress, {
       process_id: processId,
+      organization_id: organizationId,
       step_id: stepId,
       renewal,
       output_tokens: outputTokens,

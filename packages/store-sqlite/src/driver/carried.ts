@@ -29,7 +29,8 @@ export const carrying = {
     FROM steps WHERE organization_id = :organization_id AND id = :id AND verdict IS NOT NULL
     ON CONFLICT DO NOTHING`,
   progress: `UPDATE steps SET renewal = :renewal, output_tokens = :output_tokens
-    WHERE process_id = :process_id AND id = :step_id AND outcome = 'open'`,
+    WHERE process_id = :process_id AND id = :step_id AND organization_id = :organization_id
+      AND outcome = 'open'`,
   hasPermit: `SELECT id FROM steps
     WHERE organization_id = :organization_id AND decision_id = :id AND verdict IS NOT NULL`,
 } as const;

@@ -14,9 +14,10 @@ export function renewLease(transaction: Transaction, lease: LeaseRenewal): void 
   if (renewed === 0) return;
   // A process that begins clears away what others before it left.
   if (renewal === 1) transaction.run(leasing.forget, { at, process_id: processId });
-  for (const { stepId, outputTokens } of steps)
+  for (const { organizationId, stepId, outputTokens } of steps)
     transaction.run(carrying.progress, {
       process_id: processId,
+      organization_id: organizationId,
       step_id: stepId,
       renewal,
       output_tokens: outputTokens,
