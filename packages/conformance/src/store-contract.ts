@@ -29,6 +29,7 @@ import { summaryTests } from "./store-contract/summaries.ts";
 import { summaryPropertyTests } from "./store-contract/summary-property.ts";
 import { tenancyTests } from "./store-contract/tenancy.ts";
 import { transcriptTests } from "./store-contract/transcripts.ts";
+import { writeSkewTests } from "./store-contract/write-skew.ts";
 
 export type { OpenedStore } from "./store-contract/contract-test.ts";
 export type { OpenedSharedStore } from "./store-contract/shared-stores.ts";
@@ -70,6 +71,10 @@ export function describeStoreContract(
     describe("Summaries", () => summaryTests(test));
     describe("Summaries of random histories", () => summaryPropertyTests(test));
     describe("Changes", () => changeTests(test));
+    describe("Decisions at once", () =>
+      writeSkewTests((title, run) =>
+        test(title, ({ store, intents }) => run({ stores: [store, store, store], intents })),
+      ));
     describe("Pages", () => pagingTests(test));
     describe("Organizations", () => tenancyTests(test));
   });

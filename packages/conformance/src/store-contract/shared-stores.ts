@@ -9,6 +9,7 @@ import { createIntents } from "./intents.ts";
 import { sharedKeyWithoutSecretTests } from "./keys-without-secret.ts";
 import { type SharedTest, sharedResponseTests } from "./shared-responses.ts";
 import { sharedRetentionTests } from "./shared-retention.ts";
+import { writeSkewTests } from "./write-skew.ts";
 
 /** A store whose data can be opened again, next to it or after it was closed. */
 export interface OpenedSharedStore {
@@ -23,6 +24,11 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
   sharedResponseTests(test);
   sharedKeyWithoutSecretTests(test);
   sharedRetentionTests(test);
+  writeSkewTests((title, run) =>
+    test(title, async ({ store, intents, another }) =>
+      run({ stores: [store, await another(), await another()], intents }),
+    ),
+  );
 
   test("what was written is there after the store was closed and opened again", async (subject) => {
     const { store, intents } = subject;
