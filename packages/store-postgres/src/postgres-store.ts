@@ -80,8 +80,9 @@ function requireSource(source: PostgresSource): PostgresSource {
 }
 
 /**
- * Creates a store in a PostgreSQL database (15 or newer), which any number of processes may share, directly or through a pooler
- * in transaction mode. A resolved change is committed. The schema must have been migrated once.
+ * Creates a store in a PostgreSQL database (18; older than 15 is refused), which any number of processes may share,
+ * directly or through a pooler in transaction mode. A resolved change is committed. The schema must
+ * have been migrated once.
  *
  * The process decides on the rows that it knows, and one function of the schema compares them and writes. A decision on
  * rows that have changed is made again at most twice, then in a transaction that locks them. Steps that come together
