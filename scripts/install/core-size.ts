@@ -15,7 +15,7 @@ export interface CoreSize {
 }
 
 /** Little room to grow; raise a bound together with what makes it necessary: some 25 KB of the gzip bytes are zod's. */
-const bounds = { unpackedBytes: 2_400_000, packedBytes: 560_000, gzipBytes: 140_000 } as const;
+const bounds = { unpackedBytes: 2_400_000, packedBytes: 560_000, gzipBytes: 145_000 } as const;
 
 const imports = 7;
 

@@ -35,12 +35,18 @@ export async function sweep(line: Line, isStopped = (): boolean => false): Promi
         }),
       ),
     () =>
-      everyChunk(retention.transcripts, (one) =>
-        store.sessions.sweep({
+      everyChunk(retention.transcripts, (one) => {
+        // A store may decide again before it writes: an organization's leaf keeps its id.
+        const leafIds = new Map<string, string>();
+        return store.sessions.sweep({
           ...one,
-          leaf: (erased) => transcriptsErasedLeaf(ids.uuid(), one, erased),
-        }),
-      ),
+          leaf(erased) {
+            const id = leafIds.get(erased.organizationId) ?? ids.uuid();
+            leafIds.set(erased.organizationId, id);
+            return transcriptsErasedLeaf(id, one, erased);
+          },
+        });
+      }),
   ]);
 }
 
