@@ -129,7 +129,7 @@ describe("what is remembered of a verdict", () => {
     expect(await statuses(combined, 4)).toEqual([200, 403, 200, 403]);
   });
 
-  it("is of one caller whom the host names", async () => {
+  it("is of one caller that the host names", async () => {
     const { gateway } = await createTestGateway({ policy: definePolicy({ rules }) });
     const caller = { organizationId: "o", userId: "u", label: "l" };
     const body = {

@@ -61,7 +61,7 @@ export { createKnownRows, type KnownRows, type KnownStep } from "./view/known-ro
 export { viewKnown } from "./view/known-view.ts";
 export { noteChange } from "./view/note-change.ts";
 export type { Reads } from "./view/reads.ts";
-export { viewRows } from "./view/rows-view.ts";
+export { viewedKeyFromRow, viewRows } from "./view/rows-view.ts";
 export { SessionReads } from "./view/session-reads.ts";
 export { viewResponses } from "./view/view-responses.ts";
 export { viewRetention } from "./view/view-retention.ts";

@@ -71,7 +71,7 @@ export function standingHolds(
     ...raises.flatMap(({ until }) => (until > at ? until : [])),
   ]);
   return {
-    // A clock that is set back stands in another period, or before a raise was over.
+    // A clock that is set back is in another period, or before the end of a raise.
     from: at,
     until: Math.min(Number.POSITIVE_INFINITY, ...ends),
     holds: holds.sort(inLockOrder),

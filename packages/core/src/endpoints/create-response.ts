@@ -130,7 +130,7 @@ function knownTo(
 }
 
 /**
- * Remembers input that stands for the same messages whatever follows: what it refers to may go, and an answer goes on with
+ * Remembers input that means the same messages whatever follows: what it refers to may go, and an answer goes on with
  * the items after it.
  */
 function remembering(

@@ -18,7 +18,7 @@ export interface KeyCache {
 export interface KnownKey {
   readonly found: FoundSecret;
   readonly caller: Caller;
-  /** The callers whom the host named on it. */
+  /** The callers that the host named on it. */
   readonly named: WeakMap<NamedCaller, Caller>;
 }
 

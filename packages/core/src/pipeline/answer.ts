@@ -227,7 +227,7 @@ class StepRun implements Run, Timed {
     return Math.min(this.attempt.look(now), this.#deadlineAt, this.#drainedAt);
   }
 
-  /** Stops the run; the first reason stands. */
+  /** Stops the run; the first reason counts. */
   stop(reason: ClientClosed | ProviderError): void {
     if (this.stopReason === null && !this.isEnding) {
       this.stopReason = reason;

@@ -12,7 +12,7 @@ interface Deciding {
   readonly dataClasses: readonly string[];
 }
 
-/** Whom a call is for, where it leads, and what it says of itself. */
+/** The caller, the route and the facts of one call. */
 interface Asked {
   readonly caller: Caller;
   readonly route: Route;

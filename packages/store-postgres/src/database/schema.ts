@@ -13,7 +13,7 @@ const openSteps = `CREATE TABLE open_steps (
   PRIMARY KEY (process_id, step_id, organization_id))`;
 
 /** What PostgreSQL has beside the tables, by the version that brings it. */
-const beside: ReadonlyMap<number, readonly string[]> = new Map([
+const additions: ReadonlyMap<number, readonly string[]> = new Map([
   [
     1,
     [
@@ -31,7 +31,7 @@ export function postgresSchema(): ReadonlyMap<number, readonly string[]> {
   return new Map(
     [...schemaSteps(postgresDialect)].map(([version, statements]) => [
       version,
-      [...statements, ...(beside.get(version) ?? [])],
+      [...statements, ...(additions.get(version) ?? [])],
     ]),
   );
 }

@@ -98,7 +98,7 @@ export interface Carriage<One extends Prepared<One>> {
 }
 
 /**
- * Nothing waits on a timer: whoever comes while few statements are under way goes at once, and those who come meanwhile
+ * Nothing waits on a timer: a call that comes while few statements are under way goes at once, and those that come meanwhile
  * go together. What fails together runs again alone, so that no decision suffers from another.
  */
 export function createBatches<One extends Prepared<One>>({

@@ -161,7 +161,7 @@ function requireClaimed({ table }: RowWrite, places: string): string {
       END IF;`;
 }
 
-/** Each counter once, however many changes move it, in one order; the check stands in the write, on the row as it is then. */
+/** Each counter once, however many changes move it, in one order; the write itself checks, on the row as it is then. */
 const moveCounters = `FOR m IN SELECT w.budget_id, w.subject, w.period_start, min(w.unit) AS unit,
       CAST(sum(w.settled) AS BIGINT) AS settled, CAST(sum(w.held) AS BIGINT) AS held, min(w.room) AS room
     FROM ${rowsOf("moves", "w")} WHERE w.place <> ALL (skipped)

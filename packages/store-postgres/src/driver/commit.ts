@@ -95,7 +95,7 @@ export function commitIn(schema: string): Commit {
   };
 }
 
-/** Rows are locked in one order, whoever locks them. */
+/** Every transaction locks rows in this order. */
 function inOrder([, a]: NamedRow, [, b]: NamedRow): number {
   return byName(nameOf(a), nameOf(b));
 }

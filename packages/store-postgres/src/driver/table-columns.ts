@@ -6,7 +6,7 @@ export type ColumnType = "TEXT" | "BIGINT" | "BYTEA";
 /** A table's columns in their order, with their types. */
 export type Columns = Readonly<Record<string, ColumnType>>;
 
-/** The columns of every table, as the statements say that make it: whoever writes rows by them knows no table himself. */
+/** The columns of every table, read from the statements that make them: code that writes rows by them names no table. */
 export function tableColumns(): ReadonlyMap<string, Columns> {
   const tables = new Map<string, Columns>();
   for (const statement of [...postgresSchema().values()].flat()) {

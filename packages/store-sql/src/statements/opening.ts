@@ -12,7 +12,7 @@ const ofSession = sessionColumns.map((column) => `s.${column}`).join(", ");
 
 /**
  * Whether a request's history begins with that of a Session: the last value of a chain depends on all before it.
- * PostgreSQL takes the type of a parameter from what stands next to it.
+ * PostgreSQL takes the type of a parameter from the text next to it.
  */
 function isBegunBy(row: string, given: (name: "chain" | "length") => string): string {
   return `${row}.length BETWEEN 1 AND ${given("length")}

@@ -43,7 +43,7 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
       readRow(reads.get(administration.readState, {})).integer("budgets_version"),
     key(organizationId, id) {
       const row = named(opening.key, organizationId, id);
-      return row === undefined ? null : keyFromRow(row);
+      return row === undefined ? null : viewedKeyFromRow(row);
     },
     step,
     openedBefore: step,
@@ -68,7 +68,8 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
   };
 }
 
-function keyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
+/** A key as far as decisions look at it. */
+export function viewedKeyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
   const read = readRow(row);
   return {
     userId: read.text("user_id"),

@@ -5,8 +5,8 @@ import { sqliteDialect } from "./sqlite-dialect.ts";
 const columns =
   "organization_id, step_id, attempt, budget_id, subject, period_start, unit, amount, settled";
 
-/** What SQLite has beside the tables, by the version that brings it. */
-const beside: ReadonlyMap<number, readonly string[]> = new Map([
+/** What SQLite has in addition to the tables, by the version that brings it. */
+const additions: ReadonlyMap<number, readonly string[]> = new Map([
   [
     1,
     [
@@ -27,7 +27,7 @@ export function sqliteSchema(): ReadonlyMap<number, readonly string[]> {
   return new Map(
     [...schemaSteps(sqliteDialect)].map(([version, statements]) => [
       version,
-      [...statements, ...(beside.get(version) ?? [])],
+      [...statements, ...(additions.get(version) ?? [])],
     ]),
   );
 }

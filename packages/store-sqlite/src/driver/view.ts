@@ -11,6 +11,7 @@ import {
   SessionReads,
   settling,
   stepRecordFromRow,
+  viewedKeyFromRow,
   viewResponses,
   viewRetention,
 } from "@tollgate/store-sql";
@@ -38,7 +39,7 @@ export function createView(
       if (before) return before;
       const row = named(opening.key, organizationId, id);
       if (row === undefined) return null;
-      const key = keyFromRow(row);
+      const key = viewedKeyFromRow(row);
       known.keys.set(organizationId, id, key);
       return key;
     },
@@ -133,15 +134,4 @@ function findStep(
   const step = { record: stepRecordFromRow(row), holds: null };
   if (step.record.step.outcome === null) steps.set(organizationId, id, step);
   return step;
-}
-
-function keyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
-  const read = readRow(row);
-  return {
-    userId: read.text("user_id"),
-    label: read.text("label"),
-    expiresAt: read.integerOrNull("expires_at"),
-    revokedAt: read.integerOrNull("revoked_at"),
-    version: read.integer("version"),
-  };
 }

@@ -1,7 +1,7 @@
 import type { Connection } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 
-/** Runs several reads on what the database is at one moment, whoever writes meanwhile. */
+/** Runs several reads on one state of the database, even if another process writes meanwhile. */
 export function readAtOnce<Result>(
   database: Database,
   read: (connection: Connection) => Result,
