@@ -1,3 +1,4 @@
+import type { Store } from "@tollgate/core/store";
 import {
   compileStatement,
   createConditions,
@@ -30,7 +31,6 @@ beforeAll(async () => {
   await client.connect();
   await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
   await store.migrate();
-  await insertKey(store);
 });
 
 afterAll(async () => {
@@ -39,8 +39,8 @@ afterAll(async () => {
   await client.end();
 });
 
-/** How many rows each index and each table was asked for so far. */
-async function rowsRead(): Promise<ReadonlyMap<string, number>> {
+/** How many rows each index and each table of a schema was asked for so far. */
+async function rowsRead(schema: string): Promise<ReadonlyMap<string, number>> {
   await client.query("SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()");
   const { rows } = await client.query(
     `SELECT relname AS name, seq_tup_read AS read FROM pg_stat_user_tables WHERE schemaname = $1
@@ -49,18 +49,6 @@ async function rowsRead(): Promise<ReadonlyMap<string, number>> {
     [schema],
   );
   return new Map(rows.map(({ name, read }) => [String(name), Number(read)]));
-}
-
-/** Until every backend has told what it read. */
-async function settledStatistics(): Promise<ReadonlyMap<string, number>> {
-  await store.close();
-  for (;;) {
-    const { rows } = await client.query(
-      "SELECT FROM pg_stat_activity WHERE application_name = 'tollgate' AND query LIKE $1",
-      [`%${schema}%`],
-    );
-    if (rows.length === 0) return rowsRead();
-  }
 }
 
 async function planOf(text: string): Promise<readonly string[]> {
@@ -131,9 +119,28 @@ describe("pages of an organization are read by an index, in its order", () => {
   });
 });
 
-/** Sessions of the organization's other keys, of which PostgreSQL has no statistics. */
-async function insertOtherSessions(count: number): Promise<void> {
-  await client.query(`ALTER TABLE ${schema}.sessions SET (autovacuum_enabled = false)`);
+/** The tables that hold rows themselves, and none for their partitions. */
+async function tablesOf(schema: string): Promise<readonly string[]> {
+  const { rows } = await client.query(
+    "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = $1::regnamespace",
+    [schema],
+  );
+  return rows.map(({ name }) => String(name));
+}
+
+/** A schema that the server learns nothing about unless it is told to. */
+async function createUnobserved(schema: string): Promise<Store> {
+  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  const store = postgresStore({ url: inject("postgresUrl") }, { schema });
+  await store.migrate();
+  for (const name of await tablesOf(schema))
+    await client.query(`ALTER TABLE ${schema}.${name} SET (autovacuum_enabled = false)`);
+  await insertKey(store);
+  return store;
+}
+
+/** Sessions of the organization's other keys. */
+async function insertOtherSessions(schema: string, count: number): Promise<void> {
   await client.query(
     `INSERT INTO ${schema}.sessions (organization_id, id, user_id, key_id, source, head, length, created_at,
        updated_at, updated, in_flight, turn_id, branched_from_session_id, common_length, data_classes)
@@ -143,15 +150,44 @@ async function insertOtherSessions(count: number): Promise<void> {
   );
 }
 
-describe("opening and settling", () => {
-  it("read no more rows of what grows as it grows, from an empty database on, before any statistics", async () => {
+/** Has a command done to every table, so that the server plans again for what it knows of them now. */
+async function learn(schema: string, command: string): Promise<void> {
+  const names = ["steps_rest", "sessions"];
+  await client.query(`${command} ${names.map((name) => `${schema}.${name}`).join(", ")}`);
+}
+
+/** Until every backend of a schema has told what it read. */
+async function settledStatistics(schema: string): Promise<ReadonlyMap<string, number>> {
+  for (;;) {
+    const { rows } = await client.query(
+      "SELECT FROM pg_stat_activity WHERE application_name = 'tollgate' AND query LIKE $1",
+      [`%${schema}%`],
+    );
+    if (rows.length === 0) return rowsRead(schema);
+  }
+}
+
+describe("opening and settling read no more rows of what grows as it grows, from an empty database on", () => {
+  it.each([
+    ["before any statistics", null, 0],
+    ["with the sizes of one row known", "VACUUM", 1],
+    ["with statistics of one row", "ANALYZE", 1],
+    ["with statistics of a few rows", "ANALYZE", 11],
+    ["with the sizes of some more known", "VACUUM", 121],
+    ["with statistics of some more", "VACUUM ANALYZE", 121],
+  ] as const)("%s", async (name, command, learnedAt) => {
+    const own = `test_plans_${name.replaceAll(" ", "_")}`;
+    const store = await createUnobserved(own);
     // Each makes a Session, a Turn, a Step and three records; one key and one budget serve them all.
-    const count = 300;
-    for (let at = 0; at < count; at += 10) {
+    const count = 301;
+    let together = 1;
+    for (let at = 0; at < count; at += together) {
+      together = at === 0 ? 1 : 10;
+      if (command && at === learnedAt) await learn(own, command);
       // By now the plans are made.
-      if (at === 100) await insertOtherSessions(50_000);
+      if (at === 101) await insertOtherSessions(own, 50_000);
       await Promise.all(
-        Array.from({ length: 10 }, async (_, place) => {
+        Array.from({ length: together }, async (_, place) => {
           const id = `step ${at + place}`;
           const { transcript, ...intent } = stepIntent(id, [hold(1_000_000)]);
           const considering = { ...transcript, alsoConsider: "session of step 0" };
@@ -160,7 +196,8 @@ describe("opening and settling", () => {
         }),
       );
     }
-    const read = await settledStatistics();
+    await store.close();
+    const read = await settledStatistics(own);
     const ofTables = [
       "sessions",
       "steps_rest",
@@ -183,6 +220,8 @@ describe("opening and settling", () => {
     for (const index of ["steps_rest_pkey", "sessions_pkey", "holds_pkey"])
       expect(read.get(index), index).toBeLessThan(count * 6);
     expect(read.get("sessions_by_update")).toBeGreaterThan(count);
+    expect(read.get("sessions_by_update")).toBeLessThan(count * 110 * 2);
+    await client.query(`DROP SCHEMA ${own} CASCADE`);
   });
 });
 
@@ -216,7 +255,7 @@ describe("a page of every organization", () => {
   it("reads one row of each, and pages of no more than it has rows", async () => {
     const [organizations, limit] = [400, 10];
     await insertStepsOf(organizations, 30);
-    const before = await rowsRead();
+    const before = await rowsRead(schema);
     const conditions = createConditions(postgresDialect).ofSteps({ organizationId: null });
     const { text, parameters } = selectPage(
       lists.steps,
@@ -231,7 +270,7 @@ describe("a page of every organization", () => {
     expect(rows.map(({ sequence }) => Number(sequence))).toEqual(
       Array.from({ length: limit + 1 }, (_, at) => last - at),
     );
-    const after = await rowsRead();
+    const after = await rowsRead(schema);
     const read = (after.get(stepsByTime) ?? 0) - (before.get(stepsByTime) ?? 0);
     expect(read).toBeGreaterThan(organizations);
     // A page of each would be 4,400. Rows of other tests, and those an update left behind, count as well.

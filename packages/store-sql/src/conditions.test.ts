@@ -21,6 +21,9 @@ const conditions = createConditions({
   list: (values) => JSON.stringify(values),
 });
 
+/** What the indexes for lists state of every row. */
+const ofIndexes = { text: "sequence >= 0", parameters: {} };
+
 it("never lets a filter's value into the text (S1)", () => {
   const hostile = "x' OR 1=1; DROP TABLE steps; --";
   const texts = [
@@ -31,20 +34,22 @@ it("never lets a filter's value into the text (S1)", () => {
     ...conditions.ofChanges({ organizationId: hostile, kind: [hostile] }).slice(1),
     ...conditions.ofCounters({ budgetId: hostile, subject: hostile }),
   ].map(({ text }) => text);
-  expect(texts).toHaveLength(15);
-  for (const text of texts.filter((one) => !/^(created_at|sequence) >= 0$/.test(one)))
+  expect(texts).toHaveLength(17);
+  for (const text of texts.filter((one) => !/^(created_at|length|sequence) >= 0$/.test(one)))
     expect(text).toMatch(/^(?:[a-z_]+|lower\(model\)) = (:[a-z_]+|ANY\(:[a-z_]+\))$/);
 });
 
-it("reads across organizations only when asked to, and then without a condition", () => {
-  expect(conditions.ofSteps({ organizationId: null })).toEqual([]);
+it("reads across organizations only when asked to, and then with no condition but the indexes'", () => {
+  expect(conditions.ofSteps({ organizationId: null })).toEqual([ofIndexes]);
   expect(conditions.ofSteps({ organizationId: "acme" })).toEqual([
+    ofIndexes,
     { text: "organization_id = :organization_id", parameters: { organization_id: "acme" } },
   ]);
 });
 
 it("takes an empty list as matching nothing, not as no filter", () => {
   expect(conditions.ofSteps({ organizationId: null, model: [] })).toEqual([
+    ofIndexes,
     { text: "lower(model) = ANY(:model)", parameters: { model: "[]" } },
   ]);
 });
@@ -58,13 +63,15 @@ it("finds the Steps of a Turn through its Session, and the unsuccessful in a col
   expect(texts({ organizationId: null, turnId: ["t"] })).toContain(
     "session_id = (SELECT session_id FROM turns WHERE organization_id = o.id AND id = :turn_id)",
   );
-  expect(texts({ organizationId: null, turnId: ["t", "u"] })).toHaveLength(1);
+  expect(texts({ organizationId: null, turnId: ["t", "u"] })).toHaveLength(2);
   expect(texts({ organizationId: null, outcome: ["failed"] })).toEqual([
+    ofIndexes.text,
     "unsuccessful = :unsuccessful",
   ]);
   for (const outcome of [["completed"], ["open"], ["failed", "open"]] as const)
-    expect(texts({ organizationId: null, outcome })[0]).toMatch(/^outcome/);
+    expect(texts({ organizationId: null, outcome })[1]).toMatch(/^outcome/);
   expect(conditions.ofDecisions({ organizationId: null, effect: "deny" })).toEqual([
+    ofIndexes,
     { text: "effect = 'deny'", parameters: {} },
   ]);
 });

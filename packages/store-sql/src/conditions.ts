@@ -10,6 +10,7 @@ import type {
 } from "@tollgate/core/store";
 import { changesAlone } from "./changes-alone.ts";
 import type { SqlDialect, SqlValue } from "./dialect.ts";
+import { continued, listed } from "./index-conditions.ts";
 import { pairText } from "./rows/step-row.ts";
 import type { Condition } from "./select-page.ts";
 
@@ -53,6 +54,7 @@ export function createConditions(dialect: SqlDialect): Conditions {
       return at === 0 ? [labelled, condition] : [condition];
     });
   const ofWholeSteps = (query: StepQuery): readonly Condition[] => [
+    { text: listed.steps, parameters: {} },
     ...tenant(query.organizationId),
     ...anyOf("user_id", query.userId),
     ...anyOf("key_id", query.keyId),
@@ -69,14 +71,17 @@ export function createConditions(dialect: SqlDialect): Conditions {
   ];
   return {
     ofKeys: ({ organizationId, userId, label, live }) => [
+      { text: listed.keys, parameters: {} },
       ...tenant(organizationId),
-      ...(userId === undefined ? [] : [numbered, ...is("user_id", userId)]),
+      ...is("user_id", userId),
       ...is("label", label),
       ...(live === undefined ? [] : [live.is ? liveAt(live.at) : endedAt(live.at)]),
     ],
     ofSessions: (query) => [
-      // With both, the index of a request's candidates serves as well.
-      ...(query.keyId !== undefined && query.source !== undefined ? [] : [listed]),
+      // With both, the index of a request's candidates serves.
+      query.keyId !== undefined && query.source !== undefined
+        ? { text: continued, parameters: {} }
+        : { text: listed.sessions, parameters: {} },
       ...tenant(query.organizationId),
       ...is("user_id", query.userId),
       ...is("key_id", query.keyId),
@@ -92,6 +97,7 @@ export function createConditions(dialect: SqlDialect): Conditions {
     ],
     ofSummary: ofWholeSteps,
     ofDecisions: (query) => [
+      { text: listed.decisions, parameters: {} },
       ...tenant(query.organizationId),
       ...anyOf("user_id", query.userId),
       ...anyOf("key_id", query.keyId),
@@ -106,6 +112,7 @@ export function createConditions(dialect: SqlDialect): Conditions {
         ? null
         : [
             carried,
+            { text: listed.steps, parameters: {} },
             ...tenant(query.organizationId),
             ...anyOf("user_id", query.userId),
             ...anyOf("key_id", query.keyId),
@@ -140,8 +147,6 @@ function is(
 }
 
 /** As partial indexes say it: a parameter would not tell that they serve. */
-const listed: Condition = { text: "created_at >= 0", parameters: {} };
-const numbered: Condition = { text: "sequence >= 0", parameters: {} };
 const labelled: Condition = { text: "metadata IS NOT NULL", parameters: {} };
 const carried: Condition = { text: "verdict IS NOT NULL", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };

@@ -1,6 +1,7 @@
 /** What the SQL stores share: schema, statements, rows, filters and pages. For stores; an application needs none of it. */
 export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
+export { continued, listed } from "./index-conditions.ts";
 export { lists } from "./lists.ts";
 export { readById } from "./repositories/reading.ts";
 export { createRepositories } from "./repositories/repositories.ts";

@@ -1,5 +1,6 @@
 import { changesAlone } from "./changes-alone.ts";
 import type { SqlDialect } from "./dialect.ts";
+import { continued, listed } from "./index-conditions.ts";
 
 /** The version of the schema below; a database with a higher one belongs to a newer release. */
 export const schemaVersion = 1;
@@ -38,10 +39,10 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
       models ${text}, created_at ${integer} NOT NULL, expires_at ${integer}, revoked_at ${integer},
       last_used_at ${integer}, version ${integer} NOT NULL, sequence ${integer} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
-    `CREATE INDEX api_keys_by_time ON api_keys (organization_id, created_at, sequence)`,
-    // For lists, which say what is true of every row: PostgreSQL would take this for the look-up of a request's key, too.
+    `CREATE INDEX api_keys_by_time ON api_keys (organization_id, created_at, sequence)
+      WHERE ${listed.keys}`,
     `CREATE INDEX api_keys_by_user ON api_keys (organization_id, user_id, created_at, sequence)
-      WHERE sequence >= 0`,
+      WHERE ${listed.keys}`,
     // One key without a secret for each user and label.
     `CREATE UNIQUE INDEX api_keys_without_secret ON api_keys (organization_id, user_id, label)
       WHERE prefix = ''`,
@@ -79,11 +80,11 @@ function sessions({
       common_length ${integer} NOT NULL, data_classes ${text} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
     // For lists, which say what is true of every row and what no request says: PostgreSQL would take these for a
     // request's candidates, too, and then read every Session of its key.
-    `CREATE INDEX sessions_by_time ON sessions (organization_id, updated) WHERE created_at >= 0`,
+    `CREATE INDEX sessions_by_time ON sessions (organization_id, updated) WHERE ${listed.sessions}`,
     ...sessionsByKey,
-    // After those above: PostgreSQL prefers the youngest while a table is empty, and every request needs this one.
     `CREATE INDEX sessions_by_update ON sessions
-      (organization_id, key_id, source, updated, length, in_flight, head, id)`,
+      (organization_id, key_id, source, updated, length, in_flight, head, id)
+      WHERE ${continued}`,
     `CREATE INDEX sessions_by_origin ON sessions (organization_id, branched_from_session_id)
       WHERE branched_from_session_id IS NOT NULL`,
     `CREATE TABLE turns (
@@ -128,10 +129,14 @@ function steps({ text, integer, bytes, stepsTable, stepsBesides }: SqlDialect): 
       ${stepsBesides} sequence ${integer} NOT NULL, unsuccessful ${text} GENERATED ALWAYS AS
         (CASE WHEN outcome NOT IN ('completed', 'open') THEN outcome END) STORED,
       PRIMARY KEY (organization_id, id))${stepsTable}`,
-    `CREATE INDEX steps_by_time ON steps (organization_id, opened_at, sequence)`,
-    `CREATE INDEX steps_by_session ON steps (organization_id, session_id, opened_at, sequence)`,
-    `CREATE INDEX steps_by_key ON steps (organization_id, key_id, opened_at, sequence)`,
-    `CREATE INDEX steps_by_model ON steps (organization_id, lower(model), opened_at, sequence)`,
+    `CREATE INDEX steps_by_time ON steps (organization_id, opened_at, sequence)
+      WHERE ${listed.steps}`,
+    `CREATE INDEX steps_by_session ON steps (organization_id, session_id, opened_at, sequence)
+      WHERE ${listed.steps}`,
+    `CREATE INDEX steps_by_key ON steps (organization_id, key_id, opened_at, sequence)
+      WHERE ${listed.steps}`,
+    `CREATE INDEX steps_by_model ON steps (organization_id, lower(model), opened_at, sequence)
+      WHERE ${listed.steps}`,
     `CREATE INDEX steps_unsuccessful ON steps (organization_id, unsuccessful, opened_at, sequence)
       WHERE unsuccessful IS NOT NULL`,
     // A pair of metadata is looked for among those Steps alone that have some, newest first.
@@ -170,8 +175,10 @@ function evidence({
       effect ${text} NOT NULL, at ${integer} NOT NULL, verdict ${text} NOT NULL, facts ${text} NOT NULL,
       policy_version ${text} NOT NULL, first_decision_id ${text}, refused_by ${text}, refusal ${text},
       sequence ${integer} NOT NULL, PRIMARY KEY (organization_id, id))${wideTable}`,
-    `CREATE INDEX decisions_by_time ON decisions (organization_id, at, sequence)`,
-    `CREATE INDEX decisions_by_key ON decisions (organization_id, key_id, at, sequence)`,
+    `CREATE INDEX decisions_by_time ON decisions (organization_id, at, sequence)
+      WHERE ${listed.decisions}`,
+    `CREATE INDEX decisions_by_key ON decisions (organization_id, key_id, at, sequence)
+      WHERE ${listed.decisions}`,
     `CREATE INDEX decisions_denied ON decisions (organization_id, at, sequence)
       WHERE effect = 'deny'`,
     `CREATE INDEX decisions_refused ON decisions (organization_id, at, sequence)

@@ -1,4 +1,4 @@
-import type { SqlDialect } from "@tollgate/store-sql";
+import { listed, type SqlDialect } from "@tollgate/store-sql";
 
 export const postgresDialect: SqlDialect = {
   placeholder: (position) => `$${position}`,
@@ -13,7 +13,8 @@ export const postgresDialect: SqlDialect = {
   stepsBesides: "",
   holdsTable: "holds",
   sessionsByKey: [
-    `CREATE INDEX sessions_by_key ON sessions (organization_id, key_id, updated) WHERE created_at >= 0`,
+    `CREATE INDEX sessions_by_key ON sessions (organization_id, key_id, updated)
+      WHERE ${listed.sessions}`,
   ],
   leafNumber: "BIGINT NOT NULL",
   leafKey: ", PRIMARY KEY (organization_id, sequence)",

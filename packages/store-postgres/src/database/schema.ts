@@ -20,7 +20,6 @@ const additions: ReadonlyMap<number, readonly string[]> = new Map([
       // Numbers come from here and not from a row, which every change would have to lock.
       "CREATE SEQUENCE sequence",
       openSteps,
-      primaryKeysLast(),
       `CREATE TABLE ${restOfSteps} PARTITION OF steps DEFAULT`,
     ],
   ],
@@ -34,22 +33,4 @@ export function postgresSchema(): ReadonlyMap<number, readonly string[]> {
       [...statements, ...(additions.get(version) ?? [])],
     ]),
   );
-}
-
-/**
- * Makes every primary key anew, after the other indexes. On an empty table all indexes that begin with the organization
- * cost the same, the planner takes the youngest, and a plan made then is kept while the table grows.
- */
-function primaryKeysLast(): string {
-  return `DO $body$
-    DECLARE
-      one RECORD;
-    BEGIN
-      FOR one IN SELECT conrelid::regclass AS relation, conname, pg_get_constraintdef(oid) AS definition
-        FROM pg_constraint WHERE contype = 'p' AND connamespace = current_schema()::regnamespace
-      LOOP
-        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', one.relation, one.conname);
-        EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s', one.relation, one.conname, one.definition);
-      END LOOP;
-    END $body$`;
 }

@@ -47,7 +47,7 @@ export function createCommit(name: string, schema: string): string {
     #variable_conflict use_column
     DECLARE
       numbers BIGINT[]; stale BIGINT[] := '{}'; skipped BIGINT[]; written BIGINT;
-      refused BIGINT[]; unfit BIGINT[]; lefts BIGINT[]; m RECORD;
+      refused BIGINT[]; unfit BIGINT[]; lefts BIGINT[]; m RECORD; r RECORD;
     BEGIN
       -- Who commits together must not make one wait for what another of them has.
       PERFORM set_config('lock_timeout', in_patience, TRUE);
@@ -130,6 +130,9 @@ function writeText(
   const found = key.map((column) => `t.${column} = r.${column}`).join(" AND ");
   const changed = columns.filter((column) => !key.includes(column));
   const assigned = changed.map((column) => `${column} = ${valueFor(column)}`).join(", ");
+  /** One by one: joined, the planner might read the whole table first where it takes it to be small. */
+  const eachRow = (statement: string): string => `FOR r IN SELECT * FROM ${rows} WHERE ${counts}
+      LOOP ${statement}; END LOOP`;
   const inserted = `INSERT INTO ${table} (${columns.join(", ")})
     SELECT ${columns.map(valueFor).join(", ")} FROM ${rows} WHERE ${counts}`;
   switch (kind) {
@@ -142,9 +145,9 @@ function writeText(
       return `${inserted} ON CONFLICT (${key.join(", ")})
         DO UPDATE SET ${changed.map((column) => `${column} = excluded.${column}`).join(", ")}`;
     case "update":
-      return `UPDATE ${table} AS t SET ${assigned} FROM ${rows} WHERE ${found} AND ${counts}`;
+      return eachRow(`UPDATE ${table} AS t SET ${assigned} WHERE ${found}`);
     case "remove":
-      return `DELETE FROM ${table} AS t USING ${rows} WHERE ${found} AND ${counts}`;
+      return eachRow(`DELETE FROM ${table} AS t WHERE ${found}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { listed } from "../index-conditions.ts";
 import { budgetColumns, raiseColumns } from "../rows/budget-row.ts";
 import { keyColumns } from "../rows/key-row.ts";
 import { insertInto } from "../statement.ts";
@@ -27,7 +28,7 @@ export const administration = {
   keyById: `SELECT ${keyColumns.join(", ")} FROM api_keys
     WHERE organization_id = :organization_id AND id = :id`,
   keysOfUser: `SELECT ${keyColumns.join(", ")} FROM api_keys
-    WHERE organization_id = :organization_id AND user_id = :user_id AND sequence >= 0
+    WHERE organization_id = :organization_id AND user_id = :user_id AND ${listed.keys}
     ORDER BY created_at DESC, sequence DESC`,
   keyWithoutSecret: `SELECT ${keysOwn}, o.salt
     FROM api_keys k JOIN organizations o ON o.id = k.organization_id

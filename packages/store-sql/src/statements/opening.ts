@@ -1,3 +1,4 @@
+import { continued } from "../index-conditions.ts";
 import { decisionColumns } from "../rows/decision-row.ts";
 import { leafColumns } from "../rows/leaf-row.ts";
 import { insertPart } from "../rows/part-row.ts";
@@ -29,7 +30,7 @@ type MatchParameter = "organization_id" | "key_id" | "source" | "chain" | "lengt
 export function recentMatches(given: (name: MatchParameter) => string, joined = ""): string {
   return `(SELECT id, updated, length, in_flight, head FROM sessions
       WHERE organization_id = ${given("organization_id")} AND key_id = ${given("key_id")}
-        AND source = ${given("source")}
+        AND source = ${given("source")} AND ${continued}
       ORDER BY updated DESC LIMIT ${candidates}) AS recent ${joined}
     WHERE ${isBegunBy("recent", given)}
       AND (recent.in_flight = 0 OR recent.length < ${given("length")})`;
@@ -42,11 +43,10 @@ export const opening = {
   key: `SELECT user_id, label, expires_at, revoked_at, version FROM api_keys
     WHERE organization_id = :organization_id AND id = :id`,
   session: `SELECT ${session} FROM sessions WHERE organization_id = :organization_id AND id = :id`,
-  sessionOfTurn: `SELECT ${ofSession}
-    FROM turns t JOIN sessions s ON s.organization_id = t.organization_id AND s.id = t.session_id
-    WHERE t.organization_id = :organization_id AND t.id = :id`,
+  sessionOfTurn: `SELECT ${session} FROM sessions WHERE organization_id = :organization_id
+    AND id = (SELECT session_id FROM turns WHERE organization_id = :organization_id AND id = :id)`,
   recent: `SELECT ${session} FROM sessions
-    WHERE organization_id = :organization_id AND key_id = :key_id AND source = :source
+    WHERE organization_id = :organization_id AND key_id = :key_id AND source = :source AND ${continued}
     ORDER BY updated DESC LIMIT ${candidates}`,
   /** Joined in this order, so that of the candidates only those that match are read. */
   recentMatches: `SELECT ${ofSession} FROM ${recentMatches(named, "CROSS JOIN sessions s")}

@@ -1,8 +1,9 @@
+import { listed } from "../index-conditions.ts";
 import { sessionColumns } from "../rows/session-row.ts";
 
 /** How Steps are removed that are older than they are to be kept, from the table that has them. */
 export function oldStepsOf(table: string) {
-  const due = "opened_at < :before AND outcome <> 'open'";
+  const due = `${listed.steps} AND opened_at < :before AND outcome <> 'open'`;
   return {
     /** Organizations that have some, each asked by an index for its oldest; an open one keeps none of the others. */
     organizations: `SELECT o.id FROM organizations o
@@ -28,11 +29,11 @@ export const erasing = {
   organizationsOfOldSessions: `SELECT o.id, coalesce(e.updated, -1) AS mark
     FROM organizations o LEFT JOIN erasures e ON e.organization_id = o.id
     WHERE (SELECT s.updated_at FROM sessions s
-      WHERE s.organization_id = o.id AND s.created_at >= 0 AND s.updated > coalesce(e.updated, -1)
+      WHERE s.organization_id = o.id AND s.${listed.sessions} AND s.updated > coalesce(e.updated, -1)
       ORDER BY s.updated LIMIT 1) < :before
     ORDER BY o.id LIMIT :limit`,
   sessionsInOrder: `SELECT ${sessionColumns.join(", ")} FROM sessions
-    WHERE organization_id = :organization_id AND created_at >= 0 AND updated > :mark
+    WHERE organization_id = :organization_id AND ${listed.sessions} AND updated > :mark
     ORDER BY updated LIMIT :limit`,
   /** Joined in this order, so that nothing but the branches is read. */
   branchInUse: `WITH RECURSIVE branch (id) AS (

@@ -15,6 +15,7 @@ import {
 } from "@tollgate/store-engine";
 import {
   type Conditions,
+  continued,
   lists,
   pageOf,
   readById,
@@ -71,8 +72,7 @@ export function createSessionRepository(
 
 /** The sources of a key, one after the other, in each organization that has the key: an index has them in this order. */
 export function sourcesOfKey(acrossOrganizations: boolean): string {
-  const least =
-    "SELECT min(s.source) FROM sessions s WHERE s.key_id = :key_id AND s.organization_id =";
+  const least = `SELECT min(s.source) FROM sessions s WHERE s.${continued} AND s.key_id = :key_id AND s.organization_id =`;
   const first = acrossOrganizations
     ? `SELECT k.organization_id, (${least} k.organization_id)
         FROM organizations o CROSS JOIN api_keys k
