@@ -8,14 +8,18 @@ import { doors, publishedPackages } from "./workspaces.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
 const stamp = `${root}/node_modules/.cache/built-packages`;
-const inputs = ["packages/*/src/**/*.{ts,json}", "packages/*/package.json", "tsup.config.ts"];
+const inputs = [
+  "packages/*/src/**/*.{ts,json}",
+  "packages/*/package.json",
+  "scripts/tsup.config.ts",
+];
 
 /** A global setup: builds the packages, unless they were built from the same sources and left alone since. */
 export default async function setup(): Promise<void> {
   const known = existsSync(stamp) ? readFileSync(stamp, "utf8") : null;
   if (known === fingerprint()) return;
   // Declarations stay: a build for tests makes none.
-  await build({ silent: true, clean: false });
+  await build({ config: `${root}/scripts/tsup.config.ts`, silent: true, clean: false });
   mkdirSync(dirname(stamp), { recursive: true });
   writeFileSync(stamp, fingerprint());
 }

@@ -1,5 +1,5 @@
-// Keeps the TypeScript build in step with the packages: tsconfig.refs.json names every published
-// package, and each package's tsconfig.json refers to the packages it depends on.
+// Writes the configuration of the TypeScript build: packages/tsconfig.refs.json lists every published package, and each
+// package's tsconfig.json refers to the packages it depends on.
 import { writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { publishedPackages, type Workspace } from "./workspaces.ts";
@@ -14,7 +14,7 @@ function packageConfiguration(at: Workspace, all: readonly Workspace[]): string 
   );
   const needed = new Set([...Object.keys(dependencies ?? {}), ...peers]);
   return json({
-    extends: "../../tsconfig.lib.json",
+    extends: "../tsconfig.lib.json",
     compilerOptions: { rootDir: "src", outDir: "dist", tsBuildInfoFile: "dist/.tsbuildinfo" },
     include: ["src"],
     exclude: ["src/**/*.test.ts", "src/**/*.test-d.ts"],
@@ -30,8 +30,8 @@ export function buildConfigurations(root: string): ReadonlyMap<string, string> {
   const files = new Map(
     all.map((at) => [`${at.directory}/tsconfig.json`, packageConfiguration(at, all)]),
   );
-  const references = all.map(({ directory }) => ({ path: directory }));
-  return files.set("tsconfig.refs.json", json({ files: [], references }));
+  const references = all.map(({ directory }) => ({ path: basename(directory) }));
+  return files.set("packages/tsconfig.refs.json", json({ files: [], references }));
 }
 
 if (import.meta.main) {

@@ -1,4 +1,4 @@
-/** `npm run faults:aborts -- --streams 10000`: streams whose clients leave, and what the process holds afterwards. */
+/** `npm run faults -- aborts --streams 10000`: streams whose clients leave, and what the process holds afterwards. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { GatewayProcess, RawClient } from "@tollgate/testing";
 import { readNumbers } from "./arguments.ts";

@@ -1,5 +1,5 @@
 /**
- * `npm run faults:bills -- --runs 2000 --postgres 200 --seed 7`: calls at once that end early in every way, before an
+ * `npm run faults -- bills --runs 2000 --postgres 200 --seed 7`: calls at once that end early in every way, before an
  * upstream that knows its true bill. Hard budgets hold, and nothing is charged less than is known to be owed. PostgreSQL,
  * which takes some thirty times as long, has runs of its own number; none with `--postgres 0`.
  */

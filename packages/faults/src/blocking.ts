@@ -1,5 +1,5 @@
 /**
- * `npm run faults:blocking -- --runs 3 --rows state`: how long the largest request and the largest answer of every shape
+ * `npm run faults -- blocking --runs 3 --rows state`: how long the largest request and the largest answer of every shape
  * keep the event loop from other work, in memory and on a SQLite file. Fails above 100 ms. `--rows` names the shapes to
  * measure by a part of their name; all by default.
  */

@@ -1,5 +1,5 @@
 /**
- * `npm run faults:calls`: each call of the store fails, before and after its commit, once and from then on, or its
+ * `npm run faults -- calls`: each call of the store fails, before and after its commit, once and from then on, or its
  * client leaves meanwhile, in every scenario, on all three stores.
  */
 import { startPostgres } from "@tollgate/testing/postgres";

@@ -1,5 +1,5 @@
 /**
- * `npm run faults:full-disk`, as root: the disk of PostgreSQL is full while two gateway processes ask without a pause.
+ * `npm run faults -- full-disk`, as root: the disk of PostgreSQL is full while two gateway processes ask without a pause.
  * They answer 503 and live on; what was acknowledged is there when there is room again.
  */
 import { execFileSync } from "node:child_process";

@@ -1,5 +1,5 @@
 /**
- * `npm run faults:guards -- [ROW…]`: takes one guard after the other out of a scratch copy and runs the tests that name
+ * `npm run faults -- guards [ROW…]`: takes one guard after the other out of a scratch copy and runs the tests that name
  * its row. They must pass before and fail without it.
  */
 import { spawnSync } from "node:child_process";

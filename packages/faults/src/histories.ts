@@ -1,4 +1,4 @@
-/** `npm run faults:histories -- --runs 500 --seed 7`: plays random histories on all three stores, which must agree. */
+/** `npm run faults -- histories --runs 500 --seed 7`: plays random histories on all three stores, which must agree. */
 import { startPostgres } from "@tollgate/testing/postgres";
 import fc from "fast-check";
 import { readNumbers } from "./arguments.ts";

@@ -1,5 +1,5 @@
 /**
- * `npm run faults:holds -- --holds 10000 --seed 7`: three processes exhaust one hard budget after the other while they
+ * `npm run faults -- holds --holds 10000 --seed 7`: three processes exhaust one hard budget after the other while they
  * are killed at random, on SQLite and on PostgreSQL. Nothing is overspent, no counter drifts, nobody is refused what fits.
  */
 import { mkdtempSync, rmSync } from "node:fs";

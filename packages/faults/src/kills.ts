@@ -1,4 +1,4 @@
-/** `npm run faults:kills -- --kills 100 --seed 7`: kills a gateway under load, over and over, on one SQLite file. */
+/** `npm run faults -- kills --kills 100 --seed 7`: kills a gateway under load, over and over, on one SQLite file. */
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
 import { sqliteStore } from "@tollgate/store-sqlite";

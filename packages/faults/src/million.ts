@@ -1,5 +1,5 @@
 /**
- * `npm run faults:million -- --holds 1000000 --seed 7`: two processes take a million holds, sixteen for each request, while
+ * `npm run faults -- million --holds 1000000 --seed 7`: two processes take a million holds, sixteen for each request, while
  * one of them is killed now and then and the store fails, on SQLite and on PostgreSQL, at most 20 minutes each. Nothing
  * is overspent, no counter drifts, nobody is refused what fits. `--store 1` is SQLite alone, `--store 2` PostgreSQL.
  */

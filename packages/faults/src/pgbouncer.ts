@@ -1,5 +1,5 @@
 /**
- * `npm run faults:pgbouncer`: the contract of stores through PgBouncer in transaction mode, over 4 connections to the
+ * `npm run faults -- pgbouncer`: the contract of stores through PgBouncer in transaction mode, over 4 connections to the
  * server, without named statements. Needs PgBouncer (on Debian: `apt-get install pgbouncer`).
  */
 import { spawn } from "node:child_process";

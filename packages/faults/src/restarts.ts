@@ -1,5 +1,5 @@
 /**
- * `npm run faults:restarts -- --restarts 200 --seed 7`: PostgreSQL is stopped as by a crash, over and over, while two
+ * `npm run faults -- restarts --restarts 200 --seed 7`: PostgreSQL is stopped as by a crash, over and over, while two
  * gateway processes ask without a pause. What a client saw complete is in the database.
  */
 import { setTimeout as pause } from "node:timers/promises";

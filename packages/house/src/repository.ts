@@ -14,6 +14,7 @@ const isTest = (path: string): boolean => /\.test(-d)?\.ts$/.test(path) || path.
 function sources(directory: string, wanted: (path: string) => boolean): readonly SourceFile[] {
   return globSync([`${directory}/src/**/*.ts`, `${directory}/test/**/*.ts`], {
     cwd: repositoryRoot,
+    exclude: (path) => /(^|[\\/])(node_modules|\.next)$/.test(path),
   })
     .map((path) => path.replaceAll("\\", "/"))
     .filter(wanted)

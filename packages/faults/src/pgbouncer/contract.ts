@@ -1,4 +1,4 @@
-/** The contract of stores, run by `npm run faults:pgbouncer` against the pooler that `TOLLGATE_TEST_PG_URL` names. */
+/** The contract of stores, run by `npm run faults -- pgbouncer` against the pooler that `TOLLGATE_TEST_PG_URL` names. */
 import { randomBytes } from "node:crypto";
 import {
   describeSharedStoreContract,

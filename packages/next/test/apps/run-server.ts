@@ -3,28 +3,28 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
 
-const longestStartMs = 60_000;
-const longestStopMs = 10_000;
+const maxStartMs = 60_000;
+const maxStopMs = 10_000;
 
-/** A server in a process group of its own. */
+/** A server in its own process group. */
 export interface RunningServer {
   readonly url: string;
   /** Stops the server and every process it has started. */
   stop(): Promise<void>;
 }
 
-/** A port that nobody listens on: the server of a standalone folder takes none by itself. */
+/** Finds a free port: the server of a standalone folder cannot choose one itself. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   server.close();
   await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("there is no port");
+  if (address === null || typeof address === "string") throw new Error("No free port found.");
   return address.port;
 }
 
-/** Starts a Node program in a folder, with its port in `PORT`, and waits until it says that it is ready. */
+/** Starts a Node program in a folder, with its port in `PORT`, and waits until it reports that it is ready. */
 export async function runServer(
   folder: string,
   words: readonly string[],
@@ -48,20 +48,20 @@ export async function runServer(
     }
   };
   const stop = async (): Promise<void> => {
-    const late = setTimeout(() => signal("SIGKILL"), longestStopMs);
+    const late = setTimeout(() => signal("SIGKILL"), maxStopMs);
     signal("SIGTERM");
     await exited;
     clearTimeout(late);
     signal("SIGKILL");
   };
-  const expired = setTimeout(() => signal("SIGKILL"), longestStartMs);
+  const expired = setTimeout(() => signal("SIGKILL"), maxStartMs);
   let ready = false;
   for await (const line of createInterface({ input: child.stdout })) {
     ready = /\bReady in\b/.test(line);
     if (ready) break;
   }
   clearTimeout(expired);
-  if (!ready) throw new Error(`node ${words.join(" ")} did not start`);
+  if (!ready) throw new Error(`node ${words.join(" ")} did not start.`);
   child.stdout.resume();
   return { url: `http://127.0.0.1:${port}`, stop };
 }

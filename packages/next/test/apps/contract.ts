@@ -6,7 +6,7 @@ import { toNextHandlers } from "@tollgate/next";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import { afterAll, beforeAll } from "vitest";
 
-/** What is used of Next's own server. */
+/** The part of Next's own server that this test uses. */
 type CreateNext = (options: { readonly dir: string; readonly dev: boolean }) => {
   prepare(): Promise<void>;
   getRequestHandler(): Parameters<typeof createServer>[1];

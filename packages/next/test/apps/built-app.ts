@@ -13,7 +13,7 @@ const app = process.env["NEXT_APP"] ?? "";
 const secret = "for this test alone: 32 characters";
 const salt = "authjs.session-token";
 const edits = 10;
-const longestEditMs = 20_000;
+const maxEditMs = 20_000;
 /** 1,000 tokens in at $0.25 and 500 out at $2 per million, by the catalog. */
 const costNanoUsd = 1_250_000;
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
 });
 afterAll(() => upstream.close());
 
-/** A folder of its own, with a database in it. */
+/** A temporary folder with a database in it. */
 function scratch() {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-app-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -70,7 +70,7 @@ async function start(
   return server;
 }
 
-/** What Next left in `.next/standalone`, in another folder, and the app's own packages out of reach. */
+/** Runs a copy of `.next/standalone` from another folder, with the packages of the app moved out of reach. */
 async function startStandalone(authSecret?: string) {
   const { folder, database } = scratch();
   const copy = join(folder, "copy");
@@ -103,11 +103,11 @@ const countsOf = async ({ url }: RunningServer): Promise<Counts> =>
   JSON.parse(await (await fetch(`${url}/counts`)).text());
 
 describe(`an app on Next ${version}`, { timeout: 180_000 }, () => {
-  it("signs in by Auth.js and prices its calls when only its standalone folder is copied", async () => {
+  it("signs in with Auth.js and prices calls from a copied standalone folder", async () => {
     const server = await startStandalone();
     expect(await codeOf(call(server, await cookieOf("ada")))).toBe("200 ok");
     expect((await countsOf(server)).calls).toEqual([{ userId: "ada", costNanoUsd }]);
-    const guessed = "a secret that somebody has guessed";
+    const guessed = "a guessed secret";
     for (const cookie of [
       "",
       await cookieOf("ada", { maxAge: -60 }),
@@ -117,14 +117,14 @@ describe(`an app on Next ${version}`, { timeout: 180_000 }, () => {
     expect((await countsOf(server)).calls).toHaveLength(1);
   });
 
-  it("answers 503 where Auth.js itself fails", async () => {
+  it("answers 503 if Auth.js itself fails", async () => {
     const server = await startStandalone("");
     expect(await codeOf(call(server, await cookieOf("ada")))).toBe(
       "503 authentication_unavailable",
     );
   });
 
-  it(`keeps one gateway over ${edits} edits under next dev`, async () => {
+  it(`keeps one gateway across ${edits} edits under next dev`, async () => {
     const { database } = scratch();
     const server = await start(app, ["node_modules/next/dist/bin/next", "dev"], database);
     const cookie = await cookieOf("ada");
@@ -153,16 +153,16 @@ describe(`an app on Next ${version}`, { timeout: 180_000 }, () => {
   });
 });
 
-/** Edits the file of the gateway and that of its route, and waits until the server has loaded them. */
+/** Edits the gateway file and its route file, then waits until the server has loaded both. */
 async function makeEdit(server: RunningServer, edit: number): Promise<void> {
   const gateway = join(app, "app/gateway.js");
   const source = readFileSync(gateway, "utf8");
   writeFileSync(gateway, source.replace(/const edit = \d+/, `const edit = ${edit}`));
   const route = join(app, "app/ai/[...path]/route.js");
   writeFileSync(route, `${readFileSync(route, "utf8")}\nconst edit${edit} = ${edit};\n`);
-  const deadline = performance.now() + longestEditMs;
+  const deadline = performance.now() + maxEditMs;
   while ((await countsOf(server)).edit !== edit) {
-    if (performance.now() > deadline) throw new Error(`edit ${edit} was not loaded`);
+    if (performance.now() > deadline) throw new Error(`Edit ${edit} was not loaded.`);
     await wait(50);
   }
 }

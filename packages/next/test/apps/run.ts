@@ -1,11 +1,11 @@
-// Runs real, built Next apps of every supported major: `npm run test:next`, or one of them by `npm run test:next -- 15`.
-// One app is driven through the binding contract; the other is installed outside of the checkout, with the packed
-// packages. Each major has a lock file of its own, so that the checkout stays light without them.
+// Tests the binding in real, built Next apps of every supported major: `npm run test:next`, or `npm run test:next -- 15`
+// for one of them. One app runs the binding contract. The other is installed outside the checkout from the packed
+// packages. Each major has its own lock file, so the checkout doesn't have to install them.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { packPackages } from "../scripts/install/pack-packages.ts";
+import { packPackages } from "../../../../scripts/install/pack-packages.ts";
 import { createApp } from "./create-app.ts";
 
 const [only] = process.argv.slice(2);
@@ -13,7 +13,7 @@ const versions = only === undefined ? ["15", "16"] : [only];
 const scratch = mkdtempSync(join(tmpdir(), "tollgate-next-"));
 
 try {
-  const tarballs = packPackages(resolve(import.meta.dirname, ".."), scratch);
+  const tarballs = packPackages(resolve(import.meta.dirname, "../../../.."), scratch);
   for (const version of versions) {
     const directory = `${import.meta.dirname}/next-${version}`;
     const app = join(scratch, `app-${version}`);

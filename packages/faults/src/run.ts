@@ -1,0 +1,80 @@
+/** `npm run faults -- NAME`: runs one experiment. Without a name, it lists them. */
+
+interface Experiment {
+  readonly summary: string;
+  load(): Promise<unknown>;
+}
+
+const experiments: Readonly<Record<string, Experiment>> = {
+  aborts: {
+    summary: "memory that a process retains after streams whose clients left",
+    load: () => import("./aborts.ts"),
+  },
+  bills: {
+    summary: "calls end early in every way, against an upstream that knows its true bill",
+    load: () => import("./bills.ts"),
+  },
+  blocking: {
+    summary: "how long the largest requests and answers block the event loop",
+    load: () => import("./blocking.ts"),
+  },
+  calls: {
+    summary: "each call of the store fails, in every way and every scenario",
+    load: () => import("./calls.ts"),
+  },
+  flood: {
+    summary: "an endless event and a million tiny ones",
+    load: () => import("./flood.ts"),
+  },
+  "full-disk": {
+    summary: "PostgreSQL's disk fills up, then has room again (as root)",
+    load: () => import("./full-disk.ts"),
+  },
+  guards: {
+    summary: "removes each guard from a scratch copy; its tests must fail",
+    load: () => import("./guards.ts"),
+  },
+  histories: {
+    summary: "random histories give the same result on all three stores",
+    load: () => import("./histories.ts"),
+  },
+  holds: {
+    summary: "hard budgets are exhausted while processes are killed",
+    load: () => import("./holds.ts"),
+  },
+  kills: {
+    summary: "a gateway under load is killed at random points",
+    load: () => import("./kills.ts"),
+  },
+  million: {
+    summary: "a million holds by two processes, with a failing store",
+    load: () => import("./million.ts"),
+  },
+  pgbouncer: {
+    summary: "the store contract through PgBouncer in transaction mode",
+    load: () => import("./pgbouncer.ts"),
+  },
+  restarts: {
+    summary: "PostgreSQL crashes repeatedly under load",
+    load: () => import("./restarts.ts"),
+  },
+};
+
+const [name] = process.argv.slice(2);
+const experiment =
+  name !== undefined && Object.hasOwn(experiments, name) ? experiments[name] : undefined;
+if (experiment !== undefined) {
+  // The experiment reads the remaining arguments itself.
+  process.argv.splice(2, 1);
+  await experiment.load();
+} else {
+  const names = Object.entries(experiments).map(
+    ([one, { summary }]) => `  ${one.padEnd(10)} ${summary}\n`,
+  );
+  const usage = `Usage: npm run faults -- NAME [OPTIONS]\n\n${names.join("")}`;
+  if (name === undefined) process.stdout.write(usage);
+  else {
+    process.stderr.write(`Unknown experiment: ${name}.\n\n${usage}`);
+    process.exitCode = 2;
+  }
+}
