@@ -20,9 +20,9 @@ export function chainHead(chain: Uint8Array, length: number = chainLength(chain)
 
 /** How many messages two chains share from the start. */
 export function commonPrefix(a: Uint8Array, b: Uint8Array): number {
-  const most = Math.min(chainLength(a), chainLength(b));
+  const max = Math.min(chainLength(a), chainLength(b));
   let length = 0;
-  while (length < most && sameValue(a, b, length)) length++;
+  while (length < max && sameValue(a, b, length)) length++;
   return length;
 }
 

@@ -7,7 +7,7 @@ import type {
   HoldRecord,
   PartRecord,
   ResponseRecord,
-  SessionRecord,
+  SessionState,
   StepRecord,
   TurnRecord,
 } from "./records.ts";
@@ -20,7 +20,7 @@ export interface Decision<Result> {
    * The answer where a counter has no room for what is taken by the time the change is written: nothing is written then,
    * and `left` is what there was. A driver that decides where it writes never needs it.
    */
-  readonly unlessItFits?: (counter: BudgetCounterKey, left: number) => Result;
+  readonly resultIfOverLimit?: (counter: BudgetCounterKey, left: number) => Result;
 }
 
 /** Rows to write, all or none, in this order. A driver gives each change one number of the store's sequence. */
@@ -34,8 +34,8 @@ export type Operation =
   | { readonly write: "update step"; readonly row: StepRecord }
   /** It ended, and is no open Step any more. */
   | { readonly write: "settle step"; readonly row: StepRecord }
-  | { readonly write: "insert session"; readonly row: SessionRecord }
-  | { readonly write: "update session"; readonly row: SessionRecord }
+  | { readonly write: "insert session"; readonly row: SessionState }
+  | { readonly write: "update session"; readonly row: SessionState }
   /** Nothing where the organization has the id already. */
   | { readonly write: "insert turn"; readonly row: TurnRecord }
   | { readonly write: "insert part"; readonly row: PartRecord }
@@ -79,6 +79,6 @@ export function unchanged<Result>(result: Result): Decision<Result> {
 }
 
 /** What a driver throws instead of writing a Session or a response whose id its organization has already. */
-export function takenId(noun: "new Session" | "stored response"): GatewayError {
+export function idTakenError(noun: "new Session" | "stored response"): GatewayError {
   return new GatewayError("invalid_argument", `The id for a ${noun} is taken.`);
 }

@@ -17,7 +17,7 @@ export interface Charge {
 }
 
 /** A Session with what only the rules look at. */
-export interface SessionRecord extends Session {
+export interface SessionState extends Session {
   /** Its place in the order of all updates: unique, so that "most recently" has no ties. A driver sets it as it writes. */
   readonly updated: number;
   /** Whether the Step that made it is in flight and nothing was added since: an equal request does not match it then. */

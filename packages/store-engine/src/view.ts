@@ -6,21 +6,21 @@ import type {
   Owner,
 } from "@tollgate/core/store";
 import type { RowName } from "./change.ts";
-import type { HoldRecord, ResponseRecord, SessionRecord, StepRecord } from "./records.ts";
+import type { HoldRecord, ResponseRecord, SessionState, StepRecord } from "./records.ts";
 
 /** What an assignment reads. An id is unique within its organization only. */
 export interface SessionView {
-  session(organizationId: string, id: string): SessionRecord | null;
-  sessionOfTurn(organizationId: string, turnId: string): SessionRecord | null;
+  session(organizationId: string, id: string): SessionState | null;
+  sessionOfTurn(organizationId: string, turnId: string): SessionState | null;
   /**
    * Of the key's and source's 100 most recently updated Sessions, those that a request's history begins with: whose head
    * is the chain's value at their length. In any order; a driver may leave out those that are in flight and as long.
    */
-  recentMatches(owner: Owner, source: string, chain: Uint8Array): readonly SessionRecord[];
+  recentMatches(owner: Owner, source: string, chain: Uint8Array): readonly SessionState[];
   /** The same of the Sessions that branched from one, directly or through others. */
-  matchingBranches(session: SessionRecord, chain: Uint8Array): readonly SessionRecord[];
+  matchingBranches(session: SessionState, chain: Uint8Array): readonly SessionState[];
   /** The chain values that a Session itself has before a position, from its first on: without those of its origin. */
-  chainBefore(session: SessionRecord, end: number): Uint8Array;
+  chainBefore(session: SessionState, end: number): Uint8Array;
 }
 
 /**
@@ -81,9 +81,9 @@ export interface RetentionView extends Pick<SessionView, "session"> {
     limit: number,
   ): readonly { readonly organizationId: string; readonly mark: number }[];
   /** Sessions behind the mark, in the order of their updates. */
-  sessionsInOrder(organizationId: string, mark: number, limit: number): readonly SessionRecord[];
+  sessionsInOrder(organizationId: string, mark: number, limit: number): readonly SessionState[];
   /** Whether a Session that branched from this one, directly or through others, was updated at or after a time. */
-  hasBranchSince(session: SessionRecord, time: number): boolean;
+  hasBranchSince(session: SessionState, time: number): boolean;
   /** Whether anything is kept of what was said in a Session since that was last erased. */
-  holdsContent(session: SessionRecord): boolean;
+  holdsContent(session: SessionState): boolean;
 }

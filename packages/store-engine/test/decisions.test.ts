@@ -6,14 +6,14 @@ import {
   type HoldRecord,
   moveCounter,
   openStep,
-  type SessionRecord,
+  type SessionState,
   type StepRecord,
   settleStep,
 } from "../src/index.ts";
 import * as intents from "./step-intents.ts";
 import { viewOf } from "./view.ts";
 
-const session: SessionRecord = {
+const session: SessionState = {
   id: "session",
   organizationId: "acme",
   userId: "ada",
@@ -68,9 +68,9 @@ function rowOf(change: Change, write: Change[number]["write"]): unknown {
 }
 
 /** The Step that the intent opens, and its Session, as a store has them afterwards. */
-function opened(): { readonly step: StepRecord; readonly sessions: readonly SessionRecord[] } {
+function opened(): { readonly step: StepRecord; readonly sessions: readonly SessionState[] } {
   const { change } = openStep(viewOf({}), stepIntent([hold("a", 100)]));
-  const rows: { step?: StepRecord; session?: SessionRecord } = {};
+  const rows: { step?: StepRecord; session?: SessionState } = {};
   for (const operation of change) {
     if (operation.write === "insert step") rows.step = operation.row;
     if (operation.write === "insert session") rows.session = operation.row;
@@ -110,7 +110,7 @@ describe("opening a Step", () => {
       { ...session, id: "longer in flight", length: 2, updated: 9, inFlight: true },
     ];
     const intent = stepIntent();
-    const sessionOf = (rows: readonly SessionRecord[]) =>
+    const sessionOf = (rows: readonly SessionState[]) =>
       openStep(viewOf({ sessions: rows }), intent).result;
     expect(sessionOf(sessions)).toMatchObject({ sessionId: "longer" });
     expect(sessionOf(sessions.slice(0, 2))).toMatchObject({ sessionId: "session" });
@@ -140,7 +140,7 @@ describe("opening a Step", () => {
 describe("settling a Step", () => {
   it("joins its reply to the Session that is as the Step left it, and to no other", () => {
     const { step, sessions } = opened();
-    const reply = (rows: readonly SessionRecord[]) =>
+    const reply = (rows: readonly SessionState[]) =>
       rowOf(settleStep(viewOf({ step, sessions: rows }), stepSettlement()).change, "insert part");
     expect(reply(sessions)).toMatchObject({ position: 2, count: 1 });
     const moved = sessions.map((row) => ({ ...row, head: chainHead(chainOf(4)) }));

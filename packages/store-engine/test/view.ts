@@ -1,10 +1,10 @@
 import type { BudgetCounter } from "@tollgate/core/store";
-import type { HoldRecord, SessionRecord, StepRecord, View } from "../src/index.ts";
+import type { HoldRecord, SessionState, StepRecord, View } from "../src/index.ts";
 
 /** What a store has, for decisions: as many rows as a test needs. */
 export interface Rows {
   readonly step?: StepRecord;
-  readonly sessions?: readonly SessionRecord[];
+  readonly sessions?: readonly SessionState[];
   readonly holds?: readonly HoldRecord[];
   readonly counters?: readonly BudgetCounter[];
   readonly budgetsVersion?: number;

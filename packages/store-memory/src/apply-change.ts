@@ -4,14 +4,14 @@ import {
   type DecisionRecord,
   type ErrorRecord,
   type HoldRecord,
+  idTakenError,
   moveCounter,
   type Operation,
   type PartRecord,
   type ResponseRecord,
   type RowName,
-  type SessionRecord,
+  type SessionState,
   type StepRecord,
-  takenId,
 } from "@tollgate/store-engine";
 import { copyOf } from "./responses.ts";
 import { type SessionRow, type State, type StepRow, touchSession } from "./state.ts";
@@ -27,9 +27,9 @@ export function applyChange(state: State, change: Change): void {
 
 function requireFree(state: State, { write, row }: Operation): void {
   if (write === "insert session" && state.sessions.get(row.organizationId, row.id))
-    throw takenId("new Session");
+    throw idTakenError("new Session");
   if (write === "insert response" && state.responses.response(row.organizationId, row.id))
-    throw takenId("stored response");
+    throw idTakenError("stored response");
 }
 
 function apply(state: State, operation: Operation): void {
@@ -109,7 +109,7 @@ function insertStep(state: State, record: StepRecord, renewal: number): void {
     errors: none,
     corrections: none,
     outputTokens: null,
-    namedAt: 0,
+    lastRenewal: 0,
     openSlot: null,
   };
   state.steps.insert(row);
@@ -123,7 +123,7 @@ function settleStep(state: State, record: StepRecord): void {
   row.openSlot = null;
 }
 
-function insertSession(state: State, record: SessionRecord): void {
+function insertSession(state: State, record: SessionState): void {
   const { id, organizationId, branchedFromSessionId } = record;
   const row: SessionRow = {
     id,
@@ -166,7 +166,7 @@ function insertError(state: State, error: ErrorRecord): void {
   const row = { attempt, message: content && Buffer.from(content).toString() };
   session.errors = [...session.errors, row];
   session.holdsContent = true;
-  const step = stepNamed(state, error);
+  const step = stepOfRecord(state, error);
   step.errors = [...step.errors, row];
 }
 
@@ -180,12 +180,12 @@ function relinkResponse(
   state: State,
   { organizationId, id, ...link }: RowName & Pick<ResponseRecord, "builtOn" | "inherited">,
 ): void {
-  const response = there(state.responses.response(organizationId, id));
+  const response = requireRow(state.responses.response(organizationId, id));
   state.responses.set({ ...response, ...link });
 }
 
 function insertCorrection(state: State, correction: CorrectionRecord): void {
-  const step = stepNamed(state, correction);
+  const step = stepOfRecord(state, correction);
   step.corrections = [...step.corrections, correction];
 }
 
@@ -195,13 +195,13 @@ function insertDecision(state: State, { owner, decision }: DecisionRecord): void
 }
 
 function insertHold(state: State, hold: HoldRecord): void {
-  const row = stepNamed(state, hold);
+  const row = stepOfRecord(state, hold);
   row.holds = [...row.holds, hold];
-  state.holders.add(row);
+  state.stepsWithHolds.add(row);
 }
 
 function settleHold(state: State, settled: HoldRecord): void {
-  const row = stepNamed(state, settled);
+  const row = stepOfRecord(state, settled);
   row.holds = row.holds.map((hold) => (isSameHold(hold, settled) ? settled : hold));
 }
 
@@ -221,14 +221,14 @@ function isSameHold(a: HoldRecord, b: HoldRecord): boolean {
 }
 
 function sessionOf(state: State, { organizationId, id }: RowName): SessionRow {
-  return there(state.sessions.get(organizationId, id));
+  return requireRow(state.sessions.get(organizationId, id));
 }
 
 function stepOf(state: State, { organizationId, id }: RowName): StepRow {
-  return there(state.steps.get(organizationId, id));
+  return requireRow(state.steps.get(organizationId, id));
 }
 
-function stepNamed(
+function stepOfRecord(
   state: State,
   { organizationId, stepId }: { readonly organizationId: string; readonly stepId: string },
 ): StepRow {
@@ -236,7 +236,7 @@ function stepNamed(
 }
 
 /** A change names what its decision has seen, or what it makes itself. */
-function there<Row>(row: Row | null): Row {
+function requireRow<Row>(row: Row | null): Row {
   if (row === null) throw new TypeError("a change names a row that is not there");
   return row;
 }

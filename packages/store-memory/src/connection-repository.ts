@@ -14,27 +14,27 @@ export function createConnectionRepository(state: State): ConnectionRepository {
   const { connections } = state;
   return {
     async set({ connection, leaf }) {
-      const held = connections.get(placeOf(connection));
+      const held = connections.get(keyOf(connection));
       if (held && sameBytes(held.credential, connection.credential)) return;
-      connections.set(placeOf(connection), copyOf(connection));
+      connections.set(keyOf(connection), copyOf(connection));
       state.leaves.insert(leaf);
     },
     async get(organizationId, gateway) {
-      const held = connections.get(placeOf({ organizationId, gateway }));
+      const held = connections.get(keyOf({ organizationId, gateway }));
       return held ? copyOf(held) : null;
     },
     list: async (query, paging) => page(connections, query, paging),
     async remove({ id, leaf, ...place }) {
-      if (connections.get(placeOf(place))?.id !== id) return false;
-      connections.delete(placeOf(place));
+      if (connections.get(keyOf(place))?.id !== id) return false;
+      connections.delete(keyOf(place));
       state.leaves.insert(leaf);
       return true;
     },
     async rewrap({ from, to, leaf, ...place }) {
-      const held = connections.get(placeOf(place));
+      const held = connections.get(keyOf(place));
       if (!held) return false;
       if (!sameBytes(held.wrappedKey, from)) return sameBytes(held.wrappedKey, to.wrappedKey);
-      connections.set(placeOf(place), copyOf({ ...held, ...to }));
+      connections.set(keyOf(place), copyOf({ ...held, ...to }));
       state.leaves.insert(leaf);
       return true;
     },
@@ -44,7 +44,7 @@ export function createConnectionRepository(state: State): ConnectionRepository {
 const listName = "connections";
 
 /** Where a connection stands among all: by organization, then gateway. No gateway's name has a slash in it. */
-function placeOf({ organizationId, gateway }: Pick<Connection, "organizationId" | "gateway">) {
+function keyOf({ organizationId, gateway }: Pick<Connection, "organizationId" | "gateway">) {
   return `${organizationId}/${gateway}`;
 }
 
@@ -57,8 +57,8 @@ function page(
   const rows = [...connections]
     .filter(([, row]) => organizationId === null || row.organizationId === organizationId)
     .filter(([, row]) => row.keyId !== notWrappedBy)
-    .filter(([place]) => after === null || byPlace(place, after) > 0)
-    .sort(([a], [b]) => byPlace(a, b));
+    .filter(([place]) => after === null || compareKeys(place, after) > 0)
+    .sort(([a], [b]) => compareKeys(a, b));
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {
@@ -68,14 +68,14 @@ function page(
   };
 }
 
-function byPlace(a: string, b: string): number {
-  const [[organization, gateway], [otherOrganization, otherGateway]] = [partsOf(a), partsOf(b)];
+function compareKeys(a: string, b: string): number {
+  const [[organization, gateway], [otherOrganization, otherGateway]] = [splitKey(a), splitKey(b)];
   return organization.compare(otherOrganization) || gateway.compare(otherGateway);
 }
 
-function partsOf(place: string): readonly [Buffer, Buffer] {
-  const end = place.lastIndexOf("/");
-  return [Buffer.from(place.slice(0, Math.max(end, 0))), Buffer.from(place.slice(end + 1))];
+function splitKey(key: string): readonly [Buffer, Buffer] {
+  const end = key.lastIndexOf("/");
+  return [Buffer.from(key.slice(0, Math.max(end, 0))), Buffer.from(key.slice(end + 1))];
 }
 
 function copyOf(connection: SealedConnection): SealedConnection {

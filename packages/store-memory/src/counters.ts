@@ -26,10 +26,10 @@ export function createCounters(): Counters {
   const budgets = new Map<string, Map<string, BudgetCounter>>();
 
   return {
-    get: (key) => budgets.get(key.budgetId)?.get(nameOf(key)) ?? null,
+    get: (key) => budgets.get(key.budgetId)?.get(keyOf(key)) ?? null,
     set(counter) {
       const ofBudget = budgets.get(counter.budgetId) ?? new Map<string, BudgetCounter>();
-      budgets.set(counter.budgetId, ofBudget.set(nameOf(counter), counter));
+      budgets.set(counter.budgetId, ofBudget.set(keyOf(counter), counter));
     },
     all: () => [...budgets.values()].flatMap((ofBudget) => [...ofBudget.values()]),
     page({ budgetId, subject, periodStart }, { cursor, limit }) {
@@ -38,8 +38,8 @@ export function createCounters(): Counters {
         .filter((row) => subject === undefined || row.subject === subject)
         .filter((row) => periodStart === undefined || row.periodStart === periodStart)
         .map((row) => ({ row, place: { order: row.periodStart, tie: row.subject } }))
-        .filter(({ place }) => after === null || byPlace(after, place) < 0)
-        .sort((a, b) => byPlace(a.place, b.place));
+        .filter(({ place }) => after === null || comparePlaces(after, place) < 0)
+        .sort((a, b) => comparePlaces(a.place, b.place));
       const shown = rows.slice(0, limit);
       const last = shown.at(-1);
       return {
@@ -52,13 +52,13 @@ export function createCounters(): Counters {
 
 const listName = "counters";
 
-function nameOf({ subject, periodStart }: BudgetCounterKey): string {
+function keyOf({ subject, periodStart }: BudgetCounterKey): string {
   return `${periodStart}/${subject}`;
 }
 
-type Place = { readonly order: number; readonly tie: string };
+type CounterPlace = { readonly order: number; readonly tie: string };
 
 /** Newest period first, then by subject. */
-function byPlace(a: Place, b: Place): number {
+function comparePlaces(a: CounterPlace, b: CounterPlace): number {
   return b.order - a.order || (a.tie < b.tie ? -1 : a.tie > b.tie ? 1 : 0);
 }

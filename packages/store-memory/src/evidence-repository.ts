@@ -13,7 +13,7 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
         {
           direction: "newest-first",
           tenant: query.organizationId,
-          matches: (leaf) => isAsked(leaf, query),
+          matches: (leaf) => matchesQuery(leaf, query),
         },
         paging,
       );
@@ -27,7 +27,7 @@ export function createEvidenceRepository(state: State): EvidenceRepository {
   };
 }
 
-function isAsked({ kind, at }: LeafRow, { kind: kinds, from, to }: ChangeQuery): boolean {
+function matchesQuery({ kind, at }: LeafRow, { kind: kinds, from, to }: ChangeQuery): boolean {
   return (
     (kinds?.includes(kind) ?? true) &&
     (from === undefined || at >= from) &&

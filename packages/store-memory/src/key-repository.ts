@@ -14,22 +14,22 @@ export function createKeyRepository(state: State): KeyRepository {
   return {
     async insert({ digest, ...entry }) {
       const row = rowOf(entry.key);
-      if (digest) refuseTakenDigest(state, digest, row);
+      if (digest) requireFreeDigest(state, digest, row);
       if (insert(state, row, entry) && digest) addSecret(state, row, digest);
     },
     async ensure(entry) {
-      const name = nameWithoutSecret(entry.key);
-      const known = state.keysWithoutSecret.get(name);
-      if (known) return foundKey(state, known);
+      const name = secretlessKeyName(entry.key);
+      const known = state.secretlessKeys.get(name);
+      if (known) return withSalt(state, known);
       const row = rowOf(entry.key);
       if (!insert(state, row, entry))
         throw new GatewayError("invalid_argument", "The id for a new key is taken.");
-      return foundKey(state, row);
+      return withSalt(state, row);
     },
     async findByDigest(digest, at) {
-      const secret = state.secrets.get(nameOf(digest));
+      const secret = state.secrets.get(hexOf(digest));
       if (!secret || (secret.expiresAt !== null && secret.expiresAt <= at)) return null;
-      return { ...foundKey(state, secret.keyRow), secretEndsAt: secret.expiresAt };
+      return { ...withSalt(state, secret.keyRow), secretEndsAt: secret.expiresAt };
     },
     get: async (organizationId, id) => state.keys.get(organizationId, id)?.key ?? null,
     async list({ organizationId: tenant, userId, label, live }, paging) {
@@ -50,14 +50,14 @@ export function createKeyRepository(state: State): KeyRepository {
       });
     },
     async organizations(after, limit) {
-      const behind = [...state.salts.keys()].filter((id) => byBytes(id, after) > 0);
-      return behind.sort(byBytes).slice(0, limit);
+      const behind = [...state.salts.keys()].filter((id) => compareBytes(id, after) > 0);
+      return behind.sort(compareBytes).slice(0, limit);
     },
     async rotate({ organizationId, id, at, digest, prefix, oldSecretsEnd, leaf }) {
       const row = state.keys.get(organizationId, id);
       if (!row || row.key.prefix === "") return null;
-      refuseTakenDigest(state, digest, row);
-      if (state.secrets.has(nameOf(digest))) return row.key;
+      requireFreeDigest(state, digest, row);
+      if (state.secrets.has(hexOf(digest))) return row.key;
       if (!keyIsLive(row.key, at)) return null;
       for (const secret of row.secrets)
         secret.expiresAt = Math.min(secret.expiresAt ?? oldSecretsEnd, oldSecretsEnd);
@@ -81,21 +81,21 @@ function rowOf(key: ApiKey): KeyRow {
 
 /** False, and nothing written, when the organization has such a key already. */
 function insert(state: State, row: KeyRow, { key, salt, leaf }: KeyEntry): boolean {
-  const name = key.prefix === "" ? nameWithoutSecret(key) : null;
-  if (name !== null && state.keysWithoutSecret.has(name)) return false;
+  const name = key.prefix === "" ? secretlessKeyName(key) : null;
+  if (name !== null && state.secretlessKeys.has(name)) return false;
   if (!state.keys.insert(row)) return false;
-  if (name !== null) state.keysWithoutSecret.set(name, row);
+  if (name !== null) state.secretlessKeys.set(name, row);
   if (!state.salts.has(key.organizationId))
     state.salts.set(key.organizationId, Uint8Array.from(salt));
   state.leaves.insert(leaf);
   return true;
 }
 
-function nameWithoutSecret({ organizationId, userId, label }: ApiKey): string {
+function secretlessKeyName({ organizationId, userId, label }: ApiKey): string {
   return JSON.stringify([organizationId, userId, label]);
 }
 
-function foundKey(state: State, { key }: KeyRow): FoundKey {
+function withSalt(state: State, { key }: KeyRow): FoundKey {
   return { key, salt: Uint8Array.from(state.salts.get(key.organizationId) ?? []) };
 }
 
@@ -106,23 +106,23 @@ function selected(state: State, selection: KeySelection): readonly KeyRow[] {
   return state.keys.newestFirst(organizationId).filter(({ key }) => key.userId === userId);
 }
 
-function byBytes(a: string, b: string): number {
+function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-function nameOf(digest: Uint8Array): string {
+function hexOf(digest: Uint8Array): string {
   return Buffer.from(digest).toString("hex");
 }
 
 function addSecret(state: State, keyRow: KeyRow, digest: Uint8Array): void {
   const secret: SecretRow = { keyRow, expiresAt: null };
   keyRow.secrets.push(secret);
-  state.secrets.set(nameOf(digest), secret);
+  state.secrets.set(hexOf(digest), secret);
 }
 
 /** A secret belongs to one key; the same key may bring it again, so that a call can be repeated. */
-function refuseTakenDigest(state: State, digest: Uint8Array, row: KeyRow): void {
-  const holder = state.secrets.get(nameOf(digest))?.keyRow;
+function requireFreeDigest(state: State, digest: Uint8Array, row: KeyRow): void {
+  const holder = state.secrets.get(hexOf(digest))?.keyRow;
   if (holder && (holder.id !== row.id || holder.organizationId !== row.organizationId))
     throw new GatewayError("invalid_argument", "The secret belongs to another key.");
 }

@@ -1,5 +1,5 @@
 import type { LapsedStep, LeaseRenewal } from "@tollgate/core/store";
-import { shownStep } from "./shown-step.ts";
+import { stepOfRow } from "./shown-step.ts";
 import type { State, StepRow } from "./state.ts";
 
 export function renewLease(state: State, lease: LeaseRenewal): void {
@@ -9,19 +9,19 @@ export function renewLease(state: State, lease: LeaseRenewal): void {
   state.leases.set(processId, { renewal, until });
   const progress = new Map(
     steps.map(({ organizationId, stepId, outputTokens }) => [
-      nameOf(organizationId, stepId),
+      keyOf(organizationId, stepId),
       outputTokens,
     ]),
   );
   for (const row of state.openSteps.all()) {
-    const outputTokens = progress.get(nameOf(row.organizationId, row.id));
+    const outputTokens = progress.get(keyOf(row.organizationId, row.id));
     if (row.record.processId !== processId || outputTokens === undefined) continue;
     row.outputTokens = outputTokens;
-    row.namedAt = renewal;
+    row.lastRenewal = renewal;
   }
 }
 
-function nameOf(organizationId: string, stepId: string): string {
+function keyOf(organizationId: string, stepId: string): string {
   return JSON.stringify([organizationId, stepId]);
 }
 
@@ -34,7 +34,7 @@ export function lapsedSteps(
     .filter((row) => isLapsed(state, row, at))
     .slice(0, limit);
   return lapsed.map((row) => ({
-    step: shownStep(row),
+    step: stepOfRow(row),
     salt: Uint8Array.from(state.salts.get(row.organizationId) ?? []),
     outputTokens: row.outputTokens,
   }));
@@ -43,5 +43,5 @@ export function lapsedSteps(
 function isLapsed(state: State, row: StepRow, at: number): boolean {
   const lease = state.leases.get(row.record.processId);
   if (!lease || lease.until <= at) return true;
-  return lease.renewal > row.renewal && row.namedAt !== lease.renewal;
+  return lease.renewal > row.renewal && row.lastRenewal !== lease.renewal;
 }

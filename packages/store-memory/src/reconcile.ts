@@ -2,27 +2,30 @@ import type { BudgetCounter, CounterDrift, Reconciliation } from "@tollgate/core
 import type { HoldRecord } from "@tollgate/store-engine";
 import type { State, StepRow } from "./state.ts";
 
-type Standing = CounterDrift["ledger"];
+type LedgerBalance = CounterDrift["ledger"];
 
 export function reconcile(state: State, limit: number): Reconciliation {
   const ledger = ledgerOf(state);
   const counters = state.counters.all();
   const drift = counters
-    .map((counter) => ({ ...counter, ledger: ledger.get(nameOf(counter)) ?? nothing }))
-    .filter((one) => one.settled !== one.ledger.settled || one.held !== one.ledger.held);
-  return { counters: counters.length, drift: drift.sort(byName).slice(0, limit) };
+    .map((counter) => ({ ...counter, ledger: ledger.get(keyOf(counter)) ?? zeroBalance }))
+    .filter(
+      (counter) =>
+        counter.settled !== counter.ledger.settled || counter.held !== counter.ledger.held,
+    );
+  return { counters: counters.length, drift: drift.sort(compareDrift).slice(0, limit) };
 }
 
-const nothing: Standing = { settled: 0, held: 0 };
+const zeroBalance: LedgerBalance = { settled: 0, held: 0 };
 
 /** Where every counter should stand. */
-function ledgerOf({ holders }: State): ReadonlyMap<string, Standing> {
-  const ledger = new Map<string, Standing>();
-  for (const row of holders)
+function ledgerOf({ stepsWithHolds }: State): ReadonlyMap<string, LedgerBalance> {
+  const ledger = new Map<string, LedgerBalance>();
+  for (const row of stepsWithHolds)
     for (const hold of row.holds) {
-      const before = ledger.get(nameOf(hold)) ?? nothing;
+      const before = ledger.get(keyOf(hold)) ?? zeroBalance;
       const settled = before.settled + (hold.settled ?? 0) + correctionOf(row, hold);
-      ledger.set(nameOf(hold), {
+      ledger.set(keyOf(hold), {
         settled: Math.min(settled, Number.MAX_SAFE_INTEGER),
         held: before.held + (hold.settled === null ? hold.amount : 0),
       });
@@ -37,7 +40,7 @@ function correctionOf({ corrections }: StepRow, { attempt, unit }: HoldRecord): 
   return own.reduce((sum, { delta }) => sum + delta[unit], 0);
 }
 
-function nameOf({
+function keyOf({
   budgetId,
   subject,
   periodStart,
@@ -45,6 +48,6 @@ function nameOf({
   return JSON.stringify([budgetId, subject, periodStart]);
 }
 
-function byName(a: CounterDrift, b: CounterDrift): number {
-  return nameOf(a) < nameOf(b) ? -1 : 1;
+function compareDrift(a: CounterDrift, b: CounterDrift): number {
+  return keyOf(a) < keyOf(b) ? -1 : 1;
 }

@@ -14,22 +14,22 @@ export interface Responses extends Omit<ResponseView, "response"> {
 export function createResponses(): Responses {
   const rows = new Map<string, ResponseRecord>();
   /** By what they are built on. */
-  const heirs = new Map<string, Set<string>>();
+  const continuations = new Map<string, Set<string>>();
 
   const response = (organizationId: string, id: string): ResponseRecord | null =>
-    rows.get(nameOf({ organizationId, id })) ?? null;
+    rows.get(keyOf({ organizationId, id })) ?? null;
   const previous = ({ organizationId, builtOn }: ResponseRecord): ResponseRecord | null =>
     builtOn === null ? null : response(organizationId, builtOn);
   const unlink = ({ organizationId, id, builtOn }: ResponseRecord): void => {
     if (builtOn === null) return;
-    const name = nameOf({ organizationId, id: builtOn });
-    heirs.get(name)?.delete(id);
-    if (heirs.get(name)?.size === 0) heirs.delete(name);
+    const name = keyOf({ organizationId, id: builtOn });
+    continuations.get(name)?.delete(id);
+    if (continuations.get(name)?.size === 0) continuations.delete(name);
   };
   const remove = (name: RowName): void => {
     const row = response(name.organizationId, name.id);
     if (row) unlink(row);
-    rows.delete(nameOf(name));
+    rows.delete(keyOf(name));
   };
   return {
     response,
@@ -43,7 +43,9 @@ export function createResponses(): Responses {
       if (!row) throw new TypeError("there is no such response");
       return row;
     },
-    continuations: (organizationId, id) => [...(heirs.get(nameOf({ organizationId, id })) ?? [])],
+    continuations: (organizationId, id) => [
+      ...(continuations.get(keyOf({ organizationId, id })) ?? []),
+    ],
     expiredResponses(at, limit) {
       const expired = [...rows.values()].filter(({ expiresAt }) => expiresAt <= at);
       return expired.sort(byExpiry).slice(0, limit);
@@ -51,17 +53,17 @@ export function createResponses(): Responses {
     set(record) {
       remove(record);
       const { organizationId, id, builtOn } = record;
-      rows.set(nameOf(record), record);
+      rows.set(keyOf(record), record);
       if (builtOn === null) return;
-      const name = nameOf({ organizationId, id: builtOn });
-      heirs.set(name, (heirs.get(name) ?? new Set()).add(id));
+      const name = keyOf({ organizationId, id: builtOn });
+      continuations.set(name, (continuations.get(name) ?? new Set()).add(id));
     },
     remove,
   };
 }
 
 /** An id is unique within its organization only. */
-function nameOf({ organizationId, id }: RowName): string {
+function keyOf({ organizationId, id }: RowName): string {
   return JSON.stringify([organizationId, id]);
 }
 

@@ -13,7 +13,7 @@ import {
   findSession,
   isOwnedBy,
   lineageOf,
-  type SessionRecord,
+  type SessionState,
   sweepTranscripts,
 } from "@tollgate/store-engine";
 import type { CarryOut } from "./carry-out.ts";
@@ -44,7 +44,7 @@ export function createSessionRepository(state: State, carryOut: CarryOut): Sessi
   };
 }
 
-function sessionOf({ updated, inFlight, turnId, ...session }: SessionRecord): Session {
+function sessionOf({ updated, inFlight, turnId, ...session }: SessionState): Session {
   return session;
 }
 
@@ -60,7 +60,7 @@ function page(
     {
       direction: "oldest-first",
       tenant: query.organizationId,
-      matches: (row) => row.record.updated < before && isAsked(row.record, query),
+      matches: (row) => row.record.updated < before && matchesQuery(row.record, query),
     },
     { cursor: null, limit: Number.POSITIVE_INFINITY },
   ).data;
@@ -74,7 +74,7 @@ function page(
   };
 }
 
-function isAsked(row: SessionRecord, { userId, keyId, source }: SessionQuery): boolean {
+function matchesQuery(row: SessionState, { userId, keyId, source }: SessionQuery): boolean {
   return (
     (userId === undefined || row.userId === userId) &&
     (keyId === undefined || row.keyId === keyId) &&
@@ -85,15 +85,15 @@ function isAsked(row: SessionRecord, { userId, keyId, source }: SessionQuery): b
 /** What the Steps of a Session, and of those it branched from, appended. */
 function transcriptOf(
   state: State,
-  record: SessionRecord,
+  record: SessionState,
   start: number,
 ): readonly TranscriptPart[] {
   return lineageOf(viewOf(state), record).flatMap(({ session, end }) => {
     const parts = state.sessions.get(session.organizationId, session.id)?.parts ?? [];
     return parts.flatMap((part) => {
       const { position } = part;
-      const isAsked = position !== null && position < end && position + part.count > start;
-      return isAsked ? [partUpTo(part, position, end)] : [];
+      const isIncluded = position !== null && position < end && position + part.count > start;
+      return isIncluded ? [partUpTo(part, position, end)] : [];
     });
   });
 }

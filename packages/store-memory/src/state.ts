@@ -15,7 +15,7 @@ import type {
   ErrorRecord,
   HoldRecord,
   PartRecord,
-  SessionRecord,
+  SessionState,
   StepRecord,
   TurnRecord,
 } from "@tollgate/store-engine";
@@ -40,7 +40,7 @@ export interface SecretRow {
 export interface SessionRow {
   readonly id: string;
   readonly organizationId: string;
-  record: SessionRecord;
+  record: SessionState;
   /** Sessions that branched from this one. */
   branches: readonly SessionRow[];
   /** What its Steps added, what is recorded on them alone included, in the order it was written. */
@@ -76,7 +76,7 @@ export interface StepRow {
   corrections: readonly CorrectionRecord[];
   outputTokens: number | null;
   /** The latest renewal of its process's lease that named it. */
-  namedAt: number;
+  lastRenewal: number;
   /** Its slot among the open Steps; null once it is settled. */
   openSlot: number | null;
 }
@@ -104,7 +104,7 @@ export interface State {
   readonly salts: Map<string, Uint8Array>;
   readonly keys: Table<KeyRow>;
   /** Those without a secret, by organization, user and label. */
-  readonly keysWithoutSecret: Map<string, KeyRow>;
+  readonly secretlessKeys: Map<string, KeyRow>;
   /** By the digest of the secret, in hex. */
   readonly secrets: Map<string, SecretRow>;
   /** By organization and gateway. */
@@ -116,7 +116,7 @@ export interface State {
   readonly steps: Table<StepRow>;
   readonly openSteps: InFlight<StepRow>;
   /** Every Step that ever held something: the ledger of the counters. */
-  readonly holders: Set<StepRow>;
+  readonly stepsWithHolds: Set<StepRow>;
   readonly decisions: Table<DecisionRow>;
   readonly leaves: Leaves;
   /** Those of administrative changes, by their time. */
@@ -137,7 +137,7 @@ export function createState(): State {
   return {
     salts: new Map(),
     keys: createTable("keys", ({ key }) => key.createdAt),
-    keysWithoutSecret: new Map(),
+    secretlessKeys: new Map(),
     secrets: new Map(),
     connections: new Map(),
     sessions: createTable("sessions"),
@@ -145,7 +145,7 @@ export function createState(): State {
     turns: createTable("turns"),
     steps: createTable("steps", ({ record }) => record.step.openedAt),
     openSteps: createInFlight(),
-    holders: new Set(),
+    stepsWithHolds: new Set(),
     decisions: createTable("decisions", ({ decision }) => decision.at),
     leaves: leavesWith(changes),
     changes,
@@ -171,54 +171,57 @@ function leavesWith(changes: Table<LeafRow>): Leaves {
   };
 }
 
-const candidates = 100;
+const maxCandidates = 100;
 
 /** The 100 most recently updated Sessions of one key and source: those that a request without ids may continue. */
 export class RecentSessions {
   readonly #rows: SessionRow[] = [];
   /** What is looked at first of each, oldest first: most rows do not match. */
   readonly #lengths: number[] = [];
-  readonly #marks: number[] = [];
+  readonly headPrefixes: number[] = [];
   readonly #inFlight: boolean[] = [];
 
-  touch(row: SessionRow, { length, head, inFlight }: SessionRecord): void {
+  touch(row: SessionRow, { length, head, inFlight }: SessionState): void {
     const place = this.#rows.indexOf(row);
     if (place >= 0) this.#remove(place);
     this.#rows.push(row);
     this.#lengths.push(length);
-    this.#marks.push(Number.parseInt(head.slice(0, markDigits), 16));
+    this.headPrefixes.push(Number.parseInt(head.slice(0, prefixDigits), 16));
     this.#inFlight.push(inFlight);
-    if (this.#rows.length > candidates) this.#remove(0);
+    if (this.#rows.length > maxCandidates) this.#remove(0);
   }
 
   /** Those whose head may be the chain's value at their length, without those that are in flight and as long. */
-  like(chain: Buffer): readonly SessionRow[] {
-    const most = chain.length / valueBytes;
-    const found: SessionRow[] = [];
+  prefixCandidates(chain: Buffer): readonly SessionRow[] {
+    const max = chain.length / valueBytes;
+    const candidates: SessionRow[] = [];
     for (let at = 0; at < this.#rows.length; at++) {
       const length = this.#lengths[at] ?? 0;
-      if (length === 0 || length > most || (length === most && this.#inFlight[at])) continue;
+      if (length === 0 || length > max || (length === max && this.#inFlight[at])) continue;
       const row = this.#rows[at];
-      if (row && chain.readUIntBE((length - 1) * valueBytes, markDigits / 2) === this.#marks[at])
-        found.push(row);
+      if (
+        row &&
+        chain.readUIntBE((length - 1) * valueBytes, prefixDigits / 2) === this.headPrefixes[at]
+      )
+        candidates.push(row);
     }
-    return found;
+    return candidates;
   }
 
   #remove(place: number): void {
     this.#rows.splice(place, 1);
     this.#lengths.splice(place, 1);
-    this.#marks.splice(place, 1);
+    this.headPrefixes.splice(place, 1);
     this.#inFlight.splice(place, 1);
   }
 }
 
 const valueBytes = 32;
 /** Three bytes: small enough to be compared as they are kept. */
-const markDigits = 6;
+const prefixDigits = 6;
 
 /** Makes a Session its key's most recently updated one. */
-export function touchSession(state: State, session: SessionRow, record: SessionRecord): void {
+export function touchSession(state: State, session: SessionRow, record: SessionState): void {
   session.record = { ...record, updated: ++state.updates };
   const { organizationId, keyId, source } = record;
   const recent = state.keys.get(organizationId, keyId)?.recent;

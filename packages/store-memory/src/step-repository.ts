@@ -10,7 +10,7 @@ import {
 } from "@tollgate/core/store";
 import { sweepSteps } from "@tollgate/store-engine";
 import type { CarryOut } from "./carry-out.ts";
-import { shownStep } from "./shown-step.ts";
+import { stepOfRow } from "./shown-step.ts";
 import type { DecisionRow, State, StepRow } from "./state.ts";
 import { mapPage } from "./table.ts";
 
@@ -18,30 +18,30 @@ export function createStepRepository(state: State, carryOut: CarryOut): StepRepo
   return {
     async get(organizationId, id) {
       const row = state.steps.get(organizationId, id);
-      return row && shownStep(row);
+      return row && stepOfRow(row);
     },
     async list(query, paging) {
       const page = state.steps.page(
         {
           direction: "newest-first",
           tenant: query.organizationId,
-          matches: ({ record }) => stepIsAsked(record.step, query),
+          matches: ({ record }) => matchesStepQuery(record.step, query),
         },
         paging,
       );
-      return mapPage(page, shownStep);
+      return mapPage(page, stepOfRow);
     },
     async summarize(query, paging) {
       const page = state.steps.page(
         {
           direction: "newest-first",
           tenant: query.organizationId,
-          matches: ({ record }) => isSummed(record.step, query),
+          matches: ({ record }) => matchesSummaryQuery(record.step, query),
         },
         paging,
       );
       const fold = createUsageFold(query.by, query);
-      for (const row of page.data) fold.addStep(shownStep(row));
+      for (const row of page.data) fold.addStep(stepOfRow(row));
       return { groups: fold.groups(), nextCursor: page.nextCursor };
     },
     async contents(organizationId, id) {
@@ -71,10 +71,10 @@ function bytesOf(content: string | null | undefined): Uint8Array | null {
   return content == null ? null : Uint8Array.from(Buffer.from(content, "latin1"));
 }
 
-function stepIsAsked(step: Step, query: StepQuery): boolean {
+function matchesStepQuery(step: Step, query: StepQuery): boolean {
   const attempt = step.attempts.at(-1);
   return (
-    isSummed(step, query) &&
+    matchesSummaryQuery(step, query) &&
     isOneOf(query.gateway, attempt?.gateway) &&
     isOneOf(query.vendor, attempt?.vendor) &&
     isOneOf(query.model, attempt && lowerAscii(attempt.model)) &&
@@ -84,7 +84,7 @@ function stepIsAsked(step: Step, query: StepQuery): boolean {
 }
 
 /** Whether a Step is asked for by what is its own, its attempts aside. */
-function isSummed(step: Step, query: StepQuery): boolean {
+function matchesSummaryQuery(step: Step, query: StepQuery): boolean {
   return (
     isWithin(step.openedAt, query) &&
     isOneOf(query.userId, step.userId) &&
@@ -110,7 +110,7 @@ export function createDecisionRepository(state: State): DecisionRepository {
         {
           direction: "newest-first",
           tenant: query.organizationId,
-          matches: (row) => decisionIsAsked(row, query),
+          matches: (row) => matchesDecisionQuery(row, query),
         },
         paging,
       );
@@ -119,7 +119,10 @@ export function createDecisionRepository(state: State): DecisionRepository {
   };
 }
 
-function decisionIsAsked({ userId, keyId, decision }: DecisionRow, query: DecisionQuery): boolean {
+function matchesDecisionQuery(
+  { userId, keyId, decision }: DecisionRow,
+  query: DecisionQuery,
+): boolean {
   return (
     isWithin(decision.at, query) &&
     isOneOf(query.userId, userId) &&
@@ -137,6 +140,6 @@ function isWithin(
   return (from === undefined || at >= from) && (to === undefined || at < to);
 }
 
-function isOneOf(asked: readonly string[] | undefined, value: string | null | undefined): boolean {
-  return asked === undefined || (value != null && asked.includes(value));
+function isOneOf(values: readonly string[] | undefined, value: string | null | undefined): boolean {
+  return values === undefined || (value != null && values.includes(value));
 }

@@ -1,4 +1,4 @@
-import type { RetentionView, SessionRecord, View } from "@tollgate/store-engine";
+import type { RetentionView, SessionState, View } from "@tollgate/store-engine";
 import type { SessionRow, State } from "./state.ts";
 
 /** Characters of one chain value in hex. */
@@ -6,7 +6,7 @@ const width = 64;
 
 /** What decisions read of a state: it is there, so that nothing has to be fetched. */
 export function viewOf(state: State): View {
-  const session = (organizationId: string, id: string): SessionRecord | null =>
+  const session = (organizationId: string, id: string): SessionState | null =>
     state.sessions.get(organizationId, id)?.record ?? null;
   return {
     ...viewRetention(state),
@@ -23,7 +23,7 @@ export function viewOf(state: State): View {
     recentMatches({ organizationId, keyId }, source, chain) {
       const recent = state.keys.get(organizationId, keyId)?.recent.get(source);
       const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength);
-      return recent ? matching(recent.like(values), chain) : [];
+      return recent ? matching(recent.prefixCandidates(values), chain) : [];
     },
     matchingBranches: ({ organizationId, id }, chain) =>
       matching(descendantsOf(state.sessions.get(organizationId, id)), chain),
@@ -39,7 +39,7 @@ export function viewOf(state: State): View {
 }
 
 function viewRetention(state: State): Omit<RetentionView, "session"> {
-  const inOrder = (organizationId: string, mark: number): readonly SessionRecord[] =>
+  const inOrder = (organizationId: string, mark: number): readonly SessionState[] =>
     state.sessions
       .newestFirst(organizationId)
       .flatMap(({ record }) => (record.updated > mark ? [record] : []))
@@ -68,9 +68,9 @@ function viewRetention(state: State): Omit<RetentionView, "session"> {
 
 function organizationsOf(
   { salts }: State,
-  isAsked: (organizationId: string) => boolean,
+  isIncluded: (organizationId: string) => boolean,
 ): readonly string[] {
-  return [...salts.keys()].filter(isAsked).sort();
+  return [...salts.keys()].filter(isIncluded).sort();
 }
 
 /** Up to which update the organization's Sessions were looked at for what is to be erased. */
@@ -79,34 +79,34 @@ function markOf({ erasedUpTo }: State, organizationId: string): number {
 }
 
 function oldStepsOf({ steps }: State, organizationId: string, before: number): readonly string[] {
-  const found: string[] = [];
+  const ids: string[] = [];
   for (const row of steps.rows()) {
     const { step } = row.record;
     if (step.openedAt >= before) break;
-    if (row.organizationId === organizationId && step.outcome !== null) found.push(row.id);
+    if (row.organizationId === organizationId && step.outcome !== null) ids.push(row.id);
   }
-  return found;
+  return ids;
 }
 
 /** Those whose head is the chain's value at their length. */
-function matching(rows: readonly SessionRow[], chain: Uint8Array): readonly SessionRecord[] {
+function matching(rows: readonly SessionRow[], chain: Uint8Array): readonly SessionState[] {
   if (rows.length === 0) return [];
   const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength).toString("hex");
-  const found: SessionRecord[] = [];
+  const matches: SessionState[] = [];
   for (const { record } of rows) {
     const { head, length } = record;
-    if (length > 0 && values.startsWith(head, (length - 1) * width)) found.push(record);
+    if (length > 0 && values.startsWith(head, (length - 1) * width)) matches.push(record);
   }
-  return found;
+  return matches;
 }
 
 function descendantsOf(session: SessionRow | null): readonly SessionRow[] {
-  const found = [...(session?.branches ?? [])];
-  for (const row of found) found.push(...row.branches);
-  return found;
+  const descendants = [...(session?.branches ?? [])];
+  for (const row of descendants) descendants.push(...row.branches);
+  return descendants;
 }
 
-function chainBefore(state: State, { organizationId, id }: SessionRecord, end: number): Uint8Array {
+function chainBefore(state: State, { organizationId, id }: SessionState, end: number): Uint8Array {
   const parts = state.sessions.get(organizationId, id)?.parts ?? [];
   const values = parts.flatMap(({ position, count, chain }) =>
     position === null || position >= end

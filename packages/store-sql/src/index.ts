@@ -47,15 +47,15 @@ export {
   orderParameters,
   type SqlParameters,
 } from "./statement.ts";
-export { administration } from "./statements/administration.ts";
-export { correcting, correctionsOf } from "./statements/correcting.ts";
-export { holding } from "./statements/holding.ts";
-export { leasing } from "./statements/leasing.ts";
-export { opening, recentMatches } from "./statements/opening.ts";
-export { reading, selectById } from "./statements/reading.ts";
-export { responding } from "./statements/responding.ts";
-export { erasing, oldStepsOf } from "./statements/retaining.ts";
-export { settling } from "./statements/settling.ts";
+export { administrationStatements } from "./statements/administration.ts";
+export { correctionStatements, correctionsOf } from "./statements/correction.ts";
+export { holdStatements } from "./statements/hold.ts";
+export { leaseStatements } from "./statements/lease.ts";
+export { openStepStatements, recentMatches } from "./statements/open-step.ts";
+export { responseStatements } from "./statements/response.ts";
+export { erasureStatements, retentionStatements } from "./statements/retention.ts";
+export { stepStatements } from "./statements/step.ts";
+export { selectById, transcriptStatements } from "./statements/transcript.ts";
 export { summedSteps } from "./summary-page.ts";
 export { createKnownRecent } from "./view/known-recent.ts";
 export { createKnownRows, type KnownRows, type KnownStep } from "./view/known-rows.ts";

@@ -9,7 +9,7 @@ import { responseRecordColumns, responseRecordToRow } from "./rows/response-row.
 import { sessionColumns, sessionToRow } from "./rows/session-row.ts";
 import { endToRow, nextAttemptToRow, stepColumns, stepToRow } from "./rows/step-row.ts";
 import { insertInto, type SqlParameters } from "./statement.ts";
-import { holdColumns } from "./statements/holding.ts";
+import { holdColumns } from "./statements/hold.ts";
 
 /** One way to write rows of a table. */
 export interface RowWrite {

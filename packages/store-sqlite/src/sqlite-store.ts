@@ -15,7 +15,7 @@ import { createConditions, createRepositories } from "@tollgate/store-sql";
 import type { SqliteClient } from "./database/client.ts";
 import { createDatabase } from "./database/database.ts";
 import { openFile } from "./database/open-file.ts";
-import { scriptsOn } from "./database/scripts.ts";
+import { scriptDatabaseOn } from "./database/scripts.ts";
 import { sqliteDialect } from "./database/sqlite-dialect.ts";
 import { createDecisionRepository } from "./repositories/decision-repository.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
@@ -41,10 +41,10 @@ export const sqliteFileSchema: Schema<Extract<SqliteSource, { filename: string }
   },
 );
 
-function requireSource(source: SqliteSource): SqliteSource {
-  const isClient = typeof source === "object" && source !== null && "client" in source;
+function requireSource(options: SqliteSource): SqliteSource {
+  const isClient = typeof options === "object" && options !== null && "client" in options;
   const schema: Schema<SqliteSource> = isClient ? clientSource : sqliteFileSchema;
-  return read(schema, source, {
+  return read(schema, options, {
     code: "invalid_configuration",
     noun: "option",
     asGiven: ["client"],
@@ -63,8 +63,8 @@ function requireSource(source: SqliteSource): SqliteSource {
  * release, a file that is not a database, was removed or replaced, is read-only or full, or stayed locked by another
  * process for 2 seconds. Throws a GatewayError `invalid_configuration` for a source that is none.
  */
-export function sqliteStore(written: SqliteSource): Store {
-  const source = requireSource(written);
+export function sqliteStore(options: SqliteSource): Store {
+  const source = requireSource(options);
   const database = createDatabase(
     "client" in source
       ? { open: () => source.client, isMissing: () => false, ownsClient: false }
@@ -74,7 +74,7 @@ export function sqliteStore(written: SqliteSource): Store {
           ownsClient: true,
         },
   );
-  const shared = createRepositories(scriptsOn(database), sqliteDialect);
+  const shared = createRepositories(scriptDatabaseOn(database), sqliteDialect);
   const conditions = createConditions(sqliteDialect);
   const carryOut = <Result>(decide: (view: View) => Decision<Result>): Promise<Result> =>
     database.write((transaction) => transaction.carryOut(decide));

@@ -4,7 +4,7 @@ import {
   compileStatement,
   createConditions,
   lists,
-  opening,
+  openStepStatements,
   type PagedList,
   selectPage,
   summedSteps,
@@ -12,7 +12,7 @@ import {
 import { beforeAll, describe, expect, it } from "vitest";
 import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
 import { sqliteStore } from "../src/index.ts";
-import { sourcesOfKey } from "../src/repositories/session-repository.ts";
+import { selectSourcesOfKey } from "../src/repositories/session-repository.ts";
 
 const client = new DatabaseSync(":memory:");
 const conditions = createConditions(sqliteDialect);
@@ -60,7 +60,7 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
   it("Sessions of a key, by the sources that it has", () => {
     const ofOne = `SEARCH s USING COVERING INDEX sessions_by_update (${byOrganization} AND key_id=?`;
     for (const across of [true, false]) {
-      const plan = planOf(sourcesOfKey(across));
+      const plan = planOf(selectSourcesOfKey(across));
       expect(plan).toContain(`${ofOne})`);
       expect(plan).toContain(`${ofOne} AND source>?)`);
       expect(plan.filter((line) => line.startsWith("SCAN"))).toEqual(
@@ -146,7 +146,7 @@ describe("a page of every organization asks those whose rows come first, and sor
 });
 
 it("finds the Sessions a request may continue in their own index alone", () => {
-  expect(planOf(opening.recentMatches)).toContain(
+  expect(planOf(openStepStatements.recentMatches)).toContain(
     `SEARCH sessions USING COVERING INDEX sessions_by_update (${byOrganization} AND key_id=? AND source=?)`,
   );
 });

@@ -1,27 +1,27 @@
 import { DatabaseSync } from "node:sqlite";
 import {
-  administration,
+  administrationStatements,
   type Condition,
   compileStatement,
   createConditions,
-  erasing,
-  holding,
-  leasing,
+  erasureStatements,
+  holdStatements,
+  leaseStatements,
   lists,
-  oldStepsOf,
-  opening,
+  openStepStatements,
   type PagedList,
-  reading,
-  responding,
+  responseStatements,
+  retentionStatements,
   selectById,
   selectPage,
   sessionColumns,
-  settling,
   stepReadColumns,
+  stepStatements,
+  transcriptStatements,
 } from "@tollgate/store-sql";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
-import { carrying } from "../src/driver/carried.ts";
+import { embeddingStatements } from "../src/driver/carried.ts";
 import { sqliteStore } from "../src/index.ts";
 
 const client = new DatabaseSync(":memory:");
@@ -52,22 +52,22 @@ function workOfPage(text: string): readonly string[] {
 }
 
 /** The lapsed look at every Step in flight, which is what they ask for; a start looks at every process. */
-const { lapsed: _lapsed, forget: _forget, ...leases } = leasing;
+const { lapsed: _lapsed, forget: _forget, ...leases } = leaseStatements;
 /** The few budgets created at run time are read together, and so are their raises. */
-const { budgets: _budgets, raises: _raises, ...administered } = administration;
+const { budgets: _budgets, raises: _raises, ...administered } = administrationStatements;
 
 /** What has no table of its own here: Steps carry it. */
-const { holds: _holds, ...held } = holding;
+const { holds: _holds, ...held } = holdStatements;
 const { progress: _progress, ...leased } = leases;
-const { keepHolds: _keep, ...carried } = carrying;
+const { keepHolds: _keep, ...carried } = embeddingStatements;
 
 const statements = {
-  ...opening,
+  ...openStepStatements,
   ...held,
-  ...settling,
+  ...stepStatements,
   ...carried,
-  ...reading,
-  ...responding,
+  ...transcriptStatements,
+  ...responseStatements,
   ...leased,
   ...administered,
 };
@@ -78,28 +78,28 @@ describe("no statement of a request passes over a table, or all that an organiza
   });
 
   it("keeps the holds of a Step that goes by reading that Step alone", () => {
-    expect(planOf(carrying.keepHolds)).toEqual([
+    expect(planOf(embeddingStatements.keepHolds)).toEqual([
       expect.stringMatching(/^SEARCH s USING INDEX \w+ \(organization_id=\? AND id=\?\)$/),
       "SCAN h VIRTUAL TABLE INDEX 1:",
     ]);
   });
 
   it("looks at open Steps alone for those that nobody will settle", () => {
-    const plan = planOf(leasing.lapsed);
+    const plan = planOf(leaseStatements.lapsed);
     expect(plan).toContain("SCAN steps USING INDEX steps_open");
     expect(plan.filter((line) => line.startsWith("SCAN"))).toHaveLength(1);
   });
 
   it("finds by their own indexes what continues a response, and what has expired without sorting", () => {
-    expect(planOf(responding.continuations)).toEqual([
+    expect(planOf(responseStatements.continuations)).toEqual([
       "SEARCH responses USING COVERING INDEX responses_by_origin (organization_id=? AND built_on=?)",
     ]);
-    expect(planOf(responding.expired)).toEqual([
+    expect(planOf(responseStatements.expired)).toEqual([
       "SEARCH responses USING COVERING INDEX responses_by_expiry (expires_at<?)",
     ]);
   });
 
-  it.each(Object.entries({ ...oldStepsOf("steps"), ...erasing }))(
+  it.each(Object.entries({ ...retentionStatements("steps"), ...erasureStatements }))(
     "%s asks each organization for no more than is due",
     (_, text) => {
       // The organizations themselves are passed over, in order: there is no other way to know which has something due.

@@ -1,15 +1,16 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { Binding } from "./binding.ts";
-import { bodies, chatPath, type Driven, drive, endpoints, errorOf } from "./drive.ts";
+import { bodies, chatPath, type DrivenGateway, drive, endpoints, errorOf } from "./drive.ts";
 
 const json = { "content-type": "application/json" };
 
 /** What a model was asked last, as text. */
-const asked = ({ provider }: Driven): string => JSON.stringify(provider.calls.at(-1)?.request);
+const asked = ({ provider }: DrivenGateway): string =>
+  JSON.stringify(provider.calls.at(-1)?.request);
 
 const send = (
-  { call }: Driven,
+  { call }: DrivenGateway,
   body: string | Uint8Array<ArrayBuffer> | ReadableStream,
   headers: Readonly<Record<string, string>> = json,
 ): Promise<Response> => call(chatPath, { method: "POST", headers, body, duplex: "half" });

@@ -9,7 +9,7 @@ import { onTestFinished } from "vitest";
 import type { Binding, Mounting } from "./binding.ts";
 
 /** A gateway behind a binding, in the hands of a test. */
-export interface Driven extends TestGateway {
+export interface DrivenGateway extends TestGateway {
   /** Where the host listens. */
   readonly url: string;
   /** Where the gateway is mounted: the URL and the prefix. */
@@ -40,7 +40,7 @@ export async function drive(
   { serve }: Binding,
   { prefix = "/ai", writeStall = 30_000 }: Partial<Mounting> = {},
   options: TestGatewayOptions = {},
-): Promise<Driven> {
+): Promise<DrivenGateway> {
   const test = await createTestGateway(options);
   const { url, close } = await serve(test.gateway, { prefix, writeStall });
   const clients: RawClient[] = [];
@@ -51,7 +51,7 @@ export async function drive(
   });
   const mounted = `${url}${prefix}`;
   const authorization = `Bearer ${test.key.secret}`;
-  const call: Driven["call"] = (path, init = {}) =>
+  const call: DrivenGateway["call"] = (path, init = {}) =>
     fetch(`${mounted}${path}`, { ...init, headers: { authorization, ...init.headers } });
   return {
     ...test,

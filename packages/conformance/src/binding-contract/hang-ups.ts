@@ -1,7 +1,7 @@
 import type { RawClient } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import type { Binding } from "./binding.ts";
-import { bodies, chatPath, type Driven, drive, endpoints } from "./drive.ts";
+import { bodies, chatPath, type DrivenGateway, drive, endpoints } from "./drive.ts";
 
 const leavings = [
   ["closes", (client: RawClient) => client.close()],
@@ -9,7 +9,7 @@ const leavings = [
 ] as const;
 
 /** Resolves when the call's signal aborts. A hang-up has to reach the provider within a second. */
-async function aborted(driven: Driven): Promise<void> {
+async function aborted(driven: DrivenGateway): Promise<void> {
   const signal = driven.provider.calls.at(-1)?.signal;
   if (!signal) throw new Error("the provider was not asked");
   if (signal.aborted) return;
@@ -23,7 +23,11 @@ async function aborted(driven: Driven): Promise<void> {
 }
 
 /** A call that waits in the provider, after so many events of its answer. */
-async function waiting(driven: Driven, path: keyof typeof bodies, afterEvents: number | null) {
+async function waiting(
+  driven: DrivenGateway,
+  path: keyof typeof bodies,
+  afterEvents: number | null,
+) {
   driven.provider.reply({ text: ["first ", "second"] });
   const held = driven.provider.hold({ afterEvents: afterEvents ?? 0 });
   const client = await driven.rawClient();

@@ -1,4 +1,4 @@
-import { bodies, chatPath, type Driven } from "./drive.ts";
+import { bodies, chatPath, type DrivenGateway } from "./drive.ts";
 
 /** The body that the raw requests of the tests have, and its headers. */
 export const text = JSON.stringify(bodies[chatPath]());
@@ -7,7 +7,7 @@ export const json = "content-type: application/json";
 
 /** A request as lines, and what came back until the host closed the connection. */
 export async function exchange(
-  driven: Driven,
+  driven: DrivenGateway,
   lines: readonly string[],
   body = text,
 ): Promise<string> {
@@ -17,4 +17,4 @@ export async function exchange(
 }
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1]);
-export const signed = ({ key }: Driven): string => `authorization: Bearer ${key.secret}`;
+export const signed = ({ key }: DrivenGateway): string => `authorization: Bearer ${key.secret}`;

@@ -1,7 +1,7 @@
 import { commitContent, type Step, type Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { hex, sha256, user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { createIntents, type Intents } from "./intents.ts";
 import { attemptSettlement } from "./settlement-intent.ts";
 
@@ -29,7 +29,7 @@ export function attemptErrorTests(test: ContractTest): void {
     intents,
   }) => {
     const step = intents.step([user("a")]);
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const attempt = { outcome: "failed", reason: "status_400", error: saying(text) } as const;
     await store.settleStep(
       intents.settlement(step, { outcome: "failed", attempt: attemptSettlement(1, attempt) }),
@@ -89,7 +89,7 @@ async function failTwice(
   [first, second]: readonly [Said | null, Said | null],
 ): Promise<string> {
   const step = intents.step([user("a")]);
-  await opened(store.openStep(step));
+  await expectOpened(store.openStep(step));
   const failed = { outcome: "failed", reason: "status_400" } as const;
   const end = (number: number, error: Said | null) =>
     attemptSettlement(number, { ...failed, error });

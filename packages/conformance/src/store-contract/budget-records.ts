@@ -2,7 +2,7 @@ import type { Budget, BudgetRaise } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 
 const budget: Budget = {
   id: "team",
@@ -84,7 +84,7 @@ export function budgetRecordTests(test: ContractTest): void {
     ];
     for (const change of changes) {
       const budgetsVersion = await store.budgets.version();
-      await opened(store.openStep(intents.step([user("a")], { budgetsVersion })));
+      await expectOpened(store.openStep(intents.step([user("a")], { budgetsVersion })));
       await change();
       expect(await store.openStep(intents.step([user("b")], { budgetsVersion }))).toEqual({
         opened: false,
@@ -173,7 +173,7 @@ export function budgetRecordTests(test: ContractTest): void {
     const budgetsVersion = await store.budgets.version();
     const holds = [intents.hold({ budgetId: "team" })];
     const step = intents.step([user("a")], { holds, budgetsVersion });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     await store.budgets.update({ ...budget, limit: 1 }, intents.leaf("budget.updated"));
     expect(await countersOf(store, "team")).toMatchObject([{ settled: 0, held: 100 }]);
     await store.budgets.remove("team", intents.leaf("budget.removed"));

@@ -1,7 +1,7 @@
 import type { BudgetCounter, StepOutcome, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { attemptSettlement } from "./settlement-intent.ts";
 
 const organizationId = "acme";
@@ -10,7 +10,7 @@ const organizationId = "acme";
 export function budgetTests(test: ContractTest): void {
   test("a hard hold fits up to the limit and not beyond", async ({ store, intents }) => {
     for (const amount of [600, 400])
-      await opened(store.openStep(intents.step([], { holds: [intents.hold({ amount })] })));
+      await expectOpened(store.openStep(intents.step([], { holds: [intents.hold({ amount })] })));
     const hold = intents.hold({ amount: 1 });
     const refused = await store.openStep(intents.step([], { holds: [hold] }));
     expect(refused).toEqual({ opened: false, refusal: { code: "budget_exceeded", hold, left: 0 } });
@@ -22,9 +22,9 @@ export function budgetTests(test: ContractTest): void {
     const refused = await store.openStep(intents.step([user("a")], { holds: [hold] }));
     expect(refused).toEqual({ opened: false, refusal: { code: "budget_exceeded", hold, left: 0 } });
     const exhausted = intents.hold({ amount: 1_000 });
-    await opened(store.openStep(intents.step([user("b")], { holds: [exhausted] })));
+    await expectOpened(store.openStep(intents.step([user("b")], { holds: [exhausted] })));
     const free = intents.hold({ amount: 0 });
-    await opened(store.openStep(intents.step([user("c")], { holds: [free] })));
+    await expectOpened(store.openStep(intents.step([user("c")], { holds: [free] })));
   });
 
   test("a refusal says what the counter has left: nothing where more was spent than its limit", async ({
@@ -37,31 +37,35 @@ export function budgetTests(test: ContractTest): void {
       return opening.opened || opening.refusal;
     };
     const spent = intents.step([user("a")], { holds: [intents.hold({ amount: 300 })] });
-    await opened(store.openStep(spent));
+    await expectOpened(store.openStep(spent));
     await store.settleStep(intents.settlement(spent));
-    await opened(
+    await expectOpened(
       store.openStep(intents.step([user("b")], { holds: [intents.hold({ amount: 200 })] })),
     );
     expect(await refusedAt(1_000)).toMatchObject({ code: "budget_exceeded", left: 740 });
     expect(await refusedAt(100)).toMatchObject({ code: "budget_exceeded", left: 0 });
-    await opened(
+    await expectOpened(
       store.openStep(intents.step([user("c")], { holds: [intents.hold({ amount: 740 })] })),
     );
   });
 
   test("what is refused at a limit is refused at every lower one", async ({ store, intents }) => {
-    await opened(store.openStep(intents.step([], { holds: [intents.hold({ amount: 700 })] })));
+    await expectOpened(
+      store.openStep(intents.step([], { holds: [intents.hold({ amount: 700 })] })),
+    );
     for (const limit of [999, 800, 300, 1, 0]) {
       const holds = [intents.hold({ amount: 300, limit })];
       expect((await store.openStep(intents.step([], { holds }))).opened).toBe(false);
     }
-    await opened(store.openStep(intents.step([], { holds: [intents.hold({ amount: 300 })] })));
+    await expectOpened(
+      store.openStep(intents.step([], { holds: [intents.hold({ amount: 300 })] })),
+    );
   });
 
   test("a soft hold never refuses and counts the same", async ({ store, intents }) => {
     const hold = intents.hold({ mode: "soft", limit: 0, amount: 5_000 });
     const step = intents.step([user("a")], { holds: [hold] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     expect(await countersOf(store, "budget")).toEqual([counter({ held: 5_000 })]);
     await store.settleStep(intents.settlement(step));
     expect(await countersOf(store, "budget")).toEqual([counter({ settled: 60 })]);
@@ -97,7 +101,7 @@ export function budgetTests(test: ContractTest): void {
       intents.hold({ budgetId: unit, unit, amount: unit === "requests" ? 1 : 100 }),
     );
     const step = intents.step([user("a")], { holds });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const attempt = { charge: { usd: 250, tokens: 7 } };
     await store.settleStep(intents.settlement(step, { outcome: "failed", attempt }));
     for (const [unit, settled] of Object.entries({ requests: 1, tokens: 7, usd: 250 }))
@@ -107,7 +111,7 @@ export function budgetTests(test: ContractTest): void {
   for (const outcome of ["completed", "failed", "cancelled", "interrupted"] satisfies StepOutcome[])
     test(`nothing stays held of a Step that ended ${outcome}`, async ({ store, intents }) => {
       const step = intents.step([user("a")], { holds: [intents.hold()] });
-      await opened(store.openStep(step));
+      await expectOpened(store.openStep(step));
       await store.settleStep(intents.settlement(step, { outcome }));
       await store.settleStep(intents.settlement(step, { outcome: "interrupted" }));
       expect(await countersOf(store, "budget")).toEqual([counter({ settled: 60 })]);
@@ -123,7 +127,7 @@ export function budgetTests(test: ContractTest): void {
       { subject: "bob", periodStart: 2_000 },
     ];
     const steps = places.map((place) => intents.step([], { holds: [intents.hold(place)] }));
-    for (const step of steps) await opened(store.openStep(step));
+    for (const step of steps) await expectOpened(store.openStep(step));
     for (const step of steps.slice(0, 1)) await store.settleStep(intents.settlement(step));
     expect(await countersOf(store, "budget")).toEqual([
       counter({ ...places[1], held: 100 }),
@@ -142,7 +146,7 @@ export function budgetTests(test: ContractTest): void {
     intents,
   }) => {
     const step = intents.step([user("a")], { holds: [intents.hold({ amount: 900 })] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const holds = [intents.hold({ amount: 940 }), intents.hold({ budgetId: "other" })];
     expect(await store.openAttempt(intents.attempt(step, { holds }))).toEqual({ opened: true });
     expect(await countersOf(store, "budget")).toEqual([counter({ settled: 60, held: 940 })]);
@@ -153,7 +157,7 @@ export function budgetTests(test: ContractTest): void {
 
   test("an attempt whose holds do not fit changes nothing", async ({ store, intents }) => {
     const step = intents.step([user("a")], { holds: [intents.hold({ amount: 900 })] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const before = await store.steps.get(organizationId, step.stepId);
     const tight = intents.hold({ amount: 941 });
     const decision = intents.decision();
@@ -172,7 +176,7 @@ export function budgetTests(test: ContractTest): void {
   }) => {
     const requests = intents.hold({ budgetId: "requests", unit: "requests", amount: 1 });
     const step = intents.step([user("a")], { holds: [intents.hold({ amount: 900 }), requests] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     await store.openAttempt(intents.attempt(step));
     const [running] = await countersOf(store, "budget");
     expect((running?.settled ?? 0) + (running?.held ?? 0)).toBeLessThanOrEqual(1_000);
@@ -187,7 +191,7 @@ export function budgetTests(test: ContractTest): void {
   }) => {
     for (const settlesFirst of [true, false]) {
       const step = intents.step([user("a")], { holds: [intents.hold()] });
-      await opened(store.openStep(step));
+      await expectOpened(store.openStep(step));
       const verbs = [
         () => store.settleStep(intents.settlement(step)),
         () => store.openAttempt(intents.attempt(step, { holds: [intents.hold({ amount: 50 })] })),
@@ -208,7 +212,7 @@ export function budgetTests(test: ContractTest): void {
     const most = Number.MAX_SAFE_INTEGER;
     const hold = intents.hold({ amount: most, limit: most });
     const step = intents.step([user("a")], { holds: [hold] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     expect(await countersOf(store, "budget")).toEqual([counter({ held: most })]);
     const usage = { promptTokens: most - 1, completionTokens: 1, totalTokens: most };
     const attempt = { charge: { usd: most, tokens: most }, costNanoUsd: most, usage };

@@ -1,7 +1,7 @@
 import type { EvidenceLeaf, LeafKind, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
-import { type ContractSubject, type ContractTest, opened } from "./contract-test.ts";
+import { type ContractSubject, type ContractTest, expectOpened } from "./contract-test.ts";
 
 const first = { cursor: null, limit: 100 };
 
@@ -12,7 +12,7 @@ export function changeTests(test: ContractTest): void {
     intents,
   }) => {
     const step = intents.step([user("a")]);
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     await store.settleStep(intents.settlement(step));
     await store.recordRefusal(intents.refusal());
     const revoked = await revoke({ store, intents });

@@ -38,7 +38,7 @@ export function createContractTest(open: () => Promise<OpenedStore>): ContractTe
 type Opening = Awaited<ReturnType<Store["openStep"]>>;
 
 /** Opens a Step and fails the test if the store refuses. */
-export async function opened(
+export async function expectOpened(
   opening: Promise<Opening>,
 ): Promise<Extract<Opening, { opened: true }>> {
   const result = await opening;

@@ -1,6 +1,6 @@
 import type { StepIntent, Store } from "@tollgate/core/store";
 import type { TestMessage } from "./chain.ts";
-import { opened } from "./contract-test.ts";
+import { expectOpened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
 import type { StepOverrides } from "./step-intent.ts";
 
@@ -15,16 +15,16 @@ export interface OpenedStep {
 /** Requests against one store in the name of one owner. */
 export interface Conversation {
   /** Opens a Step and leaves it in flight. */
-  open(messages: readonly TestMessage[], named?: Named): Promise<OpenedStep>;
+  open(messages: readonly TestMessage[], named?: NamedIds): Promise<OpenedStep>;
   /** Opens a Step and completes it with a reply. */
   exchange(
     messages: readonly TestMessage[],
     reply: readonly TestMessage[],
-    named?: Named,
+    named?: NamedIds,
   ): Promise<OpenedStep>;
 }
 
-export interface Named {
+export interface NamedIds {
   readonly sessionId?: string;
   readonly turnId?: string;
   readonly alsoConsider?: string;
@@ -34,7 +34,7 @@ export interface Named {
 export function createConversation(store: Store, intents: Intents): Conversation {
   const open: Conversation["open"] = async (messages, named = {}) => {
     const intent = intents.step(messages, overridesOf(named));
-    const { opened: _, ...assignment } = await opened(store.openStep(intent));
+    const { opened: _, ...assignment } = await expectOpened(store.openStep(intent));
     return { intent, ...assignment };
   };
   return {
@@ -47,6 +47,6 @@ export function createConversation(store: Store, intents: Intents): Conversation
   };
 }
 
-export function overridesOf({ source, ...ids }: Named): StepOverrides {
+export function overridesOf({ source, ...ids }: NamedIds): StepOverrides {
   return { ...(source === undefined ? {} : { source }), transcript: ids };
 }

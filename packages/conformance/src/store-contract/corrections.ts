@@ -1,7 +1,7 @@
 import type { Correction, CorrectionIntent, StepIntent, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
 import { attemptSettlement } from "./settlement-intent.ts";
 
@@ -94,7 +94,7 @@ export function correctionTests(test: ContractTest): void {
   }) => {
     const first = intents.hold({ budgetId: "first" });
     const step = intents.step([user("a")], { holds: [first] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     // The second attempt keeps the first one's holds, the third takes its own, and the fourth holds nothing.
     const fallbacks = [intents.decision(), intents.decision()];
     const plans = [null, [intents.hold({ budgetId: "third" })], []];
@@ -124,7 +124,7 @@ export function correctionTests(test: ContractTest): void {
   }) => {
     const done = await settled(store, intents, { holds: [intents.hold()] });
     const running = intents.step([user("b")]);
-    await opened(store.openStep(running));
+    await expectOpened(store.openStep(running));
     const before = await store.evidence.list({ organizationId }, page);
     const wrong = { name: "GatewayError", code: "invalid_argument" };
     const missing = { name: "GatewayError", code: "step_not_found" };
@@ -186,7 +186,7 @@ async function settled(
   overrides: Parameters<Intents["step"]>[1],
 ): Promise<StepIntent> {
   const step = intents.step([user(intents.id())], overrides);
-  await opened(store.openStep(step));
+  await expectOpened(store.openStep(step));
   await store.settleStep(intents.settlement(step));
   return step;
 }

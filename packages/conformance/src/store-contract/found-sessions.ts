@@ -1,8 +1,8 @@
 import type { Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, type TestMessage, user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
-import { createConversation, type Named, overridesOf } from "./conversation.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
+import { createConversation, type NamedIds, overridesOf } from "./conversation.ts";
 import type { Intents } from "./intents.ts";
 
 const organizationId = "acme";
@@ -20,7 +20,7 @@ export function foundSessionTests(test: ContractTest): void {
     store: Store,
     intents: Intents,
     messages: readonly TestMessage[],
-    named: Named = {},
+    named: NamedIds = {},
   ) => store.sessions.find(intents.step(messages, overridesOf(named)));
 
   test("finds the Session that a request would continue, and how much of it", async ({
@@ -110,7 +110,7 @@ export function foundSessionTests(test: ContractTest): void {
     const openAs = async (messages: readonly TestMessage[], dataClass: string, named?: string) => {
       const transcript = named === undefined ? {} : { sessionId: named };
       const intent = intents.step(messages, { dataClass, transcript });
-      const { sessionId } = await opened(store.openStep(intent));
+      const { sessionId } = await expectOpened(store.openStep(intent));
       await store.settleStep(intents.settlement(intent, { reply: [assistant("x")] }));
       return sessionId;
     };

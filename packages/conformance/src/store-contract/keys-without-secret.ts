@@ -1,7 +1,7 @@
 import type { Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { hex, user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
 import type { SharedTest } from "./shared-responses.ts";
 
@@ -59,7 +59,7 @@ export function keyWithoutSecretTests(test: ContractTest): void {
   test("it opens Steps like any other, until it is revoked", async ({ store, intents }) => {
     await store.keys.ensure(entry(intents, "ensured-1"));
     const own = intents.as({ keyId: "ensured-1" });
-    await opened(store.openStep(own.step([user("a")])));
+    await expectOpened(store.openStep(own.step([user("a")])));
     const change = { patch: { revokedAt: 1 }, leaf: intents.leaf("key.revoked") };
     await store.keys.change({ organizationId: "acme", userId: "ada" }, () => change);
     const refused = await store.openStep(own.step([user("b")]));

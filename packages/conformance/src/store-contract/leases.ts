@@ -3,7 +3,7 @@ import type { LapsedStep, StepIntent, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { hex, user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { createIntents, type Intents } from "./intents.ts";
 
 const clock = "gateway";
@@ -69,7 +69,7 @@ export function leaseTests(test: ContractTest): void {
     await store.keys.insert(theirs.key());
     const step = await openOne(store, intents);
     const namesake = theirs.step([user("a")], { stepId: step.stepId });
-    await opened(store.openStep(namesake));
+    await expectOpened(store.openStep(namesake));
     await store.renewLease({ ...lease, renewal: 2, until: 10, steps: [named(step, 42)] });
     const lapsed = async (at: number) =>
       (await store.lapsedSteps({ at, clock, limit: 9 })).map((found) => [
@@ -139,7 +139,7 @@ export function leaseTests(test: ContractTest): void {
 
 async function openOne(store: Store, intents: Intents): Promise<StepIntent> {
   const step = intents.step([user("a")], { holds: [intents.hold()] });
-  await opened(store.openStep(step));
+  await expectOpened(store.openStep(step));
   return step;
 }
 

@@ -2,7 +2,7 @@ import type { Store, StorePage, StorePaging } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
 import { sealed } from "./connections.ts";
-import { type ContractSubject, type ContractTest, opened } from "./contract-test.ts";
+import { type ContractSubject, type ContractTest, expectOpened } from "./contract-test.ts";
 
 /** A list of the store: how to read a page of it, and how to add a row to it. */
 interface List {
@@ -17,7 +17,7 @@ const tenant = { organizationId: "acme" };
 
 const openOne = async ({ store, intents }: ContractSubject, at: number): Promise<void> => {
   const holds = [intents.hold({ budgetId: "paged", mode: "soft", periodStart: at })];
-  await opened(store.openStep(intents.step([user(`${at}`)], { holds })));
+  await expectOpened(store.openStep(intents.step([user(`${at}`)], { holds })));
 };
 
 const lists: readonly List[] = [

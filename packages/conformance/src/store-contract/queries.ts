@@ -7,7 +7,7 @@ import type {
 } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 
 const tenant = { organizationId: "acme" };
@@ -26,8 +26,8 @@ export function queryTests(test: ContractTest): void {
     });
     const model = { gateway: "g", vendor: "v", model: "m/x", connection: "customer" } as const;
     const step = { ...other, attempt: { ...other.attempt, ...model } };
-    const first = await opened(store.openStep(plain));
-    const second = await opened(store.openStep(step));
+    const first = await expectOpened(store.openStep(plain));
+    const second = await expectOpened(store.openStep(step));
     await store.settleStep(bob.settlement(step, { outcome: "failed", attempt: { host: "h" } }));
     const found = async (query: Omit<StepQuery, "organizationId">): Promise<readonly string[]> =>
       (await store.steps.list({ ...tenant, ...query }, paging)).data.map(({ id }) => id);
@@ -62,7 +62,7 @@ export function queryTests(test: ContractTest): void {
     const odd = { 'a"\n': "\u0000\ud800 ä%_", "": "", __proto__x: "1", ticket: "T-1" };
     const withMetadata = async (metadata: Metadata): Promise<string> => {
       const step = intents.step([user(JSON.stringify(metadata))], { metadata });
-      await opened(store.openStep(step));
+      await expectOpened(store.openStep(step));
       return step.stepId;
     };
     const first = await withMetadata(odd);
@@ -86,7 +86,7 @@ export function queryTests(test: ContractTest): void {
 
   test("Steps are found by their last attempt", async ({ store, intents }) => {
     const step = intents.step([user("a")]);
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const attempt = { ...step.attempt, number: 2, model: "fallback" };
     await store.openAttempt(intents.attempt(step, { attempt }));
     const found = async (model: string): Promise<number> =>
@@ -101,7 +101,7 @@ export function queryTests(test: ContractTest): void {
     const step = intents.step([user("a")]);
     // The Kelvin sign and É have lower-case forms, and are not ASCII.
     const attempt = { ...step.attempt, model: "Gpt-5/\u212A-\u00C9" };
-    await opened(store.openStep({ ...step, attempt }));
+    await expectOpened(store.openStep({ ...step, attempt }));
     const found = async (...model: string[]): Promise<number> => {
       const page = await store.steps.list({ ...tenant, model }, paging);
       const { groups } = await store.steps.summarize({ ...tenant, model, by: ["model"] }, paging);
@@ -116,7 +116,7 @@ export function queryTests(test: ContractTest): void {
 
   test("decisions are found by effect, owner and time", async ({ store, intents }) => {
     const step = intents.step([user("a")]);
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const refusal = intents.as({ userId: "bob", keyId: "key-2" }).refusal();
     await store.recordRefusal(refusal);
     const found = async (
@@ -137,7 +137,7 @@ export function queryTests(test: ContractTest): void {
   });
 
   test("finds decisions by what refused them, and reads it back", async ({ store, intents }) => {
-    await opened(store.openStep(intents.step([user("a")])));
+    await expectOpened(store.openStep(intents.step([user("a")])));
     await store.recordRefusal(intents.refusal());
     const refusals: readonly DecisionRefusal[] = [
       { by: "budget", budgetId: "day", subject: "ada", unit: "usd", needed: 9, left: 1 },

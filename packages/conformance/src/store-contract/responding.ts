@@ -1,7 +1,7 @@
 import type { Owner, ResponseDraft, StepIntent, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, type TestMessage, user } from "./chain.ts";
-import { opened } from "./contract-test.ts";
+import { expectOpened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
 import type { ResponseOverrides } from "./response-draft.ts";
 
@@ -83,6 +83,6 @@ export function textOfMessages(messages: readonly TestMessage[]): string {
 /** A Step in flight that has no response yet. */
 export async function openStepIn(store: Store, intents: Intents): Promise<StepIntent> {
   const step = intents.step([user("question")], { endpoint: "responses" });
-  await opened(store.openStep(step));
+  await expectOpened(store.openStep(step));
   return step;
 }

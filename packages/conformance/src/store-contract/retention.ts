@@ -3,7 +3,7 @@ import { leafHash } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { assistant, user } from "./chain.ts";
-import { type ContractSubject, type ContractTest, opened } from "./contract-test.ts";
+import { type ContractSubject, type ContractTest, expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 import { createIntents, type Intents } from "./intents.ts";
 
@@ -25,7 +25,7 @@ function stepRetentionTests(test: ContractTest): void {
     const first = await exchange([user("a")], [assistant("b")]);
     await exchange([user("c")], [assistant("d")]);
     const late = intents.step([user("e")], { at: start + 2 * day });
-    await opened(store.openStep(late));
+    await expectOpened(store.openStep(late));
     expect(await sweepSteps(subject)).toEqual({ removed: 2, more: false });
     expect(await stepIds(store)).toEqual([late.stepId]);
     expect(await store.steps.get("acme", first.intent.stepId)).toBeNull();
@@ -42,7 +42,7 @@ function stepRetentionTests(test: ContractTest): void {
     );
     for (const step of [old, young]) {
       if (!step) return expect.fail();
-      await opened(store.openStep(step));
+      await expectOpened(store.openStep(step));
       await store.settleStep(intents.settlement(step));
     }
     await sweepSteps(subject);
@@ -53,7 +53,7 @@ function stepRetentionTests(test: ContractTest): void {
     const { store, intents } = subject;
     const holds = [intents.hold()];
     const step = intents.step([user("a")], { holds });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     expect(await sweepSteps(subject)).toEqual({ removed: 0, more: false });
     expect(await store.settleStep(intents.settlement(step))).toMatchObject({ settled: true });
     expect(await sweepSteps(subject)).toEqual({ removed: 1, more: false });
@@ -142,7 +142,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     const used = await exchange([user("a")], [assistant("b")]);
     const unused = await exchange([user("x")], [assistant("y")]);
     const step = intents.step([user("a"), assistant("b"), user("c")], { at: start + 2 * day });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
     expect(await contents(store, unused.sessionId)).toEqual([null, null]);
     expect((await contents(store, used.sessionId)).every((one) => one !== null)).toBe(true);
@@ -153,7 +153,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     const bytes = Buffer.from("Be brief.");
     const instructions = { content: bytes, contentSalt: bytes, contentCommitment: bytes };
     const step = intents.step([user("a")], { instructions });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const partial = { outcome: "failed", reply: [assistant("par")], joins: false } as const;
     await store.settleStep(intents.settlement(step, { ...partial, reasoning: instructions }));
     expect(await sweepTranscripts(subject)).toEqual({ removed: 1, more: false });
@@ -169,7 +169,7 @@ function transcriptRetentionTests(test: ContractTest): void {
       at: start + 2 * day,
       transcript: { sessionId },
     });
-    const { sessionId: branchId } = await opened(store.openStep(branch));
+    const { sessionId: branchId } = await expectOpened(store.openStep(branch));
     await store.settleStep(intents.settlement(branch, { at: start + 2 * day }));
     expect(branchId).not.toBe(sessionId);
     expect(await sweepTranscripts(subject)).toEqual({ removed: 0, more: false });

@@ -2,7 +2,7 @@ import type { StepIntent, Store } from "@tollgate/core/store";
 import fc from "fast-check";
 import { expect } from "vitest";
 import { assistant, type TestMessage, tool, user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { createIntents, type Intents } from "./intents.ts";
 import { createSessionReference, type SessionReference } from "./session-reference.ts";
 
@@ -107,7 +107,7 @@ function createRun(store: Store, intents: Intents): Run {
       transcript: { ...ids, expectedSession: found },
       dataClass: command.dataClass,
     });
-    const { opened: _, ...assignment } = await opened(store.openStep(intent));
+    const { opened: _, ...assignment } = await expectOpened(store.openStep(intent));
     const { stepId, transcript } = intent;
     const { dataClass } = intent;
     const { handled, ...expected } = reference.open({ stepId, ...transcript, dataClass, messages });

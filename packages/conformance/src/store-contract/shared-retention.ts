@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { assistant, user } from "./chain.ts";
-import { opened } from "./contract-test.ts";
+import { expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 import { removals, sweepSteps, sweepTranscripts } from "./retention.ts";
 import type { SharedTest } from "./shared-responses.ts";
@@ -35,7 +35,7 @@ export function sharedRetentionTests(test: SharedTest): void {
       const at = Date.UTC(2026, 0, 7, 12);
       const step = intents.step([...history, user("c")], { at });
       await Promise.all([
-        opened(store.openStep(step)),
+        expectOpened(store.openStep(step)),
         sweepTranscripts({ store: sweeper, intents }),
       ]);
       const parts = await store.sessions.transcript("acme", sessionId);

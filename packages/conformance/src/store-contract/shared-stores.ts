@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { countersOf } from "./budgets.ts";
 import { assistant, contentOf, hex, sha256, user } from "./chain.ts";
 import { sealed } from "./connections.ts";
-import { opened } from "./contract-test.ts";
+import { expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 import { createIntents } from "./intents.ts";
 import { sharedKeyWithoutSecretTests } from "./keys-without-secret.ts";
@@ -36,7 +36,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     const { intent, sessionId } = await exchange([user("\u0000a\u{1f600}")], [assistant("b")]);
     const holds = [intents.hold()];
     const open = intents.step([user("open")], { holds });
-    await opened(store.openStep(open));
+    await expectOpened(store.openStep(open));
     await store.connections.set({ connection: sealed(), leaf: intents.leaf("connection.set") });
     const before = await everything(store);
     await store.close();
@@ -70,7 +70,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
   test("of settlements by several stores exactly one wins", async ({ store, intents, another }) => {
     const stores = [store, await another(), await another()];
     const step = intents.step([user("a")], { holds: [intents.hold()] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const results = await Promise.all(
       stores.map((one) => one.settleStep(intents.settlement(step, { reply: [assistant("b")] }))),
     );
@@ -150,7 +150,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     const lease = { processId: "process-1", renewal: 1, at: 0, until: 100, clock, steps: [] };
     await store.renewLease(lease);
     const step = intents.step([user("a")], { holds: [intents.hold()] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const steps = [{ organizationId: "acme", stepId: step.stepId, outputTokens: 5 }];
     await store.renewLease({ ...lease, renewal: 2, until: 200, steps });
     await store.close();

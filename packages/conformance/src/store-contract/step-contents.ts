@@ -1,7 +1,7 @@
 import { commitContent, type Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, contentOf, hex, sha256, user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 import { createIntents } from "./intents.ts";
 
@@ -13,7 +13,7 @@ export function stepContentTests(test: ContractTest): void {
     const messages = [user("\u0000 \u{1f600}"), { role: "user", json: '{ "a": 1.0 }' } as const];
     const reply = [assistant("\u0000 \u{1f600}")];
     const step = intents.step(messages, { instructions: instructionsOf(text) });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const inFlight = {
       instructions: textHex(text),
       request: hex(contentOf(messages)),
@@ -64,7 +64,7 @@ export function stepContentTests(test: ContractTest): void {
 
   test("a reply that did not join is there beside the instructions", async ({ store, intents }) => {
     const step = intents.step([user("a")], { instructions: instructionsOf(text) });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const partial = { outcome: "failed", reply: [assistant("par")], joins: false } as const;
     await store.settleStep(intents.settlement(step, partial));
     const { instructions, reply } = await contentsOf(store, step.stepId);
@@ -76,7 +76,7 @@ export function stepContentTests(test: ContractTest): void {
       transcript: { keep: "digest" },
       instructions: { ...instructionsOf(text), content: null },
     });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     await store.settleStep(intents.settlement(step, { reply: [assistant("b")] }));
     const withheld = ["instructions", "request", "reply"];
     expect(await contentsOf(store, step.stepId)).toEqual({ ...nothing, withheld });
@@ -88,7 +88,7 @@ export function stepContentTests(test: ContractTest): void {
   }) => {
     for (const isKept of [true, false]) {
       const step = intents.step([user(`${isKept}`)]);
-      await opened(store.openStep(step));
+      await expectOpened(store.openStep(step));
       const { content, ...commitment } = instructionsOf(text);
       const reasoning = { ...commitment, content: isKept ? content : null };
       await store.settleStep(intents.settlement(step, { reply: [assistant("b")], reasoning }));
@@ -106,10 +106,10 @@ export function stepContentTests(test: ContractTest): void {
     const openWith = (history: Parameters<typeof intents.step>[0], instructions: string) =>
       intents.step(history, { instructions: instructionsOf(instructions) });
     const first = openWith([user("a")], "one");
-    const { sessionId } = await opened(store.openStep(first));
+    const { sessionId } = await expectOpened(store.openStep(first));
     await store.settleStep(intents.settlement(first, { reply: [assistant("b")] }));
     const second = openWith([user("a"), assistant("b"), user("c")], "two");
-    expect((await opened(store.openStep(second))).sessionId).toBe(sessionId);
+    expect((await expectOpened(store.openStep(second))).sessionId).toBe(sessionId);
     const parts = await store.sessions.transcript("acme", sessionId);
     expect(parts?.map(({ kind, from, count }) => [kind, from, count])).toEqual([
       ["request", 0, 1],

@@ -1,7 +1,7 @@
 import { commitContent, type KeyPatch, leafHash } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, chainOf, contentOf, hex, user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { attemptSettlement } from "./settlement-intent.ts";
 
 const wholePage = { cursor: null, limit: 100 };
@@ -15,7 +15,7 @@ export function stepTests(test: ContractTest): void {
     const metadata = { ticket: "T-17", "": "\n" };
     const changed = { stream: true, stepNumber: 3, source: "app", droppedFields, metadata };
     const intent = intents.step(messages, changed);
-    const { sessionId, turnId } = await opened(store.openStep(intent));
+    const { sessionId, turnId } = await expectOpened(store.openStep(intent));
     expect(await store.steps.get(organizationId, intent.stepId)).toEqual({
       ...intents.owner,
       id: intent.stepId,
@@ -50,7 +50,7 @@ export function stepTests(test: ContractTest): void {
     const messages = [user("hello")];
     const reply = [assistant("hi"), assistant("there")];
     const intent = intents.step(messages);
-    await opened(store.openStep(intent));
+    await expectOpened(store.openStep(intent));
     const settlement = intents.settlement(intent, { reply, reason: "noted" });
     expect(await store.settleStep(settlement)).toEqual({ settled: true, outcome: "completed" });
     const { number: _, charge: __, ...end } = settlement.attempt;
@@ -71,7 +71,7 @@ export function stepTests(test: ContractTest): void {
     const intent = intents.step([user("hello")], {
       attempt: { ...intents.step([]).attempt, price: null },
     });
-    await opened(store.openStep(intent));
+    await expectOpened(store.openStep(intent));
     const usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
     const nothing = { host: null, bodySha256: null, providerRequestId: null, providerModel: null };
     const unknown = {
@@ -97,7 +97,7 @@ export function stepTests(test: ContractTest): void {
     intents,
   }) => {
     const intent = intents.step([user("hello")]);
-    await opened(store.openStep(intent));
+    await expectOpened(store.openStep(intent));
     const decision = intents.decision({ firstDecisionId: intent.decision.id });
     const further = intents.attempt(intent, { decision });
     expect(await store.openAttempt(further)).toEqual({ opened: true });
@@ -114,7 +114,7 @@ export function stepTests(test: ContractTest): void {
 
   test("a Step is settled once, whoever comes first", async ({ store, intents }) => {
     const intent = intents.step([user("hello")]);
-    await opened(store.openStep(intent));
+    await expectOpened(store.openStep(intent));
     const outcomes = ["completed", "failed", "cancelled", "interrupted"] as const;
     const results = await Promise.all(
       outcomes.map((outcome) => store.settleStep(intents.settlement(intent, { outcome }))),
@@ -168,7 +168,7 @@ export function stepTests(test: ContractTest): void {
 
   test("the leaf of an opened Step attests its assignment", async ({ store, intents }) => {
     const intent = intents.step([user("hello")]);
-    const { sessionId, turnId } = await opened(store.openStep(intent));
+    const { sessionId, turnId } = await expectOpened(store.openStep(intent));
     const leaves = await store.evidence.list({ organizationId }, wholePage);
     const leaf = leaves.data.at(-1);
     const commitment = commitContent(intent.transcript.contentSalt, contentOf([user("hello")]));
@@ -195,7 +195,7 @@ export function stepTests(test: ContractTest): void {
       }));
     await change({ revokedAt: at });
     const before = intents.step([user("before")], { at: at - 1, keyVersion: 1 });
-    await opened(store.openStep(before));
+    await expectOpened(store.openStep(before));
     expect(await store.openStep(intents.step([user("at")], { at }))).toEqual(refusal);
     await change({ revokedAt: null, expiresAt: at });
     expect(await store.openStep(intents.step([user("expired")], { at }))).toEqual(refusal);
@@ -212,10 +212,10 @@ export function stepTests(test: ContractTest): void {
     const change = { patch: { models: ["a/b/c"] }, leaf: intents.leaf("key.updated") };
     await store.keys.change({ organizationId, id: "key-1" }, () => change);
     expect(await store.openStep(decided)).toEqual(refusal);
-    await opened(store.openStep(step(1)));
+    await expectOpened(store.openStep(step(1)));
     // Its last use is no change.
     await store.keys.touch([{ organizationId, keyId: "key-1", at: intents.now() }]);
-    await opened(store.openStep(step(1)));
+    await expectOpened(store.openStep(step(1)));
     expect(await store.openStep(step(2))).toEqual(refusal);
     expect((await store.steps.list({ organizationId }, wholePage)).data).toHaveLength(2);
   });
@@ -235,7 +235,7 @@ export function stepTests(test: ContractTest): void {
 
   test("an attempt that does not run cannot be ended", async ({ store, intents }) => {
     const intent = intents.step([user("hello")]);
-    await opened(store.openStep(intent));
+    await expectOpened(store.openStep(intent));
     const settlement = intents.settlement(intent, { attempt: attemptSettlement(2) });
     await expect(store.settleStep(settlement)).rejects.toMatchObject({ code: "invalid_argument" });
     expect((await store.steps.get(organizationId, intent.stepId))?.settledAt).toBeNull();

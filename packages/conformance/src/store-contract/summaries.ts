@@ -1,7 +1,7 @@
 import type { StepIntent, SummaryQuery, UsageGroup } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
-import { type ContractSubject, type ContractTest, opened } from "./contract-test.ts";
+import { type ContractSubject, type ContractTest, expectOpened } from "./contract-test.ts";
 import { correctionFor } from "./corrections.ts";
 
 const tenant = { organizationId: "acme" };
@@ -44,7 +44,7 @@ export function summaryTests(test: ContractTest): void {
     await store.keys.insert(bob.key({ label: "old" }));
     const late = Date.UTC(2026, 1, 28, 23, 59, 59, 999);
     const step = bob.step([user("a")], { source: "app", dataClass: "D2_CONFIDENTIAL", at: late });
-    const { sessionId } = await opened(store.openStep(step));
+    const { sessionId } = await expectOpened(store.openStep(step));
     await store.steps.get("acme", step.stepId);
     await store.settleStep(bob.settlement(step, { outcome: "failed" }));
     const values = async (by: SummaryQuery["by"][number]): Promise<unknown> =>
@@ -75,7 +75,7 @@ export function summaryTests(test: ContractTest): void {
     const usage = { ...one, promptTokens: 9, totalTokens: 12, cachedTokens: 5, reasoningTokens: 2 };
     const written = { cacheWriteTokens: 3, cacheWrite1hTokens: 1, imageOutputTokens: 1 };
     await settled(subject, { usage: { ...usage, ...written }, durationMs: 1_000 });
-    await opened(store.openStep(intents.step([user("open")])));
+    await expectOpened(store.openStep(intents.step([user("open")])));
     const { groups } = await store.steps.summarize({ ...tenant, by: ["outcome"] }, whole);
     expect(groups.map(({ values, sums }) => [values[0], sums])).toEqual([
       ["open", { ...zero, steps: 1, attempts: 1 }],
@@ -208,7 +208,7 @@ const dimensions = [
 /** A Step with an attempt on one model and two on another, of which the last has a host of its own. */
 async function fallBack({ store, intents }: ContractSubject): Promise<void> {
   const step = intents.step([user("a")]);
-  await opened(store.openStep(step));
+  await expectOpened(store.openStep(step));
   const other = { gateway: "other", vendor: "v", model: "m", connection: "customer" } as const;
   for (const number of [2, 3])
     await store.openAttempt(
@@ -229,7 +229,7 @@ async function settled(
   attempt: AttemptOverrides,
 ): Promise<StepIntent> {
   const step = intents.step([user("a")]);
-  await opened(store.openStep(step));
+  await expectOpened(store.openStep(step));
   await store.settleStep(intents.settlement(step, { attempt }));
   return step;
 }

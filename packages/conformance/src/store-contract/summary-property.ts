@@ -8,7 +8,7 @@ import {
 import fc from "fast-check";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { correctionFor } from "./corrections.ts";
 import { createIntents, type Intents } from "./intents.ts";
 
@@ -69,7 +69,7 @@ async function play(
 ): Promise<void> {
   const plain = intents.step([user(intents.id())]);
   const step = { ...plain, attempt: { ...plain.attempt, model: attempts[0]?.model ?? "cheap" } };
-  await opened(store.openStep(step));
+  await expectOpened(store.openStep(step));
   const endOf = (at: number) => ({ number: at + 1, costNanoUsd: attempts[at]?.cost ?? null });
   for (const [before, { model }] of attempts.slice(1).entries())
     await store.openAttempt(

@@ -1,7 +1,7 @@
 import type { Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, hex, user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 import { createIntents, type Intents } from "./intents.ts";
 
@@ -37,7 +37,7 @@ export function tenancyTests(test: ContractTest): void {
     intents,
   }) => {
     const step = intents.step([user("a")], { holds: [intents.hold()] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     const organizationId = "globex";
     const settlement = { ...intents.settlement(step), organizationId };
     await expect(store.settleStep(settlement)).rejects.toMatchObject({ code: "step_not_found" });
@@ -52,8 +52,8 @@ export function tenancyTests(test: ContractTest): void {
     const [mine, other] = [intents.step([user("mine")]), theirs.step([user("theirs")])];
     intents.id();
     expect(mine.stepId).toBe(other.stepId);
-    await opened(store.openStep(mine));
-    await opened(store.openStep(other));
+    await expectOpened(store.openStep(mine));
+    await expectOpened(store.openStep(other));
     await store.settleStep(theirs.settlement(other, { outcome: "failed" }));
     expect((await store.steps.get("acme", mine.stepId))?.settledAt).toBeNull();
     expect((await store.steps.get("globex", other.stepId))?.outcome).toBe("failed");

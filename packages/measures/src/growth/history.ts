@@ -1,4 +1,4 @@
-import { attemptEndOf } from "@tollgate/store-engine";
+import { attemptEndRecord } from "@tollgate/store-engine";
 import { attemptToRow, decisionToRow, type SqlParameters } from "@tollgate/store-sql";
 import { attemptEnd, attemptStart, decisionOf, organizationId } from "../step-intents.ts";
 
@@ -151,7 +151,7 @@ function stepRow(session: string, { digest, carriesPermits }: Words) {
     holds: "0",
     model: `CASE WHEN n < ${rare} THEN 'model-rare' ELSE 'model-' || (n % 4) END`,
     host: "'upstream.example'",
-    attempt_end: text(JSON.stringify(attemptEndOf(attemptEnd))),
+    attempt_end: text(JSON.stringify(attemptEndRecord(attemptEnd))),
     carried_usd: "0",
     carried_tokens: "0",
     sequence: "n * 2",

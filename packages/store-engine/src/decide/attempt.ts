@@ -10,7 +10,7 @@ import {
 import { type Decision, type Operation, unchanged } from "../change.ts";
 import type { Charge, ErrorRecord, StepRecord } from "../records.ts";
 import type { View } from "../view.ts";
-import { CounterDraft, heldFor, refusedHold, settleHolds } from "./hold.ts";
+import { CounterDraft, insertHolds, refusedHold, settleHolds } from "./hold.ts";
 
 /**
  * Ends the running attempt and opens the next one. Holds are exchanged whole: where the new ones do not fit, the running
@@ -23,17 +23,17 @@ export function openAttempt(view: View, intent: AttemptIntent): Decision<Attempt
   const { step } = record;
   if (step.outcome !== null) return unchanged({ opened: false, hold: null });
   if (attempt.number <= runningAttempt(step).number) return unchanged({ opened: true });
-  const attempts = [...endRunning(step, ended), { ...attempt, end: null }];
+  const attempts = [...endRunningAttempt(step, ended), { ...attempt, end: null }];
   const spent = addCharge(record.carried, ended.charge);
 
-  const exchanged: Operation[] = [];
+  const holdOperations: Operation[] = [];
   if (holds) {
     const counters = new CounterDraft(view);
-    exchanged.push(...settleHolds(view, counters, record, spent));
+    holdOperations.push(...settleHolds(view, counters, record, spent));
     const refused = counters.take(holds);
     if (refused) return unchanged({ opened: false, ...refused });
     const holder = { organizationId, stepId, attempt: attempt.number };
-    exchanged.push(...heldFor(holder, holds), ...counters.operations());
+    holdOperations.push(...insertHolds(holder, holds), ...counters.operations());
   }
   const row = {
     ...record,
@@ -41,15 +41,15 @@ export function openAttempt(view: View, intent: AttemptIntent): Decision<Attempt
     holds: holds ? holds.length : record.holds,
     carried: holds ? { usd: 0, tokens: 0 } : spent,
   };
-  const change: Operation[] = [{ write: "update step", row }, ...exchanged];
-  const error = errorOf(step, ended);
+  const change: Operation[] = [{ write: "update step", row }, ...holdOperations];
+  const error = errorRecord(step, ended);
   if (error) change.push({ write: "insert error", row: error });
   if (decision) change.push({ write: "insert decision", row: { owner: step, decision } });
   change.push({ write: "insert leaf", row: intent.leaf });
   return {
     result: { opened: true },
     change,
-    unlessItFits: (counter, left) => ({
+    resultIfOverLimit: (counter, left) => ({
       opened: false,
       ...refusedHold(holds ?? [], counter, left),
     }),
@@ -68,14 +68,14 @@ export function requireStep(
 }
 
 /** The Step's attempts with the running one ended. */
-export function endRunning(step: Step, settlement: AttemptSettlement): readonly Attempt[] {
+export function endRunningAttempt(step: Step, settlement: AttemptSettlement): readonly Attempt[] {
   const running = runningAttempt(step);
   if (running.number !== settlement.number)
     throw new GatewayError(
       "invalid_argument",
       `Attempt ${settlement.number} is not the one that runs.`,
     );
-  return [...step.attempts.slice(0, -1), { ...running, end: attemptEndOf(settlement) }];
+  return [...step.attempts.slice(0, -1), { ...running, end: attemptEndRecord(settlement) }];
 }
 
 function runningAttempt({ attempts }: Step): Attempt {
@@ -85,14 +85,14 @@ function runningAttempt({ attempts }: Step): Attempt {
 }
 
 /** An attempt's end for its record: its charge is on its holds, and what the provider said has a record of its own. */
-export function attemptEndOf(settlement: AttemptSettlement): AttemptEnd {
+export function attemptEndRecord(settlement: AttemptSettlement): AttemptEnd {
   const { number, charge, error, ...end } = settlement;
   const commitment = error && Buffer.from(error.contentCommitment).toString("hex");
   return { ...end, error: commitment === null ? null : { message: null, commitment } };
 }
 
 /** What the provider said of an attempt that ends, if it said something. */
-export function errorOf(
+export function errorRecord(
   { organizationId, sessionId, id }: Pick<Step, "organizationId" | "sessionId" | "id">,
   { number, error }: AttemptSettlement,
 ): ErrorRecord | null {

@@ -15,7 +15,7 @@ export function correct(view: View, intent: CorrectionIntent): Decision<boolean>
   const record = requireStep(view, organizationId, stepId);
   const known = view.corrections(organizationId, stepId);
   if (known.some(({ correction }) => correction.id === draft.id)) return unchanged(false);
-  const applied = applyCorrection(corrected(record, known), draft);
+  const applied = applyCorrection(withCorrections(record, known), draft);
   if (applied === null) return unchanged(false);
   const { correction, delta, heldSince } = applied;
 
@@ -38,7 +38,7 @@ export function correct(view: View, intent: CorrectionIntent): Decision<boolean>
 }
 
 /** The Step with the corrections of its attempts. */
-function corrected({ step }: StepRecord, known: ReturnType<View["corrections"]>): Step {
+function withCorrections({ step }: StepRecord, known: ReturnType<View["corrections"]>): Step {
   const attempts = step.attempts.map((attempt) => {
     const own = known.filter((other) => other.attempt === attempt.number);
     return { ...attempt, corrections: own.map(({ correction }) => correction) };

@@ -4,7 +4,7 @@ import type { Charge, CounterMove, HoldRecord, StepRecord } from "../records.ts"
 import type { View } from "../view.ts";
 
 /** The attempt that amounts are held for. */
-export interface Holder {
+export interface HoldingAttempt {
   readonly organizationId: string;
   readonly stepId: string;
   readonly attempt: number;
@@ -13,7 +13,7 @@ export interface Holder {
 /** The counters as one decision leaves them: what it does to one of them it sees when it looks at it again. */
 export class CounterDraft {
   readonly #view: Pick<View, "counter">;
-  readonly #moves: Draft[] = [];
+  readonly #moves: MutableMove[] = [];
 
   /** Begins with the counters as they are. */
   constructor(view: Pick<View, "counter">) {
@@ -25,7 +25,7 @@ export class CounterDraft {
     for (const hold of holds) {
       const counter = this.#view.counter(hold);
       const move = this.#move(hold);
-      const settled = withinCounter((counter?.settled ?? 0) + move.settled);
+      const settled = clampSettled((counter?.settled ?? 0) + move.settled);
       const left = Math.max(0, hold.limit - settled - (counter?.held ?? 0) - move.held);
       if (hold.mode === "hard" && (hold.limit === 0 || hold.amount > left)) return { hold, left };
       move.held += hold.amount;
@@ -52,10 +52,10 @@ export class CounterDraft {
     return this.#moves.map((row) => ({ write: "move counter", row }));
   }
 
-  #move(key: CounterName): Draft {
+  #move(key: CounterName): MutableMove {
     for (const move of this.#moves) if (isSameCounter(move, key)) return move;
     const { budgetId, subject, periodStart, unit } = key;
-    const move: Draft = {
+    const move: MutableMove = {
       budgetId,
       subject,
       periodStart,
@@ -70,7 +70,7 @@ export class CounterDraft {
   }
 }
 
-type Draft = { -readonly [Member in keyof CounterMove]: CounterMove[Member] };
+type MutableMove = { -readonly [Member in keyof CounterMove]: CounterMove[Member] };
 
 type CounterName = Pick<HoldRecord, keyof BudgetCounterKey | "unit">;
 
@@ -81,13 +81,13 @@ export function moveCounter(counter: BudgetCounter | null, move: CounterMove): B
     subject: move.subject,
     periodStart: move.periodStart,
     unit: counter?.unit ?? move.unit,
-    settled: withinCounter((counter?.settled ?? 0) + move.settled),
+    settled: clampSettled((counter?.settled ?? 0) + move.settled),
     held: (counter?.held ?? 0) + move.held,
   };
 }
 
 /** A counter never goes below 0, and stays where it can be counted exactly. */
-function withinCounter(settled: number): number {
+function clampSettled(settled: number): number {
   return Math.max(0, Math.min(settled, Number.MAX_SAFE_INTEGER));
 }
 
@@ -101,13 +101,13 @@ export function refusedHold(
   counter: BudgetCounterKey,
   left: number,
 ): RefusedHold {
-  const hold = holds.find((one) => isSameCounter(one, counter));
+  const hold = holds.find((hold) => isSameCounter(hold, counter));
   if (!hold) throw new TypeError("a counter was moved by no hold");
   return { hold, left };
 }
 
 /** Holds as an attempt takes them. */
-export function heldFor(holder: Holder, holds: readonly Hold[]): readonly Operation[] {
+export function insertHolds(holder: HoldingAttempt, holds: readonly Hold[]): readonly Operation[] {
   const { organizationId, stepId, attempt } = holder;
   return holds.map(({ budgetId, subject, periodStart, unit, amount }) => ({
     write: "insert hold",

@@ -12,11 +12,11 @@ import {
 } from "@tollgate/core/store";
 import { chainHead, chainLength, chainSlice } from "../chain.ts";
 import { type Decision, type Operation, unchanged } from "../change.ts";
-import type { PartRecord, SessionRecord, StepRecord } from "../records.ts";
+import type { PartRecord, SessionState, StepRecord } from "../records.ts";
 import type { View } from "../view.ts";
-import { type Assignment, assignSession, foundBy } from "./assign.ts";
-import { CounterDraft, heldFor, refusedHold } from "./hold.ts";
-import { partOf } from "./part.ts";
+import { type Assignment, assignSession, foundSessionOf } from "./assign.ts";
+import { CounterDraft, insertHolds, refusedHold } from "./hold.ts";
+import { partRecord } from "./part.ts";
 
 /**
  * Opens a Step: key, Session, budgets and holds are looked at in this order, and the first that does not allow it
@@ -35,22 +35,22 @@ export function openStep(view: View, intent: StepIntent): Decision<StepOpening> 
   if (key.version !== intent.keyVersion) return refuse({ code: "key_changed" });
   const assignment = assignSession(view, intent);
   if ("code" in assignment) return refuse(assignment);
-  if (!isExpectedSession(transcript.expectedSession, foundBy(assignment)))
+  if (!isExpectedSession(transcript.expectedSession, foundSessionOf(assignment)))
     return refuse({ code: "session_changed" });
   if (intent.budgetsVersion !== view.budgetsVersion()) return refuse({ code: "budgets_changed" });
   const counters = new CounterDraft(view);
   const refused = counters.take(intent.holds);
   if (refused) return refuse({ code: "budget_exceeded", ...refused });
 
-  const record = stepRecord(intent, key, placeOf(intent, assignment));
+  const record = stepRecord(intent, key, placementOf(intent, assignment));
   const { organizationId } = owner;
   const holder = { organizationId, stepId, attempt: intent.attempt.number };
-  const change = rowsOf(intent, assignment, record);
-  change.push(...counters.operations(), ...heldFor(holder, intent.holds));
+  const change = operationsFor(intent, assignment, record);
+  change.push(...counters.operations(), ...insertHolds(holder, intent.holds));
   return {
     result: openingOf(record),
     change,
-    unlessItFits: (counter, left) => {
+    resultIfOverLimit: (counter, left) => {
       const unfit = refusedHold(intent.holds, counter, left);
       return { opened: false, refusal: { code: "budget_exceeded", ...unfit } };
     },
@@ -67,7 +67,7 @@ function openingOf({ step, branchedFromSessionId }: StepRecord): StepOpening {
 }
 
 /** What a Step becomes part of. */
-interface Place {
+interface Placement {
   readonly sessionId: string;
   readonly turnId: string;
   readonly openedSession: boolean;
@@ -75,41 +75,45 @@ interface Place {
 }
 
 /** A Turn begins with a Session, or with a user message that is new to it. */
-function beginsTurn({ transcript }: StepIntent, assignment: Assignment): boolean {
+function isNewTurn({ transcript }: StepIntent, assignment: Assignment): boolean {
   return assignment.kind !== "continue" || transcript.lastUserMessage > assignment.session.length;
 }
 
-function placeOf(intent: StepIntent, assignment: Assignment): Place {
+function placementOf(intent: StepIntent, assignment: Assignment): Placement {
   const { newSessionId, newTurnId, turnId } = intent.transcript;
-  const begins = beginsTurn(intent, assignment);
+  const startsTurn = isNewTurn(intent, assignment);
   if (assignment.kind !== "continue") {
     const branchedFromSessionId = assignment.kind === "branch" ? assignment.origin.id : null;
-    const made = { sessionId: newSessionId, turnId: newTurnId };
-    return { ...made, openedSession: true, branchedFromSessionId };
+    const created = { sessionId: newSessionId, turnId: newTurnId };
+    return { ...created, openedSession: true, branchedFromSessionId };
   }
   const { session } = assignment;
   return {
     sessionId: session.id,
-    turnId: begins ? newTurnId : (turnId ?? session.turnId),
+    turnId: startsTurn ? newTurnId : (turnId ?? session.turnId),
     openedSession: false,
     branchedFromSessionId: null,
   };
 }
 
 /** Every row of a Step that opens, but for its holds. */
-function rowsOf(intent: StepIntent, assignment: Assignment, record: StepRecord): Operation[] {
+function operationsFor(
+  intent: StepIntent,
+  assignment: Assignment,
+  record: StepRecord,
+): Operation[] {
   const { owner, decision } = intent;
   const { sessionId, turnId } = record.step;
-  const commonLength = foundBy(assignment)?.commonLength ?? 0;
-  const request = newMessages(intent, sessionId, commonLength);
+  const commonLength = foundSessionOf(assignment)?.commonLength ?? 0;
+  const request = newMessagesPart(intent, sessionId, commonLength);
   const change: Operation[] = [
     { write: "insert step", row: record, renewal: intent.process.renewal },
-    sessionWith(intent, assignment, turnId),
+    sessionOperation(intent, assignment, turnId),
   ];
-  if (beginsTurn(intent, assignment))
+  if (isNewTurn(intent, assignment))
     change.push({ write: "insert turn", row: { ...owner, id: turnId, sessionId } });
   if (request) change.push({ write: "insert part", row: request });
-  const instructions = instructionsOf(intent, sessionId);
+  const instructions = instructionsPart(intent, sessionId);
   if (instructions) change.push({ write: "insert part", row: instructions });
   change.push({ write: "insert decision", row: { owner, decision } });
   const leaf = fillLeaf(intent.leaf, {
@@ -124,21 +128,21 @@ function rowsOf(intent: StepIntent, assignment: Assignment, record: StepRecord):
 }
 
 /** The Session as the request leaves it. */
-function sessionWith(intent: StepIntent, assignment: Assignment, turnId: string): Operation {
+function sessionOperation(intent: StepIntent, assignment: Assignment, turnId: string): Operation {
   const { owner, transcript, at } = intent;
   const length = transcript.messages.length;
   const head = chainHead(transcript.chain);
   const before = sessionOf(assignment);
-  const dataClasses = withClass(before?.dataClasses ?? [], intent.dataClass);
+  const dataClasses = addDataClass(before?.dataClasses ?? [], intent.dataClass);
   if (assignment.kind === "continue") {
     const { session } = assignment;
     // Another Turn of it than the latest can be named: that one stays the latest.
-    const latest = beginsTurn(intent, assignment) ? turnId : session.turnId;
+    const latest = isNewTurn(intent, assignment) ? turnId : session.turnId;
     const inFlight = session.inFlight && session.length === length;
     const changed = { head, length, dataClasses, inFlight, turnId: latest, updatedAt: at };
     return { write: "update session", row: { ...session, ...changed } };
   }
-  const row: SessionRecord = {
+  const row: SessionState = {
     ...owner,
     id: transcript.newSessionId,
     source: intent.source,
@@ -148,7 +152,7 @@ function sessionWith(intent: StepIntent, assignment: Assignment, turnId: string)
     createdAt: at,
     updatedAt: at,
     branchedFromSessionId: before?.id ?? null,
-    commonLength: foundBy(assignment)?.commonLength ?? 0,
+    commonLength: foundSessionOf(assignment)?.commonLength ?? 0,
     updated: 0,
     inFlight: true,
     turnId,
@@ -156,17 +160,17 @@ function sessionWith(intent: StepIntent, assignment: Assignment, turnId: string)
   return { write: "insert session", row };
 }
 
-function sessionOf(assignment: Assignment): SessionRecord | null {
+function sessionOf(assignment: Assignment): SessionState | null {
   if (assignment.kind === "create") return null;
   return assignment.kind === "continue" ? assignment.session : assignment.origin;
 }
 
-function withClass(classes: readonly string[], dataClass: string): readonly string[] {
+function addDataClass(classes: readonly string[], dataClass: string): readonly string[] {
   return classes.includes(dataClass) ? classes : [...classes, dataClass];
 }
 
 /** What the Session does not have yet; null when nothing is new. */
-function newMessages(
+function newMessagesPart(
   { owner, stepId, transcript }: StepIntent,
   sessionId: string,
   commonLength: number,
@@ -188,19 +192,19 @@ function newMessages(
   };
 }
 
-function instructionsOf(
+function instructionsPart(
   { owner, stepId, instructions }: StepIntent,
   sessionId: string,
 ): PartRecord | null {
   const { organizationId } = owner;
   const step = { organizationId, sessionId, stepId, kind: "instructions" } as const;
-  return instructions && partOf(step, instructions);
+  return instructions && partRecord(step, instructions);
 }
 
 function stepRecord(
   intent: StepIntent,
   key: Pick<ApiKey, "label">,
-  { sessionId, turnId, openedSession, branchedFromSessionId }: Place,
+  { sessionId, turnId, openedSession, branchedFromSessionId }: Placement,
 ): StepRecord {
   return {
     step: stepOf(intent, { sessionId, turnId, keyLabel: key.label }),

@@ -2,15 +2,15 @@ import type { CommittedContent } from "@tollgate/core/store";
 import type { PartRecord } from "../records.ts";
 
 /** Where content is in a transcript; null for what is recorded on its Step alone. */
-export type PartPlace = Pick<PartRecord, "position" | "count" | "chain"> | null;
+export type PartPosition = Pick<PartRecord, "position" | "count" | "chain"> | null;
 
 const noChain = new Uint8Array();
 
 /** What a Step adds to its Session. */
-export function partOf(
+export function partRecord(
   step: Pick<PartRecord, "organizationId" | "sessionId" | "stepId" | "kind">,
   { content, contentSalt, contentCommitment }: CommittedContent,
-  place: PartPlace = null,
+  place: PartPosition = null,
 ): PartRecord {
   return {
     organizationId: step.organizationId,

@@ -30,22 +30,26 @@ export function sweepResponses(
  * are removed, so that removing much of a chain does not copy its beginning again and again.
  */
 function removeResponses(view: ResponseView, removed: readonly RowName[]): Change {
-  const names = new Set(removed.map(keyOf));
+  const removedKeys = new Set(removed.map(keyOf));
   const relinked: Operation[] = removed.flatMap(({ organizationId, id }) =>
     view
       .continuations(organizationId, id)
-      .map((heir) => ({ organizationId, id: heir }))
-      .filter((heir) => !names.has(keyOf(heir)))
-      .map((heir) => inherit(view, heir, names)),
+      .map((continuationId) => ({ organizationId, id: continuationId }))
+      .filter((continuation) => !removedKeys.has(keyOf(continuation)))
+      .map((continuation) => relinkToRemaining(view, continuation, removedKeys)),
   );
   return [...relinked, ...removed.map((row) => ({ write: "remove response", row }) as const)];
 }
 
 /** Moves what a response was built on into it, up to the first that remains. */
-function inherit(view: ResponseView, heir: RowName, removed: ReadonlySet<string>): Operation {
-  const { organizationId, id } = heir;
+function relinkToRemaining(
+  view: ResponseView,
+  continuation: RowName,
+  removed: ReadonlySet<string>,
+): Operation {
+  const { organizationId, id } = continuation;
   const inherited = [view.messagesOf(organizationId, id).inherited];
-  let builtOn = builtOnBy(view, heir);
+  let builtOn = builtOnBy(view, continuation);
   while (builtOn !== null && removed.has(keyOf({ organizationId, id: builtOn }))) {
     const ancestor = view.messagesOf(organizationId, builtOn);
     inherited.unshift(ancestor.inherited, ancestor.messages);

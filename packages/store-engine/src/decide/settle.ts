@@ -9,11 +9,11 @@ import {
 import { chainHead, chainLength } from "../chain.ts";
 import { type Decision, type Operation, unchanged } from "../change.ts";
 import { isOwnedBy } from "../is-owned-by.ts";
-import type { ResponseRecord, SessionRecord, StepRecord } from "../records.ts";
+import type { ResponseRecord, SessionState, StepRecord } from "../records.ts";
 import type { View } from "../view.ts";
-import { addCharge, endRunning, errorOf, requireStep } from "./attempt.ts";
+import { addCharge, endRunningAttempt, errorRecord, requireStep } from "./attempt.ts";
 import { CounterDraft, settleHolds } from "./hold.ts";
-import { partOf } from "./part.ts";
+import { partRecord } from "./part.ts";
 
 /**
  * Settles a Step, once: a later settlement learns how it ended. Its holds become what it spent, its reply joins the
@@ -28,8 +28,8 @@ export function settleStep(view: View, settlement: StepSettlement): Decision<Set
   if (step.outcome !== null) return unchanged({ settled: false, outcome: step.outcome });
   if (reply && !Number.isInteger(chainLength(reply.chain)))
     throw new GatewayError("invalid_argument", "A reply's chain is made of 32 bytes per message.");
-  const attempts = endRunning(step, attempt);
-  if (response) requireOwn(step, response);
+  const attempts = endRunningAttempt(step, attempt);
+  if (response) requireOwnResponse(step, response);
   const session = view.session(organizationId, step.sessionId);
   if (!session) throw new TypeError("a Step has no Session");
 
@@ -37,13 +37,13 @@ export function settleStep(view: View, settlement: StepSettlement): Decision<Set
   const spent = addCharge(record.carried, attempt.charge);
   const holds = settleHolds(view, counters, record, spent);
   const change: Operation[] = [
-    ...(response ? [storeResponse(view, response)] : []),
+    ...(response ? [responseOperation(view, response)] : []),
     ...counters.operations(),
     ...holds,
-    ...contentOf(record, session, settlement),
+    ...contentOperations(record, session, settlement),
     { write: "settle step", row: { ...record, step: endedStep(step, attempts, settlement) } },
   ];
-  const error = errorOf(step, attempt);
+  const error = errorRecord(step, attempt);
   if (error) change.push({ write: "insert error", row: error });
   change.push({ write: "insert leaf", row: settlement.leaf });
   return { result: { settled: true, outcome }, change };
@@ -59,9 +59,9 @@ function endedStep(
 }
 
 /** What the Step said, and the Session as it leaves it. */
-function contentOf(
+function contentOperations(
   record: StepRecord,
-  session: SessionRecord,
+  session: SessionState,
   settlement: StepSettlement,
 ): readonly Operation[] {
   const { organizationId, sessionId, id: stepId } = record.step;
@@ -72,13 +72,13 @@ function contentOf(
     const step = { organizationId, sessionId, stepId, kind: "reply" } as const;
     const position = joining ? record.length : null;
     const place = { position, count: chainLength(reply.chain), chain: reply.chain };
-    change.push({ write: "insert part", row: partOf(step, reply, place) });
+    change.push({ write: "insert part", row: partRecord(step, reply, place) });
   }
   if (reasoning) {
     const step = { organizationId, sessionId, stepId, kind: "reasoning" } as const;
-    change.push({ write: "insert part", row: partOf(step, reasoning) });
+    change.push({ write: "insert part", row: partRecord(step, reasoning) });
   }
-  const row: SessionRecord = {
+  const row: SessionState = {
     ...session,
     head: joining ? chainHead(joining) : session.head,
     length: session.length + (joining ? chainLength(joining) : 0),
@@ -92,7 +92,7 @@ function contentOf(
 /** A reply becomes part of the Session unless something else took its place while it was under way. */
 function joins(
   { step, length }: StepRecord,
-  session: SessionRecord,
+  session: SessionState,
   { outcome }: StepSettlement,
   { chain }: StepReply,
 ): boolean {
@@ -104,7 +104,7 @@ function joins(
   );
 }
 
-function requireOwn(step: Step, response: ResponseDraft): void {
+function requireOwnResponse(step: Step, response: ResponseDraft): void {
   if (response.stepId !== step.id || !isOwnedBy(step, response))
     throw new GatewayError("invalid_argument", "The response is not its Step's and its owner's.");
 }
@@ -112,7 +112,7 @@ function requireOwn(step: Step, response: ResponseDraft): void {
 const nothingInherited = Buffer.from("[]");
 
 /** Linked to the response it continues, as long as that is kept; then no message is stored twice. */
-function storeResponse(view: View, draft: ResponseDraft): Operation {
+function responseOperation(view: View, draft: ResponseDraft): Operation {
   const { organizationId, previousResponseId } = draft;
   const previous =
     previousResponseId === null ? null : view.response(organizationId, previousResponseId);

@@ -1,7 +1,7 @@
 import type { StepSweep, Swept, TranscriptSweep } from "@tollgate/core/store";
 import type { Decision, Operation } from "../change.ts";
 import { originOf } from "../lineage.ts";
-import type { SessionRecord } from "../records.ts";
+import type { SessionState } from "../records.ts";
 import type { RetentionView } from "../view.ts";
 
 /** Removes the oldest settled Steps, organization by organization, and records for each how many. */
@@ -24,19 +24,19 @@ export function sweepSteps(view: RetentionView, sweep: StepSweep): Decision<Swep
 export function sweepTranscripts(view: RetentionView, sweep: TranscriptSweep): Decision<Swept> {
   const { at, keep, limit } = sweep;
   const change: Operation[] = [];
-  let [looked, removed] = [0, 0];
+  let [examined, removed] = [0, 0];
   for (const due of view.organizationsOfOldSessions(at - keep, limit)) {
-    const one = sweepOrganization(view, sweep, { ...due, limit: limit - looked });
-    change.push(...one.change);
-    looked += one.looked;
-    removed += one.removed;
-    if (looked === limit) break;
+    const swept = sweepOrganization(view, sweep, { ...due, limit: limit - examined });
+    change.push(...swept.change);
+    examined += swept.examined;
+    removed += swept.removed;
+    if (examined === limit) break;
   }
-  return { result: { removed, more: looked === limit }, change };
+  return { result: { removed, more: examined === limit }, change };
 }
 
 interface SweptOrganization {
-  readonly looked: number;
+  readonly examined: number;
   readonly removed: number;
   readonly change: readonly Operation[];
 }
@@ -62,20 +62,20 @@ function sweepOrganization(
   if (last) change.push({ write: "mark erased", row: { organizationId, updated: last.updated } });
   if (erased.size > 0)
     change.push({ write: "insert leaf", row: leaf({ organizationId, sessionIds }) });
-  return { looked: old.length, removed: erased.size, change };
+  return { examined: old.length, removed: erased.size, change };
 }
 
 /** A Session, and those it branched from, which may have waited for it. */
 function eraseLineage(
   view: RetentionView,
   lineage: {
-    readonly session: SessionRecord;
+    readonly session: SessionState;
     readonly before: number;
     readonly erased: Set<string>;
   },
 ): void {
   const { before, erased } = lineage;
-  for (let at: SessionRecord | null = lineage.session; at && !erased.has(at.id); ) {
+  for (let at: SessionState | null = lineage.session; at && !erased.has(at.id); ) {
     // One that is in use keeps what its branches begin with, and so does a branch that is in use.
     if (at.updatedAt >= before || view.hasBranchSince(at, before)) return;
     if (view.holdsContent(at)) erased.add(at.id);

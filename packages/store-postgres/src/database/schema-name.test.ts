@@ -1,11 +1,11 @@
 import {
-  administration,
-  holding,
-  leasing,
-  opening,
-  reading,
-  responding,
-  settling,
+  administrationStatements,
+  holdStatements,
+  leaseStatements,
+  openStepStatements,
+  responseStatements,
+  stepStatements,
+  transcriptStatements,
 } from "@tollgate/store-sql";
 import { expect, it } from "vitest";
 import { createQualify } from "./schema-name.ts";
@@ -23,13 +23,13 @@ it("names the schema of every table, and of nothing else", () => {
 
 it("leaves no table of a shared statement to the search path", () => {
   const statements = {
-    ...administration,
-    ...holding,
-    ...leasing,
-    ...opening,
-    ...reading,
-    ...responding,
-    ...settling,
+    ...administrationStatements,
+    ...holdStatements,
+    ...leaseStatements,
+    ...openStepStatements,
+    ...transcriptStatements,
+    ...responseStatements,
+    ...stepStatements,
   };
   const names = "api_keys|sessions|steps|turns|leaves|holds|decisions|responses|budgets|processes";
   const bare = new RegExp(`(?:FROM|JOIN|INTO|UPDATE)\\s+(?:${names})\\b`);

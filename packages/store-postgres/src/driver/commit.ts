@@ -1,4 +1,4 @@
-import { type CounterMove, type RowName, takenId } from "@tollgate/store-engine";
+import { type CounterMove, idTakenError, type RowName } from "@tollgate/store-engine";
 import { readRow, type SqlParameters, schemaVersion, writes } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure } from "../database/failure.ts";
@@ -135,9 +135,9 @@ function outcomeOf(row: unknown, moves: readonly CounterMove[]): Outcome {
 
 function refuseTakenId(error: unknown): never {
   if (error instanceof PostgresFailure && error.state === claimed.session)
-    throw takenId("new Session");
+    throw idTakenError("new Session");
   if (error instanceof PostgresFailure && error.state === claimed.response)
-    throw takenId("stored response");
+    throw idTakenError("stored response");
   throw error;
 }
 

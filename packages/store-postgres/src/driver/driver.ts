@@ -182,14 +182,14 @@ function prepare<Result>(
   const { view, looked } = watch(viewAfter(known.view, before));
   const decided = unlessThrown(() => decide(view));
   if (!decided || decided.change.length === 0) return null;
-  const { result, change, unlessItFits } = decided;
+  const { result, change, resultIfOverLimit } = decided;
   return {
     ...draftOf(change, looked, { before, comparesAll: true }),
     waiting,
     answer(outcome) {
       if (outcome.kind === "written") resolve({ result, isUnsure: false });
-      else if (outcome.kind === "refused" && unlessItFits)
-        resolve({ result: unlessItFits(outcome.move, outcome.left), isUnsure: false });
+      else if (outcome.kind === "refused" && resultIfOverLimit)
+        resolve({ result: resultIfOverLimit(outcome.move, outcome.left), isUnsure: false });
       else if (known.notes !== notes && stale.rounds++ < mostStaleRounds) again();
       else waiting.alone(null);
     },
@@ -232,7 +232,7 @@ async function decideLocked<Result>(
       const watched = watch(before ? withMatchesOf(before, rows, own) : rows);
       return { decision: decide(watched.view), looked: watched.looked };
     });
-    const { result, change, unlessItFits } = decision;
+    const { result, change, resultIfOverLimit } = decision;
     if (change.length === 0) return { result, looked, change, outcome: null };
     const locks = locksOf(change, looked);
     [before, own] = [looked, locks.sessions];
@@ -241,8 +241,8 @@ async function decideLocked<Result>(
     const draft = draftOf(change, looked, { before: [], comparesAll: false });
     const [outcome] = await commit.send(connection, [draft], "alone");
     if (outcome?.kind === "written") return { result, looked, change, outcome };
-    if (outcome?.kind === "refused" && unlessItFits)
-      return { result: unlessItFits(outcome.move, outcome.left), looked, change, outcome };
+    if (outcome?.kind === "refused" && resultIfOverLimit)
+      return { result: resultIfOverLimit(outcome.move, outcome.left), looked, change, outcome };
   }
   throw new PostgresFailure("what was to be changed kept changing", { isPassing: true });
 }

@@ -3,7 +3,7 @@ import {
   chainHead,
   chainLength,
   type RowName,
-  type SessionRecord,
+  type SessionState,
   type View,
 } from "@tollgate/store-engine";
 
@@ -21,7 +21,7 @@ export interface Earlier {
 export function viewAfter(view: View, before: readonly Pick<Earlier, "change">[]): View {
   const moved = movedBy(before);
   if (moved.length === 0) return view;
-  const after = (session: SessionRecord | null): SessionRecord | null =>
+  const after = (session: SessionState | null): SessionState | null =>
     moved.findLast((one) => session !== null && isSame(one, session)) ?? session;
   return {
     ...view,
@@ -36,7 +36,7 @@ export function viewAfter(view: View, before: readonly Pick<Earlier, "change">[]
 }
 
 /** Whether a request's history begins with that of a Session. */
-export function isBegunBy({ length, head }: SessionRecord, chain: Uint8Array): boolean {
+export function isBegunBy({ length, head }: SessionState, chain: Uint8Array): boolean {
   return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
 }
 
@@ -63,7 +63,7 @@ export function withoutReplaced(changes: readonly Change[]): readonly Change[] {
   return changes.map((change) => change.filter((operation) => !isReplaced(operation)));
 }
 
-function movedBy(drafts: readonly Pick<Earlier, "change">[]): readonly SessionRecord[] {
+function movedBy(drafts: readonly Pick<Earlier, "change">[]): readonly SessionState[] {
   return drafts.flatMap(({ change }) =>
     change.flatMap((operation) => (operation.write === "update session" ? [operation.row] : [])),
   );

@@ -1,5 +1,5 @@
 import type { Owner } from "@tollgate/core/store";
-import type { RowName, SessionRecord, StepRecord, View } from "@tollgate/store-engine";
+import type { RowName, SessionState, StepRecord, View } from "@tollgate/store-engine";
 
 type Key = NonNullable<ReturnType<View["key"]>>;
 
@@ -8,14 +8,14 @@ export interface LookedMatch {
   readonly owner: Owner;
   readonly source: string;
   readonly chain: Uint8Array;
-  readonly found: readonly SessionRecord[];
+  readonly found: readonly SessionState[];
 }
 
 /** What a decision looked at: if any of it has changed when the change is written, the decision is asked again. */
 export interface Looked {
   readonly keys: readonly (RowName & { readonly key: Key })[];
   readonly budgetsVersion: number | null;
-  readonly sessions: readonly SessionRecord[];
+  readonly sessions: readonly SessionState[];
   readonly steps: readonly StepRecord[];
   readonly responses: readonly RowName[];
   readonly matches: readonly LookedMatch[];
@@ -26,12 +26,12 @@ export function watch(view: View): { readonly view: View; readonly looked: Looke
   const looked = {
     keys: [] as (RowName & { readonly key: Key })[],
     budgetsVersion: null as number | null,
-    sessions: [] as SessionRecord[],
+    sessions: [] as SessionState[],
     steps: [] as StepRecord[],
     responses: [] as RowName[],
     matches: [] as LookedMatch[],
   };
-  const withSession = (session: SessionRecord | null): SessionRecord | null => {
+  const withSession = (session: SessionState | null): SessionState | null => {
     if (session) looked.sessions.push(session);
     return session;
   };

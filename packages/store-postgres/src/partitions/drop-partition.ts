@@ -1,5 +1,5 @@
 import type { StepSweep } from "@tollgate/core/store";
-import { leafToRow, opening, readRow } from "@tollgate/store-sql";
+import { leafToRow, openStepStatements, readRow } from "@tollgate/store-sql";
 import { type Connection, longestAnswer } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 import { PostgresFailure } from "../database/failure.ts";
@@ -73,7 +73,10 @@ async function writeLeaves(
   { leaf }: StepSweep,
 ): Promise<void> {
   for (const removed of counts)
-    await transaction.run(opening.insertLeaf, leafToRow(leaf(removed), await transaction.next()));
+    await transaction.run(
+      openStepStatements.insertLeaf,
+      leafToRow(leaf(removed), await transaction.next()),
+    );
 }
 
 /** Everyone waits from here on, so that what was counted is what goes. */

@@ -1,6 +1,6 @@
 import type { Owner, ResponseRepository } from "@tollgate/core/store";
 import { deleteResponse, sweepResponses } from "@tollgate/store-engine";
-import { readRow, responding, responseFromRow } from "@tollgate/store-sql";
+import { readRow, responseFromRow, responseStatements } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 import { sweepingResponses, turnToDelete } from "../statements/locking.ts";
 
@@ -8,12 +8,15 @@ export function createResponseRepository(database: Database): ResponseRepository
   return {
     get: (owner, id, at) =>
       database.read(async (connection) => {
-        const row = await connection.get(responding.get, liveParameters(owner, id, at));
+        const row = await connection.get(responseStatements.get, liveParameters(owner, id, at));
         return row === undefined ? null : responseFromRow(row);
       }),
     history: (owner, id, at) =>
       database.read(async (connection) => {
-        const rows = await connection.all(responding.history, liveParameters(owner, id, at));
+        const rows = await connection.all(
+          responseStatements.history,
+          liveParameters(owner, id, at),
+        );
         const last = rows.at(-1);
         return last === undefined
           ? null

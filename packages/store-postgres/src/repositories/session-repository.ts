@@ -1,6 +1,11 @@
 import type { Owner, SessionRepository } from "@tollgate/core/store";
-import { findSession, type SessionRecord, sweepTranscripts } from "@tollgate/store-engine";
-import { opening, readById, sessionColumns, sessionRecordFromRow } from "@tollgate/store-sql";
+import { findSession, type SessionState, sweepTranscripts } from "@tollgate/store-engine";
+import {
+  openStepStatements,
+  readById,
+  sessionColumns,
+  sessionRecordFromRow,
+} from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 import { readLater } from "../database/scripts.ts";
 import { sweeping } from "../statements/locking.ts";
@@ -10,7 +15,7 @@ import { transcriptOf } from "./transcript-of.ts";
 export function createSessionRepository(
   database: Database,
 ): Omit<SessionRepository, "get" | "list"> {
-  const ownedBy = (owner: Owner, statement: string, id: string): Promise<SessionRecord | null> =>
+  const ownedBy = (owner: Owner, statement: string, id: string): Promise<SessionState | null> =>
     database.read(async (connection) => {
       const row = await connection.get(statement, { organization_id: owner.organizationId, id });
       const session = row === undefined ? null : sessionRecordFromRow(row);
@@ -28,9 +33,9 @@ export function createSessionRepository(
       }),
     find: (lookup) => database.driver.ask((view) => findSession(view, lookup)),
     isOwned: async (owner, sessionId) =>
-      (await ownedBy(owner, opening.session, sessionId)) !== null,
+      (await ownedBy(owner, openStepStatements.session, sessionId)) !== null,
     ofTurn: async (owner, turnId) =>
-      (await ownedBy(owner, opening.sessionOfTurn, turnId))?.id ?? null,
+      (await ownedBy(owner, openStepStatements.sessionOfTurn, turnId))?.id ?? null,
     sweep: (sweep) => database.driver.alone((view) => sweepTranscripts(view, sweep), sweeping),
   };
 }

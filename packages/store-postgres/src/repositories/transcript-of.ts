@@ -1,20 +1,20 @@
 import { messagePrefix, type TranscriptPart } from "@tollgate/core/store";
-import { lineageOf, type SessionRecord } from "@tollgate/store-engine";
-import { reading, readRow } from "@tollgate/store-sql";
+import { lineageOf, type SessionState } from "@tollgate/store-engine";
+import { readRow, transcriptStatements } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { askFetching } from "../driver/fetched-view.ts";
 
 /** What the Steps of a Session, and of those it branched from, appended. */
 export async function transcriptOf(
   connection: Connection,
-  session: SessionRecord,
+  session: SessionState,
   from: number,
 ): Promise<readonly TranscriptPart[]> {
   const parts: TranscriptPart[] = [];
   const stretches = await askFetching(connection, (view) => lineageOf(view, session));
   for (const stretch of stretches) {
     const { organizationId, id } = stretch.session;
-    const rows = await connection.all(reading.parts, {
+    const rows = await connection.all(transcriptStatements.parts, {
       organization_id: organizationId,
       session_id: id,
       end: stretch.end,

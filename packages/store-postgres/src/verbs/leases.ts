@@ -1,5 +1,5 @@
 import type { LapsedStep, LeaseClock, LeaseRenewal } from "@tollgate/core/store";
-import { leasing, readRow, stepFromRow } from "@tollgate/store-sql";
+import { leaseStatements, readRow, stepFromRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { databaseTime } from "../statements/database-time.ts";
@@ -7,16 +7,17 @@ import { databaseTime } from "../statements/database-time.ts";
 export async function renewLease(transaction: Transaction, lease: LeaseRenewal): Promise<void> {
   const { processId, renewal, at, until, steps } = lease;
   const now = await timeOf(transaction, lease);
-  const renewed = await transaction.run(leasing.renew, {
+  const renewed = await transaction.run(leaseStatements.renew, {
     process_id: processId,
     renewal,
     lapses_at: now + (until - at),
   });
   if (renewed === 0) return;
   // A process that begins clears away what others before it left.
-  if (renewal === 1) await transaction.run(leasing.forget, { at: now, process_id: processId });
+  if (renewal === 1)
+    await transaction.run(leaseStatements.forget, { at: now, process_id: processId });
   for (const { organizationId, stepId, outputTokens } of steps)
-    await transaction.run(leasing.progress, {
+    await transaction.run(leaseStatements.progress, {
       process_id: processId,
       organization_id: organizationId,
       step_id: stepId,
@@ -30,7 +31,7 @@ export async function lapsedSteps(
   query: { readonly at: number; readonly clock: LeaseClock; readonly limit: number },
 ): Promise<readonly LapsedStep[]> {
   const at = await timeOf(connection, query);
-  const rows = await connection.all(leasing.lapsed, { at, limit: query.limit });
+  const rows = await connection.all(leaseStatements.lapsed, { at, limit: query.limit });
   return rows.map((row) => {
     const read = readRow(row);
     return {

@@ -22,8 +22,8 @@ import {
   type Script,
   type ScriptDatabase,
 } from "../script.ts";
-import { administration } from "../statements/administration.ts";
-import { reconciling } from "../statements/reconciling.ts";
+import { administrationStatements } from "../statements/administration.ts";
+import { reconciliationStatements } from "../statements/reconciliation.ts";
 import { insertLeaf, type ReadPage } from "./reading.ts";
 
 /** No raise lasts longer. */
@@ -36,7 +36,7 @@ export function createBudgetRepository(
   readPage: ReadPage,
 ): BudgetRepository {
   // A turn to change budgets: what a change finds of them, no other changes meanwhile.
-  const turn = locked(administration.readState);
+  const turn = locked(administrationStatements.readState);
   /** A change moves the version and leaves its leaf; a change of no row leaves nothing. */
   const change = (leaf: EvidenceLeaf, apply: () => Script<number>): Promise<boolean> =>
     database.write(function* () {
@@ -48,34 +48,36 @@ export function createBudgetRepository(
     }, once);
   return {
     version: () => database.read(version),
-    list: () => database.read(() => readAll(administration.budgets, budgetFromRow)),
+    list: () => database.read(() => readAll(administrationStatements.budgets, budgetFromRow)),
     insert: (budget, leaf) =>
       change(leaf, function* () {
         const row = budgetToRow(budget, yield* nextNumber());
-        if ((yield* run(administration.insertBudget, row)) === 0) return 0;
+        if ((yield* run(administrationStatements.insertBudget, row)) === 0) return 0;
         yield* forgetRaises(budget.id);
         return 1;
       }),
     update: (budget, leaf) =>
-      change(leaf, () => run(administration.updateBudget, budgetToRow(budget, 0))),
+      change(leaf, () => run(administrationStatements.updateBudget, budgetToRow(budget, 0))),
     remove: (id, leaf) =>
       change(leaf, function* () {
-        if ((yield* run(administration.removeBudget, { id })) === 0) return 0;
+        if ((yield* run(administrationStatements.removeBudget, { id })) === 0) return 0;
         yield* forgetRaises(id);
         return 1;
       }),
-    raises: () => database.read(() => readAll(administration.raises, raiseFromRow)),
+    raises: () => database.read(() => readAll(administrationStatements.raises, raiseFromRow)),
     insertRaise: (raise, leaf, most) =>
       change(leaf, function* () {
         const row = raiseToRow(raise, yield* nextNumber());
-        const left = readRow(yield* get(administration.raisesLeft, row)).integer("raises");
+        const left = readRow(yield* get(administrationStatements.raisesLeft, row)).integer(
+          "raises",
+        );
         if (left >= most) return 0;
-        if ((yield* run(administration.insertRaise, row)) === 0) return 0;
-        yield* run(administration.forgetRaises, row);
+        if ((yield* run(administrationStatements.insertRaise, row)) === 0) return 0;
+        yield* run(administrationStatements.forgetRaises, row);
         return 1;
       }),
     removeRaise: ({ budgetId, id }, leaf) =>
-      change(leaf, () => run(administration.removeRaise, { budget_id: budgetId, id })),
+      change(leaf, () => run(administrationStatements.removeRaise, { budget_id: budgetId, id })),
     reconcile: ({ limit }) => database.read(() => reconcile(limit)),
     counters: (query, paging) =>
       readPage(lists.counters, conditions.ofCounters(query), paging, counterFromRow),
@@ -83,7 +85,7 @@ export function createBudgetRepository(
 }
 
 function* version(): Script<number> {
-  return readRow(yield* get(administration.readState, {})).integer("budgets_version");
+  return readRow(yield* get(administrationStatements.readState, {})).integer("budgets_version");
 }
 
 function* readAll<Record>(
@@ -94,12 +96,12 @@ function* readAll<Record>(
 }
 
 function* forgetRaises(budgetId: string): Script<void> {
-  yield* run(administration.forgetRaises, { budget_id: budgetId, at: endOfTime });
+  yield* run(administrationStatements.forgetRaises, { budget_id: budgetId, at: endOfTime });
 }
 
 function* reconcile(limit: number): Script<Reconciliation> {
   return {
-    counters: readRow(yield* get(reconciling.counters, {})).integer("counters"),
-    drift: (yield* passOver(reconciling.drift, { limit })).map(driftFromRow),
+    counters: readRow(yield* get(reconciliationStatements.counters, {})).integer("counters"),
+    drift: (yield* passOver(reconciliationStatements.drift, { limit })).map(driftFromRow),
   };
 }

@@ -1,7 +1,11 @@
 import type { ConnectionRepository, SealedConnection } from "@tollgate/core/store";
 import { connectionFromRow, connectionToRow } from "../rows/connection-row.ts";
 import { anyway, get, once, query, run, type Script, type ScriptDatabase } from "../script.ts";
-import { connecting, connectionPage, selectConnections } from "../statements/connecting.ts";
+import {
+  connectionPage,
+  connectionStatements,
+  selectConnections,
+} from "../statements/connection.ts";
 import { insertLeaf } from "./reading.ts";
 
 type Change<Verb extends "set" | "remove" | "rewrap"> = Parameters<ConnectionRepository[Verb]>[0];
@@ -22,17 +26,18 @@ export function createConnectionRepository(database: ScriptDatabase): Connection
 }
 
 function* set({ connection, leaf }: Change<"set">): Script<void> {
-  if ((yield* run(connecting.set, connectionToRow(connection))) > 0) yield* insertLeaf(leaf);
+  if ((yield* run(connectionStatements.set, connectionToRow(connection))) > 0)
+    yield* insertLeaf(leaf);
 }
 
 function* find(organizationId: string, gateway: string): Script<SealedConnection | null> {
-  const row = yield* get(connecting.find, { organization_id: organizationId, gateway });
+  const row = yield* get(connectionStatements.find, { organization_id: organizationId, gateway });
   return row === undefined ? null : connectionFromRow(row);
 }
 
 function* remove({ organizationId, gateway, id, leaf }: Change<"remove">): Script<boolean> {
   const place = { organization_id: organizationId, gateway, id };
-  if ((yield* run(connecting.remove, place)) === 0) return false;
+  if ((yield* run(connectionStatements.remove, place)) === 0) return false;
   yield* insertLeaf(leaf);
   return true;
 }
@@ -40,8 +45,8 @@ function* remove({ organizationId, gateway, id, leaf }: Change<"remove">): Scrip
 function* rewrap({ organizationId, gateway, from, to, leaf }: Change<"rewrap">): Script<boolean> {
   const place = { organization_id: organizationId, gateway, wrapped_key: to.wrappedKey };
   const change = { ...place, key_id: to.keyId, replaced_key: from };
-  if ((yield* run(connecting.rewrap, change)) === 0)
-    return (yield* get(connecting.isWrapped, place)) !== undefined;
+  if ((yield* run(connectionStatements.rewrap, change)) === 0)
+    return (yield* get(connectionStatements.isWrapped, place)) !== undefined;
   yield* insertLeaf(leaf);
   return true;
 }

@@ -5,7 +5,7 @@ import { lists } from "../lists.ts";
 import { leafFromRow } from "../rows/leaf-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { anyway, get, run, type Script, type ScriptDatabase } from "../script.ts";
-import { administration } from "../statements/administration.ts";
+import { administrationStatements } from "../statements/administration.ts";
 import { insertLeaf, type ReadPage } from "./reading.ts";
 
 type PolicyNote = Parameters<EvidenceRepository["notePolicy"]>[0];
@@ -16,7 +16,7 @@ export function createEvidenceRepository(
   conditions: Conditions,
   readPage: ReadPage,
 ): EvidenceRepository {
-  const versionToChange = locked(administration.policyVersion);
+  const versionToChange = locked(administrationStatements.policyVersion);
   return {
     list: ({ organizationId }, paging) => {
       const ofOrganization = {
@@ -28,7 +28,7 @@ export function createEvidenceRepository(
     changes: (query, paging) =>
       readPage(lists.changes, conditions.ofChanges(query), paging, leafFromRow),
     async notePolicy(note) {
-      const noted = await database.read(() => versionIn(administration.policyVersion));
+      const noted = await database.read(() => versionIn(administrationStatements.policyVersion));
       // Every start asks; the lock is only for those with something to write.
       if (noted !== note.version)
         await database.write(() => notePolicy(versionToChange, note), anyway);
@@ -39,7 +39,7 @@ export function createEvidenceRepository(
 function* notePolicy(versionToChange: string, { version, leaf }: PolicyNote): Script<void> {
   const before = yield* versionIn(versionToChange);
   if (before === version) return;
-  yield* run(administration.notePolicy, { policy_version: version });
+  yield* run(administrationStatements.notePolicy, { policy_version: version });
   yield* insertLeaf(leaf(before));
 }
 

@@ -31,7 +31,7 @@ import {
   type Script,
   type ScriptDatabase,
 } from "../script.ts";
-import { administration } from "../statements/administration.ts";
+import { administrationStatements } from "../statements/administration.ts";
 import { insertLeaf, type ReadPage, readById } from "./reading.ts";
 
 export function createKeyRepository(
@@ -58,12 +58,12 @@ export function createKeyRepository(
 const keys = { name: "api_keys", columns: keyColumns };
 
 function* findByDigest(digest: Uint8Array, at: number): Script<FoundSecret | null> {
-  const row = yield* get(administration.keyByDigest, { digest, at });
+  const row = yield* get(administrationStatements.keyByDigest, { digest, at });
   return row === undefined ? null : foundSecretFromRow(row);
 }
 
 function* organizations(after: string, limit: number): Script<readonly string[]> {
-  const rows = yield* all(administration.organizations, { after, limit });
+  const rows = yield* all(administrationStatements.organizations, { after, limit });
   return rows.map((row) => readRow(row).text("id"));
 }
 
@@ -74,8 +74,9 @@ function* insert({
   leaf,
 }: Parameters<KeyRepository["insert"]>[0]): Script<void> {
   if (digest) yield* requireFree(digest, key);
-  if ((yield* run(administration.insertKey, keyToRow(key, yield* nextNumber()))) === 0) return;
-  yield* run(administration.insertOrganization, { id: key.organizationId, salt });
+  if ((yield* run(administrationStatements.insertKey, keyToRow(key, yield* nextNumber()))) === 0)
+    return;
+  yield* run(administrationStatements.insertOrganization, { id: key.organizationId, salt });
   if (digest) yield* insertSecret(digest, key);
   yield* insertLeaf(leaf);
 }
@@ -95,7 +96,7 @@ function* insertWithoutSecret(entry: KeyEntry): Script<FoundKey> {
 }
 
 function* withoutSecret(key: ApiKey): Script<FoundKey | null> {
-  const row = yield* get(administration.keyWithoutSecret, keyToRow(key, 0));
+  const row = yield* get(administrationStatements.keyWithoutSecret, keyToRow(key, 0));
   return row === undefined ? null : foundKeyFromRow(row);
 }
 
@@ -103,8 +104,8 @@ function* withoutSecret(key: ApiKey): Script<FoundKey | null> {
 function selectionIn({
   locked,
 }: SqlDialect): (selection: KeySelection) => Script<readonly ApiKey[]> {
-  const byId = locked(administration.keyById);
-  const ofUser = locked(administration.keysOfUser);
+  const byId = locked(administrationStatements.keyById);
+  const ofUser = locked(administrationStatements.keysOfUser);
   return function* (selection) {
     const { organizationId: organization_id } = selection;
     const rows =
@@ -124,7 +125,7 @@ function* change(
     const decided = decide(key);
     if (decided === null) continue;
     const next = { ...key, ...decided.patch, version: key.version + 1 };
-    yield* run(administration.updateKey, keyToRow(next, 0));
+    yield* run(administrationStatements.updateKey, keyToRow(next, 0));
     yield* insertLeaf(decided.leaf);
     changed.push(next);
   }
@@ -140,17 +141,17 @@ function* rotate(
   if ((yield* requireFree(digest, key)) === "given") return key;
   if (!keyIsLive(key, at)) return null;
   const ending = { organization_id: organizationId, id, at: oldSecretsEnd };
-  yield* run(administration.endSecrets, ending);
+  yield* run(administrationStatements.endSecrets, ending);
   yield* insertSecret(digest, key);
   const rotated = { ...key, prefix, version: key.version + 1 };
-  yield* run(administration.updateKey, keyToRow(rotated, 0));
+  yield* run(administrationStatements.updateKey, keyToRow(rotated, 0));
   yield* insertLeaf(leaf);
   return rotated;
 }
 
 /** A secret belongs to one key; the same key may bring it again, so that a call can be repeated. */
 function* requireFree(digest: Uint8Array, key: ApiKey): Script<"free" | "given"> {
-  const row = yield* get(administration.secretHolder, { digest });
+  const row = yield* get(administrationStatements.secretHolder, { digest });
   if (row === undefined) return "free";
   const holder = readRow(row);
   if (holder.text("organization_id") === key.organizationId && holder.text("key_id") === key.id)
@@ -160,14 +161,18 @@ function* requireFree(digest: Uint8Array, key: ApiKey): Script<"free" | "given">
 
 function* insertSecret(digest: Uint8Array, { organizationId, id }: ApiKey): Script<void> {
   const secret = { digest, organization_id: organizationId, key_id: id, expires_at: null };
-  yield* run(administration.insertSecret, secret);
+  yield* run(administrationStatements.insertSecret, secret);
 }
 
 /** In one order, so that processes that note the same keys do not wait for each other in a circle. */
 function* touch(uses: Parameters<KeyRepository["touch"]>[0]): Script<void> {
   const inOrder = uses.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   for (const { organizationId, keyId, at } of inOrder)
-    yield* run(administration.touchKey, { organization_id: organizationId, id: keyId, at });
+    yield* run(administrationStatements.touchKey, {
+      organization_id: organizationId,
+      id: keyId,
+      at,
+    });
 }
 
 function nameOf({

@@ -3,8 +3,8 @@ import type { SqlDialect } from "../dialect.ts";
 import { leafToRow } from "../rows/leaf-row.ts";
 import { get, nextNumber, query, run, type Script, type ScriptDatabase } from "../script.ts";
 import { type Condition, type PagedList, pageOf, selectPage } from "../select-page.ts";
-import { opening } from "../statements/opening.ts";
-import { selectById } from "../statements/reading.ts";
+import { openStepStatements } from "../statements/open-step.ts";
+import { selectById } from "../statements/transcript.ts";
 
 /** Reads one row by its id, in an organization or in whichever has it; null when there is none. */
 export function* readById<Record>(
@@ -35,5 +35,5 @@ export function createReadPage(database: ScriptDatabase, dialect: SqlDialect): R
 
 /** Appends a leaf to the evidence. */
 export function* insertLeaf(leaf: EvidenceLeaf): Script<void> {
-  yield* run(opening.insertLeaf, leafToRow(leaf, yield* nextNumber()));
+  yield* run(openStepStatements.insertLeaf, leafToRow(leaf, yield* nextNumber()));
 }

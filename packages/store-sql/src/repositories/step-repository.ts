@@ -16,8 +16,8 @@ import { readRow } from "../rows/row-reader.ts";
 import { stepFromRow, stepReadColumns } from "../rows/step-row.ts";
 import { summedFromRow } from "../rows/summed-row.ts";
 import { all, type Script, type ScriptDatabase } from "../script.ts";
-import { correctionsOf } from "../statements/correcting.ts";
-import { reading } from "../statements/reading.ts";
+import { correctionsOf } from "../statements/correction.ts";
+import { transcriptStatements } from "../statements/transcript.ts";
 import { summaryOf, summedSteps } from "../summary-page.ts";
 import { type ReadPage, readById } from "./reading.ts";
 
@@ -104,7 +104,7 @@ const places = { name: "steps", columns: ["organization_id", "id", "session_id",
 function* contentsOf(organizationId: Tenant, id: string): Script<StepContents | null> {
   const place = yield* readById(places, { organizationId, id }, readRow);
   if (!place) return null;
-  const rows = yield* all(reading.contents, {
+  const rows = yield* all(transcriptStatements.contents, {
     organization_id: place.text("organization_id"),
     session_id: place.text("session_id"),
     length: place.integer("length"),

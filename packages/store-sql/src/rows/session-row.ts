@@ -1,5 +1,5 @@
 import type { Session } from "@tollgate/core/store";
-import type { SessionRecord } from "@tollgate/store-engine";
+import type { SessionState } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -23,7 +23,7 @@ export const sessionColumns = [
 ] as const;
 
 /** A Session as the parameters of its row; `updated` is its place in what the store wrote. */
-export function sessionToRow(session: SessionRecord, updated: number): SqlParameters {
+export function sessionToRow(session: SessionState, updated: number): SqlParameters {
   return {
     organization_id: session.organizationId,
     id: session.id,
@@ -63,7 +63,7 @@ export function sessionFromRow(row: unknown): Session {
 }
 
 /** The Session a row holds, with what only the rules look at. */
-export function sessionRecordFromRow(row: unknown): SessionRecord {
+export function sessionRecordFromRow(row: unknown): SessionState {
   const read = readRow(row);
   return {
     ...sessionFromRow(row),

@@ -6,7 +6,7 @@ import { insertInto } from "../statement.ts";
 const keysOwn = keyColumns.map((column) => `k.${column}`).join(", ");
 
 /** Keys, secrets, budgets and the store's own counters. */
-export const administration = {
+export const administrationStatements = {
   readState: "SELECT budgets_version FROM store_state WHERE id = 1",
   policyVersion: "SELECT policy_version FROM store_state WHERE id = 1",
   notePolicy: "UPDATE store_state SET policy_version = :policy_version WHERE id = 1",

@@ -1,6 +1,6 @@
 import type { Owner } from "@tollgate/core/store";
-import { chainHead, chainLength, type SessionRecord } from "@tollgate/store-engine";
-import { candidates } from "../statements/opening.ts";
+import { chainHead, chainLength, type SessionState } from "@tollgate/store-engine";
+import { maxCandidates } from "../statements/open-step.ts";
 import { createSlots } from "./slots.ts";
 
 /** The Sessions that a key's requests may continue. */
@@ -11,7 +11,7 @@ export interface KnownRecent {
    */
   matches(place: RecentPlace, chain: Uint8Array): readonly string[] | null;
   /** A Session is its key's most recently updated one now; `before` is the number of its update before, 0 for a new one. */
-  touch(session: SessionRecord, before: number): void;
+  touch(session: SessionState, before: number): void;
   clear(): void;
 }
 
@@ -29,7 +29,7 @@ interface Recent {
 }
 
 /** As little as it takes: each outlives the request that it is of. */
-type Known = Pick<SessionRecord, "id" | "head" | "length" | "inFlight" | "updated">;
+type Known = Pick<SessionState, "id" | "head" | "length" | "inFlight" | "updated">;
 
 /**
  * Knows those of a key from the time on that it was asked for them `worthKnowing` times, beginning with those that
@@ -37,7 +37,7 @@ type Known = Pick<SessionRecord, "id" | "head" | "length" | "inFlight" | "update
  */
 export function createKnownRecent(
   worthKnowing: number,
-  readAll: (place: RecentPlace) => readonly SessionRecord[],
+  readAll: (place: RecentPlace) => readonly SessionState[],
 ): KnownRecent {
   const slots = createSlots<Recent>();
   const find = (organizationId: string, keyId: string, source: string): Recent | null => {
@@ -64,13 +64,13 @@ export function createKnownRecent(
       const place = before === 0 ? -1 : sessions.findLastIndex(({ updated }) => updated === before);
       if (place >= 0) sessions.splice(place, 1);
       sessions.push(knownOf(session));
-      if (sessions.length > candidates) sessions.shift();
+      if (sessions.length > maxCandidates) sessions.shift();
     },
     clear: slots.clear,
   };
 }
 
-function knownOf({ id, head, length, inFlight, updated }: SessionRecord): Known {
+function knownOf({ id, head, length, inFlight, updated }: SessionState): Known {
   return { id, head, length, inFlight, updated };
 }
 

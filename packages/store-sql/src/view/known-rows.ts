@@ -1,5 +1,5 @@
 import type { BudgetCounter, BudgetCounterKey } from "@tollgate/core/store";
-import type { HoldRecord, SessionRecord, StepRecord, View } from "@tollgate/store-engine";
+import type { HoldRecord, SessionState, StepRecord, View } from "@tollgate/store-engine";
 import type { KnownRecent } from "./known-recent.ts";
 import { createSlots, type Slots } from "./slots.ts";
 
@@ -12,7 +12,7 @@ type Response = NonNullable<ReturnType<View["response"]>>;
  */
 export interface KnownRows {
   readonly keys: Slots<Key>;
-  readonly sessions: Slots<SessionRecord>;
+  readonly sessions: Slots<SessionState>;
   /** The Session of a Turn. */
   readonly turns: Slots<string>;
   readonly responses: Slots<Response>;
@@ -38,7 +38,7 @@ export interface KnownCounters {
 /** Knows nothing at first. */
 export function createKnownRows(recent: KnownRecent): KnownRows {
   const keys = createSlots<Key>();
-  const sessions = createSlots<SessionRecord>();
+  const sessions = createSlots<SessionState>();
   const turns = createSlots<string>();
   const responses = createSlots<Response>();
   const steps = createSlots<KnownStep>();

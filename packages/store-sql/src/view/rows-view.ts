@@ -4,11 +4,11 @@ import { counterFromRow, holdFromRow } from "../rows/budget-row.ts";
 import { correctionFromRow } from "../rows/correction-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { stepRecordFromRow } from "../rows/step-row.ts";
-import { administration } from "../statements/administration.ts";
-import { correctionsOf } from "../statements/correcting.ts";
-import { holding } from "../statements/holding.ts";
-import { opening } from "../statements/opening.ts";
-import { settling } from "../statements/settling.ts";
+import { administrationStatements } from "../statements/administration.ts";
+import { correctionsOf } from "../statements/correction.ts";
+import { holdStatements } from "../statements/hold.ts";
+import { openStepStatements } from "../statements/open-step.ts";
+import { stepStatements } from "../statements/step.ts";
 import type { Reads } from "./reads.ts";
 import { SessionReads } from "./session-reads.ts";
 import { viewResponses } from "./view-responses.ts";
@@ -27,7 +27,7 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
   const named = (statement: string, organizationId: string, id: string): unknown =>
     reads.get(statement, { organization_id: organizationId, id });
   const step: View["step"] = (organizationId, id) => {
-    const row = named(settling.step, organizationId, id);
+    const row = named(stepStatements.step, organizationId, id);
     return row === undefined ? null : stepRecordFromRow(row);
   };
   const sessions = new SessionReads(reads);
@@ -40,20 +40,20 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
     matchingBranches: (session, chain) => sessions.matchingBranches(session, chain),
     chainBefore: (session, end) => sessions.chainBefore(session, end),
     budgetsVersion: () =>
-      readRow(reads.get(administration.readState, {})).integer("budgets_version"),
+      readRow(reads.get(administrationStatements.readState, {})).integer("budgets_version"),
     key(organizationId, id) {
-      const row = named(opening.key, organizationId, id);
+      const row = named(openStepStatements.key, organizationId, id);
       return row === undefined ? null : viewedKeyFromRow(row);
     },
     step,
     openedBefore: step,
     holds: ({ step: { organizationId, id } }) =>
       reads
-        .all(holding.holds, { organization_id: organizationId, step_id: id })
+        .all(holdStatements.holds, { organization_id: organizationId, step_id: id })
         .map((row) => holdFromRow(row)),
     counter({ budgetId, subject, periodStart }) {
       const key = { budget_id: budgetId, subject, period_start: periodStart };
-      const row = reads.get(holding.counter, key);
+      const row = reads.get(holdStatements.counter, key);
       return row === undefined ? null : counterFromRow(row);
     },
     corrections: (organizationId, stepId) =>
@@ -64,7 +64,7 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
           correction: correctionFromRow(row),
         })),
     hasDecision: (organizationId, id) =>
-      named(opening.hasDecision, organizationId, id) !== undefined,
+      named(openStepStatements.hasDecision, organizationId, id) !== undefined,
   };
 }
 

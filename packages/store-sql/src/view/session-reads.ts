@@ -2,13 +2,13 @@ import type { Owner } from "@tollgate/core/store";
 import {
   chainLength,
   chainSlice,
-  type SessionRecord,
+  type SessionState,
   type SessionView,
 } from "@tollgate/store-engine";
 import { readRow } from "../rows/row-reader.ts";
 import { sessionRecordFromRow } from "../rows/session-row.ts";
-import { opening } from "../statements/opening.ts";
-import { reading } from "../statements/reading.ts";
+import { openStepStatements } from "../statements/open-step.ts";
+import { transcriptStatements } from "../statements/transcript.ts";
 import type { Reads } from "./reads.ts";
 
 /** What assignments read, each time from the database. */
@@ -19,39 +19,41 @@ export class SessionReads implements SessionView {
     this.#reads = reads;
   }
 
-  session(organizationId: string, id: string): SessionRecord | null {
-    return this.#one(opening.session, organizationId, id);
+  session(organizationId: string, id: string): SessionState | null {
+    return this.#one(openStepStatements.session, organizationId, id);
   }
 
-  sessionOfTurn(organizationId: string, turnId: string): SessionRecord | null {
-    return this.#one(opening.sessionOfTurn, organizationId, turnId);
+  sessionOfTurn(organizationId: string, turnId: string): SessionState | null {
+    return this.#one(openStepStatements.sessionOfTurn, organizationId, turnId);
   }
 
-  recentMatches(owner: Owner, source: string, chain: Uint8Array): readonly SessionRecord[] {
+  recentMatches(owner: Owner, source: string, chain: Uint8Array): readonly SessionState[] {
     const { organizationId: organization_id, keyId: key_id } = owner;
     const parameters = { organization_id, key_id, source, chain, length: chainLength(chain) };
-    return this.#reads.all(opening.recentMatches, parameters).map(sessionRecordFromRow);
+    return this.#reads.all(openStepStatements.recentMatches, parameters).map(sessionRecordFromRow);
   }
 
   /** All that a request without ids may continue, most recently updated first. */
-  recent({ organizationId, keyId }: Owner, source: string): readonly SessionRecord[] {
+  recent({ organizationId, keyId }: Owner, source: string): readonly SessionState[] {
     const parameters = { organization_id: organizationId, key_id: keyId, source };
-    return this.#reads.all(opening.recent, parameters).map(sessionRecordFromRow);
+    return this.#reads.all(openStepStatements.recent, parameters).map(sessionRecordFromRow);
   }
 
-  matchingBranches(session: SessionRecord, chain: Uint8Array): readonly SessionRecord[] {
+  matchingBranches(session: SessionState, chain: Uint8Array): readonly SessionState[] {
     const { organizationId: organization_id, id } = session;
     const parameters = { organization_id, id, chain, length: chainLength(chain) };
-    return this.#reads.all(opening.matchingBranches, parameters).map(sessionRecordFromRow);
+    return this.#reads
+      .all(openStepStatements.matchingBranches, parameters)
+      .map(sessionRecordFromRow);
   }
 
-  chainBefore({ organizationId, id }: SessionRecord, end: number): Uint8Array {
+  chainBefore({ organizationId, id }: SessionState, end: number): Uint8Array {
     const parameters = { organization_id: organizationId, session_id: id, end };
-    const rows = this.#reads.all(reading.chains, parameters);
+    const rows = this.#reads.all(transcriptStatements.chains, parameters);
     return Buffer.concat(rows.map((row) => chainOfPart(row, end)));
   }
 
-  #one(statement: string, organizationId: string, id: string): SessionRecord | null {
+  #one(statement: string, organizationId: string, id: string): SessionState | null {
     const row = this.#reads.get(statement, { organization_id: organizationId, id });
     return row === undefined ? null : sessionRecordFromRow(row);
   }

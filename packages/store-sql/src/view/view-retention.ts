@@ -1,7 +1,7 @@
 import type { RetentionView } from "@tollgate/store-engine";
 import { readRow } from "../rows/row-reader.ts";
 import { sessionRecordFromRow } from "../rows/session-row.ts";
-import { erasing, oldStepsOf } from "../statements/retaining.ts";
+import { erasureStatements, retentionStatements } from "../statements/retention.ts";
 import type { Reads } from "./reads.ts";
 
 /** What retention reads, each time from the database. */
@@ -9,25 +9,26 @@ export function viewRetention(
   { get, all }: Reads,
   stepsTable: string,
 ): Omit<RetentionView, "session"> {
-  const oldSteps = oldStepsOf(stepsTable);
+  const oldSteps = retentionStatements(stepsTable);
   return {
     organizationsOfOldSteps: (before, limit) =>
       all(oldSteps.organizations, { before, limit }).map(idOf),
     oldSteps: (organizationId, before, limit) =>
       all(oldSteps.ids, { organization_id: organizationId, before, limit }).map(idOf),
     organizationsOfOldSessions: (before, limit) =>
-      all(erasing.organizationsOfOldSessions, { before, limit }).map((row) => ({
+      all(erasureStatements.organizationsOfOldSessions, { before, limit }).map((row) => ({
         organizationId: idOf(row),
         mark: readRow(row).integer("mark"),
       })),
     sessionsInOrder: (organizationId, mark, limit) =>
-      all(erasing.sessionsInOrder, { organization_id: organizationId, mark, limit }).map(
+      all(erasureStatements.sessionsInOrder, { organization_id: organizationId, mark, limit }).map(
         sessionRecordFromRow,
       ),
     hasBranchSince: ({ organizationId, id }, time) =>
-      get(erasing.branchInUse, { organization_id: organizationId, id, before: time }) !== undefined,
+      get(erasureStatements.branchInUse, { organization_id: organizationId, id, before: time }) !==
+      undefined,
     holdsContent: ({ organizationId, id }) =>
-      get(erasing.heldContent, { organization_id: organizationId, id }) !== undefined,
+      get(erasureStatements.heldContent, { organization_id: organizationId, id }) !== undefined,
   };
 }
 

@@ -7,12 +7,12 @@ import {
   type SqlValue,
 } from "@tollgate/store-sql";
 import type { SqliteClient, SqliteStatement } from "./client.ts";
-import { type DatabaseFile, openedFile } from "./database-file.ts";
+import { type DatabaseFile, watchFile } from "./database-file.ts";
 import { filePathOf, prepareClient } from "./prepare-client.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 
 /** A prepared connection; every call runs at once, in whatever transaction is open. */
-export interface Connection {
+export interface SqliteConnection {
   readonly file: DatabaseFile;
   exec(sql: string): void;
   /** Runs a statement of constant text, prepared once; returns how many rows changed. */
@@ -27,20 +27,20 @@ export interface Connection {
 }
 
 /** How many rows an INSERT has, each tried for what the one before left. */
-const rowsTogether = [16, 4, 2, 1] as const;
+const insertSizes = [16, 4, 2, 1] as const;
 
-export function createConnection(client: SqliteClient): Connection {
+export function createConnection(client: SqliteClient): SqliteConnection {
   prepareClient(client);
-  const statement = keepPrepared(client);
-  const statementsOfRows = rowsTogether.map((count) => ({
+  const statement = createStatementCache(client);
+  const multiRowInserts = insertSizes.map((count) => ({
     count,
-    insert: keepPrepared(client, (text) => withRows(text, count)),
+    insert: createStatementCache(client, (text) => withRows(text, count)),
   }));
   const all = ({ statement, names }: Prepared, parameters: SqlParameters): unknown[] =>
     statement.all(...orderParameters(names, parameters));
 
   return {
-    file: openedFile(filePathOf(client)),
+    file: watchFile(filePathOf(client)),
     exec(sql) {
       client.exec(sql);
     },
@@ -51,7 +51,7 @@ export function createConnection(client: SqliteClient): Connection {
     insertRows(text, rows) {
       const { names } = statement(text);
       let next = 0;
-      for (const { count, insert } of statementsOfRows)
+      for (const { count, insert } of multiRowInserts)
         while (rows.length - next >= count) {
           const values: SqlValue[] = [];
           for (const end = next + count; next < end; next++)
@@ -76,16 +76,16 @@ interface Prepared extends CompiledStatement {
 }
 
 /** Statements by their texts, each prepared when it is first asked for. */
-function keepPrepared(
+function createStatementCache(
   client: SqliteClient,
   change = (text: string): string => text,
 ): (text: string) => Prepared {
-  const kept = new Map<string, Prepared>();
+  const cache = new Map<string, Prepared>();
   return (text) => {
-    const known = kept.get(text);
+    const known = cache.get(text);
     if (known) return known;
     const prepared = prepare(client, change(text));
-    kept.set(text, prepared);
+    cache.set(text, prepared);
     return prepared;
   };
 }

@@ -8,7 +8,7 @@ export interface DatabaseFile {
 }
 
 /** `path` is empty for a database in memory. */
-export function openedFile(path: string): DatabaseFile {
+export function watchFile(path: string): DatabaseFile {
   if (path === "") return { check() {} };
   const opened = identityOf(path);
   return {

@@ -1,20 +1,20 @@
 import type { SqliteClient } from "./client.ts";
-import { type Connection, createConnection } from "./connection.ts";
+import { createConnection, type SqliteConnection } from "./connection.ts";
 import { storeFailure } from "./failure.ts";
-import { createGroupCommit, type Operation } from "./group-commit.ts";
+import { createGroupCommit, type WriteOperation } from "./group-commit.ts";
 import { createLogCleaner } from "./log-cleaner.ts";
 import { migrate, requireSchema } from "./migrate.ts";
-import { type InTransaction, transactionsOf } from "./transaction.ts";
+import { createTransactions, type RunInTransaction } from "./transaction.ts";
 import { waitWhileBusy } from "./wait-while-busy.ts";
 
 /** The one connection of a store, opened when it is first needed. */
 export interface Database {
   migrate(mode?: "auto" | "check"): Promise<void>;
   /** Resolves when the operation's transaction is on disk; operations queued together share one. */
-  write<Result>(operation: Operation<Result>): Promise<Result>;
+  write<Result>(operation: WriteOperation<Result>): Promise<Result>;
   /** Writes what deletes content; soon after, the deleted bytes leave the write-ahead log too. */
-  erase<Result>(operation: Operation<Result>): Promise<Result>;
-  read<Result>(query: (connection: Connection) => Result): Promise<Result>;
+  erase<Result>(operation: WriteOperation<Result>): Promise<Result>;
+  read<Result>(query: (connection: SqliteConnection) => Result): Promise<Result>;
   close(): Promise<void>;
 }
 
@@ -27,33 +27,33 @@ export interface ClientSource {
 }
 
 export function createDatabase({ open, isMissing, ownsClient }: ClientSource): Database {
-  let opened: Connection | null = null;
-  let inTransaction: InTransaction | null = null;
-  let current = false;
+  let opened: SqliteConnection | null = null;
+  let inTransaction: RunInTransaction | null = null;
+  let isCurrent = false;
   let closed = false;
 
-  const connect = (): Connection => {
+  const connect = (): SqliteConnection => {
     if (closed) throw storeFailure("the store is closed");
     opened ??= connectTo(open, ownsClient);
     return opened;
   };
-  const ready = (): Connection => {
+  const ready = (): SqliteConnection => {
     const connection = connect();
-    if (!current) requireSchema(connection);
-    current = true;
+    if (!isCurrent) requireSchema(connection);
+    isCurrent = true;
     return connection;
   };
-  const transact: InTransaction = (work) => {
-    inTransaction ??= transactionsOf(ready());
+  const transact: RunInTransaction = (work) => {
+    inTransaction ??= createTransactions(ready());
     return inTransaction(work);
   };
-  const group = createGroupCommit({
-    now: transact,
-    soon: (work) => waitWhileBusy(() => transact(work)),
+  const groupCommit = createGroupCommit({
+    immediately: transact,
+    whenUnlocked: (work) => waitWhileBusy(() => transact(work)),
   });
 
-  const write = <Result>(operation: Operation<Result>): Promise<Result> =>
-    closed ? Promise.reject(storeFailure("the store is closed")) : group.write(operation);
+  const write = <Result>(operation: WriteOperation<Result>): Promise<Result> =>
+    closed ? Promise.reject(storeFailure("the store is closed")) : groupCommit.write(operation);
   const log = createLogCleaner(() => opened);
 
   return {
@@ -71,7 +71,7 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
     },
     read: (query) => waitWhileBusy(() => query(ready())),
     async close() {
-      await group.drained();
+      await groupCommit.drained();
       closed = true;
       log.close();
       if (ownsClient) opened?.close();
@@ -80,7 +80,7 @@ export function createDatabase({ open, isMissing, ownsClient }: ClientSource): D
   };
 }
 
-function connectTo(open: () => SqliteClient, ownsClient: boolean): Connection {
+function connectTo(open: () => SqliteClient, ownsClient: boolean): SqliteConnection {
   const client = open();
   try {
     return createConnection(client);

@@ -2,12 +2,12 @@ import { isBusy, storeFailure } from "./failure.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** One change, decided and written within the transaction it is given; runs again if that is rolled back. */
-export type Operation<Result> = (transaction: Transaction) => Result;
+export type WriteOperation<Result> = (transaction: Transaction) => Result;
 
 /** Operations that are committed together with those that arrive at the same time. */
 export interface GroupCommit {
   /** Resolves when what the operation did is on disk. */
-  write<Result>(operation: Operation<Result>): Promise<Result>;
+  write<Result>(operation: WriteOperation<Result>): Promise<Result>;
   /** Resolves when nothing is queued or under way. */
   drained(): Promise<void>;
 }
@@ -18,22 +18,22 @@ type Work = (transaction: Transaction) => void;
 /** Runs work in one transaction, which is committed when it returns, or when its promise resolves. */
 export interface Commit {
   /** @throws what SQLite throws, at once where another connection holds the lock */
-  now(work: Work): void;
+  immediately(work: Work): void;
   /** Waits for another connection's lock. */
-  soon(work: Work): Promise<void>;
+  whenUnlocked(work: Work): Promise<void>;
 }
 
-interface Member {
+interface QueuedWrite {
   run(transaction: Transaction): void;
   resolve(): void;
   reject(error: unknown): void;
 }
 
-const groupSize = 50;
-const longestQueue = 10_000;
+const maxGroupSize = 50;
+const maxQueueLength = 10_000;
 
 export function createGroupCommit(commit: Commit): GroupCommit {
-  const queue: Member[] = [];
+  const queue: QueuedWrite[] = [];
   let isFlushing = false;
   let drained: (() => void)[] = [];
 
@@ -43,17 +43,17 @@ export function createGroupCommit(commit: Commit): GroupCommit {
     setImmediate(flush);
   }
   function flush(): void {
-    const members = queue.splice(0, groupSize);
+    const members = queue.splice(0, maxGroupSize);
     try {
-      commit.now(runAll(members));
+      commit.immediately(runAll(members));
     } catch (error) {
-      void recover(members, error).then(goOn);
+      void recover(members, error).then(flushNext);
       return;
     }
     for (const member of members) member.resolve();
-    goOn();
+    flushNext();
   }
-  function goOn(): void {
+  function flushNext(): void {
     if (queue.length > 0) {
       flushSoon();
       return;
@@ -63,7 +63,7 @@ export function createGroupCommit(commit: Commit): GroupCommit {
     drained = [];
   }
   /** Waits for the lock where that is all that was missing. */
-  async function recover(members: readonly Member[], error: unknown): Promise<void> {
+  async function recover(members: readonly QueuedWrite[], error: unknown): Promise<void> {
     const locked = isBusy(error)
       ? await commitGroup(commit, members)
       : await commitEach(commit, members, error);
@@ -72,10 +72,10 @@ export function createGroupCommit(commit: Commit): GroupCommit {
   }
   return {
     write(operation) {
-      if (queue.length >= longestQueue)
-        return Promise.reject(storeFailure(`${longestQueue} changes wait to be written already`));
+      if (queue.length >= maxQueueLength)
+        return Promise.reject(storeFailure(`${maxQueueLength} changes wait to be written already`));
       return new Promise((resolve, reject) => {
-        queue.push(createMember(operation, resolve, reject));
+        queue.push(createQueuedWrite(operation, resolve, reject));
         if (!isFlushing) flushSoon();
       });
     },
@@ -87,11 +87,11 @@ export function createGroupCommit(commit: Commit): GroupCommit {
   };
 }
 
-function createMember<Result>(
-  operation: Operation<Result>,
+function createQueuedWrite<Result>(
+  operation: WriteOperation<Result>,
   resolve: (result: Result) => void,
   reject: (error: unknown) => void,
-): Member {
+): QueuedWrite {
   let settle = (): void => {};
   return {
     run(transaction) {
@@ -103,7 +103,7 @@ function createMember<Result>(
   };
 }
 
-function runAll(members: readonly Member[]): Work {
+function runAll(members: readonly QueuedWrite[]): Work {
   return (transaction) => {
     for (const member of members) member.run(transaction);
   };
@@ -113,9 +113,9 @@ function runAll(members: readonly Member[]): Work {
  * All members in one transaction; if one of them fails, each in its own, so that no other suffers from it. Returns the
  * failure when the database stayed locked, which fails them all.
  */
-async function commitGroup(commit: Commit, members: readonly Member[]): Promise<Error | null> {
+async function commitGroup(commit: Commit, members: readonly QueuedWrite[]): Promise<Error | null> {
   try {
-    await commit.soon(runAll(members));
+    await commit.whenUnlocked(runAll(members));
   } catch (error) {
     if (!isLocked(error)) return commitEach(commit, members, error);
     for (const member of members) member.reject(error);
@@ -127,7 +127,7 @@ async function commitGroup(commit: Commit, members: readonly Member[]): Promise<
 
 async function commitEach(
   commit: Commit,
-  members: readonly Member[],
+  members: readonly QueuedWrite[],
   error: unknown,
 ): Promise<Error | null> {
   if (members.length === 1) {

@@ -1,5 +1,5 @@
 import { readRow } from "@tollgate/store-sql";
-import type { Connection } from "./connection.ts";
+import type { SqliteConnection } from "./connection.ts";
 
 /** Empties the write-ahead log after deletions: until then it holds the deleted bytes as they were written. */
 export interface LogCleaner {
@@ -11,15 +11,15 @@ export interface LogCleaner {
 /** Deletions within this time share one checkpoint, off the path of any request. Milliseconds. */
 const delay = 1_000;
 /** While another process reads or writes, the log can't be emptied. The next deletion or sweep tries again. */
-const mostTries = 60;
+const maxTries = 60;
 
-export function createLogCleaner(connection: () => Connection | null): LogCleaner {
+export function createLogCleaner(connection: () => SqliteConnection | null): LogCleaner {
   let timer: NodeJS.Timeout | null = null;
   let tries = 0;
 
   function clean(): void {
     timer = null;
-    if (!isEmptied(connection()) && ++tries < mostTries) schedule();
+    if (!isEmptied(connection()) && ++tries < maxTries) schedule();
   }
   function schedule(): void {
     timer ??= setTimeout(clean, delay).unref();
@@ -37,7 +37,7 @@ export function createLogCleaner(connection: () => Connection | null): LogCleane
   };
 }
 
-function isEmptied(connection: Connection | null): boolean {
+function isEmptied(connection: SqliteConnection | null): boolean {
   if (connection === null) return true;
   try {
     const [row] = connection.query("PRAGMA wal_checkpoint(TRUNCATE)", {});

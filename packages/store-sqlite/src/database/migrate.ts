@@ -1,10 +1,10 @@
 import { readRow, schemaVersion } from "@tollgate/store-sql";
-import type { Connection } from "./connection.ts";
+import type { SqliteConnection } from "./connection.ts";
 import { storeFailure } from "./failure.ts";
 import { sqliteSchema } from "./schema.ts";
 
 /** Creates or upgrades the schema, in one transaction that other processes wait for. Does nothing when it is current. */
-export function migrate(connection: Connection): void {
+export function migrate(connection: SqliteConnection): void {
   if (readVersion(connection) === schemaVersion) return;
   connection.exec("BEGIN IMMEDIATE");
   try {
@@ -23,13 +23,13 @@ export function migrate(connection: Connection): void {
 }
 
 /** Refuses a database that `migrate` has not brought to this release's schema. */
-export function requireSchema(connection: Connection): void {
+export function requireSchema(connection: SqliteConnection): void {
   if (readVersion(connection) !== schemaVersion)
     throw storeFailure("the database has no current schema yet; call migrate() first");
 }
 
 /** 0 for a database without a schema. */
-function readVersion(connection: Connection): number {
+function readVersion(connection: SqliteConnection): number {
   const table = connection.get(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'tollgate_schema'",
     {},
@@ -45,7 +45,7 @@ function readVersion(connection: Connection): number {
   return version;
 }
 
-function writeVersion(connection: Connection, from: number): void {
+function writeVersion(connection: SqliteConnection, from: number): void {
   if (from === 0) {
     connection.exec("CREATE TABLE tollgate_schema (version INTEGER NOT NULL) STRICT");
     connection.exec(`INSERT INTO tollgate_schema (version) VALUES (${schemaVersion})`);

@@ -3,7 +3,7 @@ import type { SqliteClient } from "./client.ts";
 import { storeFailure } from "./failure.ts";
 
 /** Older releases can corrupt a database in WAL mode that several connections write. */
-const oldestLibrary = [3, 51, 3] as const;
+const minSqliteVersion = [3, 51, 3] as const;
 
 /** A commit writes whole pages, most of them for a few bytes at the end of a table or an index. A checkpoint moves up to 8 MB. */
 const pageSize = 4_096;
@@ -14,7 +14,7 @@ const checkpointPages = 2_000;
  * busy timeout of 0 leaves waiting to the store, which does not block the event loop.
  */
 export function prepareClient(client: SqliteClient): void {
-  refuseOldLibrary(client);
+  requireSqliteVersion(client);
   client.exec("PRAGMA busy_timeout = 0");
   client.exec(`PRAGMA page_size = ${pageSize}`);
   const mode = readRow(client.prepare("PRAGMA journal_mode = WAL").get()).text("journal_mode");
@@ -27,17 +27,17 @@ export function prepareClient(client: SqliteClient): void {
   client.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
 }
 
-function refuseOldLibrary(client: SqliteClient): void {
+function requireSqliteVersion(client: SqliteClient): void {
   const version = readRow(client.prepare("SELECT sqlite_version() AS version").get()).text(
     "version",
   );
   const parts = version.split(".").map(Number);
-  for (const [place, oldest] of oldestLibrary.entries()) {
+  for (const [place, oldest] of minSqliteVersion.entries()) {
     const part = parts[place] ?? 0;
     if (part > oldest) return;
     if (part < oldest)
       throw storeFailure(
-        `SQLite ${version} is older than ${oldestLibrary.join(".")}, the oldest release without a known corruption bug in WAL mode`,
+        `SQLite ${version} is older than ${minSqliteVersion.join(".")}, the oldest release without a known corruption bug in WAL mode`,
       );
   }
 }

@@ -1,5 +1,5 @@
 import { schemaSteps } from "@tollgate/store-sql";
-import { heldColumns } from "../driver/held.ts";
+import { embeddedHoldColumns } from "../driver/held.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 
 const columns =
@@ -17,7 +17,7 @@ const additions: ReadonlyMap<number, readonly string[]> = new Map([
         SELECT process_id, id AS step_id, organization_id, renewal, output_tokens FROM steps
         WHERE outcome = 'open'`,
       `CREATE VIEW holds AS SELECT ${columns} FROM kept_holds
-        UNION ALL SELECT ${heldColumns} FROM steps s CROSS JOIN json_each(s.held) h`,
+        UNION ALL SELECT ${embeddedHoldColumns} FROM steps s CROSS JOIN json_each(s.held) h`,
     ],
   ],
 ]);

@@ -1,20 +1,20 @@
 import { type Answer, type Ask, play, type Script, type ScriptDatabase } from "@tollgate/store-sql";
-import type { Connection } from "./connection.ts";
+import type { SqliteConnection } from "./connection.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** Plays the scripts that both SQL stores share. Work whose outcome is unknown is never run again here. */
-export function scriptsOn(database: Database): ScriptDatabase {
+export function scriptDatabaseOn(database: Database): ScriptDatabase {
   return {
-    read: (script) => database.read((connection) => readNow(connection, script())),
+    read: (script) => database.read((connection) => playReads(connection, script())),
     write: (script) =>
-      database.write((transaction) => play(script(), (ask) => answer(transaction, ask))),
+      database.write((transaction) => play(script(), (ask) => execute(transaction, ask))),
   };
 }
 
 /** Plays a script that reads. */
-export function readNow<Result>(
-  connection: Pick<Connection, "all" | "query">,
+export function playReads<Result>(
+  connection: Pick<SqliteConnection, "all" | "query">,
   script: Script<Result>,
 ): Result {
   return play(script, (ask) => rowsFor(connection, ask));
@@ -22,7 +22,7 @@ export function readNow<Result>(
 
 const noRows: readonly unknown[] = [];
 
-function rowsFor(connection: Pick<Connection, "all" | "query">, ask: Ask): Answer {
+function rowsFor(connection: Pick<SqliteConnection, "all" | "query">, ask: Ask): Answer {
   if (ask.wants !== "rows") throw new TypeError("a read can't write");
   const rows = ask.isConstant
     ? connection.all(ask.text, ask.parameters)
@@ -30,7 +30,7 @@ function rowsFor(connection: Pick<Connection, "all" | "query">, ask: Ask): Answe
   return { rows, count: 0 };
 }
 
-function answer(transaction: Transaction, ask: Ask): Answer {
+function execute(transaction: Transaction, ask: Ask): Answer {
   switch (ask.wants) {
     case "changes":
       return { rows: noRows, count: transaction.run(ask.text, ask.parameters) };

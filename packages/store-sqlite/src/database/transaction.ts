@@ -1,10 +1,10 @@
 import type { Decision, View } from "@tollgate/store-engine";
 import { readRow } from "@tollgate/store-sql";
 import { createDriver, type Driver, type StoreNumbers } from "../driver/driver.ts";
-import type { Connection } from "./connection.ts";
+import type { SqliteConnection } from "./connection.ts";
 
 /** What an operation sees of the transaction it runs in. */
-export interface Transaction extends StoreNumbers, Pick<Connection, "run" | "get" | "all"> {
+export interface Transaction extends StoreNumbers, Pick<SqliteConnection, "run" | "get" | "all"> {
   budgetsChanged(): void;
   /** Decides on what this transaction sees, and writes what was decided. */
   carryOut<Result>(decide: (view: View) => Decision<Result>): Result;
@@ -16,7 +16,7 @@ const readNumbers = `SELECT budgets_version, (SELECT max(sequence) FROM leaves) 
 const writeVersion = "UPDATE store_state SET budgets_version = :budgets_version WHERE id = 1";
 
 /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
-export type InTransaction = <Result>(work: (transaction: Transaction) => Result) => Result;
+export type RunInTransaction = <Result>(work: (transaction: Transaction) => Result) => Result;
 
 /** The store's own numbers: the last of its sequence, and how often its budgets changed. */
 interface StoreState {
@@ -28,7 +28,7 @@ interface StoreState {
  * Transactions of one connection. The store's numbers are read and written once in each, however many operations it is
  * made of. They, and the rows that decisions saw, are kept for the next one unless another connection wrote.
  */
-export function transactionsOf(connection: Connection): InTransaction {
+export function createTransactions(connection: SqliteConnection): RunInTransaction {
   const driver = createDriver(connection);
   let version: number | null = null;
   let state: StoreState | null = null;
@@ -84,7 +84,7 @@ function createTransaction(
   return { transaction, after: () => ({ sequence, budgetsVersion }) };
 }
 
-function readState(connection: Connection): StoreState {
+function readState(connection: SqliteConnection): StoreState {
   const state = readRow(connection.get(readNumbers, {}));
   return {
     sequence: state.integerOrNull("sequence") ?? 0,
@@ -92,14 +92,18 @@ function readState(connection: Connection): StoreState {
   };
 }
 
-function saveState(connection: Connection, before: StoreState, after: StoreState): StoreState {
+function saveState(
+  connection: SqliteConnection,
+  before: StoreState,
+  after: StoreState,
+): StoreState {
   const { budgetsVersion } = after;
   if (budgetsVersion !== before.budgetsVersion)
     connection.run(writeVersion, { budgets_version: budgetsVersion });
   return after;
 }
 
-function rollBack(connection: Connection): void {
+function rollBack(connection: SqliteConnection): void {
   try {
     connection.exec("ROLLBACK");
   } catch {

@@ -1,11 +1,11 @@
 import { randomInt } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isBusy, storeFailure } from "./failure.ts";
 
 /** The longest wait for another process's lock, and the slices it is made of. Milliseconds. */
-const longestWait = 2_000;
-const shortestSlice = 2;
-const longestSlice = 25;
+const maxWait = 2_000;
+const minPause = 2;
+const maxPause = 25;
 
 /**
  * Runs until another connection's lock does not stand in the way. SQLite's own wait would block the event loop, so
@@ -17,11 +17,11 @@ export async function waitWhileBusy<Result>(run: () => Result): Promise<Result> 
       return run();
     } catch (error) {
       if (!isBusy(error)) throw error;
-      if (waited >= longestWait)
+      if (waited >= maxWait)
         throw storeFailure("the database stayed locked by another process for 2 seconds", error);
-      const slice = randomInt(shortestSlice, longestSlice + 1);
-      waited += slice;
-      await pause(slice);
+      const pause = randomInt(minPause, maxPause + 1);
+      waited += pause;
+      await sleep(pause);
     }
   }
 }

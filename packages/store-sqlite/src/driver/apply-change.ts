@@ -1,39 +1,44 @@
 import {
   type Change,
+  idTakenError,
   moveCounter,
   type Operation,
   type RowName,
   type StepRecord,
-  takenId,
   type View,
 } from "@tollgate/store-engine";
 import {
-  correcting,
+  correctionStatements,
   correctionToRow,
   decisionToRow,
   endToRow,
-  erasing,
+  erasureStatements,
   errorToRow,
   insertError,
   type KnownRows,
   leafToRow,
   nextAttemptToRow,
-  oldStepsOf,
-  opening,
+  openStepStatements,
   partToRow,
-  responding,
   responseRecordToRow,
+  responseStatements,
+  retentionStatements,
   type SqlParameters,
   sessionToRow,
   stepToRow,
 } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
-import { carriedAfter, carriedAtFirst, carrying, isCarried } from "./carried.ts";
+import type { SqliteConnection } from "../database/connection.ts";
+import {
+  embeddedAfter,
+  embeddedAtOpening,
+  embeddingStatements,
+  isEmbeddedPermit,
+} from "./carried.ts";
 import type { DeferredRows } from "./deferred-rows.ts";
 
 /** Where a change goes: the database, what is known of it, and the change's place in all that the store wrote. */
-export interface Target {
-  readonly run: Connection["run"];
+export interface WriteTarget {
+  readonly run: SqliteConnection["run"];
   readonly deferred: DeferredRows;
   readonly known: KnownRows;
   readonly view: Pick<View, "holds" | "counter">;
@@ -43,26 +48,27 @@ export interface Target {
 }
 
 /** Writes a change. False, and nothing written, where the Step that it opens was opened before. */
-export function applyChange(target: Target, change: Change): boolean {
+export function applyChange(target: WriteTarget, change: Change): boolean {
   let leaves = 0;
   for (const operation of change) {
     if (operation.write === "insert leaf") {
       // Their numbers tell leaves apart.
       const number = leaves++ === 0 ? target.sequence : target.next();
-      target.deferred.insert(opening.insertLeaf, leafToRow(operation.row, number));
+      target.deferred.insert(openStepStatements.insertLeaf, leafToRow(operation.row, number));
       continue;
     }
     const written = apply(target, operation, change);
     if (written === 0 && operation.write === "insert step") return false;
-    if (written === 0 && operation.write === "insert session") throw takenId("new Session");
-    if (written === 0 && operation.write === "insert response") throw takenId("stored response");
+    if (written === 0 && operation.write === "insert session") throw idTakenError("new Session");
+    if (written === 0 && operation.write === "insert response")
+      throw idTakenError("stored response");
   }
   return true;
 }
 
 /** Returns how many rows changed; those that wait to be written count as one. */
 function apply(
-  target: Target,
+  target: WriteTarget,
   operation: Exclude<Operation, { readonly write: "insert leaf" }>,
   change: Change,
 ): number {
@@ -84,24 +90,27 @@ function apply(
       const session = { ...row, updated: sequence };
       known.sessions.set(row.organizationId, row.id, session);
       known.recent.touch(session, row.updated);
-      const statement = write === "insert session" ? opening.insertSession : opening.updateSession;
+      const statement =
+        write === "insert session"
+          ? openStepStatements.insertSession
+          : openStepStatements.updateSession;
       return run(statement, sessionToRow(row, sequence));
     }
     case "insert turn": {
       const { organizationId, id, sessionId } = operation.row;
       const turn = { organization_id: organizationId, id, session_id: sessionId };
-      return insert(opening.insertTurn, turn);
+      return insert(openStepStatements.insertTurn, turn);
     }
     case "insert part":
-      return insert(opening.insertPart, partToRow(operation.row));
+      return insert(openStepStatements.insertPart, partToRow(operation.row));
     case "insert error":
       return insert(insertError, errorToRow(operation.row));
     case "insert decision":
     case "claim decision": {
       const { owner, decision } = operation.row;
       const [first] = change;
-      if (first?.write === "insert step" && isCarried(first.row, operation.row)) return 1;
-      return insert(opening.insertDecision, decisionToRow(owner, decision, sequence));
+      if (first?.write === "insert step" && isEmbeddedPermit(first.row, operation.row)) return 1;
+      return insert(openStepStatements.insertDecision, decisionToRow(owner, decision, sequence));
     }
     case "insert hold":
     case "settle hold":
@@ -114,31 +123,31 @@ function apply(
       return 1;
     }
     case "insert correction":
-      return insert(correcting.insert, correctionToRow(operation.row, sequence));
+      return insert(correctionStatements.insert, correctionToRow(operation.row, sequence));
     case "insert response":
-      return run(responding.insert, responseRecordToRow(operation.row));
+      return run(responseStatements.insert, responseRecordToRow(operation.row));
     case "remove response":
-      return run(responding.remove, nameToRow(operation.row));
+      return run(responseStatements.remove, nameToRow(operation.row));
     case "relink response": {
       const { builtOn, inherited } = operation.row;
       const row = { ...nameToRow(operation.row), built_on: builtOn, inherited };
-      return run(responding.relink, row);
+      return run(responseStatements.relink, row);
     }
     case "remove step":
       return removeStep(target, nameToRow(operation.row));
     case "erase session": {
       const erased = { ...nameToRow(operation.row), nothing };
       deferred.flush();
-      return run(erasing.erase, erased) + run(erasing.eraseErrors, erased);
+      return run(erasureStatements.erase, erased) + run(erasureStatements.eraseErrors, erased);
     }
     case "mark erased": {
       const { organizationId, updated } = operation.row;
-      return run(erasing.mark, { organization_id: organizationId, updated });
+      return run(erasureStatements.mark, { organization_id: organizationId, updated });
     }
   }
 }
 
-const oldSteps = oldStepsOf("steps");
+const oldSteps = retentionStatements("steps");
 const nothing = new Uint8Array();
 
 function nameToRow({ organizationId, id }: RowName): SqlParameters {
@@ -146,38 +155,39 @@ function nameToRow({ organizationId, id }: RowName): SqlParameters {
 }
 
 function insertStep(
-  { run, known, sequence }: Target,
+  { run, known, sequence }: WriteTarget,
   { row, renewal }: Extract<Operation, { readonly write: "insert step" }>,
   change: Change,
 ): number {
   const { organizationId, id } = row.step;
-  const { holds, columns } = carriedAtFirst(row, change);
-  if (run(carrying.insert, { ...stepToRow(row, sequence), renewal, ...columns }) === 0) return 0;
+  const { holds, columns } = embeddedAtOpening(row, change);
+  if (run(embeddingStatements.insert, { ...stepToRow(row, sequence), renewal, ...columns }) === 0)
+    return 0;
   known.steps.set(organizationId, id, { record: row, holds });
   return 1;
 }
 
-function updateStep(target: Target, row: StepRecord, change: Change): number {
+function updateStep(target: WriteTarget, row: StepRecord, change: Change): number {
   const { run, known } = target;
-  const { holds, columns } = carriedAfter(change, () => target.view.holds(row));
+  const { holds, columns } = embeddedAfter(change, () => target.view.holds(row));
   const open = known.steps.get(row.step.organizationId, row.step.id);
   if (open) Object.assign(open, { record: row, ...(holds && { holds }) });
-  return run(carrying.nextAttempt, { ...nextAttemptToRow(row), ...columns });
+  return run(embeddingStatements.nextAttempt, { ...nextAttemptToRow(row), ...columns });
 }
 
-function settleStep(target: Target, row: StepRecord, change: Change): number {
+function settleStep(target: WriteTarget, row: StepRecord, change: Change): number {
   const { run, known } = target;
   const { organizationId, id } = row.step;
-  const { columns } = carriedAfter(change, () => target.view.holds(row));
+  const { columns } = embeddedAfter(change, () => target.view.holds(row));
   known.steps.remove(organizationId, id);
   // Known for the Steps that are open on it: another one reads it again.
   known.sessions.remove(organizationId, row.step.sessionId);
-  return run(carrying.end, { ...endToRow(row), ...columns });
+  return run(embeddingStatements.end, { ...endToRow(row), ...columns });
 }
 
 /** What outlives a Step stays. */
-function removeStep({ run }: Target, name: SqlParameters): number {
-  run(carrying.keepHolds, name);
-  run(carrying.keepPermit, name);
+function removeStep({ run }: WriteTarget, name: SqlParameters): number {
+  run(embeddingStatements.keepHolds, name);
+  run(embeddingStatements.keepPermit, name);
   return run(oldSteps.removeOne, name);
 }

@@ -1,12 +1,12 @@
 import type { Change, HoldRecord, Operation, StepRecord } from "@tollgate/store-engine";
 import { decisionToRow, insertInto, type SqlParameters, stepColumns } from "@tollgate/store-sql";
-import { heldAfter, heldColumns, heldToText } from "./held.ts";
+import { embeddedHoldColumns, holdsAfter, holdsToText } from "./held.ts";
 
 /**
  * What the row of a Step carries besides: its holds, that it is open, and the permit that opened it, so that none of them
  * needs a row and an index of its own. What outlives the Step moves when the Step goes.
  */
-export const carrying = {
+export const embeddingStatements = {
   insert: `${insertInto("steps", [
     ...stepColumns,
     ...["held", "renewal", "verdict", "facts", "policy_version"],
@@ -19,7 +19,7 @@ export const carrying = {
     ...["settled_at", "outcome", "reason", "finish_reason", "reply_head", "host", "attempt_end"],
   ]),
   held: "SELECT held FROM steps WHERE organization_id = :organization_id AND id = :id",
-  keepHolds: `INSERT INTO kept_holds SELECT ${heldColumns}
+  keepHolds: `INSERT INTO kept_holds SELECT ${embeddedHoldColumns}
     FROM steps s CROSS JOIN json_each(s.held) h
     WHERE s.organization_id = :organization_id AND s.id = :id`,
   keepPermit: `INSERT INTO decisions (organization_id, id, user_id, key_id, effect, at, verdict, facts,
@@ -42,10 +42,10 @@ function update(columns: readonly string[]): string {
     WHERE organization_id = :organization_id AND id = :id`;
 }
 
-type Recorded = Extract<Operation, { readonly write: "insert decision" }>["row"];
+type RecordedDecision = Extract<Operation, { readonly write: "insert decision" }>["row"];
 
 /** Whether a decision is the permit that a Step opens with, and says nothing that the Step could not carry. */
-export function isCarried({ step }: StepRecord, { decision }: Recorded): boolean {
+export function isEmbeddedPermit({ step }: StepRecord, { decision }: RecordedDecision): boolean {
   const { id, at, effect, firstDecisionId, refusal } = decision;
   return (
     id === step.decisionId &&
@@ -57,18 +57,18 @@ export function isCarried({ step }: StepRecord, { decision }: Recorded): boolean
 }
 
 /** What a Step carries that opens by a change. */
-export function carriedAtFirst(record: StepRecord, change: Change) {
-  const holds = heldAfter(change, () => []) ?? [];
+export function embeddedAtOpening(record: StepRecord, change: Change) {
+  const holds = holdsAfter(change, () => []) ?? [];
   let permit: SqlParameters = {};
   for (const { write, row } of change)
-    if (write === "insert decision" && isCarried(record, row))
+    if (write === "insert decision" && isEmbeddedPermit(record, row))
       permit = decisionToRow(row.owner, row.decision, 0);
   const { verdict = null, facts = null, policy_version = null } = permit;
-  return { holds, columns: { held: heldToText(holds), verdict, facts, policy_version } };
+  return { holds, columns: { held: holdsToText(holds), verdict, facts, policy_version } };
 }
 
 /** What a Step carries once a change of it is written; `before` are its holds. */
-export function carriedAfter(change: Change, before: () => readonly HoldRecord[]) {
-  const holds = heldAfter(change, before);
-  return { holds, columns: { held: holds && heldToText(holds) } };
+export function embeddedAfter(change: Change, before: () => readonly HoldRecord[]) {
+  const holds = holdsAfter(change, before);
+  return { holds, columns: { held: holds && holdsToText(holds) } };
 }

@@ -1,6 +1,6 @@
 import type { BudgetCounter } from "@tollgate/core/store";
-import { counterToRow, holding, type SqlParameters } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
+import { counterToRow, holdStatements, type SqlParameters } from "@tollgate/store-sql";
+import type { SqliteConnection } from "../database/connection.ts";
 
 /**
  * Rows of one transaction that wait until it reads or ends, so that one statement writes several: those that cannot
@@ -16,7 +16,9 @@ export interface DeferredRows {
   drop(): void;
 }
 
-export function createDeferredRows({ insertRows }: Pick<Connection, "insertRows">): DeferredRows {
+export function createDeferredRows({
+  insertRows,
+}: Pick<SqliteConnection, "insertRows">): DeferredRows {
   const inserts: { readonly statement: string; readonly rows: SqlParameters[] }[] = [];
   const counters: BudgetCounter[] = [];
   return {
@@ -34,7 +36,7 @@ export function createDeferredRows({ insertRows }: Pick<Connection, "insertRows"
         if (rows.length > 0) insertRows(statement, rows);
         rows.length = 0;
       }
-      if (counters.length > 0) insertRows(holding.setCounter, counters.map(counterToRow));
+      if (counters.length > 0) insertRows(holdStatements.setCounter, counters.map(counterToRow));
       counters.length = 0;
     },
     drop() {

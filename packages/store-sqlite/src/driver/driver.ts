@@ -1,6 +1,6 @@
 import type { Change, Decision, View } from "@tollgate/store-engine";
 import { createKnownRecent, createKnownRows, SessionReads } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
+import type { SqliteConnection } from "../database/connection.ts";
 import { applyChange } from "./apply-change.ts";
 import { createDeferredRows } from "./deferred-rows.ts";
 import { createView } from "./view.ts";
@@ -13,7 +13,7 @@ export interface StoreNumbers {
 }
 
 /** Carries out decisions on a connection, within the transaction that is open on it. */
-export interface Driver extends Pick<Connection, "run" | "get" | "all"> {
+export interface Driver extends Pick<SqliteConnection, "run" | "get" | "all"> {
   /** Decides on what the transaction sees, and writes what was decided. */
   carryOut<Result>(numbers: StoreNumbers, decide: (view: View) => Decision<Result>): Result;
   /** Writes what waits: before COMMIT. */
@@ -23,12 +23,12 @@ export interface Driver extends Pick<Connection, "run" | "get" | "all"> {
 }
 
 /** Reading all Sessions that a key's requests may continue costs as much as finding those that match so often. */
-const worthKnowing = 16;
+const cacheThreshold = 16;
 
-export function createDriver(connection: Connection): Driver {
+export function createDriver(connection: SqliteConnection): Driver {
   const deferred = createDeferredRows(connection);
   // What waits to be written is, before anything else looks.
-  const reading: Pick<Connection, "get" | "all"> = {
+  const flushedReads: Pick<SqliteConnection, "get" | "all"> = {
     get(text, parameters) {
       deferred.flush();
       return connection.get(text, parameters);
@@ -38,26 +38,26 @@ export function createDriver(connection: Connection): Driver {
       return connection.all(text, parameters);
     },
   };
-  const sessions = new SessionReads(reading);
-  const recent = createKnownRecent(worthKnowing, ({ owner, source }) =>
+  const sessions = new SessionReads(flushedReads);
+  const recent = createKnownRecent(cacheThreshold, ({ owner, source }) =>
     sessions.recent(owner, source),
   );
   const known = createKnownRows(recent);
-  const rows = createView(reading, known);
+  const rows = createView(flushedReads, known);
   let numbers: StoreNumbers | null = null;
-  let guessed = false;
+  let assumedNew = false;
   const viewWith = (openedBefore: View["openedBefore"]): View => ({
     ...rows,
     budgetsVersion: () => numbers?.budgetsVersion ?? 0,
     openedBefore,
   });
   // Almost no Step was opened before: inserting it finds out, which saves looking each time.
-  const guessing = viewWith((organizationId, id) => {
+  const assumingView = viewWith((organizationId, id) => {
     const open = known.steps.get(organizationId, id);
-    guessed = open === null;
+    assumedNew = open === null;
     return open?.record ?? null;
   });
-  const looking = viewWith(rows.step);
+  const checkingView = viewWith(rows.step);
   const write = (change: Change, { next }: StoreNumbers): boolean => {
     if (change.length > 0) {
       const sequence = next();
@@ -70,16 +70,16 @@ export function createDriver(connection: Connection): Driver {
   };
   return {
     carryOut(current, decide) {
-      [numbers, guessed] = [current, false];
-      const { result, change } = decide(guessing);
+      [numbers, assumedNew] = [current, false];
+      const { result, change } = decide(assumingView);
       // What refuses a Step now may be what it did itself when it was opened.
-      const isFinal = !guessed || change.length > 0;
+      const isFinal = !assumedNew || change.length > 0;
       if (isFinal && write(change, current)) return result;
-      const looked = decide(looking);
-      write(looked.change, current);
-      return looked.result;
+      const checked = decide(checkingView);
+      write(checked.change, current);
+      return checked.result;
     },
-    ...reading,
+    ...flushedReads,
     run(text, parameters) {
       deferred.flush();
       known.clear();

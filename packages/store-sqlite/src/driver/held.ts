@@ -2,7 +2,7 @@ import type { BudgetUnit } from "@tollgate/core/store";
 import type { Change, HoldRecord } from "@tollgate/store-engine";
 
 /** A hold in the row of its Step. */
-type Held = readonly [
+type EmbeddedHold = readonly [
   attempt: number,
   budgetId: string,
   subject: string,
@@ -13,14 +13,14 @@ type Held = readonly [
 ];
 
 /** The columns of a hold, of `h` in what is held by the Step `s`. */
-export const heldColumns = `s.organization_id, s.id AS step_id, h.value ->> 0 AS attempt,
+export const embeddedHoldColumns = `s.organization_id, s.id AS step_id, h.value ->> 0 AS attempt,
   h.value ->> 1 AS budget_id, h.value ->> 2 AS subject, h.value ->> 3 AS period_start,
   h.value ->> 4 AS unit, h.value ->> 5 AS amount, h.value ->> 6 AS settled`;
 
 /** The holds of a Step as its row has them; null for none. */
-export function heldToText(holds: readonly HoldRecord[]): string | null {
+export function holdsToText(holds: readonly HoldRecord[]): string | null {
   if (holds.length === 0) return null;
-  const held = holds.map((hold): Held => {
+  const held = holds.map((hold): EmbeddedHold => {
     const { attempt, budgetId, subject, periodStart, unit, amount, settled } = hold;
     return [attempt, budgetId, subject, periodStart, unit, amount, settled];
   });
@@ -28,12 +28,12 @@ export function heldToText(holds: readonly HoldRecord[]): string | null {
 }
 
 /** The holds that a Step's row has. */
-export function heldFromText(
+export function holdsFromText(
   { organizationId, stepId }: Pick<HoldRecord, "organizationId" | "stepId">,
   text: string | null,
 ): readonly HoldRecord[] {
   if (text === null) return [];
-  const held: readonly Held[] = JSON.parse(text);
+  const held: readonly EmbeddedHold[] = JSON.parse(text);
   return held.map(([attempt, budgetId, subject, periodStart, unit, amount, settled]) => ({
     organizationId,
     stepId,
@@ -48,7 +48,7 @@ export function heldFromText(
 }
 
 /** The holds of a Step as a change of it leaves them; null where it changes none. */
-export function heldAfter(
+export function holdsAfter(
   change: Change,
   before: () => readonly HoldRecord[],
 ): readonly HoldRecord[] | null {

@@ -3,28 +3,28 @@ import {
   correctionFromRow,
   correctionsOf,
   counterFromRow,
-  holding,
+  holdStatements,
   type KnownRows,
   type KnownStep,
-  opening,
+  openStepStatements,
   readRow,
   SessionReads,
-  settling,
   stepRecordFromRow,
+  stepStatements,
   viewedKeyFromRow,
   viewResponses,
   viewRetention,
 } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
+import type { SqliteConnection } from "../database/connection.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
-import { carrying } from "./carried.ts";
-import { heldFromText } from "./held.ts";
+import { embeddingStatements } from "./carried.ts";
+import { holdsFromText } from "./held.ts";
 
 const corrections = correctionsOf(sqliteDialect);
 
 /** What decisions read within a transaction: what is known, else what the database has. */
 export function createView(
-  connection: Pick<Connection, "get" | "all">,
+  connection: Pick<SqliteConnection, "get" | "all">,
   known: KnownRows,
 ): Omit<View, "budgetsVersion" | "openedBefore"> {
   const named = (statement: string, organizationId: string, id: string): unknown =>
@@ -37,7 +37,7 @@ export function createView(
     key(organizationId, id) {
       const before = known.keys.get(organizationId, id);
       if (before) return before;
-      const row = named(opening.key, organizationId, id);
+      const row = named(openStepStatements.key, organizationId, id);
       if (row === undefined) return null;
       const key = viewedKeyFromRow(row);
       known.keys.set(organizationId, id, key);
@@ -56,14 +56,14 @@ export function createView(
           correction: correctionFromRow(row),
         })),
     hasDecision: (organizationId, id) =>
-      [opening.hasDecision, carrying.hasPermit].some(
+      [openStepStatements.hasDecision, embeddingStatements.hasPermit].some(
         (statement) => named(statement, organizationId, id) !== undefined,
       ),
   };
 }
 
 function viewSessions(
-  connection: Pick<Connection, "get" | "all">,
+  connection: Pick<SqliteConnection, "get" | "all">,
   { sessions, recent }: KnownRows,
 ): SessionView {
   const read = new SessionReads(connection);
@@ -89,7 +89,7 @@ function viewSessions(
 }
 
 function viewBudgets(
-  connection: Pick<Connection, "get" | "all">,
+  connection: Pick<SqliteConnection, "get" | "all">,
   known: KnownRows,
 ): Pick<View, "holds" | "counter"> {
   return {
@@ -97,11 +97,11 @@ function viewBudgets(
       const open = known.steps.get(step.organizationId, step.id);
       if (open?.holds) return open.holds;
       const { organizationId, id } = step;
-      const row = connection.get(carrying.held, { organization_id: organizationId, id });
+      const row = connection.get(embeddingStatements.held, { organization_id: organizationId, id });
       const holds =
         row === undefined
           ? []
-          : heldFromText({ organizationId, stepId: id }, readRow(row).textOrNull("held"));
+          : holdsFromText({ organizationId, stepId: id }, readRow(row).textOrNull("held"));
       if (open) open.holds = holds;
       return holds;
     },
@@ -109,7 +109,7 @@ function viewBudgets(
       const before = known.counters.get(key);
       if (before) return before;
       const { budgetId, subject, periodStart } = key;
-      const row = connection.get(holding.counter, {
+      const row = connection.get(holdStatements.counter, {
         budget_id: budgetId,
         subject,
         period_start: periodStart,
@@ -123,13 +123,13 @@ function viewBudgets(
 }
 
 function findStep(
-  connection: Pick<Connection, "get">,
+  connection: Pick<SqliteConnection, "get">,
   { steps }: KnownRows,
   { organizationId, id }: { readonly organizationId: string; readonly id: string },
 ): KnownStep | null {
   const before = steps.get(organizationId, id);
   if (before) return before;
-  const row = connection.get(settling.step, { organization_id: organizationId, id });
+  const row = connection.get(stepStatements.step, { organization_id: organizationId, id });
   if (row === undefined) return null;
   const step = { record: stepRecordFromRow(row), holds: null };
   if (step.record.step.outcome === null) steps.set(organizationId, id, step);

@@ -13,7 +13,7 @@ import {
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
-import { readAtOnce } from "./read-at-once.ts";
+import { readSnapshot } from "./read-at-once.ts";
 
 /** Most decisions are permits that their Steps carry; the others have rows of their own. */
 export function createDecisionRepository(
@@ -30,15 +30,15 @@ export function createDecisionRepository(
         return row === undefined ? null : decisionFromRow(row);
       }),
     async list(query, paging) {
-      const carried = conditions.ofPermits(query);
-      const ofOwn = conditions.ofDecisions(query);
-      const rows = await readAtOnce(database, (connection) => {
+      const permitConditions = conditions.ofPermits(query);
+      const decisionConditions = conditions.ofDecisions(query);
+      const rows = await readSnapshot(database, (connection) => {
         const read = (list: PagedList, where: readonly Condition[]): readonly unknown[] => {
           const { text, parameters } = selectPage(list, where, paging, sqliteDialect);
           return connection.query(text, parameters);
         };
-        const ofSteps = carried ? read(permits, carried).map(decisionRowOf) : [];
-        return [...ofSteps, ...read(lists.decisions, ofOwn)];
+        const ofSteps = permitConditions ? read(permits, permitConditions).map(decisionRowOf) : [];
+        return [...ofSteps, ...read(lists.decisions, decisionConditions)];
       });
       return pageOf(lists.decisions, rows.sort(newestFirst), paging.limit, decisionFromRow);
     },

@@ -1,10 +1,10 @@
-import type { Connection } from "../database/connection.ts";
+import type { SqliteConnection } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 
 /** Runs several reads on one state of the database, even if another process writes meanwhile. */
-export function readAtOnce<Result>(
+export function readSnapshot<Result>(
   database: Database,
-  read: (connection: Connection) => Result,
+  read: (connection: SqliteConnection) => Result,
 ): Promise<Result> {
   return database.read((connection) => {
     connection.exec("BEGIN");

@@ -1,18 +1,18 @@
 import type { Owner, ResponseRepository } from "@tollgate/core/store";
 import { deleteResponse, sweepResponses } from "@tollgate/store-engine";
-import { readRow, responding, responseFromRow } from "@tollgate/store-sql";
+import { readRow, responseFromRow, responseStatements } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
 
 export function createResponseRepository(database: Database): ResponseRepository {
   return {
     get: (owner, id, at) =>
       database.read((connection) => {
-        const row = connection.get(responding.get, liveParameters(owner, id, at));
+        const row = connection.get(responseStatements.get, liveParameters(owner, id, at));
         return row === undefined ? null : responseFromRow(row);
       }),
     history: (owner, id, at) =>
       database.read((connection) => {
-        const rows = connection.all(responding.history, liveParameters(owner, id, at));
+        const rows = connection.all(responseStatements.history, liveParameters(owner, id, at));
         const last = rows.at(-1);
         return last === undefined
           ? null

@@ -9,7 +9,7 @@ import type {
 import {
   findSession,
   isOwnedBy,
-  type SessionRecord,
+  type SessionState,
   type SessionView,
   sweepTranscripts,
 } from "@tollgate/store-engine";
@@ -27,21 +27,21 @@ import {
   sessionRecordFromRow,
 } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
-import { readNow } from "../database/scripts.ts";
+import { playReads } from "../database/scripts.ts";
 import { sqliteDialect } from "../database/sqlite-dialect.ts";
-import { readAtOnce } from "./read-at-once.ts";
+import { readSnapshot } from "./read-at-once.ts";
 import { transcriptOf } from "./transcript-of.ts";
 
 /** What is read of Sessions as decisions see them, what erases them, and lists; `listed` gives those that an index serves. */
 export function createSessionRepository(
   database: Database,
   conditions: Conditions,
-  listed: SessionRepository["list"],
+  listByIndex: SessionRepository["list"],
 ): Omit<SessionRepository, "get"> {
   const owned = async (
     owner: Owner,
-    find: (sessions: SessionView) => SessionRecord | null,
-  ): Promise<SessionRecord | null> => {
+    find: (sessions: SessionView) => SessionState | null,
+  ): Promise<SessionState | null> => {
     const session = await database.read((connection) => find(new SessionReads(connection)));
     return session && isOwnedBy(owner, session) ? session : null;
   };
@@ -49,13 +49,13 @@ export function createSessionRepository(
     list: (query, paging) => {
       const { keyId, source } = query;
       return keyId === undefined || source !== undefined
-        ? listed(query, paging)
-        : listOfKey(database, conditions, { ...query, keyId }, paging);
+        ? listByIndex(query, paging)
+        : listByKey(database, conditions, { ...query, keyId }, paging);
     },
     transcript: (organizationId, id, from = 0) =>
       database.read((connection) => {
         const place = { organizationId, id };
-        const session = readNow(connection, readById(sessions, place, sessionRecordFromRow));
+        const session = playReads(connection, readById(sessions, place, sessionRecordFromRow));
         return session && transcriptOf(connection, session, from);
       }),
     find: (lookup) =>
@@ -71,30 +71,30 @@ export function createSessionRepository(
 }
 
 /** The sources of a key, one after the other, in each organization that has the key: an index has them in this order. */
-export function sourcesOfKey(acrossOrganizations: boolean): string {
-  const least = `SELECT min(s.source) FROM sessions s WHERE s.${continued} AND s.key_id = :key_id AND s.organization_id =`;
+export function selectSourcesOfKey(acrossOrganizations: boolean): string {
+  const minSource = `SELECT min(s.source) FROM sessions s WHERE s.${continued} AND s.key_id = :key_id AND s.organization_id =`;
   const first = acrossOrganizations
-    ? `SELECT k.organization_id, (${least} k.organization_id)
+    ? `SELECT k.organization_id, (${minSource} k.organization_id)
         FROM organizations o CROSS JOIN api_keys k
         WHERE k.organization_id = o.id AND k.id = :key_id`
-    : `SELECT :organization_id, (${least} :organization_id)`;
+    : `SELECT :organization_id, (${minSource} :organization_id)`;
   return `WITH RECURSIVE place (organization_id, source) AS (${first} UNION ALL
-      SELECT organization_id, (${least} place.organization_id AND s.source > place.source)
+      SELECT organization_id, (${minSource} place.organization_id AND s.source > place.source)
       FROM place WHERE source IS NOT NULL)
     SELECT organization_id, source FROM place WHERE source IS NOT NULL`;
 }
 
 /** Asks for each source, of which a key has few: an index of all of them would move with every Step. */
-async function listOfKey(
+async function listByKey(
   database: Database,
   conditions: Conditions,
   query: SessionQuery & { readonly keyId: string },
   paging: StorePaging,
 ): Promise<StorePage<Session>> {
   const { organizationId, keyId } = query;
-  const rows = await readAtOnce(database, (connection) => {
+  const rows = await readSnapshot(database, (connection) => {
     const key = { organization_id: organizationId, key_id: keyId };
-    return connection.all(sourcesOfKey(organizationId === null), key).flatMap((row) => {
+    return connection.all(selectSourcesOfKey(organizationId === null), key).flatMap((row) => {
       const place = readRow(row);
       const of = { organizationId: place.text("organization_id"), source: place.text("source") };
       const where = conditions.ofSessions({ ...query, ...of });

@@ -1,23 +1,23 @@
 import { messagePrefix, type TranscriptPart } from "@tollgate/core/store";
-import { lineageOf, type SessionRecord } from "@tollgate/store-engine";
-import { reading, readRow, SessionReads } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
+import { lineageOf, type SessionState } from "@tollgate/store-engine";
+import { readRow, SessionReads, transcriptStatements } from "@tollgate/store-sql";
+import type { SqliteConnection } from "../database/connection.ts";
 
 /** What the Steps of a Session, and of those it branched from, appended. */
 export function transcriptOf(
-  connection: Connection,
-  session: SessionRecord,
+  connection: SqliteConnection,
+  session: SessionState,
   from: number,
 ): readonly TranscriptPart[] {
-  return lineageOf(new SessionReads(connection), session).flatMap((stretch) => {
-    const { organizationId, id } = stretch.session;
-    const rows = connection.all(reading.parts, {
+  return lineageOf(new SessionReads(connection), session).flatMap((segment) => {
+    const { organizationId, id } = segment.session;
+    const rows = connection.all(transcriptStatements.parts, {
       organization_id: organizationId,
       session_id: id,
-      end: stretch.end,
+      end: segment.end,
       from,
     });
-    return rows.map((row) => partUpTo(row, stretch.end));
+    return rows.map((row) => partUpTo(row, segment.end));
   });
 }
 
@@ -25,14 +25,15 @@ export function transcriptOf(
 function partUpTo(row: unknown, end: number): TranscriptPart {
   const read = readRow(row);
   const from = read.integer("position");
-  const whole = read.integer("count");
-  const count = Math.min(whole, end - from);
+  const fullCount = read.integer("count");
+  const count = Math.min(fullCount, end - from);
   const content = read.bytesOrNull("content");
   return {
     stepId: read.text("step_id"),
     kind: read.text("kind") === "reply" ? "reply" : "request",
     from,
     count,
-    content: content && count < whole ? Uint8Array.from(messagePrefix(content, count)) : content,
+    content:
+      content && count < fullCount ? Uint8Array.from(messagePrefix(content, count)) : content,
   };
 }

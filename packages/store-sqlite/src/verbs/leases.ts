@@ -1,21 +1,21 @@
 import type { LapsedStep, LeaseRenewal } from "@tollgate/core/store";
-import { leasing, readRow, stepFromRow } from "@tollgate/store-sql";
-import type { Connection } from "../database/connection.ts";
+import { leaseStatements, readRow, stepFromRow } from "@tollgate/store-sql";
+import type { SqliteConnection } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
-import { carrying } from "../driver/carried.ts";
+import { embeddingStatements } from "../driver/carried.ts";
 
 export function renewLease(transaction: Transaction, lease: LeaseRenewal): void {
   const { processId, renewal, at, until, steps } = lease;
-  const renewed = transaction.run(leasing.renew, {
+  const renewed = transaction.run(leaseStatements.renew, {
     process_id: processId,
     renewal,
     lapses_at: until,
   });
   if (renewed === 0) return;
   // A process that begins clears away what others before it left.
-  if (renewal === 1) transaction.run(leasing.forget, { at, process_id: processId });
+  if (renewal === 1) transaction.run(leaseStatements.forget, { at, process_id: processId });
   for (const { organizationId, stepId, outputTokens } of steps)
-    transaction.run(carrying.progress, {
+    transaction.run(embeddingStatements.progress, {
       process_id: processId,
       organization_id: organizationId,
       step_id: stepId,
@@ -25,10 +25,10 @@ export function renewLease(transaction: Transaction, lease: LeaseRenewal): void 
 }
 
 export function lapsedSteps(
-  connection: Connection,
+  connection: SqliteConnection,
   query: { readonly at: number; readonly limit: number },
 ): readonly LapsedStep[] {
-  return connection.all(leasing.lapsed, { at: query.at, limit: query.limit }).map((row) => {
+  return connection.all(leaseStatements.lapsed, { at: query.at, limit: query.limit }).map((row) => {
     const read = readRow(row);
     return {
       step: stepFromRow(row),

@@ -2,7 +2,7 @@ import { listed } from "../index-conditions.ts";
 import { sessionColumns } from "../rows/session-row.ts";
 
 /** How Steps are removed that are older than they are to be kept, from the table that has them. */
-export function oldStepsOf(table: string) {
+export function retentionStatements(table: string) {
   const due = `${listed.steps} AND opened_at < :before AND outcome <> 'open'`;
   return {
     /** Organizations that have some, each asked by an index for its oldest; an open one keeps none of the others. */
@@ -24,7 +24,7 @@ const ofSession = `(step_id, attempt) IN (SELECT step_id, attempt FROM attempt_e
   WHERE organization_id = :organization_id AND session_id = :id)`;
 
 /** How transcripts are erased that are older than they are to be kept. */
-export const erasing = {
+export const erasureStatements = {
   /** Organizations whose longest unused Session is due, behind the mark up to which all were looked at. */
   organizationsOfOldSessions: `SELECT o.id, coalesce(e.updated, -1) AS mark
     FROM organizations o LEFT JOIN erasures e ON e.organization_id = o.id

@@ -6,7 +6,7 @@ import { sessionColumns } from "../rows/session-row.ts";
 import { insertInto } from "../statement.ts";
 
 /** How many of a key's most recently updated Sessions a request without ids may continue (section 3). */
-export const candidates = 100;
+export const maxCandidates = 100;
 
 const session = sessionColumns.join(", ");
 const ofSession = sessionColumns.map((column) => `s.${column}`).join(", ");
@@ -31,7 +31,7 @@ export function recentMatches(given: (name: MatchParameter) => string, joined = 
   return `(SELECT id, updated, length, in_flight, head FROM sessions
       WHERE organization_id = ${given("organization_id")} AND key_id = ${given("key_id")}
         AND source = ${given("source")} AND ${continued}
-      ORDER BY updated DESC LIMIT ${candidates}) AS recent ${joined}
+      ORDER BY updated DESC LIMIT ${maxCandidates}) AS recent ${joined}
     WHERE ${isBegunBy("recent", given)}
       AND (recent.in_flight = 0 OR recent.length < ${given("length")})`;
 }
@@ -39,7 +39,7 @@ export function recentMatches(given: (name: MatchParameter) => string, joined = 
 const named = (name: MatchParameter): string => `:${name}`;
 
 /** What opening a Step reads and writes. */
-export const opening = {
+export const openStepStatements = {
   key: `SELECT user_id, label, expires_at, revoked_at, version FROM api_keys
     WHERE organization_id = :organization_id AND id = :id`,
   session: `SELECT ${session} FROM sessions WHERE organization_id = :organization_id AND id = :id`,
@@ -47,7 +47,7 @@ export const opening = {
     AND id = (SELECT session_id FROM turns WHERE organization_id = :organization_id AND id = :id)`,
   recent: `SELECT ${session} FROM sessions
     WHERE organization_id = :organization_id AND key_id = :key_id AND source = :source AND ${continued}
-    ORDER BY updated DESC LIMIT ${candidates}`,
+    ORDER BY updated DESC LIMIT ${maxCandidates}`,
   /** Joined in this order, so that of the candidates only those that match are read. */
   recentMatches: `SELECT ${ofSession} FROM ${recentMatches(named, "CROSS JOIN sessions s")}
       AND s.organization_id = :organization_id AND s.id = recent.id`,

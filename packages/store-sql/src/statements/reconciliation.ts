@@ -1,7 +1,7 @@
 const most = Number.MAX_SAFE_INTEGER;
 
 /** How counters are compared with their ledger. */
-export const reconciling = {
+export const reconciliationStatements = {
   counters: "SELECT count(*) AS counters FROM budget_counters",
   /**
    * One statement, which sees holds, corrections and counters at one moment. It passes over every hold once: holds are

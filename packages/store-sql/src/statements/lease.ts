@@ -1,7 +1,7 @@
 import { stepReadColumns } from "../rows/step-row.ts";
 
 /** Processes' leases, and the Steps that no process will settle. */
-export const leasing = {
+export const leaseStatements = {
   /** A renewal that a later one overtook has nothing to say any more. */
   renew: `INSERT INTO processes (id, renewal, lapses_at)
     VALUES (:process_id, :renewal, :lapses_at)

@@ -18,7 +18,7 @@ const replaced = connectionColumns
   .map((column) => `${column} = excluded.${column}`);
 
 /** Statements on the sealed credentials of customer-owned gateways. */
-export const connecting = {
+export const connectionStatements = {
   /** Changes no row where this very credential is there already. */
   set: `${insertInto("connections AS held", connectionColumns)}
     ON CONFLICT (organization_id, gateway) DO UPDATE SET ${replaced.join(", ")}

@@ -17,7 +17,7 @@ const ofCounter = "budget_id = :budget_id AND subject = :subject AND period_star
 const ofStep = "organization_id = :organization_id AND step_id = :step_id";
 
 /** Counters, and what is held on them. */
-export const holding = {
+export const holdStatements = {
   counter: `SELECT ${counterColumns.join(", ")} FROM budget_counters WHERE ${ofCounter}`,
   setCounter: `${insertInto("budget_counters", counterColumns)}
     ON CONFLICT (budget_id, subject, period_start)

@@ -3,7 +3,7 @@ import { correctionColumns } from "../rows/correction-row.ts";
 import { insertInto } from "../statement.ts";
 
 /** How an attempt's figures are corrected. */
-export const correcting = {
+export const correctionStatements = {
   insert: insertInto("corrections", correctionColumns),
 } as const;
 

@@ -15,7 +15,7 @@ const chained = responseColumns.map((column) =>
 );
 
 /** How responses are stored, read and removed. */
-export const responding = {
+export const responseStatements = {
   insert: `${insertInto("responses", [...responseColumns, "built_on", "inherited"])}
     ON CONFLICT DO NOTHING`,
   get: `SELECT ${columns} FROM responses WHERE ${live}`,

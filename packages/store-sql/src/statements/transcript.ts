@@ -18,7 +18,7 @@ export function selectById(
 }
 
 /** Sessions' lineage and transcripts, and who owns them. */
-export const reading = {
+export const transcriptStatements = {
   session: `SELECT ${sessionColumns.join(", ")} FROM sessions
     WHERE organization_id = :organization_id AND id = :id`,
   parts: `SELECT step_id, kind, position, count, chain, content FROM transcript_parts
