@@ -1,10 +1,10 @@
-/** Tests that start processes of the product run what a user installs: a process loads that in half the time. */
+/** Tests that start processes of the product use the built packages, which load in half the time. */
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "tsup";
-import { doors, publishedPackages } from "./workspaces.ts";
+import { entryPoints, publishedPackages } from "./workspaces.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
 const stamp = `${root}/node_modules/.cache/built-packages`;
@@ -14,11 +14,11 @@ const inputs = [
   "scripts/tsup.config.ts",
 ];
 
-/** A global setup: builds the packages, unless they were built from the same sources and left alone since. */
+/** A global setup: builds the packages, unless the last build used the same sources and is unchanged. */
 export default async function setup(): Promise<void> {
   const known = existsSync(stamp) ? readFileSync(stamp, "utf8") : null;
   if (known === fingerprint()) return;
-  // Declarations stay: a build for tests makes none.
+  // This build makes no declarations, so it keeps the existing ones.
   await build({ config: `${root}/scripts/tsup.config.ts`, silent: true, clean: false });
   mkdirSync(dirname(stamp), { recursive: true });
   writeFileSync(stamp, fingerprint());
@@ -32,12 +32,12 @@ function fingerprint(): string {
       .update("\0")
       .update(readFileSync(`${root}/${path}`))
       .update("\0");
-  for (const path of publishedPackages(root).flatMap(doors).map(built))
+  for (const path of publishedPackages(root).flatMap(entryPoints).map(built))
     hash.update(`${path} ${statSync(`${root}/${path}`, { throwIfNoEntry: false })?.mtimeMs}\n`);
   return hash.digest("hex");
 }
 
-/** Where the build of a door is. */
-function built(door: string): string {
-  return door.replace("/src/", "/dist/").replace(/\.ts$/, ".js");
+/** The file that the build makes of an entry point. */
+function built(entryPoint: string): string {
+  return entryPoint.replace("/src/", "/dist/").replace(/\.ts$/, ".js");
 }

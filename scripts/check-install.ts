@@ -1,12 +1,12 @@
-// Tries the packages as their users get them: packed, and installed into an empty project outside of
-// this checkout. `npm run check:install` takes one pair of Node and TypeScript, `-- --matrix` every one, and
-// apps that have older versions of the peers; `-- --apps` those alone, `-- --global` a global install of the command
-// line with mounted configurations alone.
+// Tests the packages as users get them: packed, and installed into an empty project outside this checkout.
+// `npm run check:install` uses one pair of Node and TypeScript. `-- --matrix` uses every pair, and apps with older
+// versions of the peers. `-- --apps` tests only those apps. `-- --global` tests only a global install of the command
+// line, with mounted configuration files.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { snippets } from "../packages/house/src/markdown-snippets.ts";
+import { snippets } from "../packages/house/src/markdown.ts";
 import { checkApp, everyApp, nameOf } from "./install/app-versions.ts";
 import { coreSizeProblems, measureCore } from "./install/core-size.ts";
 import { compiled, createEmptyProject, specifiers } from "./install/empty-project.ts";
@@ -33,14 +33,14 @@ function requireNone(problems: readonly string[]): void {
   if (problems.length > 0) throw new Error(problems.join("\n"));
 }
 
-/** What everybody who installs a package should find in it, and what nobody should. */
+/** Lists the files that a package lacks, and those that it should not contain. */
 const contentProblems = ({ manifest, files }: Tarball): readonly string[] => [
   ...["LICENSE", "README.md", "package.json"]
     .filter((file) => !files.includes(file))
-    .map((file) => `${manifest.name} comes without ${file}`),
+    .map((file) => `${manifest.name} lacks ${file}`),
   ...files
     .filter((file) => /\.test(-d)?\.|^test\/|tsbuildinfo/.test(file))
-    .map((file) => `${manifest.name} comes with ${file}`),
+    .map((file) => `${manifest.name} contains ${file}`),
 ];
 
 function printCoreSize(directory: string, core: Tarball): void {
@@ -51,7 +51,7 @@ function printCoreSize(directory: string, core: Tarball): void {
   requireNone(coreSizeProblems(size));
 }
 
-/** One file per snippet of the README, and one that imports every door. */
+/** One file per snippet of the README, and one that imports every entry point. */
 function sourcesOf(packages: readonly Tarball[]): ReadonlyMap<string, string> {
   const blocks = snippets(readFileSync("README.md", "utf8")).filter(
     ({ language }) => language === "ts",
@@ -59,19 +59,20 @@ function sourcesOf(packages: readonly Tarball[]): ReadonlyMap<string, string> {
   const sources = new Map(
     blocks.map(({ line, code }) => [`readme-${line}.ts`, `${code}\nexport {};\n`]),
   );
-  const everyDoor = specifiers(packages).map(
-    (door, index) => `import * as door${index} from "${door}";\nif (!door${index}) throw 0;`,
+  const everyImport = specifiers(packages).map(
+    (specifier, index) =>
+      `import * as entry${index} from "${specifier}";\nif (!entry${index}) throw 0;`,
   );
-  return sources.set("every-door.ts", everyDoor.join("\n"));
+  return sources.set("every-entry-point.ts", everyImport.join("\n"));
 }
 
-/** Apps that have other versions of the peers. */
+/** Checks apps that have other versions of the peers. */
 async function checkApps(folder: string, packages: readonly Tarball[]): Promise<void> {
   for (const app of everyApp)
     await check(`in an app of ${nameOf(app)}`, () => checkApp(folder, app, packages));
 }
 
-/** The command line alone, with configurations that have no packages next to them. */
+/** Checks only the command line, with configuration files that have no packages next to them. */
 async function checkGlobal(folder: string, packages: readonly Tarball[]): Promise<void> {
   const installed = installGlobally(folder, packages);
   for (const name of ["tollgate.config.yaml", "tollgate.config.ts"] as const)
@@ -117,12 +118,13 @@ async function checkEverything(folder: string, matrix: boolean): Promise<void> {
       const who = ["--organization", "acme", "--user", "ada", "--label", node.name];
       project.run(node, [...words, "create", ...who]);
       const listed = project.run(node, [...words, "list", "--organization", "acme", "--json"]);
-      if (!listed.includes(node.name)) throw new Error(`the key is not listed: ${listed}`);
+      if (!listed.includes(node.name))
+        throw new Error(`The new key is missing from the list: ${listed}`);
     });
   }
   const core = packages.find(({ manifest }) => manifest.name === "@tollgate/core");
   await check("the size of @tollgate/core is in bounds", () => {
-    if (core === undefined) throw new Error("there is no @tollgate/core");
+    if (core === undefined) throw new Error("npm packed no @tollgate/core.");
     printCoreSize(project.directory, core);
   });
 }

@@ -1,5 +1,5 @@
 // How big the source is: files, median and longest file and function of packages/*/src, tests apart.
-import { functionLengths } from "../packages/house/src/function-lengths.ts";
+import { functionLengths } from "../packages/house/src/file-sizes.ts";
 import { everyWorkspace, shippedSources } from "../packages/house/src/repository.ts";
 
 const files = everyWorkspace().flatMap(({ directory }) => shippedSources(directory));

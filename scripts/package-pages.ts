@@ -25,9 +25,9 @@ function program({ manifest }: Workspace): string {
 
 function readme(at: Workspace): string {
   const { name, description, engines, exports = {} } = at.manifest;
-  const doors = Object.keys(exports)
-    .filter((door) => door !== "./package.json")
-    .map((door) => `\`${name}${door.slice(1)}\``);
+  const entryPoints = Object.keys(exports)
+    .filter((subpath) => subpath !== "./package.json")
+    .map((subpath) => `\`${name}${subpath.slice(1)}\``);
   return `# ${name}
 
 ${description}. Part of Tollgate, the model gateway you embed in your TypeScript app.
@@ -36,7 +36,7 @@ ${description}. Part of Tollgate, the model gateway you embed in your TypeScript
 npm install ${name}
 \`\`\`
 
-${program(at)}${peers(at)}Import it from ${doors.join(", ")}. It consists of ES modules with types, and every export has a docstring.
+${program(at)}${peers(at)}Import it from ${entryPoints.join(", ")}. It consists of ES modules with types, and every export has a docstring.
 It requires Node \`${engines?.["node"]}\`. MIT licence.
 `;
 }

@@ -8,7 +8,7 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 function packageConfiguration(at: Workspace, all: readonly Workspace[]): string {
   const { dependencies, peerDependencies = {}, peerDependenciesMeta = {} } = at.manifest;
-  // What is optional is only passed on, by a door that is not compiled.
+  // An optional peer is only forwarded, by an entry point that is not compiled.
   const peers = Object.keys(peerDependencies).filter(
     (name) => !peerDependenciesMeta[name]?.optional,
   );

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-/** What the scripts and the house rules read of a package.json. */
+/** The fields of a package.json that the scripts and the house rules read. */
 export interface Manifest {
   readonly name: string;
   readonly private?: boolean;
@@ -27,7 +27,7 @@ export interface Workspace {
   readonly manifest: Manifest;
 }
 
-/** Every workspace that the root package.json names, in the order of its folder. */
+/** Every workspace that the root package.json lists, sorted by folder. */
 export function workspaces(root: string): readonly Workspace[] {
   const { workspaces: patterns } = JSON.parse(readFileSync(`${root}/package.json`, "utf8")) as {
     readonly workspaces: readonly string[];
@@ -48,12 +48,12 @@ export function workspaces(root: string): readonly Workspace[] {
     }));
 }
 
-/** The workspaces that go to the registry. */
+/** The workspaces that are published. */
 export const publishedPackages = (root: string): readonly Workspace[] =>
   workspaces(root).filter(({ manifest }) => manifest.private !== true);
 
-/** The doors of a package: each `exports` entry that is code, with the file it opens. */
-export const doors = ({ directory, manifest }: Workspace): readonly string[] =>
+/** The entry points of a package: the source file of each `exports` entry that is code. */
+export const entryPoints = ({ directory, manifest }: Workspace): readonly string[] =>
   Object.values(manifest.exports ?? {}).flatMap((entry) => {
     const source = typeof entry === "string" ? undefined : entry["tollgate-source"];
     return source === undefined ? [] : [`${directory}/${source.replace(/^\.\//, "")}`];

@@ -7,7 +7,7 @@ import { runNpm } from "./run-npm.ts";
 import { runnerPackages } from "./runners.ts";
 
 const longestRunMs = 120_000;
-/** Peers that no door needs to load or to be typed, and that are large or want a compiler. */
+/** Peers that no entry point needs to load or compile, and that are large or need a compiler. */
 const leftOut = new Set(["next", "better-sqlite3"]);
 
 /** A project that has nothing but the packed packages, their peers and the tools that try them. */
@@ -24,12 +24,12 @@ export interface EmptyProject {
 export const compiled = (typescript: Tool, name: string): string =>
   `out-${typescript.alias}/${name.replace(/\.ts$/, ".js")}`;
 
-/** The specifiers of every door: `@tollgate/core/policy`. */
+/** The specifier of every entry point: `@tollgate/core/policy`. */
 export const specifiers = (packages: readonly Tarball[]): readonly string[] =>
   packages.flatMap(({ manifest }) =>
     Object.entries(manifest.exports ?? {})
       .filter(([, entry]) => typeof entry !== "string")
-      .map(([door]) => manifest.name + door.slice(1)),
+      .map(([subpath]) => manifest.name + subpath.slice(1)),
   );
 
 function manifestOf(packages: readonly Tarball[], tools: readonly Tool[]): string {

@@ -4,7 +4,7 @@ const traces: readonly RegExp[] = [
   /\b(?:artifactory|verdaccio|nexus)\.[\w-]+\.\w+/,
 ];
 
-/** Lines that name a folder of somebody's machine or the host of a registry. */
+/** Lists the lines that name a folder of one machine or a registry host. */
 export const machineTraces = (path: string, text: string): readonly string[] =>
   text.split("\n").flatMap((line, index) =>
     traces.flatMap((trace) => {

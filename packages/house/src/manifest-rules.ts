@@ -5,7 +5,7 @@ import type { SourceFile } from "./source-file.ts";
 const nodeFloor = "^22.22.3 || >=24.15";
 const order = ["tollgate-source", "types", "default"];
 
-/** A door that only opens another package's: written by hand, so that it needs no build. */
+/** Whether an entry point only re-exports another package. It is written by hand and needs no build. */
 const isForwarded = ({
   types = "",
   default: code = "",
@@ -16,14 +16,14 @@ const isForwarded = ({
   !/^\.\/(dist|src)\//.test(code);
 
 function exportProblems({ exports = {} }: Manifest): readonly string[] {
-  const problems = Object.keys(exports).some((door) => door !== "./package.json")
+  const problems = Object.keys(exports).some((subpath) => subpath !== "./package.json")
     ? []
-    : ["has no door"];
-  for (const [door, entry] of Object.entries(exports)) {
-    if (door === "./package.json") continue;
+    : ["has no entry point"];
+  for (const [subpath, entry] of Object.entries(exports)) {
+    if (subpath === "./package.json") continue;
     if (typeof entry !== "string" && isForwarded(entry)) continue;
     if (typeof entry === "string" || Object.keys(entry).join() !== order.join()) {
-      problems.push(`exports ${door} with other conditions than ${order.join(", ")}`);
+      problems.push(`exports ${subpath} with other conditions than ${order.join(", ")}`);
     }
   }
   return problems;
@@ -31,7 +31,7 @@ function exportProblems({ exports = {} }: Manifest): readonly string[] {
 
 const repositoryUrl = "https://github.com/tollgate-dev/tollgate";
 
-/** Where a registry's page of the package leads to. */
+/** Checks the links that a registry shows for the package. */
 function addressProblems({ directory, manifest }: Workspace): readonly string[] {
   const { repository, homepage, bugs, keywords = [] } = manifest;
   const problems: string[] = [];
@@ -45,7 +45,7 @@ function addressProblems({ directory, manifest }: Workspace): readonly string[] 
   return problems;
 }
 
-/** What is wrong with the package.json of a published package. */
+/** Lists the problems of a published package's package.json. */
 export function manifestProblems(at: Workspace): readonly string[] {
   const { directory, manifest } = at;
   const problems = [...exportProblems(manifest), ...addressProblems(at)];
@@ -63,7 +63,7 @@ const packageOf = (specifier: string): string =>
     .slice(0, specifier.startsWith("@") ? 2 : 1)
     .join("/");
 
-/** Packages that a file imports and its package.json does not name, and imports that leave the package. */
+/** Lists imports of undeclared packages, and relative imports that leave the package. */
 export function undeclaredImports(file: SourceFile, at: Workspace): readonly string[] {
   const { dependencies, peerDependencies, name } = at.manifest;
   const declared = new Set([name, ...Object.keys({ ...dependencies, ...peerDependencies })]);

@@ -2,34 +2,34 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import type { Snippet } from "./markdown-snippets.ts";
+import type { Snippet } from "./markdown.ts";
 
-const longestSnippetMs = 60_000;
-const longestStartMs = 20_000;
+const maxSnippetMs = 60_000;
+const maxStartMs = 20_000;
 
-/** A gateway that `npm start` of a page stands for. */
+/** The gateway that `npm start` on a page starts. */
 export interface RunningGateway {
   readonly url: string;
   readonly key: string;
   stop(): Promise<void>;
 }
 
-/** Where the snippets of one page run, in the page's order. */
+/** The folder in which the snippets of one page run, in order. */
 export interface PageFolder {
   readonly directory: string;
-  /** Writes a ts snippet; the path, for compiling and running. */
+  /** Writes a ts snippet and returns its path. */
   write(snippet: Snippet): string;
-  /** Runs a ts snippet on the packages as they are built; what it printed. */
+  /** Runs a ts snippet with the built packages and returns its output. */
   runTypeScript(snippet: Snippet): string;
-  /** Runs a sh snippet against the page's gateway; what it printed. */
+  /** Runs a sh snippet against the page's gateway and returns its output. */
   runShell(snippet: Snippet, gateway: RunningGateway | null): string;
-  /** Starts what `npm start` starts, on a free port and with a database in this folder. */
+  /** Starts the gateway of `npm start` on a free port, with a database in this folder. */
   start(): Promise<RunningGateway>;
 }
 
 /**
- * npm as a page means it, without its side effects on the checkout: `npm ci` is done already, `npm test` and
- * `npm start` run elsewhere in this suite, and `npm run` runs the script of the checkout in the page's folder.
+ * npm without its side effects on the checkout: `npm ci` already ran, `npm test` and `npm start` run elsewhere in this
+ * suite, and `npm run -s tollgate` runs the command line in the folder of the page.
  */
 const shellNpm = (root: string): string => `
 set -euo pipefail
@@ -38,7 +38,7 @@ npm() {
     ci) test -f "${root}/package-lock.json" ;;
     test|start) ;;
     "run -s tollgate -- "*) shift 4; node "${root}/packages/cli/bin/tollgate.js" "$@" ;;
-    *) echo "this page may not run: npm $*" >&2; return 1 ;;
+    *) echo "A page may not run: npm $*" >&2; return 1 ;;
   esac
 }
 `;
@@ -49,7 +49,7 @@ async function startGateway(root: string, directory: string): Promise<RunningGat
     cwd: directory,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const expired = setTimeout(() => child.kill("SIGKILL"), longestStartMs);
+  const expired = setTimeout(() => child.kill("SIGKILL"), maxStartMs);
   const seen = { url: "", key: "" };
   for await (const line of createInterface({ input: child.stdout })) {
     seen.url ||= /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0] ?? "";
@@ -57,7 +57,7 @@ async function startGateway(root: string, directory: string): Promise<RunningGat
     if (seen.url !== "" && seen.key !== "") break;
   }
   clearTimeout(expired);
-  if (seen.url === "" || seen.key === "") throw new Error("serve printed no address and key");
+  if (seen.url === "" || seen.key === "") throw new Error("serve printed no address and no key.");
   child.stdout.resume();
   const stop = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -67,7 +67,7 @@ async function startGateway(root: string, directory: string): Promise<RunningGat
   return { ...seen, stop };
 }
 
-/** Opens the folder of one page inside the checkout, so that its imports resolve like an embedder's. */
+/** Opens the folder of one page inside the checkout, where its imports resolve as they do for an embedder. */
 export function pageFolder(root: string, directory: string): PageFolder {
   mkdirSync(directory, { recursive: true });
   const fileOf = ({ file, line }: Snippet) => `${directory}/${file ?? `line-${line}.ts`}`;
@@ -75,7 +75,7 @@ export function pageFolder(root: string, directory: string): PageFolder {
     execFileSync(command, words, {
       cwd: directory,
       encoding: "utf8",
-      timeout: longestSnippetMs,
+      timeout: maxSnippetMs,
       stdio: ["ignore", "pipe", "pipe"],
       env: environment,
     });

@@ -22,11 +22,11 @@ function sources(directory: string, wanted: (path: string) => boolean): readonly
     .map((path) => readSource(repositoryRoot, path));
 }
 
-/** What a package ships, parsed. */
+/** The parsed source files that a package ships. */
 export const shippedSources = (directory: string): readonly SourceFile[] =>
   sources(directory, (path) => !isTest(path));
 
-/** The tests of a package, and what they share. */
+/** The parsed tests of a package and their helpers. */
 export const testSources = (directory: string): readonly SourceFile[] => sources(directory, isTest);
 
 export const everyWorkspace = () => workspaces(repositoryRoot);

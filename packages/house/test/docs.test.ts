@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Snippet, snippets } from "../src/markdown-snippets.ts";
+import { type Snippet, snippets } from "../src/markdown.ts";
 import { type PageFolder, pageFolder, type RunningGateway } from "../src/page-folder.ts";
 import { repositoryRoot } from "../src/repository.ts";
 
@@ -116,7 +116,7 @@ describe("the snippet runner", () => {
       expect(compile(scratch)).toEqual([expect.stringContaining("TS2322")]);
       expect(() => page.runTypeScript(throwing)).toThrow("Error: no");
       const [publish] = snippets(block("sh", "npm publish")) as [Snippet];
-      expect(() => page.runShell(publish, null)).toThrow("may not run");
+      expect(() => page.runShell(publish, null)).toThrow("may not run: npm publish");
     } finally {
       rmSync(scratch, { recursive: true, force: true });
     }

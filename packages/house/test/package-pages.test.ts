@@ -30,7 +30,7 @@ const sample: Readonly<Record<string, string>> = {
       readonly cost: number;
     }`,
   "p/src/open.ts": `/**
-     * Opens the door, once.
+     * Opens the file, once.
      * @throws Error when it is locked
      */
     export async function open(key: string): Promise<void> { throw new Error("secret of the body"); }
@@ -45,7 +45,7 @@ describe("the pages of the packages", () => {
     expect(current(path), "run npm run docs:api").toBe(text);
   });
 
-  it("leave none behind of a package that is gone", () => {
+  it("include no page of a removed package", () => {
     const written = globSync("docs/reference/api/*.md", { cwd: repositoryRoot });
     expect(written.filter((path) => !pages.has(path.replaceAll("\\", "/")))).toEqual([]);
   });
@@ -61,7 +61,7 @@ describe("an API page", () => {
     parseSource(path, sample[path] ?? ""),
   );
 
-  it("has every export, what runs before what is only a type", () => {
+  it("lists every export, functions before types", () => {
     const headings = [...page.matchAll(/^##+ (.+)$/gm)].map(([, heading]) => heading);
     expect(headings).toEqual([
       "From `@tollgate/p`",
@@ -73,7 +73,7 @@ describe("an API page", () => {
     ]);
   });
 
-  it("shows what a declaration promises, and nothing of what it does", () => {
+  it("shows signatures without bodies", () => {
     expect(page).toContain("async function open(key: string): Promise<void>;");
     expect(page).toContain(
       "function twice(value: string): string;\nfunction twice(value: number): number;\n```",
@@ -84,7 +84,7 @@ describe("an API page", () => {
     expect(page).not.toContain("secret of the body");
   });
 
-  it("has the docstring, with what is thrown in a line of its own", () => {
-    expect(page).toContain("Opens the door, once.\n\nThrows `Error`: when it is locked\n");
+  it("shows the docstring, with thrown errors in a separate paragraph", () => {
+    expect(page).toContain("Opens the file, once.\n\nThrows `Error`: when it is locked\n");
   });
 });

@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { buildConfigurations } from "../../../scripts/references.ts";
-import { doors, type Manifest, type Workspace } from "../../../scripts/workspaces.ts";
-import { callsImported } from "../src/calls.ts";
-import { doorNames } from "../src/door-documentation.ts";
+import { entryPoints, type Manifest, type Workspace } from "../../../scripts/workspaces.ts";
+import { exportNames } from "../src/exported-names.ts";
 import { manifestProblems, undeclaredImports } from "../src/manifest-rules.ts";
 import {
   everyPublishedPackage,
@@ -12,14 +11,16 @@ import {
   shippedSources,
   testSources,
 } from "../src/repository.ts";
-import { parseSource, readSource } from "../src/source-file.ts";
+import { callsImported, parseSource, readSource } from "../src/source-file.ts";
 
 const published = everyPublishedPackage();
 
 const exportsStore = (at: Workspace): boolean =>
-  doors(at)
-    .flatMap((door) =>
-      doorNames(readSource(repositoryRoot, door), (path) => readSource(repositoryRoot, path)),
+  entryPoints(at)
+    .flatMap((entryPoint) =>
+      exportNames(readSource(repositoryRoot, entryPoint), (path) =>
+        readSource(repositoryRoot, path),
+      ),
     )
     .some((name) => /^[a-z]\w*Store$/.test(name));
 
@@ -29,7 +30,7 @@ const stores = published.filter(
 const bindings = everyWorkspace().filter(({ directory }) =>
   /^packages\/(node|express|fastify|next)$|\/hono-app$/.test(directory),
 );
-/** The suite is about an upstream: a provider that has none, such as the built-in model, is tested by itself. */
+/** The suite tests an upstream. A provider without one, such as the built-in model, has its own tests. */
 const providers = published.filter(
   ({ directory, manifest }) =>
     directory.startsWith("packages/provider-") && "undici" in (manifest.dependencies ?? {}),
@@ -39,12 +40,12 @@ const suites = [
   ["describeStoreContract", /^@tollgate\/conformance\/store-contract$/],
   ["describeProviderContract", /^@tollgate\/conformance\/provider-contract$/],
   ["describeBindingContract", /^@tollgate\/conformance\/binding-contract$/],
-  // What the examples that serve a gateway have in common.
+  // The examples that serve a gateway share this suite.
   ["describeServer", /\/describe-server\.ts$/],
 ] as const;
 
-const runs = ({ directory }: Workspace, [suite, door]: (typeof suites)[number]): boolean =>
-  testSources(directory).some((file) => callsImported(file, suite, door));
+const runs = ({ directory }: Workspace, [suite, module]: (typeof suites)[number]): boolean =>
+  testSources(directory).some((file) => callsImported(file, suite, module));
 
 describe("every package", () => {
   it.each(everyWorkspace().map((at) => [at.directory, at] as const))("%s has tests", (_, at) => {
@@ -52,23 +53,23 @@ describe("every package", () => {
       (file) =>
         callsImported(file, "it", /^vitest$/) ||
         callsImported(file, "test", /^vitest$/) ||
-        suites.some(([suite, door]) => callsImported(file, suite, door)),
+        suites.some(([suite, module]) => callsImported(file, suite, module)),
     );
     expect(runners).not.toEqual([]);
   });
 
-  it("says under which licence, on which node and through which doors it works, and where it is developed", () => {
+  it("declares its license, engines, exports and repository", () => {
     expect(published.flatMap(manifestProblems)).toEqual([]);
   });
 
-  it("names what it imports, and imports nothing from inside another package", () => {
+  it("declares every import, and imports nothing internal to another package", () => {
     const problems = published.flatMap((at) =>
       shippedSources(at.directory).flatMap((file) => undeclaredImports(file, at)),
     );
     expect(problems).toEqual([]);
   });
 
-  it("has a row in the README that names each of its runtime dependencies", () => {
+  it("has a row in the README with its runtime dependencies", () => {
     const rows = readFileSync(`${repositoryRoot}/README.md`, "utf8").split("\n");
     for (const { manifest } of published) {
       const row = rows.find((line) => line.startsWith(`| \`${manifest.name}\` |`));
@@ -80,7 +81,7 @@ describe("every package", () => {
     }
   });
 
-  it("is built in the order of its dependencies", () => {
+  it("is built after its dependencies", () => {
     for (const [path, expected] of buildConfigurations(repositoryRoot)) {
       const actual: unknown = JSON.parse(readFileSync(`${repositoryRoot}/${path}`, "utf8"));
       expect(actual, `${path}: run npm run sync:references`).toEqual(JSON.parse(expected));
@@ -170,12 +171,12 @@ describe("the rules on a package.json", () => {
       "another package's folder",
       { repository: { type: "git", url: repository, directory: "packages/b" } },
     ],
-    ["no door", { exports: {} }],
+    ["no entry point", { exports: {} }],
     [
-      "a door without source",
+      "an entry point without source",
       { exports: { ".": { types: "./dist/a.d.ts", default: "./dist/a.js" } } },
     ],
-    ["a door that is a string", { exports: { ...good.exports, "./b": "./b.js" } }],
+    ["an entry point that is a string", { exports: { ...good.exports, "./b": "./b.js" } }],
   ])("name %s", (_, change) => {
     expect(manifestProblems(at({ ...good, ...change }))).toHaveLength(1);
   });

@@ -6,10 +6,9 @@ import { defaultRetryRules } from "../../core/src/attempts/retry.ts";
 import { defaultDeadlines, defaultLimits } from "../../core/src/domain/limits.ts";
 import { errorShapes } from "../../core/src/errors/codes.ts";
 import { defaultServerLimits } from "../../node/src/server-limits.ts";
-import { interfaceMembers } from "../src/interface-members.ts";
-import { markdownPage } from "../src/markdown-page.ts";
+import { markdownPage } from "../src/markdown.ts";
 import { repositoryRoot } from "../src/repository.ts";
-import { readSource } from "../src/source-file.ts";
+import { interfaceMembers, readSource } from "../src/source-file.ts";
 
 const read = (path: string) => readFileSync(`${repositoryRoot}/${path}`, "utf8");
 const page = (path: string) => markdownPage(read(path));

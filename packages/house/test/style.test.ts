@@ -1,16 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { ambientAccess } from "../src/ambient-access.ts";
-import { moduleState } from "../src/module-state.ts";
 import {
   everyPublishedPackage,
   everyWorkspace,
   shippedSources,
   testSources,
 } from "../src/repository.ts";
-import { skippedTests } from "../src/skipped-tests.ts";
-import { slowExpressions } from "../src/slow-expressions.ts";
 import { parseSource, type Rule } from "../src/source-file.ts";
-import { unsafeTypes } from "../src/unsafe-types.ts";
+import {
+  ambientAccess,
+  moduleState,
+  skippedTests,
+  slowExpressions,
+  unsafeTypes,
+} from "../src/style-rules.ts";
 
 const shipped = everyPublishedPackage().flatMap(({ directory }) => shippedSources(directory));
 const tests = everyWorkspace().flatMap(({ directory }) => testSources(directory));
@@ -18,8 +20,8 @@ const tests = everyWorkspace().flatMap(({ directory }) => testSources(directory)
 const problemsOf = (rule: Rule, text: string, path = "packages/core/src/policy/rule.ts") =>
   rule(parseSource(path, text));
 
-describe("time, chance, environment and console come in from outside", () => {
-  it("in every file that is shipped", () => {
+describe("time, randomness, environment and console come in from outside", () => {
+  it("holds in every shipped file", () => {
     expect(shipped.flatMap(ambientAccess)).toEqual([]);
   });
 
@@ -34,11 +36,11 @@ describe("time, chance, environment and console come in from outside", () => {
     'import { randomUUID } from "node:crypto"',
     "console.log(1)",
     "const log = console.error",
-  ])("and not by %s", (text) => {
+  ])("rejects %s", (text) => {
     expect(problemsOf(ambientAccess, text)).toHaveLength(1);
   });
 
-  it("except in the kernel of core and on the command line, and a date of a given time is fine", () => {
+  it("allows them in the kernel of core and in the command line, and dates of a given time everywhere", () => {
     expect(problemsOf(ambientAccess, "Date.now()", "packages/core/src/kernel/clock.ts")).toEqual(
       [],
     );
@@ -47,8 +49,8 @@ describe("time, chance, environment and console come in from outside", () => {
   });
 });
 
-describe("modules hold no state", () => {
-  it("in any file that is shipped", () => {
+describe("modules have no state", () => {
+  it("holds in every shipped file", () => {
     expect(shipped.flatMap(moduleState)).toEqual([]);
   });
 
@@ -58,18 +60,18 @@ describe("modules hold no state", () => {
     "var count = 0",
     "const cache = new Map<string, string>()",
     "export const seen = new WeakSet()",
-  ])("and not by %s", (text) => {
+  ])("rejects %s", (text) => {
     expect(problemsOf(moduleState, text)).toHaveLength(1);
   });
 
-  it("while constants, and what a function keeps, are fine", () => {
+  it("allows constants and local variables", () => {
     const text = 'const names = new Set(["a"]); function f() { let n = 0; return n }';
     expect(problemsOf(moduleState, text)).toEqual([]);
   });
 });
 
-describe("types are not talked out of", () => {
-  it("in any file that is shipped", () => {
+describe("types are not weakened", () => {
+  it("holds in every shipped file", () => {
     expect(shipped.flatMap(unsafeTypes)).toEqual([]);
   });
 
@@ -79,22 +81,22 @@ describe("types are not talked out of", () => {
     "const x = y as unknown as string",
     "const x = y!.z",
     "// @ts-expect-error\nconst x = 1",
-  ])("and not by %s", (text) => {
+  ])("rejects %s", (text) => {
     expect(problemsOf(unsafeTypes, text)).toHaveLength(1);
   });
 
-  it("while unknown, as const and a word in a string are fine", () => {
+  it("allows unknown, as const, and any in a string", () => {
     expect(problemsOf(unsafeTypes, 'const x: unknown = ["any"] as const')).toEqual([]);
   });
 });
 
 describe("no test is skipped", () => {
-  it("in any package", () => {
+  it("holds in every package", () => {
     expect(tests.flatMap(skippedTests)).toEqual([]);
   });
 
   it.each(["it.skip('x', f)", "describe.only('x', f)", "test.todo('x')", "it.skipIf(a)('x', f)"])(
-    "and not by %s",
+    "rejects %s",
     (text) => {
       expect(problemsOf(skippedTests, text)).toHaveLength(1);
     },
@@ -102,7 +104,7 @@ describe("no test is skipped", () => {
 });
 
 describe("regular expressions take linear time", () => {
-  it("in every file that is shipped", () => {
+  it("holds in every shipped file", () => {
     expect(shipped.flatMap(slowExpressions)).toEqual([]);
   });
 
@@ -114,12 +116,12 @@ describe("regular expressions take linear time", () => {
     "/a.*b/",
     'new RegExp(text, "u")',
     'RegExp("a")',
-  ])("and not like %s", (text) => {
+  ])("rejects %s", (text) => {
     expect(problemsOf(slowExpressions, `const found = ${text};`)).toHaveLength(1);
   });
 
   it.each(["/^0+/", "/^[a-z]{1,64}$/", "/[^/]$/", "/^(?:a|b)*$/", "/\\bx\\b/i"])(
-    "such as %s",
+    "allows %s",
     (text) => {
       expect(problemsOf(slowExpressions, `const found = ${text};`)).toEqual([]);
     },

@@ -2,7 +2,7 @@ import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Tarball } from "../../../../scripts/install/pack-packages.ts";
 import { runNpm } from "../../../../scripts/install/run-npm.ts";
-import { snippets } from "../../../house/src/markdown-snippets.ts";
+import { snippets } from "../../../house/src/markdown.ts";
 
 const guide = join(import.meta.dirname, "../../../../docs/guides/sign-in.md");
 const used = [

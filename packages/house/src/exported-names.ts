@@ -4,15 +4,15 @@ import type { SourceFile } from "./source-file.ts";
 
 type Read = (path: string) => SourceFile;
 
-/** A declaration as it stands in its file: several statements when it has overloads. */
+/** A declaration in its file: several statements if it has overloads. */
 interface Declared {
-  /** Without stars, with tags; "" when there is no docstring. */
+  /** Without stars, with tags; "" without a docstring. */
   readonly documentation: string;
   readonly file: SourceFile;
   readonly statements: readonly ESTree.Node[];
 }
 
-/** A name that a door exports, with its declaration. */
+/** A name that an entry point exports, with its declaration. */
 export interface Documented extends Declared {
   readonly name: string;
 }
@@ -57,7 +57,7 @@ function declarations(file: SourceFile): ReadonlyMap<string, Declared> {
 const nameOf = (node: ESTree.ModuleExportName): string =>
   node.type === "Literal" ? node.value : node.name;
 
-/** Where an imported name comes from, when that is a file of the same package. */
+/** The specifier and the original name of an imported name. */
 function importedFrom(file: SourceFile, name: string): readonly [string, string] | undefined {
   for (const statement of file.program.body) {
     if (statement.type !== "ImportDeclaration") continue;
@@ -70,7 +70,7 @@ function importedFrom(file: SourceFile, name: string): readonly [string, string]
 }
 
 function reexported(file: SourceFile, from: string, read: Read): readonly Documented[] {
-  if (!from.startsWith(".")) return []; // documented in the package it comes from
+  if (!from.startsWith(".")) return []; // Documented in its own package.
   return exportedNames(read(posix.join(posix.dirname(file.path), from)), read);
 }
 
@@ -93,7 +93,7 @@ function ofSpecifier(
     .map((documented) => ({ ...documented, name }));
 }
 
-/** Every name that a file exports from this package, in its order. */
+/** The declarations that a file exports from this package, in source order. */
 export function exportedNames(file: SourceFile, read: Read): readonly Documented[] {
   const own = declarations(file);
   return file.program.body.flatMap((statement): readonly Documented[] => {
@@ -120,12 +120,14 @@ function isSentence(documentation: string): boolean {
   return text.split(/\s+/).length >= 3 && /[.!?:](\s|$)/.test(text);
 }
 
-/** The exported names of a door that have no sentence of documentation where they are declared. */
-export const undocumented = (door: SourceFile, read: Read): readonly string[] =>
-  exportedNames(door, read)
+/** Lists the exported names of an entry point whose declaration has no docstring with a sentence. */
+export const undocumented = (entryPoint: SourceFile, read: Read): readonly string[] =>
+  exportedNames(entryPoint, read)
     .filter(({ documentation }) => !isSentence(documentation))
-    .map(({ name, file }) => `${door.path} exports ${name} without a docstring (${file.path})`);
+    .map(
+      ({ name, file }) => `${entryPoint.path} exports ${name} without a docstring (${file.path})`,
+    );
 
-/** Every name that a door exports, from this package. */
-export const doorNames = (door: SourceFile, read: Read): readonly string[] =>
-  exportedNames(door, read).map(({ name }) => name);
+/** The names that an entry point exports from this package. */
+export const exportNames = (entryPoint: SourceFile, read: Read): readonly string[] =>
+  exportedNames(entryPoint, read).map(({ name }) => name);

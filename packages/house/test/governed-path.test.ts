@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 import {
   answersGoverned,
-  callsTheLine,
-  governedOnTheLine,
+  callsExecute,
+  governedByPipeline,
   storeOfEndpoints,
-} from "../src/one-line.ts";
+} from "../src/governed-path.ts";
 import { shippedSources } from "../src/repository.ts";
 import { parseSource } from "../src/source-file.ts";
 
 const core = shippedSources("packages/core");
 const endpoint = (text: string) => parseSource("packages/core/src/endpoints/endpoint.ts", text);
 
-describe("every governed call walks the one line", () => {
-  it("Chat Completions and Responses alike, and nothing else calls it", () => {
-    expect(core.filter(callsTheLine).map(({ path }) => path)).toEqual([
+describe("every governed call takes the same path", () => {
+  it("through one caller of execute, for Chat Completions and Responses", () => {
+    expect(core.filter(callsExecute).map(({ path }) => path)).toEqual([
       "packages/core/src/endpoints/endpoint.ts",
     ]);
     expect(core.filter(answersGoverned).map(({ path }) => path)).toEqual([
@@ -22,11 +22,11 @@ describe("every governed call walks the one line", () => {
     ]);
   });
 
-  it("which alone opens, settles and refuses, and asks providers", () => {
-    const beside = core.filter(({ path }) => !path.includes("/contracts/"));
-    expect(beside.flatMap(governedOnTheLine)).toEqual([]);
-    const inside = core.map((file) => ({ ...file, path: file.path.replace("pipeline", "policy") }));
-    expect(inside.flatMap(governedOnTheLine).length).toBeGreaterThan(5);
+  it("and only the pipeline opens, settles and rejects Steps or asks providers", () => {
+    const others = core.filter(({ path }) => !path.includes("/contracts/"));
+    expect(others.flatMap(governedByPipeline)).toEqual([]);
+    const moved = core.map((file) => ({ ...file, path: file.path.replace("pipeline", "policy") }));
+    expect(moved.flatMap(governedByPipeline).length).toBeGreaterThan(5);
   });
 
   it.each([
@@ -35,13 +35,13 @@ describe("every governed call walks the one line", () => {
     "const { recordRefusal } = line.store",
     "const { complete: ask } = provider",
     "const events = line.providers.get(gateway)?.complete(call)",
-  ])("and not %s", (text) => {
-    expect(governedOnTheLine(endpoint(text))).toHaveLength(1);
+  ])("rejects %s", (text) => {
+    expect(governedByPipeline(endpoint(text))).toHaveLength(1);
   });
 });
 
-describe("an endpoint reaches the store for stored responses alone", () => {
-  it("in every file", () => {
+describe("an endpoint uses the store only for stored responses", () => {
+  it("in every file of core", () => {
     expect(core.flatMap(storeOfEndpoints)).toEqual([]);
   });
 
@@ -51,11 +51,11 @@ describe("an endpoint reaches the store for stored responses alone", () => {
     "remember(line.store)",
     "const { store } = line",
     "const { line: { store } } = context",
-  ])("and not by %s", (text) => {
+  ])("rejects %s", (text) => {
     expect(storeOfEndpoints(endpoint(text))).toHaveLength(1);
   });
 
-  it("while a request may have a store of its own", () => {
+  it("allows the store parameter of a request", () => {
     const text = "const kept = call.store ? line.store.responses.get(owner, id) : null";
     expect(storeOfEndpoints(endpoint(text))).toEqual([]);
   });

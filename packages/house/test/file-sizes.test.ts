@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { functionLengths } from "../src/function-lengths.ts";
+import { functionLengths } from "../src/file-sizes.ts";
 import { parseSource } from "../src/source-file.ts";
 
 describe("the length of functions", () => {
