@@ -15,6 +15,7 @@ import { leaseTests } from "./store-contract/leases.ts";
 import { namedSessionTests } from "./store-contract/named-sessions.ts";
 import { pagingTests } from "./store-contract/paging.ts";
 import { queryTests } from "./store-contract/queries.ts";
+import { rateLimitTests } from "./store-contract/rate-limits.ts";
 import { responseChainTests } from "./store-contract/response-chains.ts";
 import { responseOwnerTests } from "./store-contract/response-owners.ts";
 import { responsePropertyTests } from "./store-contract/response-property.ts";
@@ -58,6 +59,7 @@ export function describeStoreContract(
     describe("Chains against the reference", () => responsePropertyTests(test));
     describe("Holds", () => budgetTests(test));
     describe("Holds under random interleavings", () => budgetPropertyTests(test));
+    describe("Rate limits", () => rateLimitTests(test));
     describe("Budgets", () => budgetRecordTests(test));
     describe("What providers said", () => attemptErrorTests(test));
     describe("Corrections", () => correctionTests(test));

@@ -1,8 +1,8 @@
 import type {
   AppliedCorrection,
   BudgetCounterKey,
-  BudgetUnit,
   CommittedContent,
+  HoldUnit,
   Owner,
   PolicyDecision,
   Session,
@@ -67,7 +67,7 @@ export interface HoldRecord extends BudgetCounterKey {
   readonly organizationId: string;
   readonly stepId: string;
   readonly attempt: number;
-  readonly unit: BudgetUnit;
+  readonly unit: HoldUnit;
   readonly amount: number;
   readonly settled: number | null;
 }
@@ -77,7 +77,9 @@ export interface HoldRecord extends BudgetCounterKey {
  * settled stays within what can be counted exactly, and is never below 0.
  */
 export interface CounterMove extends BudgetCounterKey {
-  readonly unit: BudgetUnit;
+  readonly unit: HoldUnit;
+  /** What is settled is at least this before it moves. */
+  readonly floor: number;
   readonly settled: number;
   readonly held: number;
   /** How much of `held` is taken now, and has to fit. */

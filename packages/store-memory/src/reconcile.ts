@@ -6,7 +6,8 @@ type LedgerBalance = CounterDrift["ledger"];
 
 export function reconcile(state: State, limit: number): Reconciliation {
   const ledger = ledgerOf(state);
-  const counters = state.counters.all();
+  // A pace follows the time, and no ledger.
+  const counters = state.counters.all().filter(({ unit }) => !unit.endsWith("_pace"));
   const drift = counters
     .map((counter) => ({ ...counter, ledger: ledger.get(keyOf(counter)) ?? zeroBalance }))
     .filter(
@@ -35,7 +36,7 @@ function ledgerOf({ stepsWithHolds }: State): ReadonlyMap<string, LedgerBalance>
 
 /** What corrections added to a hold since it was settled. */
 function correctionOf({ corrections }: StepRow, { attempt, unit }: HoldRecord): number {
-  if (unit === "requests") return 0;
+  if (unit !== "usd" && unit !== "tokens") return 0;
   const own = corrections.filter(({ heldBy }) => heldBy === attempt);
   return own.reduce((sum, { delta }) => sum + delta[unit], 0);
 }

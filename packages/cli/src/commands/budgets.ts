@@ -194,6 +194,6 @@ function printBudget(json: boolean | undefined, budget: BudgetRecord): void {
   printRecord(json, budget, { ...budget, limit: amount(budget.limit, budget.unit) });
 }
 
-function amount(value: number, unit: BudgetRecord["unit"]): string | null {
+function amount(value: number, unit: BudgetDrift["unit"]): string | null {
   return unit === "usd" ? usd(value) : `${value} ${unit}`;
 }

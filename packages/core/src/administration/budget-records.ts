@@ -1,5 +1,5 @@
 import type { BudgetConfiguration, BudgetLimit } from "../budgets/read-budget.ts";
-import type { Budget } from "../domain/budget.ts";
+import type { Budget, CounterDrift } from "../domain/budget.ts";
 import type { Acting } from "./key-records.ts";
 import type { List, Paging } from "./list.ts";
 import type { OrganizationScope } from "./tenant.ts";
@@ -87,7 +87,7 @@ export interface Budgets {
 export interface BudgetDrift {
   readonly budgetId: string;
   readonly subject: string;
-  readonly unit: Budget["unit"];
+  readonly unit: CounterDrift["unit"];
   readonly periodStart: string;
   /** Where the counter stands. */
   readonly settled: number;

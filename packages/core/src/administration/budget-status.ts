@@ -35,6 +35,7 @@ export function budgetStatus(
       };
       const page = await line.store.budgets.counters(query, storePaging);
       const standing = {
+        unit: found.unit,
         limit: limitInForce(found, now),
         resetsAt: periodEnd(found.period, start),
       };
@@ -46,8 +47,12 @@ export function budgetStatus(
 }
 
 function statusOf(
-  { budgetId, subject, unit, settled, held, periodStart: start }: BudgetCounter,
-  { limit, resetsAt }: { readonly limit: number; readonly resetsAt: number | null },
+  { budgetId, subject, settled, held, periodStart: start }: BudgetCounter,
+  {
+    unit,
+    limit,
+    resetsAt,
+  }: Pick<BudgetStatus, "unit" | "limit"> & { readonly resetsAt: number | null },
 ): BudgetStatus {
   return {
     budgetId,

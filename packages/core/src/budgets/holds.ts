@@ -1,4 +1,4 @@
-import type { Budget, BudgetUnit, Hold } from "../domain/budget.ts";
+import { type Budget, type BudgetUnit, type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { ModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
@@ -87,7 +87,7 @@ export function heldAt(holds: readonly Hold[], estimates: Estimates): readonly H
 
 function amountOf({ mode, unit }: Pick<Hold, "mode" | "unit">, estimates: Estimates): number {
   if (unit === "requests") return estimates.requests;
-  return mode === "soft" ? 0 : (estimates[unit] ?? 0);
+  return mode === "soft" || !isBudgetUnit(unit) ? 0 : (estimates[unit] ?? 0);
 }
 
 /** Whether a hard budget counts in a unit among these. */

@@ -1,6 +1,20 @@
 /** What a budget counts: nanodollars, tokens or requests. */
 export type BudgetUnit = "usd" | "tokens" | "requests";
 
+/**
+ * What a hold counts: the unit of its budget, or that of a rate limit. `steps` counts Steps in flight. The two paces are
+ * microseconds: how long the rate limit takes to allow that many requests or tokens.
+ */
+export type HoldUnit = BudgetUnit | RateUnit;
+
+/** Units that only rate limits count. */
+export type RateUnit = "steps" | "requests_pace" | "tokens_pace";
+
+/** Whether a hold is on a budget, and not on a rate limit. */
+export function isBudgetUnit(unit: HoldUnit): unit is BudgetUnit {
+  return unit === "usd" || unit === "tokens" || unit === "requests";
+}
+
 /** How long a budget's limit lasts, in UTC; a week starts on Monday and `total` never ends. */
 export type BudgetPeriod = "hour" | "day" | "week" | "month" | "total";
 
@@ -52,9 +66,10 @@ export interface BudgetCounterKey {
   readonly periodStart: number;
 }
 
-/** Where a counter stands, in its budget's unit. */
+/** The value of a counter, in its unit. */
 export interface BudgetCounter extends BudgetCounterKey {
-  readonly unit: BudgetUnit;
+  readonly unit: HoldUnit;
+  /** Of a pace, the time in microseconds since the epoch until which the rate is used up. */
   readonly settled: number;
   readonly held: number;
 }
@@ -74,8 +89,10 @@ export interface Reconciliation {
 
 /** An amount to hold on one counter, with the limit it is held against. */
 export interface Hold extends BudgetCounterKey {
-  readonly unit: BudgetUnit;
+  readonly unit: HoldUnit;
   readonly mode: BudgetMode;
   readonly limit: number;
   readonly amount: number;
+  /** The least value that the counter has now. Only a pace has one: it catches up with the time, in microseconds. */
+  readonly floor?: number;
 }

@@ -1,7 +1,7 @@
 import type { BudgetSheet } from "../budgets/book.ts";
 import { type Estimates, heldAt } from "../budgets/holds.ts";
 import type { RefusedHold } from "../contracts/step-verbs.ts";
-import type { Hold } from "../domain/budget.ts";
+import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import { mostSensitive } from "../domain/data-class.ts";
 import { estimateInput, type MessagesSize, sizeOfMessages } from "../domain/estimate.ts";
@@ -173,7 +173,8 @@ export function fitted(
   }: { readonly candidate: Candidate; readonly refused: RefusedHold; readonly round: number },
 ): Candidate | null {
   const { unit } = hold;
-  if (call.request.maxOutputTokens !== undefined || unit === "requests") return null;
+  if (call.request.maxOutputTokens !== undefined || unit === "requests" || !isBudgetUnit(unit))
+    return null;
   const { attempt } = candidate;
   const fits = (output: number): boolean => (estimatesOf(attempt, output)[unit] ?? 0) <= left;
   const most = attempt.estimatedOutputTokens;

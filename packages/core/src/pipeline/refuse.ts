@@ -1,6 +1,6 @@
 import { periodEnd } from "../budgets/period.ts";
 import type { RefusedHold } from "../contracts/step-verbs.ts";
-import type { Budget, Hold } from "../domain/budget.ts";
+import { type Budget, type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import type { Price } from "../domain/price.ts";
@@ -59,6 +59,7 @@ export function policyDenied(decision: PolicyDecision): GatewayError {
 /** A hold that does not fit, as it is recorded. */
 export function refusedByBudget({ hold, left }: RefusedHold): DecisionRefusal {
   const { budgetId, subject, unit, amount } = hold;
+  if (!isBudgetUnit(unit)) throw new TypeError("a rate limit refused, and no budget");
   return { by: "budget", budgetId, subject, unit, needed: amount, left };
 }
 

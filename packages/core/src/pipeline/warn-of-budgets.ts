@@ -1,5 +1,5 @@
 import type { WatchedCounter } from "../budgets/watch.ts";
-import type { Hold } from "../domain/budget.ts";
+import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { Line } from "./line.ts";
 
 /** A Step that was settled: what it held at last, and what became of that. */
@@ -22,11 +22,13 @@ export async function warnOfBudgets(line: Line, step: ChargedStep): Promise<void
 }
 
 async function warnOf(line: Line, step: ChargedStep, hold: Hold): Promise<void> {
+  const { unit } = hold;
+  if (!isBudgetUnit(unit)) return;
   const { budgets } = await line.budgets.current();
   const { warnAt = [] } = budgets.find(({ id }) => id === hold.budgetId) ?? {};
   if (warnAt.length === 0) return;
   const counter = { ...hold, warnAt };
-  const charged = hold.unit === "requests" ? hold.amount : step.charge[hold.unit];
+  const charged = unit === "requests" ? hold.amount : step.charge[unit];
   if (!line.budgetWatch.charge(counter, charged, line.clock.now())) return;
   const settled = await settledOn(line, counter);
   const at = line.clock.now();

@@ -26,7 +26,7 @@ export function correct(view: View, intent: CorrectionIntent): Decision<boolean>
   const heldBy = taken.length === 0 ? null : Math.max(...taken);
   const counters = new CounterDraft(view);
   for (const hold of holds)
-    if (hold.attempt === heldBy && hold.unit !== "requests")
+    if (hold.attempt === heldBy && (hold.unit === "usd" || hold.unit === "tokens"))
       counters.correct(hold, delta[hold.unit]);
   const row = { organizationId, stepId, attempt: draft.attempt, correction, delta, heldBy };
   const change: Operation[] = [

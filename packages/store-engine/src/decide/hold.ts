@@ -1,4 +1,11 @@
-import type { BudgetCounter, BudgetCounterKey, Hold, RefusedHold } from "@tollgate/core/store";
+import type {
+  BudgetCounter,
+  BudgetCounterKey,
+  Hold,
+  HoldUnit,
+  RefusedHold,
+  Step,
+} from "@tollgate/core/store";
 import type { Operation } from "../change.ts";
 import type { Charge, CounterMove, HoldRecord, StepRecord } from "../records.ts";
 import type { View } from "../view.ts";
@@ -25,10 +32,12 @@ export class CounterDraft {
     for (const hold of holds) {
       const counter = this.#view.counter(hold);
       const move = this.#move(hold);
-      const settled = clampSettled((counter?.settled ?? 0) + move.settled);
+      move.floor = hold.floor ?? 0;
+      const settled = clampSettled(Math.max(counter?.settled ?? 0, move.floor) + move.settled);
       const left = Math.max(0, hold.limit - settled - (counter?.held ?? 0) - move.held);
       if (hold.mode === "hard" && (hold.limit === 0 || hold.amount > left)) return { hold, left };
-      move.held += hold.amount;
+      if (isPace(hold.unit)) move.settled += hold.amount;
+      else move.held += hold.amount;
       move.taken += hold.amount;
       if (hold.mode === "hard") move.limit = Math.min(hold.limit, move.limit ?? hold.limit);
     }
@@ -38,8 +47,12 @@ export class CounterDraft {
   /** Turns what is held into what was spent. */
   settle(hold: HoldRecord, spent: number): void {
     const move = this.#move(hold);
-    move.settled += spent;
-    move.held -= hold.amount;
+    // A pace moved when the hold was taken: time goes on, so nothing of it stays reserved.
+    if (isPace(hold.unit)) move.settled += spent - hold.amount;
+    else {
+      move.settled += spent;
+      move.held -= hold.amount;
+    }
   }
 
   /** Moves what is settled. */
@@ -60,6 +73,7 @@ export class CounterDraft {
       subject,
       periodStart,
       unit,
+      floor: 0,
       settled: 0,
       held: 0,
       taken: 0,
@@ -81,7 +95,7 @@ export function moveCounter(counter: BudgetCounter | null, move: CounterMove): B
     subject: move.subject,
     periodStart: move.periodStart,
     unit: counter?.unit ?? move.unit,
-    settled: clampSettled((counter?.settled ?? 0) + move.settled),
+    settled: clampSettled(Math.max(counter?.settled ?? 0, move.floor) + move.settled),
     held: (counter?.held ?? 0) + move.held,
   };
 }
@@ -125,7 +139,30 @@ export function insertHolds(holder: HoldingAttempt, holds: readonly Hold[]): rea
   }));
 }
 
-/** Turns the running holds of a Step into what was spent, on their counters too. A request hold stays what was held. */
+function isPace(unit: HoldUnit): boolean {
+  return unit === "requests_pace" || unit === "tokens_pace";
+}
+
+/** What a hold becomes. A request stays what was held, and a Step in flight is none any more. */
+function spentOf({ unit, amount, attempt }: HoldRecord, step: Step, charge: Charge): number {
+  switch (unit) {
+    case "usd":
+    case "tokens":
+      return charge[unit];
+    case "requests":
+    case "requests_pace":
+      return amount;
+    case "steps":
+      return 0;
+    case "tokens_pace": {
+      const taker = step.attempts.find(({ number }) => number === attempt);
+      const estimate = (taker?.estimatedInputTokens ?? 0) + (taker?.estimatedOutputTokens ?? 0);
+      return estimate === 0 ? amount : Math.ceil((amount / estimate) * charge.tokens);
+    }
+  }
+}
+
+/** Turns the running holds of a Step into what was spent, on their counters too. */
 export function settleHolds(
   view: Pick<View, "holds">,
   draft: CounterDraft,
@@ -135,7 +172,7 @@ export function settleHolds(
   if (step.holds === 0) return [];
   const running = view.holds(step).filter((hold) => hold.settled === null);
   return running.map((hold) => {
-    const settled = hold.unit === "requests" ? hold.amount : charge[hold.unit];
+    const settled = spentOf(hold, step.step, charge);
     draft.settle(hold, settled);
     return { write: "settle hold", row: { ...hold, settled } };
   });

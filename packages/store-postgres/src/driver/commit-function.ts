@@ -55,6 +55,7 @@ export function createCommit(name: string, schema: string): string {
       ${compareBudgets}
       ${compareMatches}
       ${refuseWithoutRoom}
+      IF cardinality(in_groups) > 1 THEN ${waitForRoom} END IF;
       skipped := ARRAY(SELECT p.place FROM unnest(in_groups) WITH ORDINALITY AS p (of_group, place)
         WHERE p.of_group IN (SELECT in_groups[s.place] FROM unnest(stale || refused) AS s (place)));
       numbers := ARRAY(SELECT nextval('${schema}.sequence') FROM unnest(in_groups));
@@ -101,13 +102,25 @@ const compareMatches = `stale := stale || ARRAY(SELECT g.place FROM ${rowsOf("ma
 const refuseWithoutRoom = `SELECT coalesce(array_agg(f.place), '{}'), array_agg(f.move), array_agg(f.room_left)
     INTO refused, unfit, lefts FROM (
       SELECT DISTINCT ON (m.place) m.place, m.move,
-          greatest(0, m.room - coalesce(c.settled + c.held, 0) - m.settled - m.held + m.taken) AS room_left
+          greatest(0, m.room - greatest(coalesce(c.settled, 0), m.floor) - coalesce(c.held, 0)
+            - m.settled - m.held + m.taken) AS room_left
         FROM ${rowsOf("moves", "m", "move")}
         LEFT JOIN budget_counters c ON c.budget_id = m.budget_id AND c.subject = m.subject
           AND c.period_start = m.period_start
         WHERE m.place <> ALL (stale)
-          AND coalesce(c.settled + c.held, 0) + m.settled + m.held > m.room
+          AND greatest(coalesce(c.settled, 0), m.floor) + coalesce(c.held, 0)
+            + m.settled + m.held > m.room
         ORDER BY m.place, m.move) AS f;`;
+
+/** Changes that fit alone and not together: those that come later are decided again, on what the earlier ones leave. */
+const waitForRoom = `stale := stale || ARRAY(SELECT DISTINCT f.place FROM (
+    SELECT m.place, m.room, greatest(coalesce(c.settled, 0), m.floor) + coalesce(c.held, 0)
+        + sum(m.settled + m.held) OVER (PARTITION BY m.budget_id, m.subject, m.period_start ORDER BY m.place) AS reached
+      FROM ${rowsOf("moves", "m")}
+      LEFT JOIN budget_counters c ON c.budget_id = m.budget_id AND c.subject = m.subject
+        AND c.period_start = m.period_start
+      WHERE m.place <> ALL (stale || refused)) AS f
+    WHERE f.reached > f.room);`;
 
 /** Writes rows of one kind, but for those of changes that are skipped. */
 function writeRows(name: string, write: RowWrite): string {
@@ -166,18 +179,20 @@ function requireClaimed({ table }: RowWrite, places: string): string {
 
 /** Each counter once, however many changes move it, in one order; the write itself checks, on the row as it is then. */
 const moveCounters = `FOR m IN SELECT w.budget_id, w.subject, w.period_start, min(w.unit) AS unit,
-      CAST(sum(w.settled) AS BIGINT) AS settled, CAST(sum(w.held) AS BIGINT) AS held, min(w.room) AS room
+      max(w.floor) AS floor, CAST(sum(w.settled) AS BIGINT) AS settled, CAST(sum(w.held) AS BIGINT) AS held, min(w.room) AS room
     FROM ${rowsOf("moves", "w")} WHERE w.place <> ALL (skipped)
     GROUP BY w.budget_id, w.subject, w.period_start
     ORDER BY w.budget_id COLLATE "C", w.subject COLLATE "C", w.period_start
   LOOP
     INSERT INTO budget_counters AS c (budget_id, subject, period_start, unit, settled, held)
       SELECT m.budget_id, m.subject, m.period_start, m.unit,
-          least(greatest(m.settled, 0), ${most}), greatest(m.held, 0)
-        WHERE m.room IS NULL OR m.settled + m.held <= m.room
+          least(greatest(m.floor + m.settled, 0), ${most}), greatest(m.held, 0)
+        WHERE m.room IS NULL OR m.floor + m.settled + m.held <= m.room
       ON CONFLICT (budget_id, subject, period_start) DO UPDATE
-        SET settled = least(greatest(c.settled + m.settled, 0), ${most}), held = c.held + m.held
-        WHERE m.room IS NULL OR c.settled + m.settled + c.held + m.held <= m.room;
+        SET settled = least(greatest(greatest(c.settled, m.floor) + m.settled, 0), ${most}),
+          held = c.held + m.held
+        WHERE m.room IS NULL
+          OR greatest(c.settled, m.floor) + m.settled + c.held + m.held <= m.room;
     IF NOT FOUND THEN
       RAISE EXCEPTION 'a budget was used up meanwhile' USING ERRCODE = '40001';
     END IF;

@@ -38,6 +38,7 @@ export const groups = {
       subject: "TEXT",
       period_start: "BIGINT",
       unit: "TEXT",
+      floor: "BIGINT",
       settled: "BIGINT",
       held: "BIGINT",
       taken: "BIGINT",

@@ -6,6 +6,7 @@ import type {
   BudgetRaise,
   BudgetUnit,
   CounterDrift,
+  HoldUnit,
 } from "@tollgate/core/store";
 import type { CounterMove, HoldRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
@@ -88,7 +89,7 @@ export function counterFromRow(row: unknown): BudgetCounter {
     budgetId: read.text("budget_id"),
     subject: read.text("subject"),
     periodStart: read.integer("period_start"),
-    unit: one(read.text("unit"), units),
+    unit: one(read.text("unit"), holdUnits),
     settled: read.integer("settled"),
     held: read.integer("held"),
   };
@@ -107,9 +108,9 @@ export function counterToRow({
 
 /** How far a counter moves, as parameters. */
 export function moveToRow(move: CounterMove): SqlParameters {
-  const { budgetId, subject, periodStart, unit, settled, held, taken, limit } = move;
+  const { budgetId, subject, periodStart, unit, floor, settled, held, taken, limit } = move;
   const counter = { budget_id: budgetId, subject, period_start: periodStart, unit };
-  return { ...counter, settled, held, taken, room: limit };
+  return { ...counter, floor, settled, held, taken, room: limit };
 }
 
 /** A hold as the parameters of its row. */
@@ -137,7 +138,7 @@ export function holdFromRow(row: unknown): HoldRecord {
     budgetId: read.text("budget_id"),
     subject: read.text("subject"),
     periodStart: read.integer("period_start"),
-    unit: one(read.text("unit"), units),
+    unit: one(read.text("unit"), holdUnits),
     amount: read.integer("amount"),
     settled: read.integerOrNull("settled"),
   };
@@ -151,6 +152,7 @@ export function driftFromRow(row: unknown): CounterDrift {
 }
 
 const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
+const holdUnits: readonly HoldUnit[] = [...units, "steps", "requests_pace", "tokens_pace"];
 const periods: readonly BudgetPeriod[] = ["hour", "day", "week", "month", "total"];
 const modes: readonly BudgetMode[] = ["hard", "soft"];
 

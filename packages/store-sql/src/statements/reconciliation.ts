@@ -1,8 +1,11 @@
 const most = Number.MAX_SAFE_INTEGER;
 
+/** A pace follows the time, and no ledger. */
+const isCounted = "unit NOT IN ('requests_pace', 'tokens_pace')";
+
 /** How counters are compared with their ledger. */
 export const reconciliationStatements = {
-  counters: "SELECT count(*) AS counters FROM budget_counters",
+  counters: `SELECT count(*) AS counters FROM budget_counters WHERE ${isCounted}`,
   /**
    * One statement, which sees holds, corrections and counters at one moment. It passes over every hold once: holds are
    * found by their Step, and an index by counter would cost every request a write.
@@ -17,6 +20,7 @@ export const reconciliationStatements = {
         sum(CASE WHEN h.settled IS NULL THEN h.amount ELSE 0 END)
       FROM holds h LEFT JOIN corrected c ON c.organization_id = h.organization_id
         AND c.step_id = h.step_id AND c.attempt = h.attempt
+      WHERE h.${isCounted}
       GROUP BY h.budget_id, h.subject, h.period_start),
     compared AS (
       SELECT coalesce(c.budget_id, l.budget_id) AS budget_id, coalesce(c.subject, l.subject) AS subject,
@@ -24,7 +28,7 @@ export const reconciliationStatements = {
         coalesce(c.settled, 0) AS settled, coalesce(c.held, 0) AS held,
         CASE WHEN l.settled > ${most} THEN ${most} ELSE coalesce(l.settled, 0) END AS ledger_settled,
         coalesce(l.held, 0) AS ledger_held
-      FROM budget_counters c FULL JOIN ledger l ON l.budget_id = c.budget_id
+      FROM (SELECT * FROM budget_counters WHERE ${isCounted}) c FULL JOIN ledger l ON l.budget_id = c.budget_id
         AND l.subject = c.subject AND l.period_start = c.period_start)
     SELECT * FROM compared WHERE settled <> ledger_settled OR held <> ledger_held
     ORDER BY budget_id, subject, period_start LIMIT :limit`,

@@ -1,4 +1,4 @@
-import type { BudgetUnit } from "@tollgate/core/store";
+import type { HoldUnit } from "@tollgate/core/store";
 import type { Change, HoldRecord } from "@tollgate/store-engine";
 
 /** A hold in the row of its Step. */
@@ -7,7 +7,7 @@ type EmbeddedHold = readonly [
   budgetId: string,
   subject: string,
   periodStart: number,
-  unit: BudgetUnit,
+  unit: HoldUnit,
   amount: number,
   settled: number | null,
 ];

@@ -62,7 +62,8 @@ function replay(
 }
 
 function take(leaf: EvidenceLeaf, now: Running, accounts: Map<string, Account>): string[] {
-  now.holds = leafHolds(leaf);
+  // A pace follows the time, and no ledger.
+  now.holds = leafHolds(leaf).filter(({ unit }) => !unit.endsWith("_pace"));
   return now.holds.flatMap((hold) => {
     const name = counterName(hold);
     const account = accounts.get(name) ?? { hold, settled: 0, held: 0, overage: 0 };
@@ -85,7 +86,8 @@ function settle(now: Running, accounts: Map<string, Account>): void {
   for (const hold of now.holds) {
     const account = accounts.get(counterName(hold));
     if (!account) continue;
-    const spent = { requests: hold.amount, usd: now.usd, tokens: now.tokens }[hold.unit];
+    const { requests, usd, tokens } = { ...now, requests: hold.amount };
+    const spent = { requests, usd, tokens, steps: 0, requests_pace: 0, tokens_pace: 0 }[hold.unit];
     account.held -= hold.amount;
     account.settled += spent;
     account.overage += Math.max(0, spent - hold.amount);

@@ -1,0 +1,137 @@
+import type { Hold, Store } from "@tollgate/core/store";
+import fc from "fast-check";
+import { expect } from "vitest";
+import { user } from "./chain.ts";
+import { type ContractTest, opened } from "./contract-test.ts";
+import type { Intents } from "./intents.ts";
+
+/** How long a rate limit takes to allow one request, in microseconds, and how many it allows at once. */
+const interval = 1_000;
+const burst = 3;
+
+/** Rate limits as the store sees them: paces, which follow the time, and Steps in flight. */
+export function rateLimitTests(test: ContractTest): void {
+  test("a pace allows its burst at once and one request per interval after it", async ({
+    store,
+    intents,
+  }) => {
+    const open = (at: number) =>
+      store.openStep(intents.step([], { holds: [requestAt(intents, at)] }));
+    for (const _ of Array(burst)) await opened(open(5_000_000));
+    expect(await open(5_000_000)).toMatchObject({
+      opened: false,
+      refusal: { code: "budget_exceeded", left: 0 },
+    });
+    expect(await open(5_000_999)).toMatchObject({ opened: false, refusal: { left: 999 } });
+    await opened(open(5_001_000));
+    expect((await open(5_001_000)).opened).toBe(false);
+  });
+
+  test("a pace that nobody used for long allows no more than its burst", async ({
+    store,
+    intents,
+  }) => {
+    const open = (at: number) =>
+      store.openStep(intents.step([], { holds: [requestAt(intents, at)] }));
+    await opened(open(1_000_000));
+    for (const _ of Array(burst)) await opened(open(9_000_000_000));
+    expect((await open(9_000_000_000)).opened).toBe(false);
+  });
+
+  test("no window of a pace has more requests than its limit and its burst", async ({
+    store,
+    intents,
+  }) => {
+    const gaps = fc.array(fc.integer({ min: 0, max: 2 * interval }), { maxLength: 40 });
+    let pace = 0;
+    await fc.assert(
+      fc.asyncProperty(gaps, async (waits) => {
+        const budgetId = `pace ${pace++}`;
+        const allowed: number[] = [];
+        let at = 1_000_000;
+        for (const wait of waits) {
+          at += wait;
+          const holds = [{ ...requestAt(intents, at), budgetId }];
+          if ((await store.openStep(intents.step([], { holds }))).opened) allowed.push(at);
+        }
+        for (const length of [interval, 5 * interval, 20 * interval])
+          for (const from of allowed) {
+            const inWindow = allowed.filter((one) => one >= from && one < from + length);
+            expect(inWindow.length).toBeLessThanOrEqual(length / interval + burst);
+          }
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  test("of Steps that come at once a pace opens as many as fit", async ({ store, intents }) => {
+    const steps = Array.from({ length: 20 }, () =>
+      intents.step([], { holds: [requestAt(intents, 7_000_000)] }),
+    );
+    const openings = await Promise.all(steps.map((step) => store.openStep(step)));
+    expect(openings.filter((one) => one.opened)).toHaveLength(burst);
+  });
+
+  test("a Step that is refused counts for none of its paces", async ({ store, intents }) => {
+    const other = { ...requestAt(intents, 5_000_000), budgetId: "other", limit: 0 };
+    const holds = [requestAt(intents, 5_000_000), other];
+    expect((await store.openStep(intents.step([], { holds }))).opened).toBe(false);
+    const page = { cursor: null, limit: 9 };
+    for (const budgetId of ["pace", "other"])
+      expect((await store.budgets.counters({ budgetId }, page)).data).toEqual([]);
+  });
+
+  test("a pace of tokens is corrected to what was used when its Step settles", async ({
+    store,
+    intents,
+  }) => {
+    const step = intents.step([user("a")], { holds: [tokensAt(intents, 5_000_000)] });
+    await opened(store.openStep(step));
+    expect(await paceOf(store)).toBe(5_000_000 + 60_000);
+    const { estimatedInputTokens, estimatedOutputTokens } = step.attempt;
+    const tokens = (estimatedInputTokens + estimatedOutputTokens) / 2;
+    const attempt = { charge: { usd: 1, tokens } };
+    await store.settleStep(intents.settlement(step, { attempt }));
+    expect(await paceOf(store)).toBe(5_000_000 + 30_000);
+  });
+
+  test("Steps in flight count until they settle, however they end", async ({ store, intents }) => {
+    const inFlight: Partial<Hold> = { budgetId: "flight", unit: "steps", amount: 1, limit: 2 };
+    const next = () => intents.step([], { holds: [intents.hold(inFlight)] });
+    const [first, second] = [next(), next()];
+    await opened(store.openStep(first));
+    await opened(store.openStep(second));
+    expect(await store.openStep(next())).toMatchObject({ opened: false, refusal: { left: 0 } });
+    await store.settleStep(intents.settlement(first));
+    await opened(store.openStep(next()));
+    await store.settleStep(intents.settlement(second, { outcome: "interrupted" }));
+    const page = { cursor: null, limit: 9 };
+    expect((await store.budgets.counters({ budgetId: "flight" }, page)).data).toMatchObject([
+      { unit: "steps", settled: 0, held: 1 },
+    ]);
+  });
+
+  test("counters of paces are compared with no ledger", async ({ store, intents }) => {
+    const holds = [requestAt(intents, 5_000_000), tokensAt(intents, 5_000_000)];
+    const step = intents.step([user("a")], { holds });
+    await opened(store.openStep(step));
+    await store.settleStep(intents.settlement(step));
+    expect(await store.budgets.reconcile({ limit: 9 })).toEqual({ counters: 0, drift: [] });
+  });
+}
+
+function requestAt(intents: Intents, at: number): Hold {
+  const limit = at + burst * interval;
+  const pace = { unit: "requests_pace", amount: interval, floor: at, limit } as const;
+  return intents.hold({ ...pace, budgetId: "pace" });
+}
+
+function tokensAt(intents: Intents, at: number): Hold {
+  const pace = { unit: "tokens_pace", amount: 60_000, floor: at, limit: at + 100_000 } as const;
+  return intents.hold({ ...pace, budgetId: "tokens" });
+}
+
+async function paceOf(store: Store): Promise<number | undefined> {
+  const page = { cursor: null, limit: 1 };
+  return (await store.budgets.counters({ budgetId: "tokens" }, page)).data[0]?.settled;
+}
