@@ -2,7 +2,7 @@ import type { Hold, Store } from "@tollgate/core/store";
 import fc from "fast-check";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
-import { type ContractTest, opened } from "./contract-test.ts";
+import { type ContractTest, expectOpened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
 
 /** How long a rate limit takes to allow one request, in microseconds, and how many it allows at once. */
@@ -17,13 +17,13 @@ export function rateLimitTests(test: ContractTest): void {
   }) => {
     const open = (at: number) =>
       store.openStep(intents.step([], { holds: [requestAt(intents, at)] }));
-    for (const _ of Array(burst)) await opened(open(5_000_000));
+    for (const _ of Array(burst)) await expectOpened(open(5_000_000));
     expect(await open(5_000_000)).toMatchObject({
       opened: false,
       refusal: { code: "budget_exceeded", left: 0 },
     });
     expect(await open(5_000_999)).toMatchObject({ opened: false, refusal: { left: 999 } });
-    await opened(open(5_001_000));
+    await expectOpened(open(5_001_000));
     expect((await open(5_001_000)).opened).toBe(false);
   });
 
@@ -33,8 +33,8 @@ export function rateLimitTests(test: ContractTest): void {
   }) => {
     const open = (at: number) =>
       store.openStep(intents.step([], { holds: [requestAt(intents, at)] }));
-    await opened(open(1_000_000));
-    for (const _ of Array(burst)) await opened(open(9_000_000_000));
+    await expectOpened(open(1_000_000));
+    for (const _ of Array(burst)) await expectOpened(open(9_000_000_000));
     expect((await open(9_000_000_000)).opened).toBe(false);
   });
 
@@ -86,7 +86,7 @@ export function rateLimitTests(test: ContractTest): void {
     intents,
   }) => {
     const step = intents.step([user("a")], { holds: [tokensAt(intents, 5_000_000)] });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     expect(await paceOf(store)).toBe(5_000_000 + 60_000);
     const { estimatedInputTokens, estimatedOutputTokens } = step.attempt;
     const tokens = (estimatedInputTokens + estimatedOutputTokens) / 2;
@@ -99,11 +99,11 @@ export function rateLimitTests(test: ContractTest): void {
     const inFlight: Partial<Hold> = { budgetId: "flight", unit: "steps", amount: 1, limit: 2 };
     const next = () => intents.step([], { holds: [intents.hold(inFlight)] });
     const [first, second] = [next(), next()];
-    await opened(store.openStep(first));
-    await opened(store.openStep(second));
+    await expectOpened(store.openStep(first));
+    await expectOpened(store.openStep(second));
     expect(await store.openStep(next())).toMatchObject({ opened: false, refusal: { left: 0 } });
     await store.settleStep(intents.settlement(first));
-    await opened(store.openStep(next()));
+    await expectOpened(store.openStep(next()));
     await store.settleStep(intents.settlement(second, { outcome: "interrupted" }));
     const page = { cursor: null, limit: 9 };
     expect((await store.budgets.counters({ budgetId: "flight" }, page)).data).toMatchObject([
@@ -114,7 +114,7 @@ export function rateLimitTests(test: ContractTest): void {
   test("counters of paces are compared with no ledger", async ({ store, intents }) => {
     const holds = [requestAt(intents, 5_000_000), tokensAt(intents, 5_000_000)];
     const step = intents.step([user("a")], { holds });
-    await opened(store.openStep(step));
+    await expectOpened(store.openStep(step));
     await store.settleStep(intents.settlement(step));
     expect(await store.budgets.reconcile({ limit: 9 })).toEqual({ counters: 0, drift: [] });
   });
