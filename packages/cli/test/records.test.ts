@@ -26,8 +26,15 @@ beforeAll(async () => {
   ];
   const metadata = { ticket: "T-17" };
   await (await gateway.fetch(chat({ messages, metadata, stream: true }))).text();
-  const said = { error: { message: "top_k is not supported; key sk-live-0123456789abc." } };
-  const details = { reason: "status_400", delivery: "answered", status: 400, said } as const;
+  const upstreamError = {
+    error: { message: "top_k is not supported; key sk-live-0123456789abc." },
+  };
+  const details = {
+    reason: "status_400",
+    delivery: "answered",
+    status: 400,
+    upstreamError,
+  } as const;
   provider.fail(new ProviderError("The provider answered with status 400.", details));
   await clock.advance("1h");
   for (const _call of ["rejected", "refused"]) await (await gateway.fetch(chat())).text();

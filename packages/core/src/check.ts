@@ -26,22 +26,26 @@ import { defaultDataClasses } from "./sensitivity/classify.ts";
  */
 export function warningsOf(options: GatewayOptions): readonly Problem[] {
   const rules = rulesOf(options.policy);
-  const space: Space = {
+  const configuration: CheckedConfiguration = {
     providers: new Map(Object.entries(options.providers)),
     dataClasses: options.dataClasses ?? defaultDataClasses,
     rules,
   };
   const budgets = (options.budgets ?? []).map(toBudget);
   return [
-    ...(rules ?? []).flatMap((rule, at) => ruleWarnings(space, rule, `policy.rules[${at}]`)),
-    ...budgets.flatMap(({ scope }, at) => selectorWarnings(space, scope, `budgets[${at}].scope`)),
-    ...tableWarnings(space, options.prices),
-    ...priceWarnings(space, options, budgets),
+    ...(rules ?? []).flatMap((rule, at) =>
+      ruleWarnings(configuration, rule, `policy.rules[${at}]`),
+    ),
+    ...budgets.flatMap(({ scope }, at) =>
+      selectorWarnings(configuration, scope, `budgets[${at}].scope`),
+    ),
+    ...tableWarnings(configuration, options.prices),
+    ...priceWarnings(configuration, options, budgets),
   ];
 }
 
 /** The parts of a configuration that rules and budgets are compared within. */
-interface Space {
+interface CheckedConfiguration {
   readonly providers: ReadonlyMap<string, Provider>;
   readonly dataClasses: readonly string[];
   /** Null where the policy is a function, or combines others. */
@@ -54,15 +58,15 @@ function rulesOf(policy: GatewayOptions["policy"]): readonly Rule[] | null {
 }
 
 /** A model that its gateway lists; or a pattern, within one gateway, of models that it doesn't list. */
-interface Reached {
+interface ReachableModels {
   readonly id: string;
   readonly isListed: boolean;
 }
 
 type Selector = Pick<RuleMatch, "gateway" | "connection" | "listed" | "model">;
 
-function reachOf(space: Space, match: Selector): readonly Reached[] {
-  return [...space.providers].flatMap(([gateway, provider]) =>
+function reachOf(configuration: CheckedConfiguration, match: Selector): readonly ReachableModels[] {
+  return [...configuration.providers].flatMap(([gateway, provider]) =>
     selects(match.gateway, gateway) && selects(match.connection, provider.connection)
       ? [
           ...(match.listed === false ? [] : listedReach(gateway, provider, match.model)),
@@ -76,7 +80,7 @@ function listedReach(
   gateway: string,
   { models }: Provider,
   patterns: OneOrMany | undefined,
-): readonly Reached[] {
+): readonly ReachableModels[] {
   return Object.keys(models)
     .map((model) => ({ id: `${gateway}/${model}`, isListed: true }))
     .filter(({ id }) => selectsModel(patterns, splitModelId(id)));
@@ -86,7 +90,7 @@ function openReach(
   gateway: string,
   { models, open }: Provider,
   patterns: OneOrMany = "*/*/*",
-): readonly Reached[] {
+): readonly ReachableModels[] {
   if (!open) return [];
   // Ids are compared without case: one that the gateway lists never means an unlisted model.
   const own = new Set(Object.keys(models).map((model) => lowerAscii(`${gateway}/${model}`)));
@@ -98,9 +102,9 @@ function openReach(
 }
 
 /** Whether the wide rule matches every call that the narrow one matches. False if that isn't certain. */
-function covers(space: Space, wide: RuleMatch, narrow: RuleMatch): boolean {
-  const reach = reachOf(space, wide);
-  const reaches = ({ id, isListed }: Reached): boolean =>
+function covers(configuration: CheckedConfiguration, wide: RuleMatch, narrow: RuleMatch): boolean {
+  const reach = reachOf(configuration, wide);
+  const reaches = ({ id, isListed }: ReachableModels): boolean =>
     reach.some(
       (other) =>
         other.isListed === isListed &&
@@ -109,7 +113,7 @@ function covers(space: Space, wide: RuleMatch, narrow: RuleMatch): boolean {
   const tiers = (match: RuleMatch) => match.serviceTier && listed(match.serviceTier).map(tierOf);
   return (
     Object.keys(wide).every((name) => compared.has(name)) &&
-    reachOf(space, narrow).every(reaches) &&
+    reachOf(configuration, narrow).every(reaches) &&
     isWithin(wide.organization, narrow.organization) &&
     isWithin(wide.user, narrow.user) &&
     isWithin(wide.key, narrow.key) &&
@@ -118,8 +122,8 @@ function covers(space: Space, wide: RuleMatch, narrow: RuleMatch): boolean {
     isSame(wide.tools, narrow.tools) &&
     isSame(wide.images, narrow.images) &&
     isSame(wide.structuredOutput, narrow.structuredOutput) &&
-    isInRange(rangeOf(space, wide, 0), rangeOf(space, narrow, 0)) &&
-    isInRange(rangeOf(space, wide.session, -1), rangeOf(space, narrow.session, -1))
+    isInRange(rangeOf(configuration, wide, 0), rangeOf(configuration, narrow, 0)) &&
+    isInRange(rangeOf(configuration, wide.session, -1), rangeOf(configuration, narrow.session, -1))
   );
 }
 
@@ -141,10 +145,14 @@ function isSame(wide: boolean | undefined, narrow: boolean | undefined): boolean
 type Range = readonly [first: number, last: number];
 
 /** The ranks of a range of data classes. A new Session has no class, which ranks below the first. */
-function rangeOf({ dataClasses }: Space, range: ClassRange = {}, least: number): Range {
+function rangeOf(
+  { dataClasses }: CheckedConfiguration,
+  range: ClassRange = {},
+  minRank: number,
+): Range {
   const { from, upTo } = range;
   return [
-    from === undefined ? least : dataClasses.indexOf(from),
+    from === undefined ? minRank : dataClasses.indexOf(from),
     upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo),
   ];
 }
@@ -153,20 +161,24 @@ function isInRange(wide: Range, narrow: Range): boolean {
   return wide[0] <= narrow[0] && narrow[1] <= wide[1];
 }
 
-function ruleWarnings(space: Space, rule: Rule, path: string): readonly Problem[] {
+function ruleWarnings(
+  configuration: CheckedConfiguration,
+  rule: Rule,
+  path: string,
+): readonly Problem[] {
   const { match, effect } = rule;
-  const [first, last] = rangeOf(space, match, 0);
-  const [firstOfSession, lastOfSession] = rangeOf(space, match.session, -1);
+  const [first, last] = rangeOf(configuration, match, 0);
+  const [firstOfSession, lastOfSession] = rangeOf(configuration, match.session, -1);
   const empty = [
     ...(first > last ? [problemAt(`${path}.match`, "matches no data class")] : []),
     ...(firstOfSession > lastOfSession
       ? [problemAt(`${path}.match.session`, "matches no data class")]
       : []),
-    ...selectorWarnings(space, match, `${path}.match`, effect === "forbid"),
+    ...selectorWarnings(configuration, match, `${path}.match`, effect === "forbid"),
   ];
   if (effect === "forbid" || empty.length > 0) return empty;
-  const forbid = space.rules?.find(
-    (other) => other.effect === "forbid" && covers(space, other.match, match),
+  const forbid = configuration.rules?.find(
+    (other) => other.effect === "forbid" && covers(configuration, other.match, match),
   );
   return [
     ...(forbid === undefined
@@ -177,14 +189,20 @@ function ruleWarnings(space: Space, rule: Rule, path: string): readonly Problem[
             `never permits a call: rule ${forbid.id} forbids every call that it matches`,
           ),
         ]),
-    ...obligationWarnings(space, rule, `${path}.options`),
+    ...obligationWarnings(configuration, rule, `${path}.options`),
   ];
 }
 
-function obligationWarnings(space: Space, rule: Rule, path: string): readonly Problem[] {
+function obligationWarnings(
+  configuration: CheckedConfiguration,
+  rule: Rule,
+  path: string,
+): readonly Problem[] {
   const { connection, fallbacks = [] } = rule.options;
-  const isAnyOwned = reachOf(space, rule.match).some(({ id }) => isCustomerOwned(space, id));
-  const earlier = fallsBackFirst(space, rule);
+  const isAnyOwned = reachOf(configuration, rule.match).some(({ id }) =>
+    isCustomerOwned(configuration, id),
+  );
+  const earlier = fallsBackFirst(configuration, rule);
   return [
     ...(connection !== "customer" || isAnyOwned
       ? []
@@ -203,7 +221,7 @@ function obligationWarnings(space: Space, rule: Rule, path: string): readonly Pr
           ),
         ]),
     ...fallbacks.flatMap((model, at) =>
-      mayBePermitted(space, model)
+      mayBePermitted(configuration, model)
         ? []
         : [
             problemAt(
@@ -216,7 +234,10 @@ function obligationWarnings(space: Space, rule: Rule, path: string): readonly Pr
 }
 
 /** The earlier permit whose fallbacks are used instead: of all matching permits, the first with fallbacks counts. */
-function fallsBackFirst({ rules, ...space }: Space, rule: Rule): Rule | undefined {
+function fallsBackFirst(
+  { rules, ...configuration }: CheckedConfiguration,
+  rule: Rule,
+): Rule | undefined {
   if (rules === null || rule.options.fallbacks === undefined) return undefined;
   return rules
     .slice(0, rules.indexOf(rule))
@@ -224,41 +245,42 @@ function fallsBackFirst({ rules, ...space }: Space, rule: Rule): Rule | undefine
       ({ effect, match, options }) =>
         effect === "permit" &&
         options.fallbacks !== undefined &&
-        covers({ rules, ...space }, match, rule.match),
+        covers({ rules, ...configuration }, match, rule.match),
     );
 }
 
-function isCustomerOwned({ providers }: Space, id: string): boolean {
+function isCustomerOwned({ providers }: CheckedConfiguration, id: string): boolean {
   return providers.get(splitModelId(id).gateway)?.connection === "customer";
 }
 
 /** Whether a rule permits some call of a model, and no rule forbids all of them. */
-function mayBePermitted(space: Space, model: string): boolean {
-  const { rules } = space;
+function mayBePermitted(configuration: CheckedConfiguration, model: string): boolean {
+  const { rules } = configuration;
   if (rules === null) return true;
   const isOf = ({ effect, match }: Rule): boolean =>
     effect === "permit" &&
-    reachOf(space, { ...match, model: narrowed(match.model, model) }).length > 0;
+    reachOf(configuration, { ...match, model: narrowed(match.model, model) }).length > 0;
   const only: RuleMatch = { model };
   return (
     rules.some(isOf) &&
-    !rules.some(({ effect, match }) => effect === "forbid" && covers(space, match, only))
+    !rules.some(({ effect, match }) => effect === "forbid" && covers(configuration, match, only))
   );
 }
 
 /** Whether a rule permits some model that a gateway doesn't list, and no rule forbids all of them. */
-function isOpenTo(space: Space, gateway: string): boolean {
-  const { rules } = space;
+function isOpenTo(configuration: CheckedConfiguration, gateway: string): boolean {
+  const { rules } = configuration;
   if (rules === null) return true;
   const only: RuleMatch = { gateway, listed: false };
   return (
     rules.some(
       ({ effect, match }) =>
         effect === "permit" &&
-        reachOf(space, match).some(
+        reachOf(configuration, match).some(
           ({ id, isListed }) => !isListed && splitModelId(id).gateway === gateway,
         ),
-    ) && !rules.some(({ effect, match }) => effect === "forbid" && covers(space, match, only))
+    ) &&
+    !rules.some(({ effect, match }) => effect === "forbid" && covers(configuration, match, only))
   );
 }
 
@@ -269,7 +291,7 @@ function narrowed(patterns: OneOrMany | undefined, model: string): OneOrMany {
 
 /** A forbid may be meant for future models, so its patterns are reported only if they name an unknown gateway or one model. */
 function selectorWarnings(
-  space: Space,
+  configuration: CheckedConfiguration,
   match: Selector,
   path: string,
   isForbid = false,
@@ -277,23 +299,28 @@ function selectorWarnings(
   const warnings = listed(match.model ?? []).flatMap((pattern): readonly Problem[] => {
     const { gateway, vendor, model } = splitModelId(pattern);
     const at = `${path}.model`;
-    if (![...space.providers.keys()].some((name) => matchesGlob(gateway, name)))
+    if (![...configuration.providers.keys()].some((name) => matchesGlob(gateway, name)))
       return [problemAt(at, `names an unknown gateway: ${pattern}`)];
     if (isForbid && `${vendor}/${model}`.includes("*")) return [];
-    return reachOf(space, { ...match, model: pattern }).length > 0
+    return reachOf(configuration, { ...match, model: pattern }).length > 0
       ? []
       : [problemAt(at, `matches no model of any gateway: ${pattern}`)];
   });
   if (warnings.length > 0 || match.model !== undefined) return warnings;
-  return reachOf(space, match).length > 0
+  return reachOf(configuration, match).length > 0
     ? []
     : [problemAt(path, "matches no model of any gateway")];
 }
 
 /** A price for a model that no gateway has is probably meant for another model, which lacks one. */
-function tableWarnings(space: Space, prices: GatewayOptions["prices"]): readonly Problem[] {
+function tableWarnings(
+  configuration: CheckedConfiguration,
+  prices: GatewayOptions["prices"],
+): readonly Problem[] {
   if (prices === undefined || isPriceBook(prices)) return [];
-  const gateways = new Map([...space.providers].map(([name, one]) => [lowerAscii(name), one]));
+  const gateways = new Map(
+    [...configuration.providers].map(([name, one]) => [lowerAscii(name), one]),
+  );
   return Object.keys(prices).flatMap((id): readonly Problem[] => {
     const { gateway, vendor, model } = splitModelId(id);
     const path = pathOf("prices", [id]);
@@ -313,7 +340,7 @@ interface Named {
 
 /** Tollgate refuses calls of a model without a price if a hard budget in dollars counts them. */
 function priceWarnings(
-  space: Space,
+  configuration: CheckedConfiguration,
   options: GatewayOptions,
   budgets: readonly Budget[],
 ): readonly Problem[] {
@@ -321,11 +348,11 @@ function priceWarnings(
   if (dollars.length === 0) return [];
   const counting = (match: RuleMatch): Budget | undefined =>
     dollars.find(({ scope: { organization: _o, user: _u, key: _k, each: _e, ...calls } }) =>
-      covers(space, calls, match),
+      covers(configuration, calls, match),
     );
-  const isPriced = pricesOf(space, options);
-  const models = namedModels(space).flatMap(({ id, path }): readonly Problem[] => {
-    const budget = mayBePermitted(space, id) ? counting({ model: id }) : undefined;
+  const isPriced = pricesOf(configuration, options);
+  const models = namedModels(configuration).flatMap(({ id, path }): readonly Problem[] => {
+    const budget = mayBePermitted(configuration, id) ? counting({ model: id }) : undefined;
     return budget === undefined || isPriced(id)
       ? []
       : [
@@ -337,25 +364,25 @@ function priceWarnings(
   });
   return [
     ...models,
-    ...tierWarnings(space, isPriced, counting),
-    ...openWarnings(space, options.prices, counting),
+    ...tierWarnings(configuration, isPriced, counting),
+    ...openWarnings(configuration, options.prices, counting),
   ];
 }
 
 /** A permit may require a tier without a price, such as a misspelt one. With several such permits, another tier could apply. */
 function tierWarnings(
-  space: Space,
+  configuration: CheckedConfiguration,
   isPriced: (id: string, tier: string) => boolean,
   counting: (match: RuleMatch) => Budget | undefined,
 ): readonly Problem[] {
-  const obliging = [...(space.rules ?? []).entries()].filter(
+  const obliging = [...(configuration.rules ?? []).entries()].filter(
     ([, { effect, options }]) => effect === "permit" && options.serviceTier !== undefined,
   );
   const [only, ...others] = obliging;
   if (only === undefined || others.length > 0) return [];
   const [at, { match, options }] = only;
   const tier = tierOf(options.serviceTier);
-  const reach = reachOf(space, match);
+  const reach = reachOf(configuration, match);
   const budget = counting(match);
   const isUnpriced = reach.every(({ id, isListed }) => isListed && !isPriced(id, tier));
   if (reach.length === 0 || budget === undefined || !isUnpriced) return [];
@@ -370,15 +397,17 @@ function tierWarnings(
 
 /** Without a price book, an open gateway may have no price for any model that it doesn't list. */
 function openWarnings(
-  space: Space,
+  configuration: CheckedConfiguration,
   prices: GatewayOptions["prices"] = {},
   counting: (match: RuleMatch) => Budget | undefined,
 ): readonly Problem[] {
   if (isPriceBook(prices)) return [];
-  return [...space.providers].flatMap(([gateway, { open }]): readonly Problem[] => {
+  return [...configuration.providers].flatMap(([gateway, { open }]): readonly Problem[] => {
     const start = `${lowerAscii(gateway)}/`;
     if (!open || Object.keys(prices).some((id) => lowerAscii(id).startsWith(start))) return [];
-    const budget = isOpenTo(space, gateway) ? counting({ gateway, listed: false }) : undefined;
+    const budget = isOpenTo(configuration, gateway)
+      ? counting({ gateway, listed: false })
+      : undefined;
     return budget === undefined
       ? []
       : [
@@ -391,7 +420,7 @@ function openWarnings(
 }
 
 /** The models that the configuration names: in a gateway's list, as a fallback, or in a permit. */
-function namedModels({ providers, rules }: Space): readonly Named[] {
+function namedModels({ providers, rules }: CheckedConfiguration): readonly Named[] {
   const own = [...providers].flatMap(([gateway, { models }]) =>
     Object.keys(models).map((model) => ({
       id: `${gateway}/${model}`,
@@ -419,7 +448,10 @@ function namedModels({ providers, rules }: Space): readonly Named[] {
 }
 
 /** Looks up prices. If the host's own price book fails, the model counts as priced. */
-function pricesOf({ providers }: Space, { prices, clock = systemClock }: GatewayOptions) {
+function pricesOf(
+  { providers }: CheckedConfiguration,
+  { prices, clock = systemClock }: GatewayOptions,
+) {
   const books: readonly PriceBook[] = [
     ...(prices === undefined || isPriceBook(prices) ? [] : [tableBook(prices)]),
     tableBook(providerTable(providers)),

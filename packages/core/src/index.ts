@@ -4,20 +4,20 @@ export type { ActivityRecord } from "./administration/activity-records.ts";
 export type {
   BudgetDrift,
   BudgetRaiseRecord,
-  BudgetRaising,
   BudgetReconciliation,
   BudgetRecord,
   BudgetStatus,
   BudgetStatusQuery,
   Budgets,
+  RaiseBudgetOptions,
 } from "./administration/budget-records.ts";
 export type { ChangeFilter, ChangeRecord, Changes } from "./administration/changes.ts";
 export type {
   ConnectionRecord,
   ConnectionReference,
-  ConnectionSetting,
   Connections,
-  Resealing,
+  ResealResult,
+  SetConnectionOptions,
 } from "./administration/connection-records.ts";
 export type { CorrectedUsage, StepCorrection } from "./administration/correct-step.ts";
 export type { CorrectionRecord, FiguresRecord } from "./administration/correction-records.ts";
@@ -26,18 +26,18 @@ export type { DecisionRecord } from "./administration/decision-records.ts";
 export type { Decisions } from "./administration/decisions.ts";
 export type { ExportFormat, ExportOptions } from "./administration/export.ts";
 export type {
-  Acting,
-  KeyChange,
-  KeyCreation,
+  CreateKeyOptions,
   KeyFilter,
   KeyRecord,
   KeyReference,
   Keys,
-  KeysOfUser,
-  NewSecret,
+  KeyWithSecret,
+  UpdateKeyOptions,
+  UserKeysReference,
+  WithActor,
 } from "./administration/key-records.ts";
 export type { List, Page, Paging } from "./administration/list.ts";
-export type { RepricedAttempt, Repricing } from "./administration/reprice-steps.ts";
+export type { RepricedAttempt, RepriceOptions } from "./administration/reprice-steps.ts";
 export type {
   SessionFilter,
   SessionRecord,

@@ -5,7 +5,7 @@ import type { Observer } from "./contracts/observer.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { defaultRetention } from "./domain/retention.ts";
 import type { Schema } from "./input/read.ts";
-import { className, duration, text, wholeNumber } from "./input/values.ts";
+import { dataClassName, duration, text, wholeNumber } from "./input/values.ts";
 import * as z from "./input/z.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { RulePolicy } from "./policy/define-policy.ts";
@@ -14,7 +14,7 @@ import type { PriceTable } from "./routing/configured-prices.ts";
 import { priceTableSchema } from "./routing/model-schema.ts";
 
 /** What is made by a factory and given as it is. */
-const made = (rule: string, contract: 1 | null) =>
+const instance = (rule: string, contract: 1 | null) =>
   z.custom<object>(
     (value) =>
       typeof value === "object" &&
@@ -37,7 +37,7 @@ const { allowDuplicates: _flag, ...countedRules } = defaultRetryRules;
 /** The options of a gateway that are plain data, except its policy and its prices. */
 const settings = {
   budgets: z.exactOptional(z.array(budgetSchema)),
-  dataClasses: z.exactOptional(z.array(className).check(z.minLength(1))),
+  dataClasses: z.exactOptional(z.array(dataClassName).check(z.minLength(1))),
   limits: z.exactOptional(z.partialRecord(namesOf(defaultLimits), wholeNumber(1))),
   deadlines: z.exactOptional(z.partialRecord(namesOf(defaultDeadlines), duration)),
   retries: z.exactOptional(
@@ -61,26 +61,26 @@ const settings = {
 /** An option that is mistyped would leave a gateway without its policy, or without its budgets. */
 export const gatewayOptionsSchema = z.strictObject({
   ...settings,
-  store: made("must be a store of contract 1, such as memoryStore()", 1),
-  providers: z.record(z.string(), made("must be a provider of contract 1", 1)).check(
+  store: instance("must be a store of contract 1, such as memoryStore()", 1),
+  providers: z.record(z.string(), instance("must be a provider of contract 1", 1)).check(
     z.refine((providers) => Object.keys(providers).length > 0, {
       error: "must name at least one gateway",
     }),
   ),
   policy: z.exactOptional(
-    made("must be a policy of contract 1: use definePolicy", 1).check(
+    instance("must be a policy of contract 1: use definePolicy", 1).check(
       z.refine(usesSessions, {
         path: ["sessions"],
         error: "must be ignore, read or raise: use definePolicy",
       }),
     ),
   ),
-  prices: z.exactOptional(made("must be a price book or a table of prices", null)),
-  secrets: z.exactOptional(made("must be { current, keys } or a SecretBox", null)),
+  prices: z.exactOptional(instance("must be a price book or a table of prices", null)),
+  secrets: z.exactOptional(instance("must be { current, keys } or a SecretBox", null)),
   authenticate: z.exactOptional(callable<Authenticate>()),
   observers: z.exactOptional(z.array(callable<Observer>())),
-  clock: z.exactOptional(made("must be a clock", null)),
-  ids: z.exactOptional(made("must be a source of ids", null)),
+  clock: z.exactOptional(instance("must be a clock", null)),
+  ids: z.exactOptional(instance("must be a source of ids", null)),
 });
 
 /** The options of a gateway that are data: all but what factories make, and functions. */

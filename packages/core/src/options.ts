@@ -45,7 +45,7 @@ export interface GatewayOptions<Gateway extends string = string> {
   /**
    * What to do with an answer whose client left. By default Tollgate keeps reading answers whose cost isn't known before
    * their end: plain ones for `deadlines.plainAnswer`, and streams of models known to reason for `deadlines.drain`. It
-   * aborts all other streams. `abort` aborts every answer, `drain` keeps reading every answer. At most `limits.readOn`
+   * aborts all other streams. `abort` aborts every answer, `drain` keeps reading every answer. At most `limits.drains`
    * answers are read on at once.
    */
   readonly onDisconnect?: "abort" | "drain";

@@ -9,7 +9,7 @@ import type { GatewayEvent, Observer } from "./contracts/observer.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { defaultRetention, type Retention } from "./domain/retention.ts";
 import type { Problem } from "./errors/gateway-error.ts";
-import { invalid, problemAt, read } from "./input/read.ts";
+import { invalidInput, problemAt, read } from "./input/read.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { type Duration, parseDuration } from "./kernel/duration.ts";
 import { createRandomIds } from "./kernel/ids.ts";
@@ -45,7 +45,7 @@ import { defaultDataClasses } from "./sensitivity/classify.ts";
  * @throws GatewayError `invalid_configuration`, with every problem and its path.
  */
 export function readOptions(options: GatewayOptions): Line {
-  const { budgets: declared = [], ...checked } = shapesOf(options);
+  const { budgets: declared = [], ...checked } = checkShapes(options);
   const providers = new Map(Object.entries(options.providers));
   const dataClasses = checked.dataClasses ?? defaultDataClasses;
   const budgets = declared.map(toBudget);
@@ -62,14 +62,14 @@ export function readOptions(options: GatewayOptions): Line {
     ...retention.problems,
     ...secretProblems(options.secrets, providers),
   ];
-  if (problems.length > 0) throw invalid(problems, "invalid_configuration");
+  if (problems.length > 0) throw invalidInput(problems, "invalid_configuration");
 
   const limits = { ...defaultLimits, ...checked.limits };
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createRandomIds();
   const prefix = options.headerPrefix ?? "X-Service-";
   const observers = new Set(options.observers);
-  const notify = tell(observers);
+  const notify = createNotifier(observers);
   const books = firstPrice([
     tableBook(custom),
     tableBook(configured),
@@ -101,7 +101,7 @@ export function readOptions(options: GatewayOptions): Line {
     retry: { ...defaultRetryRules, ...checked.retries },
     onDisconnect: options.onDisconnect ?? null,
     toolOutputs: options.toolOutputs ?? "text",
-    drains: createSlots({ most: limits.readOn, mostPerOwner: limits.readOnPerKey }),
+    drains: createSlots({ most: limits.drains, mostPerOwner: limits.drainsPerKey }),
     openSteps: createOpenSteps(ids.uuid()),
     clock,
     timers: createTimers(clock),
@@ -116,7 +116,7 @@ export function readOptions(options: GatewayOptions): Line {
 }
 
 /** What a factory made stays itself: a store that is copied is another store. */
-const madeElsewhere = [
+const instances = [
   "store",
   "providers",
   "policy",
@@ -127,11 +127,11 @@ const madeElsewhere = [
   "ids",
 ];
 
-function shapesOf(options: GatewayOptions) {
+function checkShapes(options: GatewayOptions) {
   return read(gatewayOptionsSchema, options, {
     code: "invalid_configuration",
     noun: "option",
-    asGiven: madeElsewhere,
+    passThrough: instances,
   });
 }
 
@@ -181,7 +181,7 @@ function headerNames(prefix: string): HeaderNames {
   };
 }
 
-function tell(observers: Iterable<Observer>): (event: GatewayEvent) => void {
+function createNotifier(observers: Iterable<Observer>): (event: GatewayEvent) => void {
   return (event) => {
     for (const observer of observers) {
       try {

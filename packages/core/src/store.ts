@@ -11,11 +11,11 @@ export { keyIsLive } from "./domain/api-key.ts";
 export { type AppliedCorrection, applyCorrection, figuresOf } from "./domain/apply-correction.ts";
 export type * from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
-export { type ChangeKind, isChangeKind, unchangingKinds } from "./domain/change-kind.ts";
-export type { Connection, SealedConnection } from "./domain/connection.ts";
+export { type ChangeKind, isChangeKind, nonChangeKinds } from "./domain/change-kind.ts";
 export type * from "./domain/correction.ts";
 export { type CursorPlace, decodeCursor, encodeCursor } from "./domain/cursor.ts";
 export type * from "./domain/evidence-leaf.ts";
+export type { GatewayConnection, SealedConnection } from "./domain/gateway-connection.ts";
 export {
   commitContent,
   fillLeaf,

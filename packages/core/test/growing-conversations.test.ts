@@ -135,7 +135,9 @@ describe.each(endpoints)("a growing conversation of %s", (path, member, item) =>
         limits,
         async (sends, bounds) => {
           const remembering = await createTestGateway({ limits: bounds });
-          const forgetful = await createTestGateway({ limits: { ...bounds, rememberedBytes: 1 } });
+          const forgetful = await createTestGateway({
+            limits: { ...bounds, conversationCacheBytes: 1 },
+          });
           const tests = await Promise.all(
             [remembering, forgetful].map(async (test) => ({
               test,

@@ -13,7 +13,7 @@ function rejected(said: unknown, reason = "status_400") {
     reason,
     delivery: "answered",
     status: reason === "status_400" ? 400 : 503,
-    said,
+    upstreamError: said,
   });
 }
 

@@ -1,4 +1,4 @@
-import type { PriceBook, PriceTable, RepricedAttempt, Repricing } from "@tollgate/core";
+import type { PriceBook, PriceTable, RepricedAttempt, RepriceOptions } from "@tollgate/core";
 import type { Store } from "@tollgate/core/store";
 import { createTestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
@@ -34,7 +34,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
     provider.reply({ text: "x", usage: { promptTokens: 1, completionTokens: 1, costNanoUsd: 7 } });
     await (await gateway.fetch(chat({ model: "test/a/one" }))).text();
     const { organizationId } = key;
-    const reprice = async (repricing: Repricing) => {
+    const reprice = async (repricing: RepriceOptions) => {
       const rows: RepricedAttempt[] = [];
       for await (const row of gateway.steps.reprice({ organizationId }, repricing, { limit: 3 }))
         rows.push(row);

@@ -85,7 +85,7 @@ describe("docs/reference/http.md", () => {
     ignored: "no effect",
     unsupported: "refused",
   };
-  const field = /^ {2}(\w+): (required|optional|ignored|named|unsupported)\(/gm;
+  const field = /^ {2}(\w+): (required|optional|ignored|renamed|unsupported)\(/gm;
   const common = read("packages/core/src/wire/common-fields.ts");
 
   it.each([

@@ -46,7 +46,7 @@ export function stepIntent(
     transcript: {
       sessionId: null,
       turnId: null,
-      alsoConsider: null,
+      previousSessionId: null,
       newSessionId: `session-${stepId}`,
       newTurnId: `turn-${stepId}`,
       chain: digestOf(message),

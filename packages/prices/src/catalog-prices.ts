@@ -1,6 +1,6 @@
 import * as catalog from "@pydantic/genai-prices";
 import type { ModelFacts, ModelId, Price, PriceBook } from "@tollgate/core/provider";
-import { catalogVersion, requireFilled } from "./catalog-version.ts";
+import { catalogVersion, requirePrices } from "./catalog-version.ts";
 import { chooseList, findEntry, listNamed } from "./find-entry.ts";
 import { knownModels } from "./known-models.ts";
 import { namesIn } from "./names-in.ts";
@@ -18,7 +18,7 @@ export interface CatalogPricesOptions {
 }
 
 /** Models remembered at a time; a caller can name any number of them. */
-const remembered = 1_000;
+const maxCached = 1_000;
 const minute = 60_000;
 
 /**
@@ -45,7 +45,7 @@ export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
   const known = new Map<string, { readonly since: number; readonly price: Price | null }>();
   const facts = new Map<string, ModelFacts>();
   const names = new Map<string, readonly string[]>();
-  requireFilled(catalog);
+  requirePrices(catalog);
 
   function lookUp(model: ModelId, at: number): Price | null {
     const entry = findEntry(catalog, model, { at, list: gateways.get(model.gateway) });
@@ -73,14 +73,14 @@ export function catalogPrices(options: CatalogPricesOptions = {}): PriceBook {
       const found = known.get(id);
       if (found?.since === since) return found.price;
       const price = lookUp(model, since);
-      if (known.size >= remembered) known.clear();
+      if (known.size >= maxCached) known.clear();
       known.set(id, { since, price });
       return price;
     },
     factsOf(model) {
       const id = JSON.stringify([model.vendor, model.model]);
       const found = facts.get(id) ?? lookUpFacts(model);
-      if (facts.size >= remembered) facts.clear();
+      if (facts.size >= maxCached) facts.clear();
       facts.set(id, found);
       return found;
     },

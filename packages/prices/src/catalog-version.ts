@@ -7,7 +7,7 @@ export const catalogVersion = "genai-prices@0.1.8";
 const knownList = "openai";
 
 /** @throws Error when the catalog has come without its prices, as out of a bundle that left them behind. */
-export function requireFilled(catalog: Pick<Catalog, "findProvider">): void {
+export function requirePrices(catalog: Pick<Catalog, "findProvider">): void {
   const models = catalog.findProvider({ providerId: knownList })?.models ?? [];
   if (models.length > 0) return;
   throw new Error(

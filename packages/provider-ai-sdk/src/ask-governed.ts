@@ -47,7 +47,7 @@ export async function* askGoverned(
   } catch (thrown) {
     signal.throwIfAborted();
     const failure = failureOf(exchange.failure() ?? thrown, { sent, now: clock.now() });
-    throw failure.hide([...exchange.secrets(), ...(credential === null ? [] : [credential])]);
+    throw failure.redact([...exchange.secrets(), ...(credential === null ? [] : [credential])]);
   } finally {
     // Given up before it was read: then its failure has nobody left to tell.
     asked.catch(() => {});

@@ -81,7 +81,10 @@ export interface Configuration {
 
 /** Reads the options of a source. A key that is `undefined` is refused: it is a variable that isn't set. */
 export function readOptions(source: unknown, written: unknown): Configuration {
-  const read = tryRead(optionsSchema, written, { noun: "option", asGiven: ["clock", "apiKey"] });
+  const read = tryRead(optionsSchema, written, {
+    noun: "option",
+    passThrough: ["clock", "apiKey"],
+  });
   const connects = typeof source === "function" && !isProvider(source);
   const usable = connects || isProvider(source) || isModel(source);
   const problems = [

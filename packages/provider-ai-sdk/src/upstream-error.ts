@@ -22,7 +22,7 @@ export function statusFailure({ status, headers, body }: ErrorAnswer, now: numbe
     retryAfterMs: retryAfterMs(headers, now),
     code: codeOf(body),
     param: plain(member(member(body, "error"), "param")),
-    said: body,
+    upstreamError: body,
   });
 }
 
@@ -39,7 +39,7 @@ export function errorWithin(error: unknown, written: boolean): ProviderError {
       delivery: written ? "unknown" : "answered",
       status: written || typeof status !== "number" ? 200 : status,
       code: codeOf({ error }),
-      said: error instanceof Error ? error.message : error,
+      upstreamError: error instanceof Error ? error.message : error,
     })
   );
 }

@@ -49,7 +49,7 @@ export class UpstreamAnswer implements ProviderAnswer {
     this.#call = call;
   }
 
-  tell(sink: AnswerSink): () => void {
+  subscribe(sink: AnswerSink): () => void {
     if (this.#upstream === null) throw misconfigured();
     const call = new Call(this.#upstream, this.#call, sink);
     call.begin();
@@ -57,7 +57,7 @@ export class UpstreamAnswer implements ProviderAnswer {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<readonly CompletionEvent[], undefined> {
-    return iterationOf((sink) => this.tell(sink), this.#call.signal);
+    return iterationOf((sink) => this.subscribe(sink), this.#call.signal);
   }
 }
 

@@ -113,5 +113,5 @@ export const openaiCompatibleSchema: Schema<OpenaiCompatibleOptions> = z
 
 /** The options, checked, and what is wrong with them, one sentence each, without their secrets. */
 export function readOptions(written: unknown): ReadResult<OpenaiCompatibleOptions> {
-  return tryRead(openaiCompatibleSchema, written, { noun: "option", asGiven: ["clock"] });
+  return tryRead(openaiCompatibleSchema, written, { noun: "option", passThrough: ["clock"] });
 }

@@ -24,7 +24,7 @@ export function errorAnswer(
     retryAfterMs,
     code: meaningOf(error ?? body) ?? plain(code, secrets),
     param: plain(param, secrets),
-    said: body,
+    upstreamError: body,
     secrets,
   });
 }
@@ -41,7 +41,7 @@ export function errorEvent(
     status: details.answered ? 200 : (errorStatus(code) ?? errorStatus(status) ?? 200),
     code: meaningOf(error) ?? plain(code, details.secrets),
     param: plain(param, details.secrets),
-    said: error,
+    upstreamError: error,
     secrets: details.secrets,
   });
 }

@@ -58,7 +58,7 @@ export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = s
     transcript: {
       sessionId: null,
       turnId: null,
-      alsoConsider: null,
+      previousSessionId: null,
       newSessionId: `session of ${stepId}`,
       newTurnId: `turn of ${stepId}`,
       chain: digestOf(message),

@@ -1,9 +1,9 @@
 import {
-  type Connection,
   type ConnectionQuery,
   type ConnectionRepository,
   decodeCursor,
   encodeCursor,
+  type GatewayConnection,
   type SealedConnection,
   type StorePage,
   type StorePaging,
@@ -44,7 +44,7 @@ export function createConnectionRepository(state: State): ConnectionRepository {
 const listName = "connections";
 
 /** Where a connection stands among all: by organization, then gateway. No gateway's name has a slash in it. */
-function keyOf({ organizationId, gateway }: Pick<Connection, "organizationId" | "gateway">) {
+function keyOf({ organizationId, gateway }: Pick<GatewayConnection, "organizationId" | "gateway">) {
   return `${organizationId}/${gateway}`;
 }
 

@@ -1,10 +1,10 @@
 import {
   type ApiKey,
-  type FoundKey,
   GatewayError,
   type KeyEntry,
   type KeyRepository,
   type KeySelection,
+  type KeyWithSalt,
   keyIsLive,
 } from "@tollgate/core/store";
 import type { KeyRow, SecretRow, State } from "./state.ts";
@@ -95,7 +95,7 @@ function secretlessKeyName({ organizationId, userId, label }: ApiKey): string {
   return JSON.stringify([organizationId, userId, label]);
 }
 
-function withSalt(state: State, { key }: KeyRow): FoundKey {
+function withSalt(state: State, { key }: KeyRow): KeyWithSalt {
   return { key, salt: Uint8Array.from(state.salts.get(key.organizationId) ?? []) };
 }
 

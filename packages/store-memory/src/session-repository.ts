@@ -36,7 +36,7 @@ export function createSessionRepository(state: State, carryOut: CarryOut): Sessi
       const row = state.sessions.get(owner.organizationId, sessionId);
       return row !== null && isOwnedBy(owner, row.record);
     },
-    async ofTurn(owner, turnId) {
+    async findByTurn(owner, turnId) {
       const row = state.turns.get(owner.organizationId, turnId);
       return row && isOwnedBy(owner, row) ? row.sessionId : null;
     },

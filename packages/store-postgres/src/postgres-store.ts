@@ -71,7 +71,7 @@ export const postgresAddressSchema: Schema<PostgresStoreOptions & { readonly url
 const configured = {
   code: "invalid_configuration",
   noun: "option",
-  asGiven: ["pool"],
+  passThrough: ["pool"],
 } as const;
 
 function requireSource(source: PostgresSource): PostgresSource {

@@ -1,4 +1,4 @@
-import type { EvidenceLeaf, StepsRemoved, Store } from "@tollgate/core/store";
+import type { EvidenceLeaf, RemovedSteps, Store } from "@tollgate/core/store";
 import { leafHash } from "@tollgate/core/store";
 import pg from "pg";
 import { expect, inject, it, onTestFinished } from "vitest";
@@ -39,7 +39,7 @@ async function openMigrated(): Promise<{ readonly store: Store; readonly schema:
 
 let leaves = 0;
 
-function leafOf({ organizationId, count }: StepsRemoved): EvidenceLeaf {
+function leafOf({ organizationId, count }: RemovedSteps): EvidenceLeaf {
   const meta = JSON.stringify({ count });
   const id = `removal ${++leaves}`;
   return { id, organizationId, kind: "activity.removed", at: 0, meta, hash: leafHash(meta) };

@@ -190,7 +190,7 @@ describe("opening and settling read no more rows of what grows as it grows, from
         Array.from({ length: together }, async (_, place) => {
           const id = `step ${at + place}`;
           const { transcript, ...intent } = stepIntent(id, [hold(1_000_000)]);
-          const considering = { ...transcript, alsoConsider: "session of step 0" };
+          const considering = { ...transcript, previousSessionId: "session of step 0" };
           await store.openStep({ ...intent, transcript: considering });
           await store.settleStep(stepSettlement(id));
         }),

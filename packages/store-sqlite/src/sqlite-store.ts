@@ -47,7 +47,7 @@ function requireSource(options: SqliteSource): SqliteSource {
   return read(schema, options, {
     code: "invalid_configuration",
     noun: "option",
-    asGiven: ["client"],
+    passThrough: ["client"],
   });
 }
 

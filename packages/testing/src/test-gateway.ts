@@ -1,8 +1,8 @@
 import {
+  type CreateKeyOptions,
   createGateway,
   type Gateway,
   type GatewayOptions,
-  type KeyCreation,
   type KeyRecord,
 } from "@tollgate/core";
 import type { Billing, ListedModel } from "@tollgate/core/provider";
@@ -27,7 +27,7 @@ export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, "clock"
   /** How every scripted gateway is billed. Default: by its price table alone. */
   readonly billing?: Billing;
   /** The test key. Default: label `test key` of user `user-1` in organization `organization-1`. */
-  readonly key?: Partial<KeyCreation>;
+  readonly key?: Partial<CreateKeyOptions>;
   /** Give one to share it between gateways. */
   readonly clock?: ManualClock;
 }
@@ -48,7 +48,7 @@ export interface TestGateway {
   readonly chat: Chat;
   /** A further key, and requests signed with it. */
   readonly createKey: (
-    creation?: Partial<KeyCreation>,
+    creation?: Partial<CreateKeyOptions>,
   ) => Promise<{ readonly key: TestKey; readonly chat: Chat }>;
 }
 

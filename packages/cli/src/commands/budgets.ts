@@ -1,5 +1,4 @@
 import type {
-  Acting,
   BudgetConfiguration,
   BudgetDrift,
   BudgetRaiseRecord,
@@ -7,6 +6,7 @@ import type {
   BudgetStatus,
   BudgetStatusQuery,
   Gateway,
+  WithActor,
 } from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction } from "../actions.ts";
@@ -129,7 +129,7 @@ async function status(id: string, _options: unknown, command: Command): Promise<
 }
 
 function write(
-  act: (gateway: Gateway, budget: BudgetConfiguration & Acting) => Promise<BudgetRecord>,
+  act: (gateway: Gateway, budget: BudgetConfiguration & WithActor) => Promise<BudgetRecord>,
 ) {
   return async (id: string, _options: unknown, command: Command): Promise<void> => {
     const options = optionsOf<BudgetOptions>(command);

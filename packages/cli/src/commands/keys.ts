@@ -1,4 +1,4 @@
-import type { Duration, KeyRecord, NewSecret } from "@tollgate/core";
+import type { Duration, KeyRecord, KeyWithSecret } from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
 import {
@@ -153,6 +153,6 @@ async function revoke(id: string | undefined, _options: unknown, command: Comman
   });
 }
 
-function printSecret(json: boolean | undefined, made: NewSecret): void {
+function printSecret(json: boolean | undefined, made: KeyWithSecret): void {
   printRecord(json, made, { id: made.key.id, label: made.key.label, secret: made.secret });
 }

@@ -3,7 +3,7 @@ import {
   GatewayError,
   type PriceTable,
   type RepricedAttempt,
-  type Repricing,
+  type RepriceOptions,
 } from "@tollgate/core";
 import type { Command } from "commander";
 import { filterAction } from "../actions.ts";
@@ -67,7 +67,7 @@ function add(byModel: Map<string, RepricedModel>, row: RepricedAttempt): void {
     throw new GatewayError("invalid_argument", "A difference is more than can be counted exactly.");
 }
 
-async function readPrices(source: string): Promise<Repricing["prices"]> {
+async function readPrices(source: string): Promise<RepriceOptions["prices"]> {
   if (source === "catalog") return (await import("@tollgate/prices")).catalogPrices();
   try {
     const table: unknown = JSON.parse(await readFile(source, "utf8"));

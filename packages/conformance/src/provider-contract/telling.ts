@@ -86,7 +86,7 @@ function tellingOf(provider: Provider, call: ProviderCall, { waits = false } = {
   const end = Promise.withResolvers<End>();
   let goOn = (): void => {};
   let arrived = Promise.withResolvers<null>();
-  const cancel = provider.complete(call).tell?.({
+  const cancel = provider.complete(call).subscribe?.({
     events(events) {
       batches.push(events);
       arrived.resolve(null);

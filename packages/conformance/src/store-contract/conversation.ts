@@ -27,7 +27,7 @@ export interface Conversation {
 export interface NamedIds {
   readonly sessionId?: string;
   readonly turnId?: string;
-  readonly alsoConsider?: string;
+  readonly previousSessionId?: string;
   readonly source?: string;
 }
 

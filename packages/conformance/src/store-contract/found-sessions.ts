@@ -32,7 +32,11 @@ export function foundSessionTests(test: ContractTest): void {
     const { sessionId, turnId } = await exchange(history.slice(0, 1), history.slice(1, 2));
     const found = { sessionId, commonLength: 2, dataClasses };
     expect(await find(store, intents, history)).toEqual(found);
-    for (const named of [{ sessionId }, { turnId }, { alsoConsider: sessionId, source: "other" }])
+    for (const named of [
+      { sessionId },
+      { turnId },
+      { previousSessionId: sessionId, source: "other" },
+    ])
       expect(await find(store, intents, history, named)).toEqual(found);
     expect(await find(store, intents, history, { source: "other" })).toBeNull();
     expect(await find(store, intents, [user("x")])).toBeNull();

@@ -154,14 +154,14 @@ export function namedSessionTests(test: ContractTest): void {
     const { sessionId, turnId } = await open([user("a")]);
     const { owner } = intents;
     expect(await store.sessions.isOwned(owner, sessionId)).toBe(true);
-    expect(await store.sessions.ofTurn(owner, turnId)).toBe(sessionId);
+    expect(await store.sessions.findByTurn(owner, turnId)).toBe(sessionId);
     for (const change of [{ organizationId: "globex" }, { userId: "bob" }, { keyId: "key-2" }]) {
       const other = { ...owner, ...change };
       expect(await store.sessions.isOwned(other, sessionId)).toBe(false);
-      expect(await store.sessions.ofTurn(other, turnId)).toBeNull();
+      expect(await store.sessions.findByTurn(other, turnId)).toBeNull();
     }
     expect(await store.sessions.isOwned(owner, intents.id())).toBe(false);
-    expect(await store.sessions.ofTurn(owner, intents.id())).toBeNull();
+    expect(await store.sessions.findByTurn(owner, intents.id())).toBeNull();
   });
 }
 

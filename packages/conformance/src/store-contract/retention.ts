@@ -1,4 +1,4 @@
-import type { EvidenceLeaf, StepsRemoved, Store, TranscriptsErased } from "@tollgate/core/store";
+import type { ErasedTranscripts, EvidenceLeaf, RemovedSteps, Store } from "@tollgate/core/store";
 import { leafHash } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { countersOf } from "./budgets.ts";
@@ -204,7 +204,7 @@ type Subject = Pick<ContractSubject, "store" | "intents">;
 
 /** Removes what is a day old two days later. */
 export function sweepSteps({ store, intents }: Subject, overrides: Partial<typeof aDayLater> = {}) {
-  const leaf = (removed: StepsRemoved) => leafOf(intents, "activity.removed", removed);
+  const leaf = (removed: RemovedSteps) => leafOf(intents, "activity.removed", removed);
   return store.steps.sweep({ ...aDayLater, ...overrides, leaf });
 }
 
@@ -213,14 +213,14 @@ export function sweepTranscripts(
   { store, intents }: Subject,
   overrides: Partial<typeof aDayLater> = {},
 ) {
-  const leaf = (erased: TranscriptsErased) => leafOf(intents, "transcripts.erased", erased);
+  const leaf = (erased: ErasedTranscripts) => leafOf(intents, "transcripts.erased", erased);
   return store.sessions.sweep({ ...aDayLater, ...overrides, leaf });
 }
 
 function leafOf(
   intents: Intents,
   kind: EvidenceLeaf["kind"],
-  facts: StepsRemoved | TranscriptsErased,
+  facts: RemovedSteps | ErasedTranscripts,
 ): EvidenceLeaf {
   const meta = JSON.stringify(facts);
   const { organizationId } = facts;

@@ -181,7 +181,7 @@ export function sessionTests(test: ContractTest): void {
     const foreign = intents.as({ keyId: "key-2" });
     await store.keys.insert(foreign.key());
     const theirs = createConversation(store, foreign);
-    const named = { alsoConsider: first.sessionId };
+    const named = { previousSessionId: first.sessionId };
     expect((await theirs.open(request, named)).sessionId).not.toBe(first.sessionId);
     expect((await open(request, named)).sessionId).toBe(first.sessionId);
   });

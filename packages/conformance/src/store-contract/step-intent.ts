@@ -100,7 +100,7 @@ export function stepFor(
     transcript: {
       sessionId: null,
       turnId: null,
-      alsoConsider: null,
+      previousSessionId: null,
       newSessionId: source.id(),
       newTurnId: source.id(),
       chain: Buffer.concat(chainOf(salt, messages)),

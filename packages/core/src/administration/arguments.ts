@@ -1,7 +1,7 @@
 import { read, type Schema } from "../input/read.ts";
 
 /** A verb whose one argument is read by its schema: a call that breaks it is rejected, and changes nothing. */
-export function taking<Argument, Result>(
+export function checked<Argument, Result>(
   schema: Schema<Argument>,
   run: (argument: Argument) => Promise<Result>,
 ): (argument: Argument) => Promise<Result> {

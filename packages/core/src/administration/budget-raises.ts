@@ -3,13 +3,13 @@ import { toAmount } from "../budgets/read-budget.ts";
 import type { BudgetRaise } from "../domain/budget.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
-import { taking } from "./arguments.ts";
+import { checked } from "./arguments.ts";
 import { budgetLeaf } from "./budget-leaf.ts";
-import type { BudgetRaiseRecord, BudgetRaising, Budgets } from "./budget-records.ts";
+import type { BudgetRaiseRecord, Budgets, RaiseBudgetOptions } from "./budget-records.ts";
 import { budgetRaising, budgetReference, raiseCancellation } from "./schemas.ts";
 import { fromIso, toIso } from "./tenant.ts";
 
-const mostRaises = 100;
+const maxRaises = 100;
 
 /** Temporary raises of limits. `find` reads a budget as it stands in the store. */
 export function createBudgetRaises(
@@ -20,17 +20,17 @@ export function createBudgetRaises(
     budget.raises.filter(({ until }) => until > line.clock.now());
 
   return {
-    raise: taking(budgetRaising, async (written) => {
+    raise: checked(budgetRaising, async (written) => {
       const budget = await find(written.id);
       const raise = requireRaise(line, budget, written);
       const leaf = budgetLeaf(line, "budget.raised", { budget, raise, actor: written.actor });
-      if (!(await line.store.budgets.insertRaise(raise, leaf, mostRaises)))
-        throw wrong("id", `The budget ${budget.id} has ${mostRaises} raises already.`);
+      if (!(await line.store.budgets.insertRaise(raise, leaf, maxRaises)))
+        throw wrong("id", `The budget ${budget.id} has ${maxRaises} raises already.`);
       await line.budgets.reload();
       return toRecord(raise);
     }),
-    raises: taking(budgetReference, async ({ id }) => inForce(await find(id)).map(toRecord)),
-    cancelRaise: taking(raiseCancellation, async ({ id, raiseId, actor }) => {
+    raises: checked(budgetReference, async ({ id }) => inForce(await find(id)).map(toRecord)),
+    cancelRaise: checked(raiseCancellation, async ({ id, raiseId, actor }) => {
       const budget = await find(id);
       const raise = inForce(budget).find((candidate) => candidate.id === raiseId);
       const leaf = raise && budgetLeaf(line, "budget.raise_cancelled", { budget, raise, actor });
@@ -45,7 +45,7 @@ export function createBudgetRaises(
 function requireRaise(
   { ids, clock }: Line,
   budget: RaisedBudget,
-  { by, until: written, actor }: BudgetRaising,
+  { by, until: written, actor }: RaiseBudgetOptions,
 ): BudgetRaise {
   const amount = toAmount(by);
   if (amount.amount === 0) throw wrong("by", "`by` must be above 0.");

@@ -1,6 +1,6 @@
 import type { BudgetConfiguration, BudgetLimit } from "../budgets/read-budget.ts";
 import type { Budget, CounterDrift } from "../domain/budget.ts";
-import type { Acting } from "./key-records.ts";
+import type { WithActor } from "./key-records.ts";
 import type { List, Paging } from "./list.ts";
 import type { OrganizationScope } from "./tenant.ts";
 
@@ -51,7 +51,7 @@ export interface BudgetStatusQuery {
 /** Budgets, declared in the configuration or created at run time. */
 export interface Budgets {
   /** Takes effect for the next request in every process. @throws GatewayError `invalid_argument` */
-  create(budget: BudgetConfiguration & Acting): Promise<BudgetRecord>;
+  create(budget: BudgetConfiguration & WithActor): Promise<BudgetRecord>;
   /** @throws GatewayError `budget_not_found` */
   get(reference: { readonly id: string }): Promise<BudgetRecord>;
   /** By id: all, or those that can count what one organization spends. */
@@ -60,9 +60,9 @@ export interface Budgets {
    * Replaces scope, limit, mode and warnings; what is settled and held stays. A declared budget changes in the
    * configuration.
    */
-  update(budget: BudgetConfiguration & Acting): Promise<BudgetRecord>;
+  update(budget: BudgetConfiguration & WithActor): Promise<BudgetRecord>;
   /** Stops a created budget and its raises; its counters stay as history. */
-  remove(reference: { readonly id: string } & Acting): Promise<void>;
+  remove(reference: { readonly id: string } & WithActor): Promise<void>;
   /** The counters of a period, one per subject that has one. @throws GatewayError `budget_not_found` */
   status(query: BudgetStatusQuery, paging?: Paging): List<BudgetStatus>;
   /**
@@ -70,11 +70,13 @@ export interface Budgets {
    * up, at most 100 at once. @throws GatewayError `budget_not_found`, `invalid_argument` (another unit than the
    * budget's, an amount that is not above 0, a time that is not to come)
    */
-  raise(raise: BudgetRaising): Promise<BudgetRaiseRecord>;
+  raise(raise: RaiseBudgetOptions): Promise<BudgetRaiseRecord>;
   /** The raises in force, in the order they were made. @throws GatewayError `budget_not_found` */
   raises(reference: { readonly id: string }): Promise<readonly BudgetRaiseRecord[]>;
   /** Ends a raise at once. @throws GatewayError `budget_not_found`, `invalid_argument` where it is not in force */
-  cancelRaise(reference: { readonly id: string; readonly raiseId: string } & Acting): Promise<void>;
+  cancelRaise(
+    reference: { readonly id: string; readonly raiseId: string } & WithActor,
+  ): Promise<void>;
   /**
    * Computes every counter anew from its ledger, while requests run, and says which differ: none, unless something else
    * wrote to the store. It changes nothing, and reads every hold there is: run it from the command line where there
@@ -105,7 +107,7 @@ export interface BudgetReconciliation {
 }
 
 /** A raise as it is asked for. */
-export interface BudgetRaising extends Acting {
+export interface RaiseBudgetOptions extends WithActor {
   /** The budget's id. */
   readonly id: string;
   /** An amount above 0 in the budget's unit; dollars as a number or a decimal string. */

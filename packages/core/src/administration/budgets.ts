@@ -6,7 +6,7 @@ import { selects } from "../domain/pattern.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
-import { taking } from "./arguments.ts";
+import { checked } from "./arguments.ts";
 import { budgetLeaf } from "./budget-leaf.ts";
 import { createBudgetRaises } from "./budget-raises.ts";
 import type { BudgetRecord, Budgets } from "./budget-records.ts";
@@ -19,7 +19,7 @@ export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
   const { all, find, requireCreated } = budgetRecords(line, ready);
 
   return {
-    create: taking(budgetWriting, async ({ actor, ...written }) => {
+    create: checked(budgetWriting, async ({ actor, ...written }) => {
       const budget = requireBudget(line, written);
       const taken = (await all()).some(({ id }) => id === budget.id);
       await requireSameUnit(line, budget);
@@ -28,9 +28,9 @@ export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
       await line.budgets.reload();
       return { ...budget, origin: "created" };
     }),
-    get: taking(budgetReference, async ({ id }) => toRecord(await find(id))),
+    get: checked(budgetReference, async ({ id }) => toRecord(await find(id))),
     list: (filter = {}, paging) => listOf(pageReader(all, filter), toRecord, paging),
-    update: taking(budgetWriting, async ({ actor, ...written }) => {
+    update: checked(budgetWriting, async ({ actor, ...written }) => {
       const budget = requireBudget(line, written);
       requireSameCounters(budget, await requireCreated(budget.id));
       const leaf = budgetLeaf(line, "budget.updated", { budget, actor });
@@ -38,7 +38,7 @@ export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
       await line.budgets.reload();
       return { ...budget, origin: "created" };
     }),
-    remove: taking(budgetRemoval, async ({ id, actor }) => {
+    remove: checked(budgetRemoval, async ({ id, actor }) => {
       const budget = await requireCreated(id);
       const leaf = budgetLeaf(line, "budget.removed", { budget, actor });
       if (!(await line.store.budgets.remove(id, leaf))) throw notFound(id);
@@ -48,7 +48,7 @@ export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
     ...createBudgetRaises(line, find),
     async reconcile() {
       await ready();
-      const { counters, drift } = await line.store.budgets.reconcile({ limit: mostDrift });
+      const { counters, drift } = await line.store.budgets.reconcile({ limit: maxDrift });
       return {
         counters,
         drift: drift.map((one) => ({ ...one, periodStart: toIso(one.periodStart) })),
@@ -97,7 +97,7 @@ function budgetRecords(line: Line, ready: () => Promise<void>) {
 }
 
 const listName = "budgets";
-const mostDrift = 1_000;
+const maxDrift = 1_000;
 
 /** Reads pages of all budgets by id. There are few, so they are read whole and cut here. */
 function pageReader(

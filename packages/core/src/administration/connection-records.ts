@@ -1,10 +1,10 @@
-import type { Connection } from "../domain/connection.ts";
-import type { Acting } from "./key-records.ts";
+import type { GatewayConnection } from "../domain/gateway-connection.ts";
+import type { WithActor } from "./key-records.ts";
 import type { List, Paging } from "./list.ts";
 import { type OrganizationScope, toIso } from "./tenant.ts";
 
 /** A customer-owned connection as it is shown: that there is one, and never its credential. Times are ISO 8601. */
-export interface ConnectionRecord extends Omit<Connection, "createdAt" | "updatedAt"> {
+export interface ConnectionRecord extends Omit<GatewayConnection, "createdAt" | "updatedAt"> {
   readonly createdAt: string;
   /** When its credential was last set; resealing does not count. */
   readonly updatedAt: string;
@@ -17,13 +17,13 @@ export interface ConnectionReference {
 }
 
 /** An organization's own Gateway API key for a customer-owned gateway. */
-export interface ConnectionSetting extends ConnectionReference, Acting {
+export interface SetConnectionOptions extends ConnectionReference, WithActor {
   /** 1 to 8,192 printable ASCII characters, no space at either end. It is sealed, and never read back. */
   readonly apiKey: string;
 }
 
 /** What resealing did. */
-export interface Resealing {
+export interface ResealResult {
   /** Credentials whose data key the current key-encryption key wraps now. */
   readonly resealed: number;
   /** Those whose data key could not be unwrapped, or not wrapped anew: they are as they were. */
@@ -37,7 +37,7 @@ export interface Connections {
    * every other process within 5 seconds; where there was none, at once.
    * @throws GatewayError `invalid_argument`, or `connection_unavailable` where the key-encryption key does not answer
    */
-  set(setting: ConnectionSetting): Promise<ConnectionRecord>;
+  set(setting: SetConnectionOptions): Promise<ConnectionRecord>;
   /** @throws GatewayError `connection_not_found` */
   get(reference: ConnectionReference): Promise<ConnectionRecord>;
   /** By organization and gateway. */
@@ -46,16 +46,16 @@ export interface Connections {
    * Forgets the credential. Requests that begin 5 seconds later, in whichever process, are refused; running ones finish.
    * @throws GatewayError `connection_not_found`
    */
-  remove(reference: ConnectionReference & Acting): Promise<void>;
+  remove(reference: ConnectionReference & WithActor): Promise<void>;
   /**
    * Wraps every data key anew that another key-encryption key than the current one wraps. Safe from several processes at
    * once and while requests run; what failed can be tried again. When nothing failed, the old key can go.
    * @throws GatewayError `invalid_configuration` without `secrets`
    */
-  reseal(acting?: Acting): Promise<Resealing>;
+  reseal(acting?: WithActor): Promise<ResealResult>;
 }
 
-export function toConnectionRecord(connection: Connection): ConnectionRecord {
+export function toConnectionRecord(connection: GatewayConnection): ConnectionRecord {
   const { id, organizationId, gateway, createdAt, updatedAt, keyId } = connection;
   return {
     id,

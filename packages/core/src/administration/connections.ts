@@ -1,15 +1,15 @@
 import { Unsealable } from "../connections/vault.ts";
-import type { SealedConnection } from "../domain/connection.ts";
+import type { SealedConnection } from "../domain/gateway-connection.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
-import { taking } from "./arguments.ts";
+import { checked } from "./arguments.ts";
 import { connectionLeaf } from "./connection-leaf.ts";
 import {
   type ConnectionRecord,
   type ConnectionReference,
-  type ConnectionSetting,
   type Connections,
+  type SetConnectionOptions,
   toConnectionRecord,
 } from "./connection-records.ts";
 import { listOf } from "./list.ts";
@@ -34,11 +34,11 @@ export function createConnections(line: Line, ready: () => Promise<void>): Conne
   }
 
   return {
-    set: taking(connectionSetting, async (setting) => {
+    set: checked(connectionSetting, async (setting) => {
       await ready();
       return set(line, setting);
     }),
-    get: taking(connectionReference, async (reference) =>
+    get: checked(connectionReference, async (reference) =>
       toConnectionRecord(await find(reference)),
     ),
     list: (filter, paging) =>
@@ -51,7 +51,7 @@ export function createConnections(line: Line, ready: () => Promise<void>): Conne
         toConnectionRecord,
         paging,
       ),
-    remove: taking(connectionRemoval, async ({ actor, ...reference }) => {
+    remove: checked(connectionRemoval, async ({ actor, ...reference }) => {
       const connection = await find(reference);
       const { organizationId, gateway, id } = connection;
       const leaf = connectionLeaf(line, "connection.removed", { ...connection, actor });
@@ -69,7 +69,7 @@ export function createConnections(line: Line, ready: () => Promise<void>): Conne
 
 async function set(
   line: Line,
-  { organizationId, gateway, apiKey, actor }: ConnectionSetting,
+  { organizationId, gateway, apiKey, actor }: SetConnectionOptions,
 ): Promise<ConnectionRecord> {
   const owner = {
     organizationId,

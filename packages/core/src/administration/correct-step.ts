@@ -8,10 +8,10 @@ import {
   usageDetails,
 } from "../domain/usage.ts";
 import { createLeaf } from "../evidence/leaves.ts";
-import { invalid, problemAt } from "../input/read.ts";
+import { invalidInput, problemAt } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { Line } from "../pipeline/line.ts";
-import type { Acting } from "./key-records.ts";
+import type { WithActor } from "./key-records.ts";
 
 /** Tokens as a correction gives them; the total is their sum, and a detail is a part of its count. */
 export interface CorrectedUsage extends UsageDetails {
@@ -20,7 +20,7 @@ export interface CorrectedUsage extends UsageDetails {
 }
 
 /** A correction of what one attempt used or cost. At least one figure is given; the other stays as it stands. */
-export interface StepCorrection extends Acting {
+export interface StepCorrection extends WithActor {
   readonly organizationId: string;
   /** The Step's id. */
   readonly id: string;
@@ -85,6 +85,6 @@ function toUsage(usage: CorrectedUsage): Usage {
         ),
       ),
   ];
-  if (problems.length > 0) throw invalid(problems);
+  if (problems.length > 0) throw invalidInput(problems);
   return { promptTokens, completionTokens, totalTokens, ...details };
 }

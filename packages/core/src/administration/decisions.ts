@@ -1,7 +1,7 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
-import { taking } from "./arguments.ts";
+import { checked } from "./arguments.ts";
 import { type DecisionFilter, readDecisionFilter } from "./decision-filter.ts";
 import { type DecisionRecord, toDecisionRecord } from "./decision-records.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
@@ -45,7 +45,7 @@ export function createDecisions(line: Line, ready: () => Promise<void>): Decisio
         read: (organizationId, paging) => list({ ...filter, organizationId }, paging),
       });
     },
-    get: taking(recordReference, async (reference) => {
+    get: checked(recordReference, async (reference) => {
       await ready();
       const decision = await store.decisions.get(tenantOf(reference), reference.id);
       if (!decision)

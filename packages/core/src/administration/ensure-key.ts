@@ -1,4 +1,4 @@
-import type { FoundKey } from "../contracts/key-repository.ts";
+import type { KeyWithSalt } from "../contracts/key-repository.ts";
 import type { NamedCaller } from "../identity/named-caller.ts";
 import type { Line } from "../pipeline/line.ts";
 import { newKey } from "./new-key.ts";
@@ -10,6 +10,6 @@ import { newKey } from "./new-key.ts";
 export function ensureKey(
   line: Line,
   { organizationId, userId, label }: NamedCaller,
-): Promise<FoundKey> {
+): Promise<KeyWithSalt> {
   return line.store.keys.ensure(newKey(line, { organizationId, userId, label }, ""));
 }

@@ -24,7 +24,7 @@ export interface ExportSource<Row> {
   readonly read: (organizationId: string, paging: Paging) => PromiseLike<Page<Row>>;
 }
 
-const rowsAtOnce = 250;
+const rowsPerPage = 250;
 
 /**
  * Writes records as a file of any size: read as the reader takes it, a page at a time, organization by organization.
@@ -67,7 +67,7 @@ async function* pagesOf<Row>(
   for await (const organizationId of organizationsOf(store, tenant)) {
     let cursor: string | null = null;
     do {
-      const page: Page<Row> = await read(organizationId, { cursor, limit: rowsAtOnce });
+      const page: Page<Row> = await read(organizationId, { cursor, limit: rowsPerPage });
       if (page.data.length > 0) yield page.data;
       cursor = page.nextCursor;
       await otherWork();

@@ -4,14 +4,14 @@ import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { Line } from "../pipeline/line.ts";
-import type { Acting } from "./key-records.ts";
+import type { WithActor } from "./key-records.ts";
 
 /** The leaf of a change of a key. A label is free text: only its digest is evidence. */
 export function keyLeaf(
   { ids, clock }: Pick<Line, "ids" | "clock">,
   kind: LeafKind,
   { organizationId, id }: Pick<ApiKey, "organizationId" | "id">,
-  { actor, label, models, ...facts }: KeyPatch & Acting,
+  { actor, label, models, ...facts }: KeyPatch & WithActor,
 ): EvidenceLeaf {
   return createLeaf(
     { id: ids.uuid(), organizationId, kind, at: clock.now() },

@@ -14,12 +14,12 @@ export interface KeyRecord
 }
 
 /** Who did something, for the record; an opaque id. */
-export interface Acting {
+export interface WithActor {
   readonly actor?: string;
 }
 
 /** A new API key. */
-export interface KeyCreation extends Acting {
+export interface CreateKeyOptions extends WithActor {
   readonly organizationId: string;
   readonly userId: string;
   /** Shown in activity; 1 to 255 characters. */
@@ -35,17 +35,17 @@ export interface KeyCreation extends Acting {
 }
 
 /** One key: of an organization, or of whichever it belongs to. */
-export interface KeyReference extends Acting, OrganizationScope {
+export interface KeyReference extends WithActor, OrganizationScope {
   readonly id: string;
 }
 
 /** What to change of a key; what is absent stays. */
-export interface KeyChange
+export interface UpdateKeyOptions
   extends KeyReference,
-    Partial<Omit<KeyCreation, "organizationId" | "userId" | "actor">> {}
+    Partial<Omit<CreateKeyOptions, "organizationId" | "userId" | "actor">> {}
 
 /** All keys of one user of an organization. */
-export interface KeysOfUser extends Acting {
+export interface UserKeysReference extends WithActor {
   readonly organizationId: string;
   readonly userId: string;
 }
@@ -59,7 +59,7 @@ export interface KeyFilter extends OrganizationScope {
 }
 
 /** A key and its new secret, which is shown this once and kept only as a digest. */
-export interface NewSecret {
+export interface KeyWithSecret {
   readonly key: KeyRecord;
   readonly secret: string;
 }
@@ -70,7 +70,7 @@ export interface NewSecret {
  */
 export interface Keys {
   /** Makes a key. The secret is shown here, once, and kept only as a digest. */
-  create(creation: KeyCreation): Promise<NewSecret>;
+  create(creation: CreateKeyOptions): Promise<KeyWithSecret>;
   /** @throws GatewayError `key_not_found` */
   get(reference: KeyReference): Promise<KeyRecord>;
   /** Newest first. */
@@ -81,20 +81,20 @@ export interface Keys {
    * @throws GatewayError `key_not_found`, `key_not_live` for a revoked key, or `invalid_argument`, as for a default class
    * below the floor.
    */
-  update(change: KeyChange): Promise<KeyRecord>;
+  update(change: UpdateKeyOptions): Promise<KeyRecord>;
   /**
    * Gives the key a new secret; the old one works for `overlap` more, at most 365 days (default 0). Ownership follows
    * the key's id.
    * @throws GatewayError `key_not_found`, or `key_not_live` for a key that is revoked or expired
    */
-  rotate(reference: KeyReference & { readonly overlap?: Duration }): Promise<NewSecret>;
+  rotate(reference: KeyReference & { readonly overlap?: Duration }): Promise<KeyWithSecret>;
   /** Holds for the next request in every process; a running stream finishes. @throws GatewayError `key_not_found` */
   revoke(reference: KeyReference): Promise<KeyRecord>;
   /**
    * Revokes every key of the user that is not revoked yet, expired ones too, so that no later expiry brings one back: all
    * at once, or none. Gives those it revoked, newest first.
    */
-  revoke(reference: KeysOfUser): Promise<readonly KeyRecord[]>;
+  revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
 }
 
 export function toKeyRecord({ version: _version, ...key }: ApiKey): KeyRecord {

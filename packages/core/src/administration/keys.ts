@@ -6,16 +6,16 @@ import { createSecret, displayPrefix, secretDigest } from "../identity/secret.ts
 import { filters, read } from "../input/read.ts";
 import { parseDuration } from "../kernel/duration.ts";
 import type { Line } from "../pipeline/line.ts";
-import { taking } from "./arguments.ts";
+import { checked } from "./arguments.ts";
 import { keyLeaf } from "./key-leaf.ts";
 import { keyQuery } from "./key-query.ts";
 import {
-  type Acting,
-  type KeyChange,
   type KeyReference,
   type Keys,
-  type NewSecret,
+  type KeyWithSecret,
   toKeyRecord,
+  type UpdateKeyOptions,
+  type WithActor,
 } from "./key-records.ts";
 import { listOf } from "./list.ts";
 import { expiryOf, newKey } from "./new-key.ts";
@@ -35,14 +35,14 @@ export function createKeys(line: Line, ready: () => Promise<void>): Keys {
   }
 
   return {
-    create: taking(keyCreation, async (creation) => {
+    create: checked(keyCreation, async (creation) => {
       await ready();
       const secret = createSecret(line.ids);
       const entry = newKey(line, creation, displayPrefix(secret));
       await store.keys.insert({ ...entry, digest: secretDigest(secret) });
       return { key: toKeyRecord(entry.key), secret };
     }),
-    get: taking(keyReference, async (reference) => toKeyRecord(await find(reference))),
+    get: checked(keyReference, async (reference) => toKeyRecord(await find(reference))),
     list: (filter, paging) =>
       listOf(
         async (storePaging) => {
@@ -53,7 +53,7 @@ export function createKeys(line: Line, ready: () => Promise<void>): Keys {
         toKeyRecord,
         paging,
       ),
-    update: taking(keyChange, async (wanted) => {
+    update: checked(keyChange, async (wanted) => {
       const { organizationId, id } = await find(wanted);
       const [changed] = await store.keys.change({ organizationId, id }, (key) => {
         const patch = patchOf(line, key, wanted);
@@ -61,7 +61,7 @@ export function createKeys(line: Line, ready: () => Promise<void>): Keys {
       });
       return toKeyRecord(changed ?? (await find(wanted)));
     }),
-    rotate: taking(keyRotation, async ({ overlap = 0, ...reference }) => {
+    rotate: checked(keyRotation, async ({ overlap = 0, ...reference }) => {
       const milliseconds = parseDuration(overlap) ?? 0;
       return rotate(line, await find(reference), { milliseconds, ...actorOf(reference) });
     }),
@@ -72,8 +72,8 @@ export function createKeys(line: Line, ready: () => Promise<void>): Keys {
 async function rotate(
   line: Line,
   key: ApiKey,
-  { milliseconds, ...acting }: { readonly milliseconds: number } & Acting,
-): Promise<NewSecret> {
+  { milliseconds, ...acting }: { readonly milliseconds: number } & WithActor,
+): Promise<KeyWithSecret> {
   const { organizationId, id } = key;
   if (key.prefix === "")
     throw new GatewayError("invalid_argument", "The API key has no secret to rotate.", {
@@ -95,7 +95,7 @@ async function rotate(
 }
 
 /** What changes of a key as it is now: another change may have come between. */
-function patchOf(line: Line, key: ApiKey, wanted: KeyChange): KeyPatch {
+function patchOf(line: Line, key: ApiKey, wanted: UpdateKeyOptions): KeyPatch {
   const { label, expiresAt, models, defaultDataClass, minimumDataClass } = wanted;
   if (key.revokedAt !== null) throw notLive("The API key is revoked: it stays as it is.");
   if (key.prefix === "" && label !== undefined && label !== key.label)
@@ -119,7 +119,7 @@ function patchOf(line: Line, key: ApiKey, wanted: KeyChange): KeyPatch {
   };
 }
 
-function actorOf({ actor }: Acting): Acting {
+function actorOf({ actor }: WithActor): WithActor {
   return actor === undefined ? {} : { actor };
 }
 

@@ -4,11 +4,11 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { higher, requireClass, requireClasses } from "../identity/key-arguments.ts";
 import type { Line } from "../pipeline/line.ts";
 import { keyLeaf } from "./key-leaf.ts";
-import type { KeyCreation } from "./key-records.ts";
+import type { CreateKeyOptions } from "./key-records.ts";
 import { fromIso } from "./tenant.ts";
 
 /** A key as a creation asks for it; `prefix` is empty for one without a secret. */
-export function newKey(line: Line, creation: KeyCreation, prefix: string): KeyEntry {
+export function newKey(line: Line, creation: CreateKeyOptions, prefix: string): KeyEntry {
   const { ids, clock } = line;
   const { actor } = creation;
   const key: ApiKey = {
@@ -44,7 +44,7 @@ export function expiryOf({ clock }: Line, written: string | null): number | null
   });
 }
 
-function classesOf(dataClasses: readonly string[], creation: KeyCreation) {
+function classesOf(dataClasses: readonly string[], creation: CreateKeyOptions) {
   const minimumDataClass = requireClass(
     dataClasses,
     "minimumDataClass",

@@ -5,7 +5,7 @@ import { isPrice, type PriceSource, priceUsage } from "../domain/price.ts";
 import type { Attempt, Step } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { invalid, read } from "../input/read.ts";
+import { invalidInput, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
 import {
   isPriceBook,
@@ -14,12 +14,12 @@ import {
   tableBook,
 } from "../routing/configured-prices.ts";
 import { correctionOf } from "./correct-step.ts";
-import type { Acting } from "./key-records.ts";
+import type { WithActor } from "./key-records.ts";
 import { repricing } from "./schemas.ts";
 import { toIso } from "./tenant.ts";
 
 /** At what prices to compute anew, and whether to record it. */
-export interface Repricing extends Acting {
+export interface RepriceOptions extends WithActor {
   /** A price book, such as a newer catalog, or a table under full model ids in US dollars per million tokens. */
   readonly prices: PricesOnly | PriceTable;
   /** Whether to correct each attempt whose cost comes out different. Default false: nothing is written. */
@@ -61,7 +61,7 @@ const reason = "repriced";
  */
 export function createRepricing(
   line: Line,
-  written: Repricing,
+  written: RepriceOptions,
 ): (steps: readonly Step[]) => Promise<readonly RepricedAttempt[]> {
   const { apply = false, actor } = read(repricing, { ...written });
   const book = requireBook(written.prices);
@@ -97,7 +97,7 @@ function repriced(step: Step, attempt: Attempt, book: PricesOnly): RepricedAttem
   const figures = figuresOf(attempt);
   if (step.outcome === null || attempt.end === null || figures === null) return null;
   const { costNanoUsd, usage } = figures;
-  const repricedNanoUsd = stands(attempt) ? null : costIn(book, attempt, usage);
+  const repricedNanoUsd = keepsCost(attempt) ? null : costIn(book, attempt, usage);
   return {
     organizationId: step.organizationId,
     id: step.id,
@@ -113,7 +113,7 @@ function repriced(step: Step, attempt: Attempt, book: PricesOnly): RepricedAttem
 }
 
 /** The provider's own figure and somebody's correction are better than any price list. */
-function stands({ end, corrections = [] }: Attempt): boolean {
+function keepsCost({ end, corrections = [] }: Attempt): boolean {
   return end?.priceSource === "provider" || corrections.some((one) => one.reason !== reason);
 }
 
@@ -135,6 +135,6 @@ function costIn(book: PricesOnly, attempt: Attempt, usage: Usage): number | null
 function requireBook(prices: PricesOnly | PriceTable): PricesOnly {
   if (isPriceBook(prices)) return prices;
   const problems = priceProblems(new Map(), prices);
-  if (problems.length > 0) throw invalid(problems);
+  if (problems.length > 0) throw invalidInput(problems);
   return tableBook(prices);
 }

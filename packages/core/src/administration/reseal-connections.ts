@@ -1,15 +1,18 @@
 import { Unsealable } from "../connections/vault.ts";
-import type { SealedConnection } from "../domain/connection.ts";
+import type { SealedConnection } from "../domain/gateway-connection.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Line } from "../pipeline/line.ts";
 import { connectionLeaf } from "./connection-leaf.ts";
-import type { Resealing } from "./connection-records.ts";
+import type { ResealResult } from "./connection-records.ts";
 
 /** Credentials resealed at a time. */
 const pageSize = 20;
 
 /** Wraps anew what another key than the current one wraps, page by page; what another process does meanwhile stands. */
-export async function resealConnections(line: Line, actor: string | undefined): Promise<Resealing> {
+export async function resealConnections(
+  line: Line,
+  actor: string | undefined,
+): Promise<ResealResult> {
   const { store, vault } = line;
   if (vault.current === "")
     throw new GatewayError("invalid_configuration", "There are no secrets to reseal with.");

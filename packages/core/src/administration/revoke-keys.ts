@@ -4,12 +4,12 @@ import { read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
 import { keyLeaf } from "./key-leaf.ts";
 import {
-  type Acting,
   type KeyRecord,
   type KeyReference,
   type Keys,
-  type KeysOfUser,
   toKeyRecord,
+  type UserKeysReference,
+  type WithActor,
 } from "./key-records.ts";
 import { keyReference, keysOfUser } from "./schemas.ts";
 
@@ -20,7 +20,7 @@ export function createRevoke(
 ): Keys["revoke"] {
   async function revokeSelected(
     selection: KeySelection,
-    { actor }: Acting,
+    { actor }: WithActor,
   ): Promise<readonly ApiKey[]> {
     const revokedAt = line.clock.now();
     const facts = { revokedAt, ...(actor === undefined ? {} : { actor }) };
@@ -37,15 +37,15 @@ export function createRevoke(
     return toKeyRecord(revoked ?? (await find(reference)));
   }
 
-  async function revokeOfUser(reference: KeysOfUser): Promise<readonly KeyRecord[]> {
+  async function revokeOfUser(reference: UserKeysReference): Promise<readonly KeyRecord[]> {
     const { organizationId, userId } = reference;
     return (await revokeSelected({ organizationId, userId }, reference)).map(toKeyRecord);
   }
 
   function revoke(reference: KeyReference): Promise<KeyRecord>;
-  function revoke(reference: KeysOfUser): Promise<readonly KeyRecord[]>;
+  function revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
   async function revoke(
-    reference: KeyReference | KeysOfUser,
+    reference: KeyReference | UserKeysReference,
   ): Promise<KeyRecord | readonly KeyRecord[]> {
     return isOfUser(reference)
       ? revokeOfUser(read(keysOfUser, reference))
@@ -54,6 +54,6 @@ export function createRevoke(
   return revoke;
 }
 
-function isOfUser(reference: KeyReference | KeysOfUser): reference is KeysOfUser {
+function isOfUser(reference: KeyReference | UserKeysReference): reference is UserKeysReference {
   return Object(reference).userId !== undefined;
 }

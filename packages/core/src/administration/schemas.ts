@@ -5,8 +5,8 @@ import { summaryDimensions } from "../domain/usage-fold.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
 import type { Schema } from "../input/read.ts";
 import {
-  className,
   connectionOwnership,
+  dataClassName,
   duration,
   isoTime,
   modelPattern,
@@ -35,8 +35,8 @@ const models = z.exactOptional(z.nullable(modelPatterns));
 
 const keySettings = {
   label: z.exactOptional(opaqueId),
-  defaultDataClass: z.exactOptional(className),
-  minimumDataClass: z.exactOptional(className),
+  defaultDataClass: z.exactOptional(dataClassName),
+  minimumDataClass: z.exactOptional(dataClassName),
   expiresAt: z.exactOptional(z.nullable(isoTime)),
   models,
 };
@@ -56,13 +56,13 @@ export const keyReference = z.strictObject(ofKey);
 export const keyChange = z.strictObject({ ...ofKey, ...keySettings });
 
 /** A year, in milliseconds. */
-const mostOverlap = 31_536_000_000;
+const maxOverlap = 31_536_000_000;
 
 export const keyRotation = z.strictObject({
   ...ofKey,
   overlap: z.exactOptional(
     duration.check(
-      z.refine((overlap) => (parseDuration(overlap) ?? 0) <= mostOverlap, {
+      z.refine((overlap) => (parseDuration(overlap) ?? 0) <= maxOverlap, {
         error: "must be at most 365 days",
       }),
     ),
@@ -128,7 +128,7 @@ export const budgetRaising = z.strictObject({
 export const raiseCancellation = z.strictObject({ id: budgetId, raiseId: opaqueId, actor });
 
 const classRange = z.strictObject(
-  { from: z.exactOptional(className), upTo: z.exactOptional(className) },
+  { from: z.exactOptional(dataClassName), upTo: z.exactOptional(dataClassName) },
   { error: "must be { from, upTo }, or one of them" },
 );
 

@@ -4,7 +4,7 @@ import type { Session } from "../domain/session.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
-import { taking } from "./arguments.ts";
+import { checked } from "./arguments.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { recordReference, sessionFilter } from "./schemas.ts";
 import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
@@ -57,13 +57,13 @@ export function createSessions({ store }: Line, ready: () => Promise<void>): Ses
         toRecord,
         paging,
       ),
-    get: taking(recordReference, async (reference) => {
+    get: checked(recordReference, async (reference) => {
       await ready();
       const session = await store.sessions.get(tenantOf(reference), reference.id);
       if (!session) throw notFound();
       return toRecord(session);
     }),
-    transcript: taking(recordReference, async (reference) => {
+    transcript: checked(recordReference, async (reference) => {
       await ready();
       const parts = await store.sessions.transcript(tenantOf(reference), reference.id);
       if (!parts) throw notFound();

@@ -1,7 +1,7 @@
 import type { StepQuery } from "../contracts/step-query.ts";
 import { listed, type OneOrMany } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
-import type { Endpoint, Metadata, StepOutcome } from "../domain/step.ts";
+import type { EndpointName, Metadata, StepOutcome } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
 import { stepFilter } from "./schemas.ts";
@@ -15,7 +15,7 @@ export interface StepFilter extends OrganizationScope {
   readonly turn?: OneOrMany;
   readonly decision?: OneOrMany;
   readonly source?: OneOrMany;
-  readonly endpoint?: OneOrMany<Endpoint>;
+  readonly endpoint?: OneOrMany<EndpointName>;
   /** `gateway`, `vendor`, `model`, `connection` and `host` are those of the attempt that was the last. */
   readonly gateway?: OneOrMany;
   readonly vendor?: OneOrMany;

@@ -7,7 +7,7 @@ import type {
   Attempt,
   AttemptError,
   DroppedFields,
-  Endpoint,
+  EndpointName,
   Metadata,
   OutputCapSource,
   Step,
@@ -75,7 +75,7 @@ export interface StepRecord extends Usage {
   readonly keyId: string;
   readonly keyLabel: string;
   readonly source: string;
-  readonly endpoint: Endpoint;
+  readonly endpoint: EndpointName;
   readonly stream: boolean;
   readonly sessionId: string;
   readonly turnId: string;

@@ -5,13 +5,13 @@ import type { SummaryDimension } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
 import type { Line } from "../pipeline/line.ts";
-import { taking } from "./arguments.ts";
+import { checked } from "./arguments.ts";
 import { correctionOf, type StepCorrection } from "./correct-step.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { stepColumns } from "./export-columns.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { readSteps } from "./read-steps.ts";
-import { createRepricing, type RepricedAttempt, type Repricing } from "./reprice-steps.ts";
+import { createRepricing, type RepricedAttempt, type RepriceOptions } from "./reprice-steps.ts";
 import { exportOptions, recordReference, stepCorrection } from "./schemas.ts";
 import { readStepContent, type StepContent } from "./step-content.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";
@@ -53,7 +53,7 @@ export interface Steps {
    * one page of Steps; `for await` goes through all.
    * @throws GatewayError `invalid_argument`
    */
-  reprice(filter: StepFilter, repricing: Repricing, paging?: Paging): List<RepricedAttempt>;
+  reprice(filter: StepFilter, repricing: RepriceOptions, paging?: Paging): List<RepricedAttempt>;
   /**
    * A file of any size: UTF-8, newest first, one organization after the other. It is read as it is taken, a page of
    * 250 records at a time, and ends early when it is cancelled. `jsonl` holds whole records, `csv` one line for each
@@ -81,16 +81,16 @@ export function createSteps(line: Line, ready: () => Promise<void>): Steps {
 
   return {
     list,
-    get: taking(recordReference, async (reference) =>
+    get: checked(recordReference, async (reference) =>
       toStepRecord(await find(tenantOf(reference), reference.id)),
     ),
-    content: taking(recordReference, async (reference) => {
+    content: checked(recordReference, async (reference) => {
       const step = await find(tenantOf(reference), reference.id);
       const content = await readStepContent(line.store, step);
       if (content === null) throw noSuchStep();
       return content;
     }),
-    correct: taking(stepCorrection, async (correction) => {
+    correct: checked(stepCorrection, async (correction) => {
       const tenant = correction.organizationId;
       const step = await find(tenant, correction.id);
       await line.store.correct(correctionOf(line, step, correction));

@@ -22,9 +22,9 @@ export interface UsageSummary
 }
 
 /** How many rows a summary can have. */
-const mostGroups = 10_000;
+const maxGroups = 10_000;
 /** Steps that are summed up before other work gets its turn. */
-const stretch = 1_000;
+const stepsPerPage = 1_000;
 
 /**
  * Sums up the Steps of a filter, the most expensive group first. Steps are read in stretches, each as it is by then, so
@@ -56,9 +56,9 @@ export async function summarize(
 async function addAll({ store }: Line, fold: UsageFold, query: SummaryQuery): Promise<void> {
   let cursor: string | null = null;
   do {
-    const page = await store.steps.summarize(query, { cursor, limit: stretch });
+    const page = await store.steps.summarize(query, { cursor, limit: stepsPerPage });
     for (const group of page.groups) fold.addGroup(group);
-    if (fold.size > mostGroups) throw tooManyGroups();
+    if (fold.size > maxGroups) throw tooManyGroups();
     cursor = page.nextCursor;
     await otherWork();
   } while (cursor !== null);
@@ -94,7 +94,7 @@ function toSummary(
 function tooManyGroups(): GatewayError {
   return new GatewayError(
     "invalid_argument",
-    `The summary has more than ${mostGroups} rows: ask for less time or by fewer dimensions.`,
+    `The summary has more than ${maxGroups} rows: ask for less time or by fewer dimensions.`,
     { param: "by" },
   );
 }

@@ -1,6 +1,6 @@
 import { ProviderError } from "../contracts/provider.ts";
 import type { ConnectionRepository } from "../contracts/repositories.ts";
-import type { SealedConnection } from "../domain/connection.ts";
+import type { SealedConnection } from "../domain/gateway-connection.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Vault } from "./vault.ts";
 

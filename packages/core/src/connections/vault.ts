@@ -1,13 +1,13 @@
 import type { GatewayEvent } from "../contracts/observer.ts";
 import type { SecretBox, WrappedKey } from "../contracts/secret-box.ts";
-import type { Connection, SealedConnection } from "../domain/connection.ts";
+import type { GatewayConnection, SealedConnection } from "../domain/gateway-connection.ts";
 import { decrypt, encrypt } from "../kernel/aes-gcm.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { IdSource } from "../kernel/ids.ts";
 import { inTime } from "./in-time.ts";
 
 /** Where a credential belongs: sealed for one place, it opens at no other. */
-export type CredentialPlace = Pick<Connection, "id" | "organizationId" | "gateway">;
+export type CredentialPlace = Pick<GatewayConnection, "id" | "organizationId" | "gateway">;
 
 /** Seals credentials, each under a data key of its own that the box wraps, and opens them. */
 export interface Vault {
@@ -65,7 +65,7 @@ export function createVault({ box, clock, ids, notify }: VaultParts): Vault {
     return { keyId: key.keyId, wrappedKey: key.wrapped };
   }
 
-  function unavailable(connection: Connection, reason: Unsealable["reason"]): Unsealable {
+  function unavailable(connection: GatewayConnection, reason: Unsealable["reason"]): Unsealable {
     const { organizationId, gateway, id: connectionId, keyId } = connection;
     const at = clock.now();
     notify({

@@ -4,13 +4,13 @@ import type { StorePage, StorePaging } from "./repositories.ts";
 import type { Tenant } from "./step-query.ts";
 
 /** A key and its organization's salt. */
-export interface FoundKey {
+export interface KeyWithSalt {
   readonly key: ApiKey;
   readonly salt: Uint8Array;
 }
 
 /** A key found by its secret, and when that secret ends; null for as long as the key. */
-export interface FoundSecret extends FoundKey {
+export interface KeyOfSecret extends KeyWithSalt {
   readonly secretEndsAt: number | null;
 }
 
@@ -32,9 +32,9 @@ export interface KeyRepository {
    * The key without a secret of the entry's organization, user and label: the one there is, live or not, or else the
    * entry's, written now. However many ask at once, in however many processes, there is one, and they all get it.
    */
-  ensure(entry: KeyEntry): Promise<FoundKey>;
+  ensure(entry: KeyEntry): Promise<KeyWithSalt>;
   /** The key whose secret has this SHA-256 and has not ended at `at`, live or not. */
-  findByDigest(digest: Uint8Array, at: number): Promise<FoundSecret | null>;
+  findByDigest(digest: Uint8Array, at: number): Promise<KeyOfSecret | null>;
   get(organizationId: Tenant, id: string): Promise<ApiKey | null>;
   /** Newest first. */
   list(query: KeyQuery, paging: StorePaging): Promise<StorePage<ApiKey>>;
@@ -47,7 +47,7 @@ export interface KeyRepository {
    */
   change(
     selection: KeySelection,
-    decide: (key: ApiKey) => KeyChange | null,
+    decide: (key: ApiKey) => KeyUpdate | null,
   ): Promise<readonly ApiKey[]>;
   /**
    * Gives a key a new secret; its others end at `oldSecretsEnd` unless they end before. Null, and nothing written, for
@@ -79,7 +79,7 @@ export type KeySelection =
   | { readonly organizationId: string; readonly userId: string };
 
 /** What to change of a key, and the leaf that attests it. */
-export interface KeyChange {
+export interface KeyUpdate {
   readonly patch: KeyPatch;
   readonly leaf: EvidenceLeaf;
 }

@@ -136,7 +136,7 @@ export interface ProviderAnswer extends AsyncIterable<readonly CompletionEvent[]
    * The function it returns ends the call and closes its connection: nothing more is told. Then `call.signal` does not
    * have to be watched.
    */
-  tell?(sink: AnswerSink): () => void;
+  subscribe?(sink: AnswerSink): () => void;
 }
 
 /** Takes what a provider tells of one call. After `ended` or `failed` it is told nothing more. */
@@ -185,7 +185,7 @@ export type Delivery = "not-sent" | "answered" | "unknown";
 
 /**
  * The only error that a provider throws. Its message may reach the caller, so keep the upstream's text out of it: pass that
- * as `said`, for the attempt's record.
+ * as `upstreamError`, for the attempt's record.
  */
 export class ProviderError extends Error {
   override readonly name = "ProviderError";
@@ -216,8 +216,8 @@ export class ProviderError extends Error {
       readonly code?: string | null;
       readonly param?: string | null;
       /** The upstream's error text, or the body of its error response. See `errorText`. */
-      readonly said?: unknown;
-      /** The credentials that the call used, to remove from `said`. */
+      readonly upstreamError?: unknown;
+      /** The credentials that the call used, to remove from `upstreamError`. */
       readonly secrets?: readonly string[];
       readonly cause?: unknown;
     },
@@ -230,7 +230,7 @@ export class ProviderError extends Error {
     this.timedOut = details.timedOut ?? false;
     this.code = details.code ?? null;
     this.param = details.param ?? null;
-    this.#text = errorText(details.said, details.secrets);
+    this.#text = errorText(details.upstreamError, details.secrets);
   }
 
   /** The upstream's own text, bounded and without secrets: for the attempt's record, never for callers. */
@@ -239,7 +239,7 @@ export class ProviderError extends Error {
   }
 
   /** Removes further credentials from the upstream's text. */
-  hide(secrets: readonly string[]): this {
+  redact(secrets: readonly string[]): this {
     this.#text = errorText(this.#text, secrets);
     return this;
   }

@@ -1,14 +1,14 @@
 import type { Budget, BudgetCounter, BudgetRaise, Reconciliation } from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
-import type { SealedConnection } from "../domain/connection.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
+import type { SealedConnection } from "../domain/gateway-connection.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import type { Session, TranscriptPart } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
-import type { StepSweep, Swept, TranscriptSweep } from "./retention.ts";
+import type { StepSweep, SweepResult, TranscriptSweep } from "./retention.ts";
 import type { StepQuery, Tenant } from "./step-query.ts";
-import type { FoundSession, SessionLookup } from "./step-verbs.ts";
+import type { SessionLookup, SessionMatch } from "./step-verbs.ts";
 import type { SummaryPage, SummaryQuery } from "./usage-summary.ts";
 
 /** A page of records, and where the next begins; null at the end. */
@@ -71,17 +71,17 @@ export interface SessionRepository {
    * The Session that `openStep` would continue, or branch from, by the same rules; null where it would create one, or
    * would refuse a named one. It takes no lock: pass the result to `openStep` as `expectedSession` to check that it still holds.
    */
-  find(lookup: SessionLookup): Promise<FoundSession | null>;
+  find(lookup: SessionLookup): Promise<SessionMatch | null>;
   /** Whether the Session is this organization's, user's and key's. */
   isOwned(owner: Owner, sessionId: string): Promise<boolean>;
   /** The Session of a Turn that is this organization's, user's and key's; null otherwise. */
-  ofTurn(owner: Owner, turnId: string): Promise<string | null>;
+  findByTurn(owner: Owner, turnId: string): Promise<string | null>;
   /**
    * Erases what was said in Sessions last updated before `at - keep`, in up to `limit` of them: the content of their
    * requests, replies and instructions, and its salts. Chain values, commitments and the Sessions stay, so that they
    * can go on. A Session from which another branched waits until that one is as old.
    */
-  sweep(sweep: TranscriptSweep): Promise<Swept>;
+  sweep(sweep: TranscriptSweep): Promise<SweepResult>;
 }
 
 /** Which Sessions to list; every given field must match. */
@@ -108,7 +108,7 @@ export interface StepRepository {
    * Removes Steps that opened before `at - keep`, the oldest first. An open Step stays. So do Sessions, transcripts,
    * decisions, leaves and what Budgets were charged: their holds and counters.
    */
-  sweep(sweep: StepSweep): Promise<Swept>;
+  sweep(sweep: StepSweep): Promise<SweepResult>;
 }
 
 /** The content of one Step as UTF-8 bytes: instructions and reasoning as text, the others as JSON arrays of messages. */
@@ -166,7 +166,7 @@ export interface BudgetRepository {
    * Adds a raise and forgets those of its budget that are over at its time. False when the id is taken, or when `most`
    * of its budget are not over, however many come at once.
    */
-  insertRaise(raise: BudgetRaise, leaf: EvidenceLeaf, most: number): Promise<boolean>;
+  insertRaise(raise: BudgetRaise, leaf: EvidenceLeaf, max: number): Promise<boolean>;
   /** Ends a raise before its time. False when its budget has none of this id. */
   removeRaise(
     reference: { readonly budgetId: string; readonly id: string },

@@ -1,7 +1,7 @@
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 
 /** What one chunk of a sweep did. */
-export interface Swept {
+export interface SweepResult {
   /** How many records were removed, or Sessions whose contents were erased. */
   readonly removed: number;
   /** Whether another call may find more. */
@@ -19,11 +19,11 @@ export interface Sweep {
 /** A chunk of the activity to remove. */
 export interface StepSweep extends Sweep {
   /** The leaf of what was removed of one organization, written with it. Asked again when the change has to be repeated. */
-  readonly leaf: (removed: StepsRemoved) => EvidenceLeaf;
+  readonly leaf: (removed: RemovedSteps) => EvidenceLeaf;
 }
 
 /** Steps of one organization that were removed together. */
-export interface StepsRemoved {
+export interface RemovedSteps {
   readonly organizationId: string;
   readonly count: number;
 }
@@ -31,11 +31,11 @@ export interface StepsRemoved {
 /** A chunk of the transcripts to erase. */
 export interface TranscriptSweep extends Sweep {
   /** The leaf of what was erased of one organization, written with it. Asked again when the change has to be repeated. */
-  readonly leaf: (erased: TranscriptsErased) => EvidenceLeaf;
+  readonly leaf: (erased: ErasedTranscripts) => EvidenceLeaf;
 }
 
 /** Sessions of one organization whose contents were erased together. */
-export interface TranscriptsErased {
+export interface ErasedTranscripts {
   readonly organizationId: string;
   readonly sessionIds: readonly string[];
 }

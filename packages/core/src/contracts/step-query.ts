@@ -1,4 +1,4 @@
-import type { Endpoint, Metadata, StepOutcome } from "../domain/step.ts";
+import type { EndpointName, Metadata, StepOutcome } from "../domain/step.ts";
 
 /** `null` reads across organizations; a foreign organization's rows are never returned. */
 export type Tenant = string | null;
@@ -11,7 +11,7 @@ export interface StepQuery {
   readonly sessionId?: readonly string[];
   readonly turnId?: readonly string[];
   readonly source?: readonly string[];
-  readonly endpoint?: readonly Endpoint[];
+  readonly endpoint?: readonly EndpointName[];
   readonly dataClass?: readonly string[];
   readonly decisionId?: readonly string[];
   readonly gateway?: readonly string[];

@@ -9,7 +9,7 @@ import type {
   AttemptEnd,
   AttemptStart,
   DroppedFields,
-  Endpoint,
+  EndpointName,
   Metadata,
   Step,
   StepOutcome,
@@ -26,7 +26,7 @@ export interface StepIntent {
   /** The version of the key that the owner was found by. */
   readonly keyVersion: number;
   readonly source: string;
-  readonly endpoint: Endpoint;
+  readonly endpoint: EndpointName;
   readonly stream: boolean;
   readonly requestedModel: string;
   readonly dataClass: string;
@@ -65,7 +65,7 @@ export interface TranscriptIntent {
   readonly sessionId: string | null;
   readonly turnId: string | null;
   /** A Session that is a candidate beside the key's 100 most recent: that of the previous response. */
-  readonly alsoConsider: string | null;
+  readonly previousSessionId: string | null;
   /** Ids to use if a new Session or a new Turn is made. */
   readonly newSessionId: string;
   readonly newTurnId: string;
@@ -89,17 +89,20 @@ export interface TranscriptIntent {
 
 /** What the Session rules of section 3 look at to say where a request belongs. */
 export interface SessionLookup extends Pick<StepIntent, "owner" | "source"> {
-  readonly transcript: Pick<TranscriptIntent, "sessionId" | "turnId" | "alsoConsider" | "chain">;
+  readonly transcript: Pick<
+    TranscriptIntent,
+    "sessionId" | "turnId" | "previousSessionId" | "chain"
+  >;
 }
 
 /** A Session that a request continues or branches from. */
-export interface FoundSession extends SessionFacts {
+export interface SessionMatch extends SessionFacts {
   /** How many of its messages the request begins with. */
   readonly commonLength: number;
 }
 
 /** What `openStep` did: the Step stands on this Session and Turn, or nothing was written and this is why. */
-export type StepOpening =
+export type OpenStepResult =
   | {
       readonly opened: true;
       readonly sessionId: string;
@@ -107,10 +110,10 @@ export type StepOpening =
       /** The Session this Step branched from; null when it continued or created one. */
       readonly branchedFromSessionId: string | null;
     }
-  | { readonly opened: false; readonly refusal: OpeningRefusal };
+  | { readonly opened: false; readonly refusal: OpenStepRefusal };
 
 /** Why a Step was not opened. The gateway answers it; the store only says which it was. */
-export type OpeningRefusal =
+export type OpenStepRefusal =
   /** The key was revoked or expired at `at`, or is gone. */
   | { readonly code: "invalid_api_key" }
   /** The key works, and was changed since it was read. */
@@ -147,7 +150,7 @@ export interface AttemptIntent {
 }
 
 /** What `openAttempt` did: the next attempt runs, or nothing was written. */
-export type AttemptOpening =
+export type OpenAttemptResult =
   | { readonly opened: true }
   /** The holds do not fit, nothing was written, and the running attempt's holds stay. */
   | ({ readonly opened: false } & RefusedHold)
@@ -205,7 +208,7 @@ export interface StepReply {
 }
 
 /** Whether this settlement was the one that counts. */
-export interface SettleResult {
+export interface SettleStepResult {
   /** False when the Step had been settled before: nothing was written. */
   readonly settled: boolean;
   /** How the Step ended, by this settlement or the earlier one. */

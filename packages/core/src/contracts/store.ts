@@ -10,15 +10,15 @@ import type {
 } from "./repositories.ts";
 import type {
   AttemptIntent,
-  AttemptOpening,
   CorrectionIntent,
   LapsedStep,
   LeaseClock,
   LeaseRenewal,
+  OpenAttemptResult,
+  OpenStepResult,
   Refusal,
-  SettleResult,
+  SettleStepResult,
   StepIntent,
-  StepOpening,
   StepSettlement,
 } from "./step-verbs.ts";
 
@@ -46,17 +46,17 @@ export interface Store {
    * Assigns Session and Turn, appends the request's new messages, takes the holds (all or none), and writes the
    * decision, the Step, its first attempt and the leaf. Refuses without writing anything.
    */
-  openStep(intent: StepIntent): Promise<StepOpening>;
+  openStep(intent: StepIntent): Promise<OpenStepResult>;
   /**
    * Ends the Step's running attempt and opens its next one, releasing the old attempt's holds and taking new ones.
    * Rejects with `step_not_found` for no Step of the organization, `invalid_argument` for an attempt that does not run.
    */
-  openAttempt(intent: AttemptIntent): Promise<AttemptOpening>;
+  openAttempt(intent: AttemptIntent): Promise<OpenAttemptResult>;
   /**
    * Writes how a Step ended: reply, attempts, charges against its holds, and the leaf. A Step is settled once:
    * later settlements change nothing and are told so. Rejects as `openAttempt` does.
    */
-  settleStep(settlement: StepSettlement): Promise<SettleResult>;
+  settleStep(settlement: StepSettlement): Promise<SettleStepResult>;
   /**
    * Adds a correction to an attempt of a settled Step and moves, by the difference to the figures in force, what is
    * settled on every counter in dollars or tokens that the attempt was charged to: those of the latest holds up to it

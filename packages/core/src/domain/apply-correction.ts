@@ -16,7 +16,7 @@ export function figuresOf(attempt: Pick<Attempt, "end" | "corrections">): Attemp
   return attempt.corrections?.at(-1) ?? attempt.end;
 }
 
-const mostCorrections = 100;
+const maxCorrections = 100;
 
 /**
  * Applies a correction to a settled Step as it stands, corrections before it included; null where it was computed from
@@ -28,14 +28,17 @@ export function applyCorrection(
   { attempt: number, after, ...draft }: CorrectionDraft,
 ): AppliedCorrection | null {
   if (outcome === null)
-    throw refusal("id", "The Step is still open: correct it once it has ended.");
+    throw invalidArgument("id", "The Step is still open: correct it once it has ended.");
   const attempt = attempts.find((candidate) => candidate.number === number);
   const before = attempt && figuresOf(attempt);
-  if (!before) throw refusal("attempt", `The Step has no attempt ${number}.`);
+  if (!before) throw invalidArgument("attempt", `The Step has no attempt ${number}.`);
   const made = attempt.corrections?.length ?? 0;
   if (made !== (after ?? made)) return null;
-  if (made >= mostCorrections)
-    throw refusal("attempt", `Attempt ${number} was corrected ${mostCorrections} times already.`);
+  if (made >= maxCorrections)
+    throw invalidArgument(
+      "attempt",
+      `Attempt ${number} was corrected ${maxCorrections} times already.`,
+    );
   const usage = draft.usage ?? before.usage;
   const costNanoUsd = draft.costNanoUsd ?? before.costNanoUsd;
   return {
@@ -49,6 +52,6 @@ export function applyCorrection(
   };
 }
 
-function refusal(param: string, message: string): GatewayError {
+function invalidArgument(param: string, message: string): GatewayError {
   return new GatewayError("invalid_argument", message, { param });
 }

@@ -4,7 +4,7 @@ import type { LeafKind } from "./evidence-leaf.ts";
  * What leaves attest that is no administrative change: requests, what callers delete, what retention removes. Stores
  * have an index of all others; another kind in this list needs another version of their schema.
  */
-export const unchangingKinds = [
+export const nonChangeKinds = [
   "decision",
   "step.opened",
   "attempt.opened",
@@ -15,7 +15,7 @@ export const unchangingKinds = [
 ] as const satisfies readonly LeafKind[];
 
 /** What an administrative change is called. */
-export type ChangeKind = Exclude<LeafKind, (typeof unchangingKinds)[number]>;
+export type ChangeKind = Exclude<LeafKind, (typeof nonChangeKinds)[number]>;
 
 /** All there are: what is not among them here is an error of types. */
 const changes: Readonly<Record<ChangeKind, true>> = {

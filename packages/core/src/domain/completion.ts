@@ -9,12 +9,12 @@ import type {
 import type { AssistantMessage, Message, ToolCall } from "./message.ts";
 import {
   createStateFold,
-  createStateScale,
+  createStateSizeCounter,
   maxStateBytes,
   type StateFields,
   type StateFold,
-  type StateScale,
   type StateSize,
+  type StateSizeCounter,
   stateBytes,
 } from "./provider-state.ts";
 
@@ -86,7 +86,7 @@ const noState: StateSize = { values: 0, bytes: 0 };
 type OpenCall = Extract<OpenPart, { type: "tool-call" }>;
 
 /** The most sources, and the most images, that one answer shows. */
-const mostShown = 256;
+const maxShown = 256;
 
 /** Collects what belongs to a text: what comes while it is the last part, and what came for none before it. */
 export interface DetailsFold {
@@ -102,7 +102,7 @@ export function createDetailsFold(): DetailsFold {
     add(event) {
       if (event.type === "logprobs") logprobs.push(event.logprobs);
       if (event.type !== "shown" || event.name !== "annotations") return [];
-      const taken = event.entries.slice(0, mostShown - annotations.length);
+      const taken = event.entries.slice(0, maxShown - annotations.length);
       annotations.push(...taken);
       return taken;
     },
@@ -120,13 +120,13 @@ export function createFold(): CompletionFold {
   let finishReason: FinishReason | null = null;
   let usage: UsageReport = {};
   // Most answers have neither state nor details.
-  let scale: StateScale | null = null;
+  let scale: StateSizeCounter | null = null;
   let state: StateFold | null = null;
   let unclaimed: DetailsFold | null = null;
   let bytes = 0;
 
   function addState({ index, fields }: State): void {
-    scale ??= createStateScale();
+    scale ??= createStateSizeCounter();
     const call = index === undefined ? null : calls?.get(index);
     if (call === null) state ??= createStateFold(scale);
     else if (call) call.state ??= createStateFold(scale);
@@ -196,7 +196,7 @@ export function createFold(): CompletionFold {
           return addState(event);
         case "shown":
           shown ??= {};
-          shown[event.name] = [...(shown[event.name] ?? []), ...event.entries].slice(0, mostShown);
+          shown[event.name] = [...(shown[event.name] ?? []), ...event.entries].slice(0, maxShown);
           return addDetail(event);
         case "logprobs":
           logprobs.push(event.logprobs);
@@ -246,7 +246,7 @@ function closedText(part: Exclude<OpenPart, OpenCall>): CompletionPart {
 }
 
 /** Everything said of one kind, or null when nothing was. */
-export function spoken(
+export function textOfKind(
   { parts }: Completion,
   type: "text" | "reasoning" | "refusal",
 ): string | null {
@@ -271,11 +271,11 @@ export function toolCallsOf({ parts }: Completion): readonly ToolCall[] {
 
 /** The one message a Chat Completions client sends back as history: the answer without its reasoning. */
 export function replyMessage(completion: Completion): AssistantMessage {
-  const refusal = spoken(completion, "refusal");
+  const refusal = textOfKind(completion, "refusal");
   const toolCalls = toolCallsOf(completion);
   return {
     role: "assistant",
-    content: spoken(completion, "text"),
+    content: textOfKind(completion, "text"),
     ...(refusal === null ? {} : { refusal }),
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };
@@ -308,15 +308,15 @@ export function withState(
   let called = 0;
   return reply.map((said, at) => {
     if (said.role !== "assistant") return said;
-    const toolCalls = said.tool_calls?.map((call) => carrying(call, from, calls[called++]));
+    const toolCalls = said.tool_calls?.map((call) => withOwnState(call, from, calls[called++]));
     return {
-      ...carrying(said, from, at === place ? message : undefined),
+      ...withOwnState(said, from, at === place ? message : undefined),
       ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }),
     };
   });
 }
 
-function carrying<Carrier extends object>(
+function withOwnState<Carrier extends object>(
   carrier: Carrier,
   from: string,
   fields: StateFields | undefined,

@@ -1,24 +1,24 @@
 /** How many bytes of a provider's error text are kept: 2 KiB. */
-const keptBytes = 2_048;
+const maxBytes = 2_048;
 
 /** How many characters of it are read. */
-const readLength = 16_384;
+const maxReadLength = 16_384;
 
 const removed = "[removed]";
 
 /**
  * Returns the part of an upstream's error text that may be kept: its message, at most 2 KiB, on one line, without control
- * characters or secrets. Null if there is none. `said` is the error response's body, as JSON or text. `secrets` are the
+ * characters or secrets. Null if there is none. `upstreamError` is the error response's body, as JSON or text. `secrets` are the
  * credentials that the call used: no 8 consecutive characters of one remain. Anything that looks like a key, a bearer token
  * or a password in an address is removed as well.
  */
-export function errorText(said: unknown, secrets: readonly string[] = []): string | null {
-  const text = messageOf(said)
-    .slice(0, readLength + 1)
+export function errorText(upstreamError: unknown, secrets: readonly string[] = []): string | null {
+  const text = messageOf(upstreamError)
+    .slice(0, maxReadLength + 1)
     .toWellFormed();
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ");
-  const whole = text.length > readLength ? withoutLastWord(line) : line;
-  const unsent = secrets.flatMap(formsOf).reduce(without, whole);
+  const whole = text.length > maxReadLength ? withoutLastWord(line) : line;
+  const unsent = secrets.flatMap(formsOf).reduce(redactSecret, whole);
   const safe = withoutKeys(withoutMembers(withoutUserInfo(unsent)))
     .replace(/ {2,}/g, " ")
     .trim();
@@ -26,10 +26,10 @@ export function errorText(said: unknown, secrets: readonly string[] = []): strin
 }
 
 /** The message in a vendor's error body; the body itself if it has none. */
-function messageOf(said: unknown): string {
-  if (typeof said === "string") return said;
-  if (typeof said !== "object" || said === null) return "";
-  const error = memberOf(said, "error") ?? said;
+function messageOf(upstreamError: unknown): string {
+  if (typeof upstreamError === "string") return upstreamError;
+  if (typeof upstreamError !== "object" || upstreamError === null) return "";
+  const error = memberOf(upstreamError, "error") ?? upstreamError;
   if (typeof error === "string") return error;
   const message = [memberOf(error, "message"), memberOf(error, "detail")].find(isText);
   // Routers quote their own upstream's answer.
@@ -74,11 +74,11 @@ function formsOf(secret: string): readonly string[] {
 const pieceLength = 8;
 
 /** The shortest text that is treated as a secret, in characters: shorter ones occur in too many words. */
-const shortest = 4;
+const minSecretLength = 4;
 
 /** Removes any 8 consecutive characters of a secret, because upstreams quote parts of a credential. */
-function without(text: string, secret: string): string {
-  if (secret.length < shortest) return text;
+function redactSecret(text: string, secret: string): string {
+  if (secret.length < minSecretLength) return text;
   if (secret.length < pieceLength) return text.replaceAll(secret, removed);
   const pieces = new Set<string>();
   for (let at = 0; at + pieceLength <= secret.length; at++)
@@ -100,14 +100,14 @@ function without(text: string, secret: string): string {
   return kept.join("");
 }
 
-const known =
+const knownKeyForms =
   /\b(?:sk|pk|rk|tg|tgp|gsk|xai|hf|ghp|gho|ghs|github_pat|glpat|xox[abprs]|nvapi|pplx|fw|csk|key|sess|r8|npm)[-_][\w*-]{8,}|\b(?:AKIA|ASIA|AIza|ya29\.|eyJ)[\w.*-]{8,}/g;
 const opaqueRun = /[A-Za-z0-9+=]{24,}/g;
 const label =
   /(?:key|token|secret|signature|sig|password|passwd|pwd|authorization|credential|bearer|basic)s?[:=]?$/i;
 
 /** How many words may separate a label from its secret, as in "key provided: x". */
-const reach = 2;
+const maxLabelDistance = 2;
 
 /** Removes anything that looks like a secret, by its form or by the words before it. */
 function withoutKeys(text: string): string {
@@ -115,7 +115,7 @@ function withoutKeys(text: string): string {
   return text.replace(/[^\s"'`<>,;(){}[\]]+/g, (word) => {
     const shown = withoutForms(word);
     const isNamed = labelled > 0 && isOpaque(word);
-    labelled = label.test(word) ? reach : labelled - 1;
+    labelled = label.test(word) ? maxLabelDistance : labelled - 1;
     return isNamed ? removed : shown;
   });
 }
@@ -125,7 +125,7 @@ function withoutForms(word: string): string {
     .split(/([?&])/)
     .map(withoutNamedValue)
     .join("")
-    .replace(known, removed)
+    .replace(knownKeyForms, removed)
     .replace(opaqueRun, (run) => (/\d/.test(run) && /[A-Za-z]/.test(run) ? removed : run));
 }
 
@@ -161,8 +161,8 @@ function isOpaque(word: string): boolean {
 
 /** Cuts to the kept bytes, without splitting a character. */
 function cut(text: string): string {
-  if (Buffer.byteLength(text) <= keptBytes) return text;
-  const bytes = Buffer.from(text).subarray(0, keptBytes - Buffer.byteLength("…"));
+  if (Buffer.byteLength(text) <= maxBytes) return text;
+  const bytes = Buffer.from(text).subarray(0, maxBytes - Buffer.byteLength("…"));
   const last = bytes.findLastIndex((byte) => (byte & 0xc0) !== 0x80);
   const lead = bytes[last] ?? 0;
   const width = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -175,7 +175,7 @@ export function secretHeaders(headers: Readonly<Record<string, string>>): readon
   return Object.entries(headers)
     .filter(([name]) => /auth|key|token|secret|cookie/i.test(name))
     .flatMap(([name, value]) => (/cookie/i.test(name) ? cookiesIn(value) : [credentialIn(value)]))
-    .filter((secret) => secret.length >= shortest);
+    .filter((secret) => secret.length >= minSecretLength);
 }
 
 function cookiesIn(value: string): readonly string[] {

@@ -28,10 +28,10 @@ export interface Limits {
   readonly upstreamEventBytes: number;
   readonly upstreamBytes: number;
   /** Answers that Tollgate keeps reading after their clients left: in total, and per API key. */
-  readonly readOn: number;
-  readonly readOnPerKey: number;
+  readonly drains: number;
+  readonly drainsPerKey: number;
   /** Memory for the latest conversations, of which requests then repeat nothing that must be read again. */
-  readonly rememberedBytes: number;
+  readonly conversationCacheBytes: number;
 }
 
 export const defaultLimits: Limits = {
@@ -51,9 +51,9 @@ export const defaultLimits: Limits = {
   answerBytes: 2_097_152,
   upstreamEventBytes: 1_048_576,
   upstreamBytes: 67_108_864,
-  readOn: 64,
-  readOnPerKey: 8,
-  rememberedBytes: 33_554_432,
+  drains: 64,
+  drainsPerKey: 8,
+  conversationCacheBytes: 33_554_432,
 };
 
 /** Bounds on waiting. Milliseconds. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { costBounds, costOf, dearestCost, isPrice, type Price, priceUsage } from "./price.ts";
+import { costBounds, costOf, isPrice, maxCost, type Price, priceUsage } from "./price.ts";
 
 const price: Price = {
   input: 1_250_000_000,
@@ -104,10 +104,10 @@ describe("the dearest cost of a hold", () => {
           for (const served of [null, "default", "priority"]) {
             const tiers = ["priority", "default"];
             const { costNanoUsd } = priceUsage(used, price, { served, tiers });
-            expect(costNanoUsd).toBeLessThanOrEqual(dearestCost(held, price, tiers) ?? -1);
-            const { least, most } = costBounds(used, price);
-            if (served !== null) expect(costNanoUsd).toBeGreaterThanOrEqual(least);
-            expect(costNanoUsd).toBeLessThanOrEqual(most);
+            expect(costNanoUsd).toBeLessThanOrEqual(maxCost(held, price, tiers) ?? -1);
+            const { min, max } = costBounds(used, price);
+            if (served !== null) expect(costNanoUsd).toBeGreaterThanOrEqual(min);
+            expect(costNanoUsd).toBeLessThanOrEqual(max);
           }
         },
       ),
@@ -116,6 +116,6 @@ describe("the dearest cost of a hold", () => {
 
   it("is unknown where a tier has no price", () => {
     const held = { promptTokens: 1, completionTokens: 1 };
-    expect(dearestCost(held, price, ["scale", "default"])).toBeNull();
+    expect(maxCost(held, price, ["scale", "default"])).toBeNull();
   });
 });

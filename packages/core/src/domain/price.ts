@@ -168,11 +168,7 @@ export interface HeldTokens {
  * The most that so many tokens can cost: at the dearest of the tiers, of the lengths a prompt can still turn out to have,
  * and of the kinds of token that a request can cause (a request has no sound). Null where a tier has no price.
  */
-export function dearestCost(
-  held: HeldTokens,
-  price: Price,
-  tiers: readonly string[],
-): number | null {
+export function maxCost(held: HeldTokens, price: Price, tiers: readonly string[]): number | null {
   return extremeCost(held, price, { tiers, pick: Math.max });
 }
 
@@ -180,11 +176,11 @@ export function dearestCost(
 export function costBounds(
   held: HeldTokens,
   price: Price,
-): { readonly least: number; readonly most: number } {
+): { readonly min: number; readonly max: number } {
   const tiers = [standardTier, ...Object.keys(price.tiers ?? {})];
   return {
-    least: extremeCost(held, price, { tiers, pick: Math.min }) ?? 0,
-    most: extremeCost(held, price, { tiers, pick: Math.max }) ?? Number.MAX_SAFE_INTEGER,
+    min: extremeCost(held, price, { tiers, pick: Math.min }) ?? 0,
+    max: extremeCost(held, price, { tiers, pick: Math.max }) ?? Number.MAX_SAFE_INTEGER,
   };
 }
 

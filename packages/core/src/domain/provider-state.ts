@@ -20,7 +20,7 @@ export function stateOrigin({
 }
 
 /** What was left out of a request where that is nothing. */
-export const nothingDropped: DroppedFields = Object.freeze({});
+export const noDroppedFields: DroppedFields = Object.freeze({});
 
 /** UTF-8 bytes of fields as JSON. */
 export function stateBytes(fields: StateFields): number {
@@ -43,10 +43,10 @@ const piecedMembers: ReadonlySet<string> = new Set(["text", "thinking", "summary
  * The most state that one message may have, in a request and in an answer alike: clients couldn't send back more. All text
  * of an answer may be reasoning.
  */
-export const mostState = { bytes: 2_621_440, values: 65_536 } as const;
+export const maxMessageState = { bytes: 2_621_440, values: 65_536 } as const;
 
 /** How deeply one field of state may nest, so that a request can bring it back. */
-export const deepestState = 32;
+export const maxStateDepth = 32;
 
 export interface StateSize {
   readonly values: number;
@@ -65,7 +65,7 @@ export interface StateFold {
  * Lists grow, and an entry that goes on with the last one of its list (the same `type` and `index`, not signed yet) is
  * joined to it. Objects gain members. Of everything else the last value counts.
  */
-export function createStateFold(scale: StateScale = createStateScale()): StateFold {
+export function createStateFold(scale: StateSizeCounter = createStateSizeCounter()): StateFold {
   const collected = new Map<string, Collected>();
   return {
     add(fields) {
@@ -81,7 +81,7 @@ export function createStateFold(scale: StateScale = createStateScale()): StateFo
           for (const [key, member] of Object.entries(value)) put(members, key, member, scale);
           collected.set(name, { kind: "object", members });
         } else {
-          scale.exchange(before?.kind === "value" ? before.value : undefined, value);
+          scale.replace(before?.kind === "value" ? before.value : undefined, value);
           collected.set(name, { kind: "value", value });
         }
       }
@@ -94,17 +94,17 @@ export function createStateFold(scale: StateScale = createStateScale()): StateFo
 }
 
 /** Measures the state that folds collect, with its pieces joined. */
-export interface StateScale {
-  exchange(before: Json | undefined, after: Json): void;
+export interface StateSizeCounter {
+  replace(before: Json | undefined, after: Json): void;
   /** A text goes on. */
-  grow(text: string): void;
+  append(text: string): void;
   size(): StateSize;
 }
 
 /** How much a seal adds to a text, with an origin of usual length. */
 const sealBytes = 64;
 
-export function createStateScale(): StateScale {
+export function createStateSizeCounter(): StateSizeCounter {
   const sum = { values: 0, bytes: 0 };
   const weigh = (value: Json, sign: 1 | -1): void => {
     sum.values += sign;
@@ -118,12 +118,12 @@ export function createStateScale(): StateScale {
       }
   };
   return {
-    exchange(before, after) {
+    replace(before, after) {
       if (before === after) return;
       if (before !== undefined) weigh(before, -1);
       weigh(after, 1);
     },
-    grow(text) {
+    append(text) {
       sum.bytes += Buffer.byteLength(text);
     },
     size: () => sum,
@@ -134,10 +134,10 @@ function put(
   members: Map<string, Json>,
   name: string,
   value: Json | undefined,
-  scale: StateScale,
+  scale: StateSizeCounter,
 ): void {
   if (value === undefined) return;
-  scale.exchange(members.get(name), value);
+  scale.replace(members.get(name), value);
   members.set(name, value);
 }
 
@@ -149,19 +149,19 @@ type Collected =
 /** Key of an entry that is no object. */
 const bare = "";
 
-function addEntry(entries: Map<string, Json>[], entry: Json, scale: StateScale): void {
+function addEntry(entries: Map<string, Json>[], entry: Json, scale: StateSizeCounter): void {
   const members = isObject(entry) ? definedMembers(entry) : new Map<string, Json>([[bare, entry]]);
   const last = entries.at(-1);
   if (last === undefined || !continues(last, members)) {
     entries.push(members);
-    scale.exchange(undefined, entry);
+    scale.replace(undefined, entry);
     return;
   }
   for (const [name, value] of members) {
     const before = last.get(name);
     if (piecedMembers.has(name) && typeof before === "string" && typeof value === "string") {
       last.set(name, before + value);
-      scale.grow(value);
+      scale.append(value);
     } else if (value !== null || before === undefined) put(last, name, value, scale);
   }
 }
@@ -177,23 +177,23 @@ function continues(last: ReadonlyMap<string, Json>, next: ReadonlyMap<string, Js
 }
 
 /** Joins the halves of surrogate pairs that the pieces of one text split between them. */
-export interface StateHalves {
+export interface SurrogateJoiner {
   /** The fields, without a half at the end of their last text: it waits for the next piece. */
   join(fields: StateFields): StateFields;
   /** The halves that got no continuation, as a last piece; null for none. */
-  rest(): StateFields | null;
+  flush(): StateFields | null;
 }
 
 /** The members that tell which entry a piece belongs to. */
 type Piece = { readonly [key: string]: Json | undefined };
 
-export function createStateHalves(): StateHalves {
+export function createSurrogateJoiner(): SurrogateJoiner {
   const waiting = new Map<string, Piece>();
 
   const joinList = (name: string, list: readonly Json[]): readonly Json[] => {
     const entries = [...list];
     const half = waiting.get(name);
-    if (half !== undefined) entries.splice(0, 1, ...goneOn(half, entries[0]));
+    if (half !== undefined) entries.splice(0, 1, ...joinHalf(half, entries[0]));
     waiting.delete(name);
     const last = entries.pop();
     if (last === undefined) return entries;
@@ -210,7 +210,7 @@ export function createStateHalves(): StateHalves {
       );
       return lists.length === 0 ? fields : { ...fields, ...Object.fromEntries(lists) };
     },
-    rest() {
+    flush() {
       const left = [...waiting].map(([name, half]) => [name, [half]] as const);
       waiting.clear();
       return left.length === 0 ? null : Object.fromEntries(left);
@@ -219,7 +219,7 @@ export function createStateHalves(): StateHalves {
 }
 
 /** Joins a half with the next entry if that continues it; otherwise returns both. */
-function goneOn(half: Piece, next: Json | undefined): readonly Json[] {
+function joinHalf(half: Piece, next: Json | undefined): readonly Json[] {
   if (next === undefined) return [half];
   if (!isObject(next)) return [half, next];
   if (next["type"] !== half["type"] || next["index"] !== half["index"]) return [half, next];

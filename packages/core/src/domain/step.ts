@@ -13,7 +13,7 @@ export type DroppedFields = Readonly<Record<string, number>>;
 export type Metadata = Readonly<Record<string, string>>;
 
 /** The endpoint a Step came in by. */
-export type Endpoint = "chat_completions" | "responses";
+export type EndpointName = "chat_completions" | "responses";
 
 /**
  * Where the output that an attempt holds comes from: the client's cap, the policy's, what the model can answer with,
@@ -94,7 +94,7 @@ export interface Step {
   readonly keyId: string;
   readonly keyLabel: string;
   readonly source: string;
-  readonly endpoint: Endpoint;
+  readonly endpoint: EndpointName;
   readonly stream: boolean;
   /** The model id as the caller wrote it. */
   readonly requestedModel: string;

@@ -5,7 +5,7 @@ import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GovernedAnswer, GovernedCall, PreparedRequest } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
-import type { KnownConversation } from "../sessions/known-conversations.ts";
+import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
 import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
@@ -60,7 +60,7 @@ function callOf(
       transcript: messages,
       instructions: null,
       referredClass: null,
-      alsoConsider: null,
+      previousSessionId: null,
       storedMessages: 0,
       known,
       remember:
@@ -75,7 +75,7 @@ const conclude: PreparedRequest["conclude"] = (_answer, { completion }, withStat
   response: null,
 });
 
-function knownItems({ messages, droppedFields }: KnownConversation<Message>): KnownItems {
+function knownItems({ messages, droppedFields }: CachedConversation<Message>): KnownItems {
   return { messages, droppedFields };
 }
 

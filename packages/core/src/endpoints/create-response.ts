@@ -13,7 +13,7 @@ import type {
   SettledAnswer,
 } from "../pipeline/governed-call.ts";
 import type { Line } from "../pipeline/line.ts";
-import type { KnownConversation } from "../sessions/known-conversations.ts";
+import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import type { KnownItems } from "../wire/read.ts";
 import { createEventWriter } from "../wire/responses/events.ts";
 import { storedInput } from "../wire/responses/input-items.ts";
@@ -97,7 +97,7 @@ function prepared(line: Line, exchange: Exchange): Omit<PreparedRequest, "known"
     transcript,
     instructions,
     referredClass: conversation.dataClass,
-    alsoConsider: conversation.sessionId,
+    previousSessionId: conversation.sessionId,
     storedMessages: conversation.history.length,
     conclude: async (head, answer, withState) => {
       const output = outputItems(answer.completion, responseId(head.stepId));
@@ -110,7 +110,7 @@ function prepared(line: Line, exchange: Exchange): Omit<PreparedRequest, "known"
   };
 }
 
-function knownItems({ items, droppedFields }: KnownConversation<InputItem>): KnownItems {
+function knownItems({ items, droppedFields }: CachedConversation<InputItem>): KnownItems {
   return { items, droppedFields };
 }
 
@@ -119,7 +119,7 @@ function knownItems({ items, droppedFields }: KnownConversation<InputItem>): Kno
  * Instructions are not part of the conversation, and what was sent began with them.
  */
 function knownTo(
-  { chain, sent, messages }: KnownConversation<InputItem>,
+  { chain, sent, messages }: CachedConversation<InputItem>,
   { instructions, previousResponseId }: ResponseCall,
 ): KnownBeginning | null {
   if (previousResponseId !== null) return null;

@@ -3,22 +3,22 @@ import type { Limits } from "../domain/limits.ts";
 import type { Message } from "../domain/message.ts";
 import { parseBody } from "../http/read-json.ts";
 import {
-  createKnownConversations,
-  type KnownConversation,
-  type KnownConversations,
-} from "../sessions/known-conversations.ts";
+  type CachedConversation,
+  type ConversationCache,
+  createConversationCache,
+} from "../sessions/conversation-cache.ts";
 import type { InputItem } from "../wire/responses/items.ts";
 
 /** The conversations that each endpoint knows. */
 export interface Conversations {
-  readonly messages: KnownConversations<Message>;
-  readonly input: KnownConversations<InputItem>;
+  readonly messages: ConversationCache<Message>;
+  readonly input: ConversationCache<InputItem>;
 }
 
-export function createConversations({ rememberedBytes }: Limits): Conversations {
+export function createConversations({ conversationCacheBytes }: Limits): Conversations {
   return {
-    messages: createKnownConversations("messages", rememberedBytes / 2),
-    input: createKnownConversations("input", rememberedBytes / 2),
+    messages: createConversationCache("messages", conversationCacheBytes / 2),
+    input: createConversationCache("input", conversationCacheBytes / 2),
   };
 }
 
@@ -26,16 +26,16 @@ export function createConversations({ rememberedBytes }: Limits): Conversations 
 export interface ReadConversation<Item, Call> {
   readonly call: Call;
   /** What an earlier body said of its conversation; null for nothing. */
-  readonly known: KnownConversation<Item> | null;
+  readonly known: CachedConversation<Item> | null;
   /** Remembers it for the next one; null where that isn't worth it. */
-  readonly remember: ((conversation: Omit<KnownConversation<Item>, "values">) => void) | null;
+  readonly remember: ((conversation: Omit<CachedConversation<Item>, "values">) => void) | null;
 }
 
 /** How the bodies of one endpoint are read. */
 export interface ConversationReader<Item, Call> {
-  readonly conversations: KnownConversations<Item>;
+  readonly conversations: ConversationCache<Item>;
   /** Reads a body that lacks what is known of its conversation. */
-  readonly read: (body: object, known: KnownConversation<Item> | null) => Call;
+  readonly read: (body: object, known: CachedConversation<Item> | null) => Call;
 }
 
 /**
@@ -72,7 +72,7 @@ export function readConversation<Item, Call>(
 async function readRest<Item, Call>(
   rest: Buffer,
   limits: Limits,
-  known: KnownConversation<Item>,
+  known: CachedConversation<Item>,
   read: ConversationReader<Item, Call>["read"],
 ): Promise<Call> {
   // The comma between both parts is one value more.

@@ -6,7 +6,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { isLarge, otherWork } from "../kernel/other-work.ts";
 import { durable } from "../pipeline/durable.ts";
 import type { Line } from "../pipeline/line.ts";
-import type { KnownConversation } from "../sessions/known-conversations.ts";
+import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
 import type { InputItem } from "../wire/responses/items.ts";
 import type { ResponseCall } from "../wire/responses/parse.ts";
@@ -35,7 +35,7 @@ export async function findConversation(
   line: Line,
   caller: Owner,
   call: ResponseCall,
-  known: KnownConversation<InputItem> | null,
+  known: CachedConversation<InputItem> | null,
 ): Promise<Conversation> {
   const { limits } = line;
   const previous = await previousOf(line, caller, call.previousResponseId);

@@ -124,7 +124,7 @@ const intent: Omit<StepIntent, "leaf"> = {
   transcript: {
     sessionId: null,
     turnId: null,
-    alsoConsider: null,
+    previousSessionId: null,
     newSessionId: "n",
     newTurnId: "t",
     chain: new Uint8Array(64),

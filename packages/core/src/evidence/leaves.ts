@@ -1,4 +1,4 @@
-import type { StepsRemoved, Sweep, TranscriptsErased } from "../contracts/retention.ts";
+import type { ErasedTranscripts, RemovedSteps, Sweep } from "../contracts/retention.ts";
 import type {
   AttemptIntent,
   AttemptSettlement,
@@ -128,7 +128,7 @@ export function refusalLeaf(id: string, { decision, owner }: Omit<Refusal, "leaf
 }
 
 /** What is gone is told by count: the leaves of each Step stay. */
-export function activityRemovedLeaf(id: string, sweep: Sweep, removed: StepsRemoved): EvidenceLeaf {
+export function activityRemovedLeaf(id: string, sweep: Sweep, removed: RemovedSteps): EvidenceLeaf {
   const { organizationId, count } = removed;
   const { at, keep } = sweep;
   const head = { id, organizationId, kind: "activity.removed", at } as const;
@@ -138,7 +138,7 @@ export function activityRemovedLeaf(id: string, sweep: Sweep, removed: StepsRemo
 export function transcriptsErasedLeaf(
   id: string,
   sweep: Sweep,
-  erased: TranscriptsErased,
+  erased: ErasedTranscripts,
 ): EvidenceLeaf {
   const { organizationId, sessionIds } = erased;
   const { at, keep } = sweep;

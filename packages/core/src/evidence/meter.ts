@@ -1,6 +1,6 @@
 import type { AttemptSettlement, CommittedContent } from "../contracts/step-verbs.ts";
 import type { UsageReport } from "../domain/completion-event.ts";
-import { costBounds, dearestCost, type Price, priceUsage, tierPrice } from "../domain/price.ts";
+import { costBounds, maxCost, type Price, priceUsage, tierPrice } from "../domain/price.ts";
 import { isServedTier, tierOf } from "../domain/service-tier.ts";
 import type { AttemptEnd, AttemptStart } from "../domain/step.ts";
 import {
@@ -13,7 +13,7 @@ import {
 import { NANO_PER_USD } from "../kernel/nano-usd.ts";
 
 /** What was seen of an attempt until it ended. */
-export interface Observed {
+export interface AttemptObservation {
   readonly host: string | null;
   readonly bodySha256: string | null;
   readonly providerRequestId: string | null;
@@ -21,7 +21,7 @@ export interface Observed {
   readonly usage: UsageReport;
   /** By what factor a cost the provider reports may leave the price table; null where it is not trusted. */
   readonly reportedCostFactor: number | null;
-  readonly output: SeenOutput;
+  readonly output: ObservedOutput;
   readonly toolCalls: number;
   readonly durationMs: number;
   readonly timeToFirstTokenMs: number | null;
@@ -32,7 +32,7 @@ export interface Observed {
 }
 
 /** What was seen of what a model wrote. */
-export interface SeenOutput {
+export interface ObservedOutput {
   /** Tokens that its text can have, reasoning and tool calls included. */
   readonly tokens: number;
   /** Whether there was text, a refusal or a tool call among it. */
@@ -47,9 +47,9 @@ export interface SeenOutput {
  * The output that what was seen tells; null where only what was held is surely enough: a model that reasons writes more
  * than it shows, and one of which nothing was seen may have written anything.
  */
-export function outputToldBy(
+export function knownOutputTokens(
   { reasons }: Pick<AttemptStart, "reasons">,
-  { tokens, isVisible, hasReasoned }: SeenOutput,
+  { tokens, isVisible, hasReasoned }: ObservedOutput,
 ): number | null {
   return isVisible && !reasons && !hasReasoned ? tokens : null;
 }
@@ -62,9 +62,9 @@ export function outputToldBy(
 export function meterAttempt(
   start: AttemptStart,
   ended: Pick<AttemptEnd, "outcome" | "reason">,
-  observed: Observed,
+  observed: AttemptObservation,
 ): AttemptSettlement {
-  const reported = believable(observed.usage, observed.output);
+  const reported = plausibleUsage(observed.usage, observed.output);
   const { usage, basis } = observed.nothingUsed
     ? { usage: noUsage, basis: "reported" as const }
     : usageOf(start, reported, observed.output);
@@ -94,35 +94,35 @@ export function meterAttempt(
 }
 
 /** No model reads or writes more in one call: a larger figure is a fault of its provider, not a count. */
-const mostTokens = 1_000_000_000;
+const maxPlausibleTokens = 1_000_000_000;
 
 /** No call costs more: a larger figure is a fault of its provider. 10,000 US dollars. */
-const mostCost = 10_000 * NANO_PER_USD;
+const maxPlausibleCost = 10_000 * NANO_PER_USD;
 
 /**
  * What a provider reports, without figures that count nothing: those are as good as not reported. A cost counts once the
  * answer is finished.
  */
-function believable(report: UsageReport, { isFinished }: SeenOutput): UsageReport {
+function plausibleUsage(report: UsageReport, { isFinished }: ObservedOutput): UsageReport {
   const { promptTokens, completionTokens, costNanoUsd, serviceTier } = report;
   const believed: { -readonly [Name in keyof UsageReport]: UsageReport[Name] } = {};
   if (isCount(promptTokens)) believed.promptTokens = promptTokens;
   if (isCount(completionTokens)) believed.completionTokens = completionTokens;
   const details = eachDetail((name) => (isCount(report[name]) ? report[name] : undefined));
   Object.assign(believed, fittingDetails(details, believed));
-  if (isFinished && isCount(costNanoUsd, mostCost)) believed.costNanoUsd = costNanoUsd;
+  if (isFinished && isCount(costNanoUsd, maxPlausibleCost)) believed.costNanoUsd = costNanoUsd;
   if (isServedTier(serviceTier)) believed.serviceTier = serviceTier;
   return believed;
 }
 
-function isCount(figure: number | undefined, most: number = mostTokens): figure is number {
-  return figure !== undefined && Number.isSafeInteger(figure) && figure >= 0 && figure <= most;
+function isCount(figure: number | undefined, max: number = maxPlausibleTokens): figure is number {
+  return figure !== undefined && Number.isSafeInteger(figure) && figure >= 0 && figure <= max;
 }
 
 function usageOf(
   start: AttemptStart,
   reported: UsageReport,
-  output: SeenOutput,
+  output: ObservedOutput,
 ): { usage: Usage; basis: UsageBasis } {
   const promptTokens = reported.promptTokens ?? start.estimatedInputTokens;
   const completionTokens = output.isFinished
@@ -154,9 +154,13 @@ function costOfAttempt(
   { usage, basis }: { readonly usage: Usage; readonly basis: UsageBasis },
   { reported, trust }: { readonly reported: UsageReport; readonly trust: number | null },
 ): Cost {
-  const { costNanoUsd: told } = reported;
-  if (told !== undefined && trust !== null && isWithin(told, { usage, price, factor: trust }))
-    return { costNanoUsd: told, costBasis: "reported", priceSource: "provider" };
+  const { costNanoUsd: reportedCost } = reported;
+  if (
+    reportedCost !== undefined &&
+    trust !== null &&
+    isWithin(reportedCost, { usage, price, factor: trust })
+  )
+    return { costNanoUsd: reportedCost, costBasis: "reported", priceSource: "provider" };
   if (price === null) return { costNanoUsd: null, costBasis: basis, priceSource: "unknown" };
   const served = reported.serviceTier === undefined ? null : tierOf(reported.serviceTier);
   const priced = priceUsage(usage, price, { served, tiers: serviceTiers });
@@ -164,12 +168,12 @@ function costOfAttempt(
     return { costNanoUsd: priced.costNanoUsd, costBasis: priced.basis, priceSource: price.source };
   // Nobody knows what kinds of token they were: they are priced as they were held.
   const tiers = served !== null && tierPrice(price, served) !== null ? [served] : serviceTiers;
-  const costNanoUsd = dearestCost(usage, price, tiers) ?? priced.costNanoUsd;
+  const costNanoUsd = maxCost(usage, price, tiers) ?? priced.costNanoUsd;
   return { costNanoUsd, costBasis: basis, priceSource: price.source };
 }
 
 function isWithin(
-  told: number,
+  reportedCost: number,
   {
     usage,
     price,
@@ -177,12 +181,12 @@ function isWithin(
   }: { readonly usage: Usage; readonly price: Price | null; readonly factor: number },
 ): boolean {
   if (price === null) return true;
-  const { least, most } = costBounds(usage, price);
-  return told >= least / factor && told <= most * factor;
+  const { min, max } = costBounds(usage, price);
+  return reportedCost >= min / factor && reportedCost <= max * factor;
 }
 
-function unreportedOutput(start: AttemptStart, output: SeenOutput): number {
-  return outputToldBy(start, output) ?? Math.max(start.estimatedOutputTokens, output.tokens);
+function unreportedOutput(start: AttemptStart, output: ObservedOutput): number {
+  return knownOutputTokens(start, output) ?? Math.max(start.estimatedOutputTokens, output.tokens);
 }
 
 /** The usage record of an attempt whose process died: its estimated input and the output last recorded, else all it held. */
@@ -193,7 +197,7 @@ export function meterInterrupted(
     durationMs,
   }: { readonly outputTokens: number | null; readonly durationMs: number },
 ): AttemptSettlement {
-  const observed: Observed = {
+  const observed: AttemptObservation = {
     host: null,
     bodySha256: null,
     providerRequestId: null,

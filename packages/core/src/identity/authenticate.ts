@@ -1,4 +1,4 @@
-import type { FoundKey, FoundSecret, KeyRepository } from "../contracts/key-repository.ts";
+import type { KeyOfSecret, KeyRepository, KeyWithSalt } from "../contracts/key-repository.ts";
 import { keyIsLive } from "../domain/api-key.ts";
 import type { Caller, Owner } from "../domain/caller.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
@@ -29,7 +29,7 @@ interface Parts {
   readonly clock: Clock;
   readonly dataClasses: readonly string[];
   /** The key's record of a caller whom the host named, made where there is none. */
-  readonly ensure: (named: NamedCaller) => Promise<FoundKey>;
+  readonly ensure: (named: NamedCaller) => Promise<KeyWithSalt>;
   readonly used: (owner: Owner) => void;
 }
 
@@ -44,7 +44,7 @@ export function createAuthenticator(parts: Parts): Authenticator {
     throw invalidApiKey();
   }
 
-  async function read(name: string, reading: Promise<FoundSecret | null>): Promise<KnownKey> {
+  async function read(name: string, reading: Promise<KeyOfSecret | null>): Promise<KnownKey> {
     const found = await reading;
     if (found && isLive(found, clock.now())) return cache.set(name, found);
     cache.drop(name);
@@ -89,7 +89,7 @@ export function createAuthenticator(parts: Parts): Authenticator {
   };
 }
 
-function isLive({ key, secretEndsAt }: FoundSecret, at: number): boolean {
+function isLive({ key, secretEndsAt }: KeyOfSecret, at: number): boolean {
   return keyIsLive(key, at) && (secretEndsAt === null || at < secretEndsAt);
 }
 

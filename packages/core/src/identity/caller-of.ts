@@ -1,10 +1,10 @@
-import type { FoundKey } from "../contracts/key-repository.ts";
+import type { KeyWithSalt } from "../contracts/key-repository.ts";
 import type { Caller } from "../domain/caller.ts";
 import { higher } from "./key-arguments.ts";
 import type { NamedCaller } from "./named-caller.ts";
 
 /** The caller behind an API key. */
-export function callerOfKey({ key, salt }: FoundKey): Caller {
+export function callerOfKey({ key, salt }: KeyWithSalt): Caller {
   return {
     organizationId: key.organizationId,
     userId: key.userId,

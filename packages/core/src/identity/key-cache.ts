@@ -1,4 +1,4 @@
-import type { FoundSecret } from "../contracts/key-repository.ts";
+import type { KeyOfSecret } from "../contracts/key-repository.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { callerOfKey } from "./caller-of.ts";
@@ -10,13 +10,13 @@ import type { NamedCaller } from "./named-caller.ts";
  */
 export interface KeyCache {
   get(name: string): KnownKey | null;
-  set(name: string, found: FoundSecret): KnownKey;
+  set(name: string, found: KeyOfSecret): KnownKey;
   drop(name: string): void;
 }
 
 /** A key, and the caller behind it: one object as long as the key is known, so that more can be remembered by it. */
 export interface KnownKey {
-  readonly found: FoundSecret;
+  readonly found: KeyOfSecret;
   readonly caller: Caller;
   /** The callers that the host named on it. */
   readonly named: WeakMap<NamedCaller, Caller>;

@@ -1,6 +1,6 @@
 import type { HostCaller } from "../contracts/authenticate.ts";
 import { read } from "../input/read.ts";
-import { className, modelPatterns, opaqueId } from "../input/values.ts";
+import { dataClassName, modelPatterns, opaqueId } from "../input/values.ts";
 import * as z from "../input/z.ts";
 import { requireClass, requireClasses } from "./key-arguments.ts";
 
@@ -20,8 +20,8 @@ const callerSchema = z.strictObject({
   userId: opaqueId,
   label: opaqueId,
   source: z.exactOptional(opaqueId),
-  defaultDataClass: z.exactOptional(className),
-  minimumDataClass: z.exactOptional(className),
+  defaultDataClass: z.exactOptional(dataClassName),
+  minimumDataClass: z.exactOptional(dataClassName),
   models: z.exactOptional(z.nullable(modelPatterns)),
 });
 

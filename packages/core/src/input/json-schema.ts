@@ -1,5 +1,12 @@
 import type { Schema } from "./read.ts";
-import { className, duration, modelPattern, opaqueId, organizationOrAll, usd } from "./values.ts";
+import {
+  dataClassName,
+  duration,
+  modelPattern,
+  opaqueId,
+  organizationOrAll,
+  usd,
+} from "./values.ts";
 import * as z from "./z.ts";
 
 /** A JSON Schema of draft 2020-12. */
@@ -8,7 +15,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 /** Checks that JSON Schema has words for; the others are described by their rule. They never refuse what zod takes. */
 const forms: ReadonlyMap<unknown, JsonSchema> = new Map<unknown, JsonSchema>([
   [opaqueId, { minLength: 1, maxLength: 255 }],
-  [className, { pattern: "^[A-Za-z0-9_.-]{1,64}$" }],
+  [dataClassName, { pattern: "^[A-Za-z0-9_.-]{1,64}$" }],
   [modelPattern, { pattern: "^[^\\s/]+(/[^\\s/]+){2,}$", maxLength: 255 }],
   [organizationOrAll, { type: "string", minLength: 1, maxLength: 255, anyOf: undefined }],
   [

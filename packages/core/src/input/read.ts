@@ -18,9 +18,9 @@ export interface ReadOptions {
   /** Comes before every path, such as `budgets`. */
   readonly path?: string;
   /** Top-level members that aren't data and stay themselves. */
-  readonly asGiven?: readonly string[];
+  readonly passThrough?: readonly string[];
   /** Whether a member that is undefined counts as absent. Default true. */
-  readonly takesUndefined?: boolean;
+  readonly allowUndefined?: boolean;
 }
 
 /** How a filter is read. */
@@ -42,7 +42,7 @@ export function read<Value>(
 ): Value {
   const result = tryRead(schema, input, options);
   if (result.problems.length > 0 || result.value === null)
-    throw invalid(result.problems, options.code);
+    throw invalidInput(result.problems, options.code);
   return result.value;
 }
 
@@ -50,12 +50,12 @@ export function read<Value>(
 export function tryRead<Value>(
   schema: Schema<Value>,
   input: unknown,
-  { noun = "argument", path = "", asGiven = [], takesUndefined = true }: ReadOptions = {},
+  { noun = "argument", path = "", passThrough = [], allowUndefined = true }: ReadOptions = {},
 ): ReadResult<Value> {
   // What isn't given is an object without members, so that each required one is named.
-  const copy = plainCopy(input ?? {}, asGiven);
-  const missing = takesUndefined ? [] : copy.missing;
-  const result = z.safeParse(schema, copy.value, { reportInput: true, error: () => unworded });
+  const copy = plainCopy(input ?? {}, passThrough);
+  const missing = allowUndefined ? [] : copy.missing;
+  const result = z.safeParse(schema, copy.value, { reportInput: true, error: () => noMessage });
   if (result.success && copy.forbidden.length === 0 && missing.length === 0)
     return { value: result.data, problems: [] };
   const issues = result.success ? [] : result.error.issues;
@@ -72,7 +72,7 @@ export function tryRead<Value>(
 }
 
 /** One error for all problems. */
-export function invalid(
+export function invalidInput(
   problems: readonly Problem[],
   code: NonNullable<ReadOptions["code"]> = "invalid_argument",
 ): GatewayError {
@@ -100,11 +100,11 @@ function problemsOf(issue: Issue, { noun, path }: Place): readonly Problem[] {
   const closest = issue.code === "invalid_union" ? closestAlternative(issue) : null;
   if (closest !== null) return closest.flatMap((inner) => problemsOf(inner, { noun, path: at }));
   if (issue.input === undefined && issue.code !== "custom") return [problemAt(at, "is required")];
-  return [problemAt(at, issue.message === unworded ? ruleOf(issue) : issue.message)];
+  return [problemAt(at, issue.message === noMessage ? ruleOf(issue) : issue.message)];
 }
 
 /** Of an issue without words of its own. Given for each parse: a host that imports zod sets sentences for everyone. */
-const unworded = "";
+const noMessage = "";
 
 function ruleOf(issue: Issue): string {
   switch (issue.code) {
@@ -134,7 +134,7 @@ function closestAlternative({
   errors,
   message,
 }: Extract<Issue, { code: "invalid_union" }>): readonly Issue[] | null {
-  if (message !== unworded) return null;
+  if (message !== noMessage) return null;
   const inside = errors.filter((issues) =>
     issues.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"),
   );
@@ -157,7 +157,7 @@ function unionRule(issue: Extract<Issue, { code: "invalid_union" }>): string {
 }
 
 function wordsOf(issue: Issue): string {
-  return issue.message === unworded ? ruleOf(issue) : issue.message;
+  return issue.message === noMessage ? ruleOf(issue) : issue.message;
 }
 
 const names: ReadonlyMap<string, string> = new Map([

@@ -23,7 +23,7 @@ export const organizationOrAll: Schema<string | typeof everyOrganization> = z.un
 );
 
 /** A name or a data class of the configuration. */
-export const className = text(
+export const dataClassName = text(
   (name) => /^[A-Za-z0-9_.-]{1,64}$/.test(name),
   "must be 1 to 64 letters, digits, dots, hyphens and underscores",
 );
@@ -75,9 +75,9 @@ export const usd: Schema<number | string> = z.custom<number | string>(
 );
 
 /** A whole number from `least` on: its rule says so. */
-export function wholeNumber(least: number) {
-  const rule = `must be a whole number from ${least}`;
-  return z.int({ error: rule }).check(z.minimum(least, { error: rule }));
+export function wholeNumber(min: number) {
+  const rule = `must be a whole number from ${min}`;
+  return z.int({ error: rule }).check(z.minimum(min, { error: rule }));
 }
 
 export const connectionOwnership = z.enum(["platform", "customer"]);

@@ -2,12 +2,12 @@ import { ProviderError } from "../contracts/provider.ts";
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import type { Limits } from "../domain/limits.ts";
 import {
-  createStateHalves,
-  deepestState,
-  mostState,
+  createSurrogateJoiner,
+  maxMessageState,
+  maxStateDepth,
   type StateFields,
-  type StateHalves,
   type StateSize,
+  type SurrogateJoiner,
 } from "../domain/provider-state.ts";
 import { forbiddenKeys } from "../kernel/json-rules.ts";
 import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/returnable-json.ts";
@@ -89,10 +89,12 @@ function createBounds(
           if (isKept) logprobBytes += jsonBytes(event.logprobs);
           return logprobBytes > limits.answerBytes ? beyond("too_many_logprobs") : null;
         case "state":
-          if (!isShallow(event.fields, deepestState + 1)) return beyond("too_deep");
-          return hasMoreValues(event.fields, mostState.values) ? beyond("too_much_state") : null;
+          if (!isShallow(event.fields, maxStateDepth + 1)) return beyond("too_deep");
+          return hasMoreValues(event.fields, maxMessageState.values)
+            ? beyond("too_much_state")
+            : null;
         case "shown":
-          if (!event.entries.every((entry) => isShallow(entry, deepestState)))
+          if (!event.entries.every((entry) => isShallow(entry, maxStateDepth)))
             return beyond("too_deep");
           for (const entry of event.entries) shownBytes += jsonBytes(entry);
           return shownBytes > 2 * limits.answerBytes ? beyond("answer_too_large") : null;
@@ -104,7 +106,7 @@ function createBounds(
 }
 
 function isTooMuchState({ values, bytes }: StateSize): boolean {
-  return values > mostState.values || bytes > mostState.bytes;
+  return values > maxMessageState.values || bytes > maxMessageState.bytes;
 }
 
 function beyond(reason: string): ProviderError {
@@ -128,7 +130,7 @@ function createHalves({ keys }: Pick<Limits, "keys">): {
   // Most answers have neither calls nor state.
   let ofCalls: Map<number, string> | null = null;
   /** Of the message, which has no index, and of each call. */
-  let ofStates: Map<number | undefined, StateHalves> | null = null;
+  let ofStates: Map<number | undefined, SurrogateJoiner> | null = null;
 
   function endSpoken(into: CompletionEvent[]): void {
     if (waiting !== null) into.push({ ...waiting, text: replacement });
@@ -153,14 +155,14 @@ function createHalves({ keys }: Pick<Limits, "keys">): {
       into.push({ type: "tool-call-delta", index, arguments: replacement });
     ofCalls = null;
     for (const [index, state] of ofStates ?? []) {
-      const fields = state.rest();
+      const fields = state.flush();
       if (fields !== null)
         push({ type: "state", ...(index !== undefined && { index }), fields }, into);
     }
   }
   function keep(event: State, into: CompletionEvent[]): void {
     ofStates ??= new Map();
-    const state = ofStates.get(event.index) ?? createStateHalves();
+    const state = ofStates.get(event.index) ?? createSurrogateJoiner();
     ofStates.set(event.index, state);
     push({ ...event, fields: state.join(event.fields) }, into);
   }

@@ -5,7 +5,7 @@ import type { Hold } from "../domain/budget.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import { toGatewayError } from "../errors/gateway-error.ts";
-import { outputToldBy } from "../evidence/meter.ts";
+import { knownOutputTokens } from "../evidence/meter.ts";
 import type { Timed } from "../kernel/timers.ts";
 import { ClientClosed, type Run, RunningAttempt, seenOf } from "./attempt.ts";
 import type { Candidate } from "./candidate.ts";
@@ -79,7 +79,7 @@ class StepRun implements Run, Timed {
     const { line, call, opened } = this;
     this.#slot = line.timers.add(this, this.#deadlineAt);
     opened.open.runs({
-      outputTokens: () => outputToldBy(this.attempt.candidate.attempt, seenOf(this.attempt)),
+      outputTokens: () => knownOutputTokens(this.attempt.candidate.attempt, seenOf(this.attempt)),
       stop: () => this.stop(gatewayClosed()),
     });
     if (call.signal.aborted) this.leave();

@@ -11,7 +11,7 @@ import type { CompletionEvent, FinishReason } from "../domain/completion-event.t
 import { tokensOfBytes } from "../domain/estimate.ts";
 import type { Message } from "../domain/message.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
-import type { SeenOutput } from "../evidence/meter.ts";
+import type { ObservedOutput } from "../evidence/meter.ts";
 import { otherWork } from "../kernel/other-work.ts";
 import { sealFields } from "../sessions/state-seal.ts";
 import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";
@@ -142,7 +142,7 @@ export class RunningAttempt implements AnswerSink {
     this.#end();
     this.hasFailed = true;
     if (thrown instanceof ProviderError && this.#credential !== null)
-      thrown.hide([this.#credential]);
+      thrown.redact([this.#credential]);
     this.#run.failed(thrown);
   }
 
@@ -192,7 +192,7 @@ export class RunningAttempt implements AnswerSink {
       const answer = this.candidate.decided.route.provider.complete(
         new CallOfAttempt(this, this.#run, this.#credential),
       );
-      this.#cancel = answer.tell?.(this) ?? pull(answer, this);
+      this.#cancel = answer.subscribe?.(this) ?? pull(answer, this);
     } catch (thrown) {
       this.failed(thrown);
     }
@@ -342,7 +342,7 @@ class CallOfAttempt implements ProviderCall {
 }
 
 /** What was seen of what the model has written so far. */
-export function seenOf(attempt: RunningAttempt): SeenOutput {
+export function seenOf(attempt: RunningAttempt): ObservedOutput {
   const { fold, isVisible, hasReasoned, hasWrittenOn } = attempt;
   return {
     tokens: tokensOfBytes(fold.outputBytes()),

@@ -7,12 +7,12 @@ import { mostSensitive } from "../domain/data-class.ts";
 import { estimateInput, type MessagesSize, sizeOfMessages } from "../domain/estimate.ts";
 import type { ModelFacts } from "../domain/model-facts.ts";
 import type { PolicyDecision, PolicyFacts } from "../domain/policy-decision.ts";
-import { dearestCost, isPrice, type Price } from "../domain/price.ts";
+import { isPrice, maxCost, type Price } from "../domain/price.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
 import type { AttemptStart, DroppedFields, OutputCapSource } from "../domain/step.ts";
 import type { Route } from "../routing/route.ts";
-import type { SentMessages } from "../sessions/known-conversations.ts";
+import type { SentMessages } from "../sessions/conversation-cache.ts";
 import { countDropped, requestFor } from "../sessions/provider-state.ts";
 import { durable } from "./durable.ts";
 import type { PreparedCall } from "./governed-call.ts";
@@ -268,7 +268,7 @@ function estimatesOf(
 ): Estimates {
   const held = { promptTokens, completionTokens: output };
   return {
-    usd: price && dearestCost(held, price, serviceTiers),
+    usd: price && maxCost(held, price, serviceTiers),
     tokens: promptTokens + output,
     requests: 1,
   };

@@ -1,9 +1,9 @@
 import type { StateNeeds } from "../contracts/provider.ts";
-import type { FoundSession } from "../contracts/step-verbs.ts";
+import type { SessionMatch } from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Message, ProviderState } from "../domain/message.ts";
 import type { Route } from "../routing/route.ts";
-import { countDropped, openState, restoreState } from "../sessions/provider-state.ts";
+import { countDropped, restoreState, unsealState } from "../sessions/provider-state.ts";
 import { createStateSeal } from "../sessions/state-seal.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import { durable } from "./durable.ts";
@@ -18,7 +18,7 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
   const seal = createStateSeal(call.caller);
   const { transcript, storedMessages } = prepared;
   const dropped = countDropped();
-  const opened = openState(transcript, seal, dropped.note);
+  const opened = unsealState(transcript, seal, dropped.note);
   const current =
     opened === transcript ? prepared : replacing(prepared, changes(transcript, opened));
   const restored = new Set(storedMessages === 0 ? null : transcript.slice(0, storedMessages));
@@ -38,7 +38,7 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
     transcript: current.transcript,
     instructions: current.instructions,
     referredClass: current.referredClass,
-    alsoConsider: current.alsoConsider,
+    previousSessionId: current.previousSessionId,
     storedMessages: current.storedMessages,
     known: current.known,
     remember: current.remember,
@@ -78,13 +78,13 @@ async function findSession(line: Line, call: PreparedCall, first: number): Promi
   const { transcript, caller } = call;
   const chain = await chainOf(transcript, caller.salt, call.known?.chain);
   const { organizationId, userId, keyId, source } = caller;
-  const { sessionId, turnId, alsoConsider } = call;
+  const { sessionId, turnId, previousSessionId } = call;
   const owner = { organizationId, userId, keyId };
   const found = await durable(
     line.store.sessions.find({
       owner,
       source,
-      transcript: { sessionId, turnId, alsoConsider, chain: chain.values },
+      transcript: { sessionId, turnId, previousSessionId, chain: chain.values },
     }),
   );
   const continued = { chain, session: found };
@@ -148,7 +148,7 @@ function isIssued({ state }: { readonly state?: ProviderState }): boolean {
 async function recordedMessages(
   line: Line,
   { organizationId }: Owner,
-  { sessionId, commonLength, from }: FoundSession & { readonly from: number },
+  { sessionId, commonLength, from }: SessionMatch & { readonly from: number },
 ): Promise<ReadonlyMap<number, Message>> {
   const parts = await durable(line.store.sessions.transcript(organizationId, sessionId, from));
   const recorded = new Map<number, Message>();

@@ -1,20 +1,20 @@
-import type { FoundSession, ResponseDraft } from "../contracts/step-verbs.ts";
+import type { ResponseDraft, SessionMatch } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { ClientSignal } from "../domain/client-signal.ts";
 import type { Completion } from "../domain/completion.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { Message } from "../domain/message.ts";
-import type { DroppedFields, Endpoint } from "../domain/step.ts";
+import type { DroppedFields, EndpointName } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
-import type { KnownConversation } from "../sessions/known-conversations.ts";
+import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import type { StateSeal } from "../sessions/state-seal.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 
 /** A request as the line takes it, whatever protocol it came in by. */
 export interface GovernedCall {
   readonly caller: Caller;
-  readonly endpoint: Endpoint;
+  readonly endpoint: EndpointName;
   readonly stream: boolean;
   /** The model id as it was sent. */
   readonly model: string;
@@ -40,7 +40,7 @@ export interface PreparedRequest {
   /** The data class of what the request refers to; null when it refers to nothing stored. */
   readonly referredClass: string | null;
   /** The Session of the response it continues; null for none. */
-  readonly alsoConsider: string | null;
+  readonly previousSessionId: string | null;
   /** How many of the transcript's first messages were read from stored responses. */
   readonly storedMessages: number;
   /** What an earlier request found of the transcript's first messages; null for nothing. */
@@ -59,7 +59,7 @@ export interface PreparedRequest {
 }
 
 /** What needs no second look where the beginning of a transcript is the same. */
-export type KnownBeginning = Pick<KnownConversation<unknown>, "chain" | "sent">;
+export type KnownBeginning = Pick<CachedConversation<unknown>, "chain" | "sent">;
 
 /** A call whose messages have the state that they can be sent with. */
 export type PreparedCall = GovernedCall & PreparedRequest & { readonly state: ConversationState };
@@ -74,7 +74,7 @@ export interface ConversationState {
   /** What was found of the Session that the call goes on with; absent where nobody had to look. */
   readonly continued?: {
     readonly chain: TranscriptChain;
-    readonly session: FoundSession | null;
+    readonly session: SessionMatch | null;
   };
 }
 

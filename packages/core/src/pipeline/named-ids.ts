@@ -10,7 +10,7 @@ export async function requireOwned(
 ): Promise<void> {
   if (sessionId !== null && !(await durable(store.sessions.isOwned(caller, sessionId))))
     throw notOwned("session_not_found");
-  if (turnId !== null && (await durable(store.sessions.ofTurn(caller, turnId))) === null)
+  if (turnId !== null && (await durable(store.sessions.findByTurn(caller, turnId))) === null)
     throw notOwned("turn_not_found");
 }
 

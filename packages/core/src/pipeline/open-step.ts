@@ -1,8 +1,8 @@
 import type {
   CommittedContent,
-  OpeningRefusal,
+  OpenStepRefusal,
+  OpenStepResult,
   StepIntent,
-  StepOpening,
 } from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
 import { formatModelId } from "../domain/model-id.ts";
@@ -81,7 +81,7 @@ async function openAgain(line: Line, call: PreparedCall, refused: Refused): Prom
 
 /** An opening that the store refused, in which round. */
 interface Refused extends Opening {
-  readonly refusal: OpeningRefusal;
+  readonly refusal: OpenStepRefusal;
   readonly round: number;
 }
 
@@ -95,7 +95,7 @@ function openedStep(
   }: {
     readonly intent: StepIntent;
     readonly open: OpenStep;
-    readonly result: Extract<StepOpening, { opened: true }>;
+    readonly result: Extract<OpenStepResult, { opened: true }>;
   },
 ): OpenedStep {
   const { stepId, owner, at, decision } = intent;
@@ -136,7 +136,7 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
     transcript: {
       sessionId: call.sessionId,
       turnId: call.turnId,
-      alsoConsider: call.alsoConsider,
+      previousSessionId: call.previousSessionId,
       newSessionId: ids.uuid(),
       newTurnId: ids.uuid(),
       chain: chain.values,

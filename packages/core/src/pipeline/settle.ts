@@ -2,11 +2,11 @@ import { type Provider, ProviderError } from "../contracts/provider.ts";
 import type {
   AttemptSettlement,
   CommittedContent,
-  SettleResult,
+  SettleStepResult,
   StepReply,
   StepSettlement,
 } from "../contracts/step-verbs.ts";
-import { type Completion, replyMessage, spoken, withState } from "../domain/completion.ts";
+import { type Completion, replyMessage, textOfKind, withState } from "../domain/completion.ts";
 import type { FinishReason } from "../domain/completion-event.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import type { StepOutcome } from "../domain/step.ts";
@@ -196,7 +196,7 @@ function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   const settlement = settlementOf(line, run, ending);
   const { open } = run.opened;
   const write = () => line.store.settleStep(settlement);
-  const written = (result: SettleResult, isRepeated: boolean): void => {
+  const written = (result: SettleStepResult, isRepeated: boolean): void => {
     // An earlier try may have settled it; only recovery settles a Step otherwise.
     if (!result.settled && !(isRepeated && result.outcome === settlement.outcome))
       throw evidenceUnavailable(new Error("the Step was settled by recovery"));
@@ -263,7 +263,7 @@ function partialReply(line: Line, run: Run, said: Completion): StepReply | null 
 }
 
 function shownReasoning(line: Line, run: Run, said: Completion): CommittedContent | null {
-  const text = spoken(said, "reasoning");
+  const text = textOfKind(said, "reasoning");
   return text === null || text === ""
     ? null
     : committed(line, Buffer.from(text), keepsContent(run));

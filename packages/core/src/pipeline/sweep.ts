@@ -1,4 +1,4 @@
-import type { Sweep, Swept } from "../contracts/retention.ts";
+import type { Sweep, SweepResult } from "../contracts/retention.ts";
 import { activityRemovedLeaf, transcriptsErasedLeaf } from "../evidence/leaves.ts";
 import { durable } from "./durable.ts";
 import type { Line } from "./line.ts";
@@ -12,7 +12,7 @@ const chunk = 100;
  */
 export async function sweep(line: Line, isStopped = (): boolean => false): Promise<number> {
   const { store, ids, retention } = line;
-  const everyChunk = async (keep: number | null, next: (one: Sweep) => Promise<Swept>) => {
+  const everyChunk = async (keep: number | null, next: (one: Sweep) => Promise<SweepResult>) => {
     if (keep === null) return 0;
     for (let removed = 0; ; ) {
       const swept = await durable(next({ at: line.clock.now(), keep, limit: chunk }));

@@ -18,22 +18,24 @@ export function combine<const Policies extends readonly Policy<string>[]>(
     gateways: policies.flatMap((policy) => policy.gateways),
     dataClasses: policies.flatMap((policy) => policy.dataClasses),
     fallbacks: policies.flatMap((policy) => policy.fallbacks),
-    sessions: mostOf(policies.map(({ sessions }) => sessions)),
+    sessions: strictestSessions(policies.map(({ sessions }) => sessions)),
     ignoresEstimates: policies.every(({ ignoresEstimates }) => ignoresEstimates === true),
     decide(facts, dataClasses) {
       const verdicts = policies.map((policy) => policy.decide(facts, dataClasses));
       const denials = verdicts.filter((verdict) => verdict.effect === "deny");
-      return denials.length > 0 ? merged("deny", denials) : merged("permit", verdicts);
+      return denials.length > 0
+        ? mergeVerdicts("deny", denials)
+        : mergeVerdicts("permit", verdicts);
     },
   };
 }
 
-function mostOf(all: readonly Policy["sessions"][]): Policy["sessions"] {
+function strictestSessions(all: readonly Policy["sessions"][]): Policy["sessions"] {
   if (all.includes("raise")) return "raise";
   return all.includes("read") ? "read" : "ignore";
 }
 
-function merged(effect: Verdict["effect"], verdicts: readonly Verdict[]): Verdict {
+function mergeVerdicts(effect: Verdict["effect"], verdicts: readonly Verdict[]): Verdict {
   const reason = verdicts.find((verdict) => verdict.reason !== undefined)?.reason;
   return {
     effect,

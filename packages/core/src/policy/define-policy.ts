@@ -1,7 +1,7 @@
 import type { Policy } from "../contracts/policy.ts";
 import { listed } from "../domain/pattern.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
-import { invalid, problemAt, read } from "../input/read.ts";
+import { invalidInput, problemAt, read } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 import { decideByRules } from "./rules/decide-by-rules.ts";
@@ -70,7 +70,7 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
 const asConfiguration = {
   code: "invalid_configuration",
   noun: "member",
-  takesUndefined: false,
+  allowUndefined: false,
 } as const;
 
 /** A rule's id is recorded with what it decided, so it names one rule. */
@@ -80,7 +80,7 @@ function requireDistinct(rules: readonly Rule[]): void {
     if (!seen.has(id)) return seen.add(id) && [];
     return [problemAt(`rules[${at}].id`, `is the id of an earlier rule, ${JSON.stringify(id)}`)];
   });
-  if (twice.length > 0) throw invalid(twice, "invalid_configuration");
+  if (twice.length > 0) throw invalidInput(twice, "invalid_configuration");
 }
 
 function rangeOf({ from, upTo }: ClassRange): readonly string[] {

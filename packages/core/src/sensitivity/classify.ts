@@ -31,10 +31,11 @@ export function classify(
   },
 ): string {
   const rank = (dataClass: string): number => rankOf(dataClasses, dataClass);
-  const leastOf = (dataClass: string | null): number => (dataClass === null ? -1 : rank(dataClass));
-  const least = Math.max(leastOf(referred), leastOf(session));
+  const minRankOf = (dataClass: string | null): number =>
+    dataClass === null ? -1 : rank(dataClass);
+  const minRank = Math.max(minRankOf(referred), minRankOf(session));
   if (header.value === null) {
-    const usual = dataClasses[Math.max(rank(caller.defaultDataClass), least)];
+    const usual = dataClasses[Math.max(rank(caller.defaultDataClass), minRank)];
     return usual ?? caller.defaultDataClass;
   }
   const asked = dataClasses.indexOf(header.value);
@@ -49,9 +50,9 @@ export function classify(
   }
   if (asked < rank(caller.minimumDataClass))
     throw belowFloor(header.name, `the key's minimum ${caller.minimumDataClass}`);
-  if (asked < leastOf(referred))
+  if (asked < minRankOf(referred))
     throw belowFloor(header.name, "the class of the response it refers to");
-  if (asked < least)
+  if (asked < minRank)
     throw belowFloor(header.name, `the class of the Session it continues, ${session}`);
   return header.value;
 }

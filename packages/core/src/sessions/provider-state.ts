@@ -4,7 +4,7 @@ import type { CompletionRequest } from "../domain/completion-request.ts";
 import type { AssistantMessage, Message, ProviderState, ToolCall } from "../domain/message.ts";
 import {
   breakpointFields,
-  nothingDropped,
+  noDroppedFields,
   reasoningTextFields,
   type StateFields,
 } from "../domain/provider-state.ts";
@@ -24,13 +24,13 @@ export function countDropped(): { readonly note: NoteDropped; counts(): DroppedF
       counts ??= new Map();
       counts.set(name, (counts.get(name) ?? 0) + 1);
     },
-    counts: () => (counts === null ? nothingDropped : Object.fromEntries(counts)),
+    counts: () => (counts === null ? noDroppedFields : Object.fromEntries(counts)),
   };
 }
 
 /** All that was left out of a request. Names are anyone's: some are those of an object's own methods. */
 export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
-  if (all.every((counts) => counts === nothingDropped)) return nothingDropped;
+  if (all.every((counts) => counts === noDroppedFields)) return noDroppedFields;
   const sum = new Map<string, number>();
   for (const [name, count] of all.flatMap((counts) => Object.entries(counts)))
     sum.set(name, (sum.get(name) ?? 0) + count);
@@ -41,49 +41,55 @@ export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
  * The messages of a request with the client's own copy of their state opened: sealed texts are what the provider gave,
  * and belong to it. What is opaque and not sealed for this key is left out.
  */
-export function openState(
+export function unsealState(
   messages: readonly Message[],
   seal: StateSeal,
   drop: NoteDropped,
 ): readonly Message[] {
-  if (!messages.some(brings)) return messages;
-  return messages.map((message) => (brings(message) ? opened(message, seal, drop) : message));
+  if (!messages.some(hasClientState)) return messages;
+  return messages.map((message) =>
+    hasClientState(message) ? unsealMessage(message, seal, drop) : message,
+  );
 }
 
 /** Whether a client may have put state into a message; what has an origin came from the store. */
-function brings(message: Message): message is AssistantMessage {
+function hasClientState(message: Message): message is AssistantMessage {
   if (message.role !== "assistant") return false;
   const { state, tool_calls } = message;
   return state?.from === null || (tool_calls?.some((call) => call.state?.from === null) ?? false);
 }
 
-function opened(message: AssistantMessage, seal: StateSeal, drop: NoteDropped): AssistantMessage {
+function unsealMessage(
+  message: AssistantMessage,
+  seal: StateSeal,
+  drop: NoteDropped,
+): AssistantMessage {
   const { reasoning_items, ...fields } = message.state?.fields ?? {};
-  const items = openItems(reasoning_items, seal, drop);
-  const own = openFields(fields, seal, drop);
+  const items = unsealItems(reasoning_items, seal, drop);
+  const own = unsealFields(fields, seal, drop);
   const state = items.message ?? stateOf(own.from, { ...items.plain, ...own.fields });
   const breakpoints = pick(own.fields, (name) => breakpointFields.has(name));
-  const calls = message.tool_calls?.map((call) => openedCall(call, items.calls, seal, drop));
+  const calls = message.tool_calls?.map((call) => unsealCall(call, items.calls, seal, drop));
   return withStates(message, {
     state: state && { ...state, fields: { ...state.fields, ...breakpoints } },
     calls,
   });
 }
 
-function openedCall(
+function unsealCall(
   call: ToolCall,
   known: ReadonlyMap<string, ProviderState>,
   seal: StateSeal,
   drop: NoteDropped,
 ): ToolCall {
   const { state, ...plain } = call;
-  const own = state && openFields(state.fields, seal, drop);
+  const own = state && unsealFields(state.fields, seal, drop);
   const kept = known.get(call.id) ?? (own && stateOf(own.from, own.fields));
   return kept === undefined ? plain : { ...plain, state: kept };
 }
 
 /** A field whose sealed texts have one origin, which is that of all fields; plain fields have none of their own. */
-function openFields(fields: StateFields, seal: StateSeal, drop: NoteDropped): ProviderState {
+function unsealFields(fields: StateFields, seal: StateSeal, drop: NoteDropped): ProviderState {
   let from: string | null = null;
   const replace = (text: string): string | null => {
     const unsealed = seal.open(text);
@@ -101,13 +107,13 @@ function openFields(fields: StateFields, seal: StateSeal, drop: NoteDropped): Pr
 }
 
 /** Reasoning items of the Responses API: what was sealed in them, else the plain text of their summaries. */
-interface OpenItems {
+interface UnsealedItems {
   readonly message: ProviderState | undefined;
   readonly calls: ReadonlyMap<string, ProviderState>;
   readonly plain: StateFields;
 }
 
-function openItems(items: Json | undefined, seal: StateSeal, drop: NoteDropped): OpenItems {
+function unsealItems(items: Json | undefined, seal: StateSeal, drop: NoteDropped): UnsealedItems {
   const calls = new Map<string, ProviderState>();
   const texts: string[] = [];
   let message: ProviderState | undefined;
@@ -118,7 +124,7 @@ function openItems(items: Json | undefined, seal: StateSeal, drop: NoteDropped):
       texts.push(...summaryOf(item["summary"]));
       continue;
     }
-    const held = openBundle(sealed, seal);
+    const held = unsealBundle(sealed, seal);
     if (held === null) drop("encrypted_content");
     else {
       message ??= stateOf(held.origin, held.bundle.message);
@@ -171,7 +177,7 @@ export function sealCompletion(
   };
 }
 
-function openBundle(
+function unsealBundle(
   text: string,
   seal: StateSeal,
 ): { readonly origin: string; readonly bundle: Bundle } | null {

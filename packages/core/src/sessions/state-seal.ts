@@ -10,11 +10,11 @@ export interface StateSeal {
   /** `tg1:<mac>:<origin>:<original>`; the origin is `<gateway>/<vendor>`. */
   seal(origin: string, original: string): string;
   /** Null for what was not sealed for this key, or was changed since. */
-  open(text: string): Opened | null;
+  open(text: string): UnsealedText | null;
 }
 
 /** What a seal held. */
-export interface Opened {
+export interface UnsealedText {
   readonly origin: string;
   readonly original: string;
 }

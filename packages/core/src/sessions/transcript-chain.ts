@@ -21,7 +21,7 @@ export interface TranscriptChain {
 const valueBytes = 32;
 
 /** Characters of messages after which what else waits for the process has its turn. */
-const mostAtOnce = 262_144;
+const pauseAfterChars = 262_144;
 const largeMessage = 1_048_576;
 
 /** The chain of the messages that a request begins with, from an earlier one. */
@@ -36,7 +36,7 @@ export function chainOf(
   salt: Uint8Array,
   known?: KnownChain,
 ): TranscriptChain | Promise<TranscriptChain> {
-  const links = new Links(messages, salt, known);
+  const links = new ChainBuilder(messages, salt, known);
   return links.add() ? links.chain() : addWithPauses(links);
 }
 
@@ -47,14 +47,14 @@ const nothingKnown: KnownChain = {
   last: "",
 };
 
-async function addWithPauses(links: Links): Promise<TranscriptChain> {
+async function addWithPauses(links: ChainBuilder): Promise<TranscriptChain> {
   do await otherWork();
   while (!links.add());
   return links.chain();
 }
 
 /** A chain that is made message by message, with a pause where one of them or several together hold the process up. */
-class Links {
+class ChainBuilder {
   readonly #messages: readonly Message[];
   readonly #salt: Uint8Array;
   readonly #values: Buffer;
@@ -93,7 +93,7 @@ class Links {
     let size = 0;
     for (; this.#at < this.#messages.length; this.#at++) {
       const message = this.#messages[this.#at];
-      if (message === undefined || size > mostAtOnce) return false;
+      if (message === undefined || size > pauseAfterChars) return false;
       const added = this.#link(message);
       if (added === null) return false;
       size += added;

@@ -1,26 +1,26 @@
-import { anyObject, ignored, named, optional } from "./fields.ts";
+import { anyObject, ignored, optional, renamed } from "./fields.ts";
 import { mapOf } from "./lists.ts";
-import { mapped, type Read } from "./read.ts";
+import { mapped, type Reader } from "./read.ts";
 import { number, oneOf, shortText, text, uuid } from "./scalars.ts";
 
 /** The Session and the Turn a request names (section 2.8). */
 export const sessionFields = {
-  session_id: named("sessionId", optional(uuid)),
-  turn_id: named("turnId", optional(uuid)),
+  session_id: renamed("sessionId", optional(uuid)),
+  turn_id: renamed("turnId", optional(uuid)),
 };
 
 /** The sampling controls that both protocols have. */
 export const samplingFields = {
   temperature: optional(number(0, 2)),
-  top_p: named("topP", optional(number(0, 1))),
-  frequency_penalty: named("frequencyPenalty", optional(number(-2, 2))),
-  presence_penalty: named("presencePenalty", optional(number(-2, 2))),
+  top_p: renamed("topP", optional(number(0, 1))),
+  frequency_penalty: renamed("frequencyPenalty", optional(number(-2, 2))),
+  presence_penalty: renamed("presencePenalty", optional(number(-2, 2))),
 };
 
 export const verbosity = oneOf("low", "medium", "high");
 
 /** The service tiers a client can ask for. `auto` leaves it open, like saying nothing. */
-export function serviceTier(...tiers: readonly string[]): Read<string | undefined> {
+export function serviceTier(...tiers: readonly string[]): Reader<string | undefined> {
   return mapped(oneOf(...tiers), (tier) => (tier === "auto" ? undefined : tier));
 }
 
@@ -29,9 +29,9 @@ export const chatTiers = ["auto", "default", "flex", "scale", "priority", "fast"
 /** What both protocols let a client say about a request, beside what it asks of the model. */
 export const labelFields = {
   user: optional(text),
-  metadata: optional(mapOf(shortText(512, 0), { most: 16, longestKey: 64 })),
-  prompt_cache_key: named("promptCacheKey", optional(text)),
-  safety_identifier: named("safetyIdentifier", optional(shortText(64))),
+  metadata: optional(mapOf(shortText(512, 0), { maxMembers: 16, maxKeyLength: 64 })),
+  prompt_cache_key: renamed("promptCacheKey", optional(text)),
+  safety_identifier: renamed("safetyIdentifier", optional(shortText(64))),
   prompt_cache_retention: ignored(text),
   prompt_cache_options: ignored(anyObject),
 };

@@ -1,17 +1,17 @@
 import type { Limits } from "../domain/limits.ts";
-import { nothingDropped } from "../domain/provider-state.ts";
+import { noDroppedFields } from "../domain/provider-state.ts";
 import type { DroppedFields } from "../domain/step.ts";
-import type { KnownItems, Reading } from "./read.ts";
+import type { KnownItems, ReadContext } from "./read.ts";
 
-const mostNames = 32;
-const longestName = 64;
+const maxNames = 32;
+const maxNameLength = 64;
 /** Counts what has a name that is one too many. */
 const otherNames = "…";
 
 /** How one body is read, apart from its limits. */
 export interface BodyOptions {
   /** Default: `text`. */
-  readonly toolOutputs?: Reading["toolOutputs"];
+  readonly toolOutputs?: ReadContext["toolOutputs"];
   /** Default: nothing. */
   readonly known?: KnownItems;
 }
@@ -30,13 +30,13 @@ export interface DroppedCounts {
 export function beginReading(
   limits: Limits,
   { toolOutputs = "text", known = {} }: BodyOptions = {},
-): { readonly reading: Reading; readonly dropped: DroppedCounts } {
+): { readonly reading: ReadContext; readonly dropped: DroppedCounts } {
   let counts: Map<string, number> | null = null;
-  let ofConversation = known.droppedFields ?? nothingDropped;
+  let ofConversation = known.droppedFields ?? noDroppedFields;
   const noteDropped = (given: string): void => {
     counts ??= new Map(Object.entries(ofConversation));
     const name = shortName(given);
-    const counted = counts.has(name) || counts.size < mostNames ? name : otherNames;
+    const counted = counts.has(name) || counts.size < maxNames ? name : otherNames;
     counts.set(counted, (counts.get(counted) ?? 0) + 1);
   };
   const all = (): DroppedFields => (counts === null ? ofConversation : Object.fromEntries(counts));
@@ -51,6 +51,6 @@ export function beginReading(
 
 /** Names are the client's own: what a store or a terminal may not take is replaced. */
 function shortName(name: string): string {
-  const short = name.length > longestName ? `${name.slice(0, longestName - 1)}…` : name;
+  const short = name.length > maxNameLength ? `${name.slice(0, maxNameLength - 1)}…` : name;
   return short.toWellFormed().replaceAll(/\p{C}/gu, "\uFFFD");
 }

@@ -2,13 +2,13 @@ import type { ProviderState } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import {
-  child,
-  described,
-  type Form,
-  formOf,
+  type BodySchema,
+  memberPath,
   missing,
-  type Read,
+  type Reader,
+  schemaOf,
   unsupportedValue,
+  withSchema,
   wrongType,
 } from "./read.ts";
 
@@ -19,7 +19,7 @@ export interface Field<Value, Given extends Presence, Name extends string> {
   readonly presence: Given;
   /** The name in the result; empty where the member keeps its own. */
   readonly name: Name;
-  readonly read: Read<Value>;
+  readonly read: Reader<Value>;
 }
 
 type Fields = Readonly<Record<string, Field<unknown, Presence, string>>>;
@@ -29,7 +29,7 @@ type NameOf<F, Key, Given extends Presence> =
   F extends Field<unknown, Given, infer Name> ? (Name extends "" ? Key : Name) : never;
 /** `state` where there are members that it carries. */
 type StateName<F> = F extends { readonly presence: "carried" } ? "state" : never;
-type ValueOf<F> = F extends { readonly read: Read<infer Value> } ? Value : never;
+type ValueOf<F> = F extends { readonly read: Reader<infer Value> } ? Value : never;
 type Flat<T> = { [Key in keyof T]: T[Key] };
 
 /** What reading an object gives: its required and optional members, and what it carries in its `state`. */
@@ -45,17 +45,17 @@ export type Values<F> = Flat<
 >;
 
 /** A member that must be given; null is not given. */
-export function required<Value>(read: Read<Value>): Field<Value, "required", ""> {
+export function required<Value>(read: Reader<Value>): Field<Value, "required", ""> {
   return { presence: "required", name: "", read };
 }
 
 /** A member that may be absent or null, and is then absent from the result. */
-export function optional<Value>(read: Read<Value>): Field<Value, "optional", ""> {
+export function optional<Value>(read: Reader<Value>): Field<Value, "optional", ""> {
   return { presence: "optional", name: "", read };
 }
 
 /** A member that has another name in the result. */
-export function named<Value, Given extends Presence, const Name extends string>(
+export function renamed<Value, Given extends Presence, const Name extends string>(
   name: Name,
   field: Field<Value, Given, string>,
 ): Field<Value, Given, Name> {
@@ -63,16 +63,16 @@ export function named<Value, Given extends Presence, const Name extends string>(
 }
 
 /** A member that may be given and has no effect. */
-export function ignored(read: Read<unknown> = (value) => value): Field<unknown, "ignored", ""> {
+export function ignored(read: Reader<unknown> = (value) => value): Field<unknown, "ignored", ""> {
   return { presence: "ignored", name: "", read };
 }
 
-const nothing: Form = { type: "null" };
+const nothing: BodySchema = { type: "null" };
 
 /** A member that is known and refused, unless it is null. */
 export function unsupported(): Field<unknown, "ignored", ""> {
   return ignored(
-    described(
+    withSchema(
       (_value, path) => {
         throw new GatewayError("unsupported_parameter", `'${path}' is not supported.`, {
           param: path,
@@ -84,14 +84,14 @@ export function unsupported(): Field<unknown, "ignored", ""> {
 }
 
 /** A member that belongs to a provider, and is carried in the result's `state` under its own name. */
-export function carried(read: Read<Json>): Field<Json, "carried", ""> {
+export function carried(read: Reader<Json>): Field<Json, "carried", ""> {
   return { presence: "carried", name: "", read };
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Any JSON object, as it is. */
-export const anyObject: Read<JsonObject> = described(
+export const anyObject: Reader<JsonObject> = withSchema(
   (value, path) => {
     if (!isObject(value)) throw wrongType("an object", value, path);
     return value;
@@ -110,7 +110,7 @@ function isObject(value: unknown): value is JsonObject {
 export function object<const F extends Fields>(
   fields: F,
   others: "refused" | "dropped" = "refused",
-): Read<Values<F>> {
+): Reader<Values<F>> {
   const known = new Set(Object.keys(fields));
   const entries = Object.entries(fields).map(([key, field]) => ({
     ...field,
@@ -118,19 +118,19 @@ export function object<const F extends Fields>(
     name: field.name || key,
   }));
 
-  const form = (): Form => ({
+  const schema = (): BodySchema => ({
     type: "object",
     properties: Object.fromEntries(
       entries.map(({ key, presence, read }) => [
         key,
-        presence === "required" ? formOf(read) : orNull(formOf(read)),
+        presence === "required" ? schemaOf(read) : orNull(schemaOf(read)),
       ]),
     ),
     required: entries.filter(({ presence }) => presence === "required").map(({ key }) => key),
     additionalProperties: others === "refused" ? nothing : true,
   });
 
-  return described((value, path, limits) => {
+  return withSchema((value, path, limits) => {
     const given = anyObject(value, path, limits);
     for (const key of Object.keys(given)) {
       if (known.has(key) || given[key] === null) continue;
@@ -142,10 +142,10 @@ export function object<const F extends Fields>(
     for (const { key, name, presence, read } of entries) {
       const member = given[key] ?? null;
       if (member === null) {
-        if (presence === "required") throw missing(child(path, key));
+        if (presence === "required") throw missing(memberPath(path, key));
         continue;
       }
-      const taken = read(member, child(path, key), limits);
+      const taken = read(member, memberPath(path, key), limits);
       if (presence === "ignored" || taken === undefined) continue;
       // What is carried was read as JSON.
       if (presence === "carried") state[key] = taken as Json;
@@ -154,46 +154,46 @@ export function object<const F extends Fields>(
     if (Object.keys(state).length > 0) result["state"] = { from: null, fields: state };
     // The loop above made exactly the members that `Values` derives from the same fields.
     return result as Values<F>;
-  }, form);
+  }, schema);
 }
 
 /** Null is not given. */
-function orNull(form: Form): Form {
-  return form === nothing ? nothing : { anyOf: [form, nothing] };
+function orNull(schema: BodySchema): BodySchema {
+  return schema === nothing ? nothing : { anyOf: [schema, nothing] };
 }
 
 function unknownMember(path: string, key: string): GatewayError {
-  const param = child(path, key);
+  const param = memberPath(path, key);
   return new GatewayError("unknown_parameter", `'${param}' is not a known parameter.`, { param });
 }
 
 /** Reads an object by the reader its `tag` member names; any other name is unsupported. */
-export function variants<const V extends Readonly<Record<string, Read<unknown>>>>(
+export function variants<const V extends Readonly<Record<string, Reader<unknown>>>>(
   tag: string,
   readers: V,
-): Read<ValueOfReaders<V>> {
-  const table = new Map<string, Read<unknown>>(Object.entries(readers));
+): Reader<ValueOfReaders<V>> {
+  const table = new Map<string, Reader<unknown>>(Object.entries(readers));
   const names = [...table.keys()].join(", ");
-  const form = (): Form => ({
+  const schema = (): BodySchema => ({
     anyOf: [...table].map(([name, read]) => ({
       type: "object",
       properties: { [tag]: { const: name } },
       required: [tag],
-      allOf: [formOf(read)],
+      allOf: [schemaOf(read)],
     })),
   });
-  return described((value, path, limits) => {
+  return withSchema((value, path, limits) => {
     const kind = anyObject(value, path, limits)[tag] ?? null;
-    const at = child(path, tag);
+    const at = memberPath(path, tag);
     if (kind === null) throw missing(at);
     if (typeof kind !== "string") throw wrongType("a string", kind, at);
     const read = table.get(kind);
     if (read === undefined) throw unsupportedValue(`is not supported; use ${names}`, at);
     // One of the readers of `V`, and so one of their values.
     return read(value, path, limits) as ValueOfReaders<V>;
-  }, form);
+  }, schema);
 }
 
 type ValueOfReaders<V> = {
-  [Name in keyof V]: V[Name] extends Read<infer Value> ? Value : never;
+  [Name in keyof V]: V[Name] extends Reader<infer Value> ? Value : never;
 }[keyof V];

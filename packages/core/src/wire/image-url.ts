@@ -1,18 +1,18 @@
-import { described, formOf, type Read, wrongValue } from "./read.ts";
+import { type Reader, schemaOf, withSchema, wrongValue } from "./read.ts";
 import { content } from "./scalars.ts";
 
 const web = /^https?:\/\/[^\s/]/i;
 const data = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
-const longestWebUrl = 8_192;
+const maxWebUrlLength = 8_192;
 
 /** An image's address: a web address, which the gateway passes on and never opens, or a base64 data URL of an image. */
-export const imageUrl: Read<string> = described(
+export const imageUrl: Reader<string> = withSchema(
   (value, path, limits) => {
     const url = content(value, path, limits);
     if (web.test(url)) {
-      if (url.length > longestWebUrl || !URL.canParse(url))
-        throw wrongValue(`must be a valid URL of at most ${longestWebUrl} characters`, path);
+      if (url.length > maxWebUrlLength || !URL.canParse(url))
+        throw wrongValue(`must be a valid URL of at most ${maxWebUrlLength} characters`, path);
       return url;
     }
     const prefix = data.exec(url)?.[0];
@@ -25,5 +25,5 @@ export const imageUrl: Read<string> = described(
       throw wrongValue("must hold the image in base64", path);
     return url;
   },
-  () => formOf(content),
+  () => schemaOf(content),
 );

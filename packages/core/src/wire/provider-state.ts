@@ -1,19 +1,19 @@
-import { deepestState, mostState } from "../domain/provider-state.ts";
+import { maxMessageState, maxStateDepth } from "../domain/provider-state.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { anyObject, unsupported } from "./fields.ts";
-import { described, formOf, type Read, wrongType, wrongValue } from "./read.ts";
+import { type Reader, schemaOf, withSchema, wrongType, wrongValue } from "./read.ts";
 import { content } from "./scalars.ts";
 
 /** State that is an object, such as a cache breakpoint. */
-export const stateObject: Read<Json> = described(
+export const stateObject: Reader<Json> = withSchema(
   (value, path, limits) =>
     // What JSON.parse made is JSON.
     shallow(anyObject(value, path, limits) as Json, path, 1),
-  () => formOf(anyObject),
+  () => schemaOf(anyObject),
 );
 
 /** State that is a list, such as signed blocks of thinking. */
-export const stateList: Read<Json> = described(
+export const stateList: Reader<Json> = withSchema(
   (value, path) => {
     if (!Array.isArray(value)) throw wrongType("an array", value, path);
     return shallow(value, path, 1);
@@ -22,11 +22,11 @@ export const stateList: Read<Json> = described(
 );
 
 /** State that is text, such as reasoning. */
-export const stateText: Read<Json> = content;
+export const stateText: Reader<Json> = content;
 
 function shallow<Value extends Json | undefined>(value: Value, path: string, depth: number): Value {
   if (typeof value !== "object" || value === null) return value;
-  if (depth > deepestState) throw wrongValue(`must be nested at most ${deepestState} deep`, path);
+  if (depth > maxStateDepth) throw wrongValue(`must be nested at most ${maxStateDepth} deep`, path);
   for (const member of Object.values(value)) shallow(member, path, depth + 1);
   return value;
 }
@@ -53,7 +53,7 @@ export const breakpointReaders = {
 };
 
 /** Content that is not offered, wherever in a history it is. */
-export const contentNotOffered = {
+export const unsupportedContent = {
   audio: unsupported(),
   function_call: unsupported(),
   file_id: unsupported(),
@@ -72,9 +72,9 @@ export function stateBytes(value: Json | undefined): number {
 
 /** Refuses a message whose state takes so many bytes. */
 export function requireSmallState(bytes: number, path: string): void {
-  if (bytes > mostState.bytes)
+  if (bytes > maxMessageState.bytes)
     throw wrongValue(
-      `must hold at most ${mostState.bytes} bytes of reasoning and other provider state`,
+      `must hold at most ${maxMessageState.bytes} bytes of reasoning and other provider state`,
       path,
     );
 }

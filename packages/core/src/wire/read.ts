@@ -5,7 +5,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { InputItem } from "./responses/items.ts";
 
 /** What readers of one body know besides its values: its limits, and where to note what they leave out. */
-export interface Reading extends Limits {
+export interface ReadContext extends Limits {
   /** Whether what functions returned may hold images. */
   readonly toolOutputs: "text" | "parts";
   /** Takes the name of a member that was given, is not known, and is left out. */
@@ -28,30 +28,30 @@ export interface KnownItems {
  * Reads one value of a request body: gives a new, checked value or throws a GatewayError that names the path.
  * A reader that gives `undefined` leaves its member out.
  */
-export interface Read<Value> {
-  (value: unknown, path: string, limits: Reading): Value;
+export interface Reader<Value> {
+  (value: unknown, path: string, limits: ReadContext): Value;
   /** Its input as JSON Schema; absent if JSON Schema can't express it. */
-  readonly form?: () => Form;
+  readonly schema?: () => BodySchema;
 }
 
 /** A JSON Schema of a reader's input, under the default limits. */
-export type Form = Readonly<Record<string, unknown>>;
+export type BodySchema = Readonly<Record<string, unknown>>;
 
 /** A reader with a schema of its input, made only when asked for. */
-export function described<Value>(
-  read: (value: unknown, path: string, limits: Reading) => Value,
-  form: () => Form,
-): Read<Value> {
-  return Object.assign(read, { form });
+export function withSchema<Value>(
+  read: (value: unknown, path: string, limits: ReadContext) => Value,
+  schema: () => BodySchema,
+): Reader<Value> {
+  return Object.assign(read, { schema });
 }
 
 /** The schema of a reader's input; one that accepts anything if the reader has none. */
-export function formOf(read: Read<unknown>): Form {
-  return read.form?.() ?? {};
+export function schemaOf(read: Reader<unknown>): BodySchema {
+  return read.schema?.() ?? {};
 }
 
 /** The path of a member; keys are the client's own, so long ones are cut. */
-export function child(path: string, key: string): string {
+export function memberPath(path: string, key: string): string {
   const name = key.length > 64 ? `${key.slice(0, 64).toWellFormed()}…` : key;
   return path === "" ? name : `${path}.${name}`;
 }
@@ -80,9 +80,9 @@ function typeName(value: unknown): string {
 }
 
 /** Changes what another reader gives. */
-export function mapped<From, To>(read: Read<From>, change: (value: From) => To): Read<To> {
-  return described(
+export function mapped<From, To>(read: Reader<From>, change: (value: From) => To): Reader<To> {
+  return withSchema(
     (value, path, limits) => change(read(value, path, limits)),
-    () => formOf(read),
+    () => schemaOf(read),
   );
 }

@@ -121,7 +121,7 @@ function withValue(value: unknown, [name, ...rest]: Path, to: unknown): unknown 
   return copy;
 }
 
-function refusalOf(parse: (body: unknown) => unknown, body: unknown): string | null {
+function errorOf(parse: (body: unknown) => unknown, body: unknown): string | null {
   try {
     parse(body);
     return null;
@@ -135,7 +135,7 @@ describe.each(bodies)("the JSON Schema of %s", (_, schemaOf, valid, parse) => {
   const takes = new Ajv2020({ strict: false }).compile(schemaOf());
 
   it("takes what the reader takes", () => {
-    expect(refusalOf(parse, valid)).toBeNull();
+    expect(errorOf(parse, valid)).toBeNull();
     expect(takes(valid), JSON.stringify(takes.errors)).toBe(true);
   });
 
@@ -154,7 +154,7 @@ describe.each(bodies)("the JSON Schema of %s", (_, schemaOf, valid, parse) => {
           valid,
         );
         const body: unknown = JSON.parse(JSON.stringify(written));
-        const code = refusalOf(parse, body);
+        const code = errorOf(parse, body);
         const isTaken = takes(body);
         const told = JSON.stringify({ faults, code, errors: isTaken ? null : takes.errors?.[0] });
         if (code === null) expect(isTaken, told).toBe(true);

@@ -1,5 +1,5 @@
 import { chatCompletion } from "./chat-completions/schema.ts";
-import { type Form, formOf } from "./read.ts";
+import { type BodySchema, schemaOf } from "./read.ts";
 import { responseRequest } from "./responses/schema.ts";
 
 /**
@@ -7,13 +7,13 @@ import { responseRequest } from "./responses/schema.ts";
  * Tollgate parses it with, under the default limits. It accepts everything that the gateway accepts. Only the gateway
  * checks rules between members, lengths in bytes, addresses of images, and JSON Schemas of tools.
  */
-export function chatCompletionsRequestSchema(): Form {
-  return { $schema: draft, title: "POST /v1/chat/completions", ...formOf(chatCompletion) };
+export function chatCompletionsRequestSchema(): BodySchema {
+  return { $schema: draft, title: "POST /v1/chat/completions", ...schemaOf(chatCompletion) };
 }
 
 /** Returns the same for `POST /v1/responses`. */
-export function responsesRequestSchema(): Form {
-  return { $schema: draft, title: "POST /v1/responses", ...formOf(responseRequest) };
+export function responsesRequestSchema(): BodySchema {
+  return { $schema: draft, title: "POST /v1/responses", ...schemaOf(responseRequest) };
 }
 
 const draft = "https://json-schema.org/draft/2020-12/schema";

@@ -1,8 +1,8 @@
 import { defaultLimits } from "../domain/limits.ts";
 import { isUuid } from "../kernel/ids.ts";
-import { described, type Read, wrongType, wrongValue } from "./read.ts";
+import { type Reader, withSchema, wrongType, wrongValue } from "./read.ts";
 
-export const flag: Read<boolean> = described(
+export const flag: Reader<boolean> = withSchema(
   (value, path) => {
     if (typeof value !== "boolean") throw wrongType("a boolean", value, path);
     return value;
@@ -11,7 +11,7 @@ export const flag: Read<boolean> = described(
 );
 
 /** Message content: bounded by the body alone. */
-export const content: Read<string> = described(
+export const content: Reader<string> = withSchema(
   (value, path) => {
     if (typeof value !== "string") throw wrongType("a string", value, path);
     return value;
@@ -20,7 +20,7 @@ export const content: Read<string> = described(
 );
 
 /** A string outside message content. */
-export const text: Read<string> = described(
+export const text: Reader<string> = withSchema(
   (value, path, limits) => {
     const given = content(value, path, limits);
     // A UTF-16 unit is at most 3 bytes of UTF-8, so most strings need no counting.
@@ -32,28 +32,28 @@ export const text: Read<string> = described(
 );
 
 /** A string of `least` to `longest` characters. */
-export function shortText(longest: number, least = 1): Read<string> {
-  return described(
+export function shortText(maxLength: number, minLength = 1): Reader<string> {
+  return withSchema(
     (value, path, limits) => {
       const given = content(value, path, limits);
-      if (given.length < least) throw wrongValue("must not be empty", path);
-      if (given.length > longest)
-        throw wrongValue(`must be at most ${longest} characters long`, path);
+      if (given.length < minLength) throw wrongValue("must not be empty", path);
+      if (given.length > maxLength)
+        throw wrongValue(`must be at most ${maxLength} characters long`, path);
       return given;
     },
-    () => ({ type: "string", minLength: least, maxLength: longest }),
+    () => ({ type: "string", minLength, maxLength }),
   );
 }
 
 /** The longest id or name. */
-const longestId = 255;
-export const identifier: Read<string> = shortText(longestId);
+const maxIdLength = 255;
+export const identifier: Reader<string> = shortText(maxIdLength);
 
 /** The id of a tool call, which an upstream chose: some put a signature of thousands of characters into it. */
-export const callId: Read<string> = shortText(65_536);
+export const callId: Reader<string> = shortText(65_536);
 
 /** A UUID, in lower case. */
-export const uuid: Read<string> = described(
+export const uuid: Reader<string> = withSchema(
   (value, path, limits) => {
     const given = content(value, path, limits);
     if (!isUuid(given)) throw wrongValue("must be a UUID", path);
@@ -62,33 +62,33 @@ export const uuid: Read<string> = described(
   () => ({ type: "string", minLength: 36, maxLength: 36 }),
 );
 
-export function number(least: number, most: number): Read<number> {
-  return described(
+export function number(min: number, max: number): Reader<number> {
+  return withSchema(
     (value, path) => {
       if (typeof value !== "number") throw wrongType("a number", value, path);
-      if (!(value >= least && value <= most))
-        throw wrongValue(`must be between ${least} and ${most}`, path);
+      if (!(value >= min && value <= max))
+        throw wrongValue(`must be between ${min} and ${max}`, path);
       return value;
     },
-    () => ({ type: "number", minimum: least, maximum: most }),
+    () => ({ type: "number", minimum: min, maximum: max }),
   );
 }
 
-export function integer(least: number, most = Number.MAX_SAFE_INTEGER): Read<number> {
-  const inRange = number(least, most);
-  return described(
+export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Reader<number> {
+  const inRange = number(min, max);
+  return withSchema(
     (value, path, limits) => {
       if (typeof value === "number" && !Number.isSafeInteger(value))
         throw wrongType("an integer", value, path);
       return inRange(value, path, limits);
     },
-    () => ({ type: "integer", minimum: least, maximum: most }),
+    () => ({ type: "integer", minimum: min, maximum: max }),
   );
 }
 
 /** One of a closed list of words. */
-export function oneOf<const Word extends string>(...words: readonly Word[]): Read<Word> {
-  return described(
+export function oneOf<const Word extends string>(...words: readonly Word[]): Reader<Word> {
+  return withSchema(
     (value, path, limits) => {
       const given = content(value, path, limits);
       const word = words.find((candidate) => candidate === given);

@@ -1,24 +1,31 @@
 import type { CompletionRequest, FunctionTool, ToolChoice } from "../domain/completion-request.ts";
 import type { Json } from "../kernel/stable-json.ts";
 import { anyObject, optional, required } from "./fields.ts";
-import { described, formOf, type Read, type Reading, wrongType, wrongValue } from "./read.ts";
+import {
+  type ReadContext,
+  type Reader,
+  schemaOf,
+  withSchema,
+  wrongType,
+  wrongValue,
+} from "./read.ts";
 import { flag, identifier, oneOf, text } from "./scalars.ts";
 
 /**
  * A JSON Schema: data of the client's own, kept as it came. Its depth is bounded before the body is parsed, its strings
  * here; a fault in it is the schema's, since a path into it would be the client's own words.
  */
-export const jsonSchema: Read<Json> = described(
+export const jsonSchema: Reader<Json> = withSchema(
   (value, path, limits) => {
     // What JSON.parse made is JSON.
     const schema = anyObject(value, path, limits) as Json;
     requireShortStrings(schema, path, limits);
     return schema;
   },
-  () => formOf(anyObject),
+  () => schemaOf(anyObject),
 );
 
-function requireShortStrings(value: Json | undefined, path: string, limits: Reading): void {
+function requireShortStrings(value: Json | undefined, path: string, limits: ReadContext): void {
   if (typeof value === "string") text(value, path, limits);
   if (typeof value !== "object" || value === null) return;
   for (const [key, member] of Object.entries(value)) {
@@ -38,14 +45,14 @@ export const functionFields = {
 const toolChoiceWord = oneOf("none", "auto", "required");
 
 /** A word, or the function that `object` reads. */
-export function toolChoiceOr(object: Read<ToolChoice>): Read<ToolChoice> {
-  return described(
+export function toolChoiceOr(object: Reader<ToolChoice>): Reader<ToolChoice> {
+  return withSchema(
     (value, path, limits) => {
       if (typeof value === "string") return toolChoiceWord(value, path, limits);
       if (typeof value !== "object") throw wrongType("a string or an object", value, path);
       return object(value, path, limits);
     },
-    () => ({ anyOf: [formOf(toolChoiceWord), formOf(object)] }),
+    () => ({ anyOf: [schemaOf(toolChoiceWord), schemaOf(object)] }),
   );
 }
 

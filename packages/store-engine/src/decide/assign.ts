@@ -1,4 +1,4 @@
-import type { FoundSession, OpeningRefusal, Owner, SessionLookup } from "@tollgate/core/store";
+import type { OpenStepRefusal, Owner, SessionLookup, SessionMatch } from "@tollgate/core/store";
 import { chainHead, chainLength, commonPrefix } from "../chain.ts";
 import { isOwnedBy } from "../is-owned-by.ts";
 import { lineageOf } from "../lineage.ts";
@@ -11,10 +11,10 @@ export type Assignment =
   | { readonly kind: "branch"; readonly origin: SessionState; readonly commonLength: number }
   | { readonly kind: "create" };
 
-type NotFound = Extract<OpeningRefusal, { code: "session_not_found" | "turn_not_found" }>;
+type NotFound = Extract<OpenStepRefusal, { code: "session_not_found" | "turn_not_found" }>;
 
 /** The Session that a Step would continue or branch from now; null where it would make one, or be refused. */
-export function findSession(view: SessionView, lookup: SessionLookup): FoundSession | null {
+export function findSession(view: SessionView, lookup: SessionLookup): SessionMatch | null {
   const assignment = assignSession(view, lookup);
   return "code" in assignment ? null : foundSessionOf(assignment);
 }
@@ -36,7 +36,7 @@ export function assignSession(view: SessionView, lookup: SessionLookup): Assignm
 }
 
 /** The Session that an assignment continues or branches from, and how much of it; null for a new one. */
-export function foundSessionOf(assignment: Assignment): FoundSession | null {
+export function foundSessionOf(assignment: Assignment): SessionMatch | null {
   switch (assignment.kind) {
     case "continue":
       return foundSession(assignment.session, assignment.session.length);
@@ -47,7 +47,7 @@ export function foundSessionOf(assignment: Assignment): FoundSession | null {
   }
 }
 
-function foundSession({ id, dataClasses }: SessionState, commonLength: number): FoundSession {
+function foundSession({ id, dataClasses }: SessionState, commonLength: number): SessionMatch {
   return { sessionId: id, commonLength, dataClasses };
 }
 
@@ -69,10 +69,12 @@ function chainOf(view: SessionView, session: SessionState): Uint8Array {
 /** Omitted ids continue or create; they never branch. */
 function continueMatching(
   view: SessionView,
-  { owner, source, transcript: { alsoConsider, chain } }: SessionLookup,
+  { owner, source, transcript: { previousSessionId, chain } }: SessionLookup,
 ): Assignment {
   const considered =
-    alsoConsider === null ? null : ifOwned(owner, view.session(owner.organizationId, alsoConsider));
+    previousSessionId === null
+      ? null
+      : ifOwned(owner, view.session(owner.organizationId, previousSessionId));
   const matches = view.recentMatches(owner, source, chain);
   const candidates = considered && isPrefix(considered, chain) ? [...matches, considered] : matches;
   const session = pickLongest(candidates.filter((candidate) => !isSameInFlight(candidate, chain)));

@@ -2,9 +2,9 @@ import {
   type Attempt,
   type AttemptEnd,
   type AttemptIntent,
-  type AttemptOpening,
   type AttemptSettlement,
   GatewayError,
+  type OpenAttemptResult,
   type Step,
 } from "@tollgate/core/store";
 import { type Decision, type Operation, unchanged } from "../change.ts";
@@ -17,7 +17,7 @@ import { CounterDraft, insertHolds, refusedHold, settleHolds } from "./hold.ts";
  * ones stay. Asked again for an attempt that was opened, it says so.
  * @throws GatewayError `step_not_found`, or `invalid_argument` for the end of an attempt that does not run
  */
-export function openAttempt(view: View, intent: AttemptIntent): Decision<AttemptOpening> {
+export function openAttempt(view: View, intent: AttemptIntent): Decision<OpenAttemptResult> {
   const { organizationId, stepId, ended, attempt, holds, decision } = intent;
   const record = requireStep(view, organizationId, stepId);
   const { step } = record;

@@ -5,10 +5,10 @@ import {
   GatewayError,
   isExpectedSession,
   keyIsLive,
-  type OpeningRefusal,
+  type OpenStepRefusal,
+  type OpenStepResult,
   type Step,
   type StepIntent,
-  type StepOpening,
 } from "@tollgate/core/store";
 import { chainHead, chainLength, chainSlice } from "../chain.ts";
 import { type Decision, type Operation, unchanged } from "../change.ts";
@@ -23,7 +23,7 @@ import { partRecord } from "./part.ts";
  * refuses. Asked again for a Step that was opened, it says what it said then.
  * @throws GatewayError `invalid_argument` for a chain that does not fit its messages
  */
-export function openStep(view: View, intent: StepIntent): Decision<StepOpening> {
+export function openStep(view: View, intent: StepIntent): Decision<OpenStepResult> {
   const { owner, stepId, transcript } = intent;
   const known = view.openedBefore(owner.organizationId, stepId);
   if (known) return unchanged(openingOf(known));
@@ -57,11 +57,11 @@ export function openStep(view: View, intent: StepIntent): Decision<StepOpening> 
   };
 }
 
-function refuse(refusal: OpeningRefusal): Decision<StepOpening> {
+function refuse(refusal: OpenStepRefusal): Decision<OpenStepResult> {
   return unchanged({ opened: false, refusal });
 }
 
-function openingOf({ step, branchedFromSessionId }: StepRecord): StepOpening {
+function openingOf({ step, branchedFromSessionId }: StepRecord): OpenStepResult {
   const { sessionId, turnId } = step;
   return { opened: true, sessionId, turnId, branchedFromSessionId };
 }

@@ -1,7 +1,7 @@
 import {
   GatewayError,
   type ResponseDraft,
-  type SettleResult,
+  type SettleStepResult,
   type Step,
   type StepReply,
   type StepSettlement,
@@ -21,7 +21,7 @@ import { partRecord } from "./part.ts";
  * @throws GatewayError `step_not_found`, or `invalid_argument` for an attempt that does not run, a chain that is none, or
  * a response of another Step or owner
  */
-export function settleStep(view: View, settlement: StepSettlement): Decision<SettleResult> {
+export function settleStep(view: View, settlement: StepSettlement): Decision<SettleStepResult> {
   const { organizationId, stepId, attempt, outcome, reply, response } = settlement;
   const record = requireStep(view, organizationId, stepId);
   const { step } = record;

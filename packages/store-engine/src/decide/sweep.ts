@@ -1,11 +1,11 @@
-import type { StepSweep, Swept, TranscriptSweep } from "@tollgate/core/store";
+import type { StepSweep, SweepResult, TranscriptSweep } from "@tollgate/core/store";
 import type { Decision, Operation } from "../change.ts";
 import { originOf } from "../lineage.ts";
 import type { SessionState } from "../records.ts";
 import type { RetentionView } from "../view.ts";
 
 /** Removes the oldest settled Steps, organization by organization, and records for each how many. */
-export function sweepSteps(view: RetentionView, sweep: StepSweep): Decision<Swept> {
+export function sweepSteps(view: RetentionView, sweep: StepSweep): Decision<SweepResult> {
   const { at, keep, limit, leaf } = sweep;
   const before = at - keep;
   const change: Operation[] = [];
@@ -21,7 +21,10 @@ export function sweepSteps(view: RetentionView, sweep: StepSweep): Decision<Swep
 }
 
 /** Erases what was said in the Sessions that were used the longest ago, organization by organization. */
-export function sweepTranscripts(view: RetentionView, sweep: TranscriptSweep): Decision<Swept> {
+export function sweepTranscripts(
+  view: RetentionView,
+  sweep: TranscriptSweep,
+): Decision<SweepResult> {
   const { at, keep, limit } = sweep;
   const change: Operation[] = [];
   let [examined, removed] = [0, 0];

@@ -34,7 +34,7 @@ export function createSessionRepository(
     find: (lookup) => database.driver.ask((view) => findSession(view, lookup)),
     isOwned: async (owner, sessionId) =>
       (await ownedBy(owner, openStepStatements.session, sessionId)) !== null,
-    ofTurn: async (owner, turnId) =>
+    findByTurn: async (owner, turnId) =>
       (await ownedBy(owner, openStepStatements.sessionOfTurn, turnId))?.id ?? null,
     sweep: (sweep) => database.driver.alone((view) => sweepTranscripts(view, sweep), sweeping),
   };

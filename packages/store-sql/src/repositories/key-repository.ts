@@ -1,13 +1,13 @@
 import {
   type ApiKey,
-  type FoundKey,
-  type FoundSecret,
   GatewayError,
-  type KeyChange,
   type KeyEntry,
+  type KeyOfSecret,
   type KeyRepository,
   type KeyRotation,
   type KeySelection,
+  type KeyUpdate,
+  type KeyWithSalt,
   keyIsLive,
 } from "@tollgate/core/store";
 import type { Conditions } from "../conditions.ts";
@@ -57,7 +57,7 @@ export function createKeyRepository(
 
 const keys = { name: "api_keys", columns: keyColumns };
 
-function* findByDigest(digest: Uint8Array, at: number): Script<FoundSecret | null> {
+function* findByDigest(digest: Uint8Array, at: number): Script<KeyOfSecret | null> {
   const row = yield* get(administrationStatements.keyByDigest, { digest, at });
   return row === undefined ? null : foundSecretFromRow(row);
 }
@@ -82,12 +82,12 @@ function* insert({
 }
 
 /** Almost always it is there, and a read is all. */
-async function ensure(database: ScriptDatabase, entry: KeyEntry): Promise<FoundKey> {
+async function ensure(database: ScriptDatabase, entry: KeyEntry): Promise<KeyWithSalt> {
   const known = await database.read(() => withoutSecret(entry.key));
   return known ?? database.write(() => insertWithoutSecret(entry), anyway);
 }
 
-function* insertWithoutSecret(entry: KeyEntry): Script<FoundKey> {
+function* insertWithoutSecret(entry: KeyEntry): Script<KeyWithSalt> {
   // Waits for another process that is just writing the same, and then finds what it wrote.
   yield* insert({ ...entry, digest: null });
   const found = yield* withoutSecret(entry.key);
@@ -95,7 +95,7 @@ function* insertWithoutSecret(entry: KeyEntry): Script<FoundKey> {
   return found;
 }
 
-function* withoutSecret(key: ApiKey): Script<FoundKey | null> {
+function* withoutSecret(key: ApiKey): Script<KeyWithSalt | null> {
   const row = yield* get(administrationStatements.keyWithoutSecret, keyToRow(key, 0));
   return row === undefined ? null : foundKeyFromRow(row);
 }
@@ -118,7 +118,7 @@ function selectionIn({
 
 function* change(
   selected: Script<readonly ApiKey[]>,
-  decide: (key: ApiKey) => KeyChange | null,
+  decide: (key: ApiKey) => KeyUpdate | null,
 ): Script<readonly ApiKey[]> {
   const changed: ApiKey[] = [];
   for (const key of yield* selected) {

@@ -1,4 +1,4 @@
-import type { ApiKey, FoundKey, FoundSecret } from "@tollgate/core/store";
+import type { ApiKey, KeyOfSecret, KeyWithSalt } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
@@ -61,11 +61,11 @@ export function keyFromRow(row: unknown): ApiKey {
 }
 
 /** The API key a row holds, with its organization's salt. */
-export function foundKeyFromRow(row: unknown): FoundKey {
+export function foundKeyFromRow(row: unknown): KeyWithSalt {
   return { key: keyFromRow(row), salt: readRow(row).bytes("salt") };
 }
 
 /** The same, for a key that was found by a secret. */
-export function foundSecretFromRow(row: unknown): FoundSecret {
+export function foundSecretFromRow(row: unknown): KeyOfSecret {
   return { ...foundKeyFromRow(row), secretEndsAt: readRow(row).integerOrNull("secret_ends_at") };
 }

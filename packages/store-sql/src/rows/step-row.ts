@@ -3,7 +3,7 @@ import type {
   AttemptEnd,
   AttemptStart,
   DroppedFields,
-  Endpoint,
+  EndpointName,
   Metadata,
   Step,
   StepOutcome,
@@ -234,7 +234,7 @@ export function outcomeOf(text: string): StepOutcome {
   }
 }
 
-function endpointOf(text: string): Endpoint {
+function endpointOf(text: string): EndpointName {
   if (text === "chat_completions" || text === "responses") return text;
   throw new TypeError("column endpoint does not hold an endpoint");
 }

@@ -1,8 +1,8 @@
 import {
-  type Connection,
   type ConnectionQuery,
   decodeCursor,
   encodeCursor,
+  type GatewayConnection,
   type SealedConnection,
   type StorePage,
   type StorePaging,
@@ -66,11 +66,11 @@ export function connectionPage(
 }
 
 /** No gateway's name has a slash in it. */
-function cursorAt({ organizationId, gateway }: Connection): string {
+function cursorAt({ organizationId, gateway }: GatewayConnection): string {
   return encodeCursor(listName, { order: 0, tie: `${organizationId}/${gateway}` });
 }
 
-function placeOf(cursor: string): Pick<Connection, "organizationId" | "gateway"> {
+function placeOf(cursor: string): Pick<GatewayConnection, "organizationId" | "gateway"> {
   const { tie } = decodeCursor(listName, cursor);
   const end = tie.lastIndexOf("/");
   return { organizationId: tie.slice(0, Math.max(end, 0)), gateway: tie.slice(end + 1) };

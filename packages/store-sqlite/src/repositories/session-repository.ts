@@ -62,7 +62,7 @@ export function createSessionRepository(
       database.read((connection) => findSession(new SessionReads(connection), lookup)),
     isOwned: async (owner, id) =>
       (await owned(owner, (sessions) => sessions.session(owner.organizationId, id))) !== null,
-    ofTurn: async (owner, id) =>
+    findByTurn: async (owner, id) =>
       (await owned(owner, (sessions) => sessions.sessionOfTurn(owner.organizationId, id)))?.id ??
       null,
     sweep: (sweep) =>

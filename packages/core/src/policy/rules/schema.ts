@@ -2,8 +2,8 @@ import type { PolicyFacts, Verdict } from "../../domain/policy-decision.ts";
 import { isTierName } from "../../domain/service-tier.ts";
 import type { Schema } from "../../input/read.ts";
 import {
-  className,
   connectionOwnership,
+  dataClassName,
   fullModelId,
   modelPattern,
   oneOrMany,
@@ -19,7 +19,7 @@ const flag = z.exactOptional(z.boolean());
 
 const tierName = text(isTierName, "must be the name of a service tier, such as priority");
 
-const classRange = { from: z.exactOptional(className), upTo: z.exactOptional(className) };
+const classRange = { from: z.exactOptional(dataClassName), upTo: z.exactOptional(dataClassName) };
 
 /** A member that is mistyped would match everything. */
 const match: Schema<RuleMatch> = z.strictObject({

@@ -1,4 +1,4 @@
-import { type Completion, spoken } from "../../domain/completion.ts";
+import { type Completion, textOfKind } from "../../domain/completion.ts";
 import type { ReasoningField } from "../../domain/completion-event.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { Json } from "../../kernel/stable-json.ts";
@@ -41,8 +41,8 @@ function messageObject(completion: Completion): object {
     ...completion.fields,
     ...completion.shown,
     role: "assistant",
-    content: spoken(completion, "text"),
-    refusal: spoken(completion, "refusal"),
+    content: textOfKind(completion, "text"),
+    refusal: textOfKind(completion, "refusal"),
     ...reasoningOf(completion),
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };

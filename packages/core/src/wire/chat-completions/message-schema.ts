@@ -12,12 +12,12 @@ import { listOf, textOr } from "../lists.ts";
 import {
   breakpointReaders,
   callStateReaders,
-  contentNotOffered,
   requireSmallState,
   stateBytes,
   thoughtReaders,
+  unsupportedContent,
 } from "../provider-state.ts";
-import { described, formOf, mapped, type Read } from "../read.ts";
+import { mapped, type Reader, schemaOf, withSchema } from "../read.ts";
 import { callId, content, identifier, oneOf, text } from "../scalars.ts";
 
 const breakpoints = {
@@ -34,26 +34,26 @@ const thoughts = {
 };
 
 const textFields = { type: required(oneOf("text")), text: required(content) };
-const textPart = object({ ...textFields, ...breakpoints, ...contentNotOffered }, "dropped");
+const textPart = object({ ...textFields, ...breakpoints, ...unsupportedContent }, "dropped");
 
 const imagePart = object(
   {
     type: required(oneOf("image_url")),
     image_url: required(
       object(
-        { url: required(imageUrl), detail: optional(identifier), ...contentNotOffered },
+        { url: required(imageUrl), detail: optional(identifier), ...unsupportedContent },
         "dropped",
       ),
     ),
     ...breakpoints,
-    ...contentNotOffered,
+    ...unsupportedContent,
   },
   "dropped",
 );
 
 /** Some clients put a whole former message into its part: what it thought belongs to the message. */
 const spokenPart = object(
-  { ...textFields, ...breakpoints, ...thoughts, ...contentNotOffered },
+  { ...textFields, ...breakpoints, ...thoughts, ...unsupportedContent },
   "dropped",
 );
 const refusalPart = object(
@@ -61,13 +61,13 @@ const refusalPart = object(
     type: required(oneOf("refusal")),
     refusal: required(content),
     ...thoughts,
-    ...contentNotOffered,
+    ...unsupportedContent,
   },
   "dropped",
 );
 
-const textParts = listOf(variants("type", { text: textPart }), { least: 1 });
-const userParts = listOf(variants("type", { text: textPart, image_url: imagePart }), { least: 1 });
+const textParts = listOf(variants("type", { text: textPart }), { min: 1 });
+const userParts = listOf(variants("type", { text: textPart, image_url: imagePart }), { min: 1 });
 const assistantParts = listOf(variants("type", { text: spokenPart, refusal: refusalPart }));
 
 const systemMessage = object(
@@ -76,7 +76,7 @@ const systemMessage = object(
     content: required(textOr(content, textParts)),
     name: optional(identifier),
     ...breakpoints,
-    ...contentNotOffered,
+    ...unsupportedContent,
   },
   "dropped",
 );
@@ -87,7 +87,7 @@ const userMessage = object(
     content: required(textOr(content, userParts)),
     name: optional(identifier),
     ...breakpoints,
-    ...contentNotOffered,
+    ...unsupportedContent,
   },
   "dropped",
 );
@@ -101,12 +101,12 @@ const toolCall = object(
     ),
     extra_content: carried(callStateReaders.extra_content),
     provider_specific_fields: carried(callStateReaders.provider_specific_fields),
-    ...contentNotOffered,
+    ...unsupportedContent,
   },
   "dropped",
 );
 
-const assistantMessage: Read<AssistantMessage> = mapped(
+const assistantMessage: Reader<AssistantMessage> = mapped(
   object(
     {
       role: required(oneOf("assistant")),
@@ -115,14 +115,14 @@ const assistantMessage: Read<AssistantMessage> = mapped(
       name: optional(identifier),
       tool_calls: optional(
         unlessEmpty(
-          listOf(variants("type", { function: toolCall }), { most: (limits) => limits.tools }),
+          listOf(variants("type", { function: toolCall }), { max: (limits) => limits.tools }),
         ),
       ),
       ...breakpoints,
       ...thoughts,
       // Gemini signs an answer without calls here.
       extra_content: carried(callStateReaders.extra_content),
-      ...contentNotOffered,
+      ...unsupportedContent,
     },
     "dropped",
   ),
@@ -136,12 +136,12 @@ const toolMessage = object(
     tool_call_id: required(callId),
     content: required(textOr(content, textParts)),
     ...breakpoints,
-    ...contentNotOffered,
+    ...unsupportedContent,
   },
   "dropped",
 );
 
-const byRole: Read<Message> = variants("role", {
+const byRole: Reader<Message> = variants("role", {
   developer: systemMessage,
   system: systemMessage,
   user: userMessage,
@@ -153,13 +153,13 @@ const byRole: Read<Message> = variants("role", {
  * One message of the conversation, by its role. What clients keep in a message beyond the API is history, not a
  * parameter: what belongs to a provider is carried, and everything else is left out.
  */
-export const message: Read<Message> = described(
+export const message: Reader<Message> = withSchema(
   (value, path, limits) => {
     const read = byRole(value, path, limits);
     requireSmallState(bytesOfStates(read), path);
     return read;
   },
-  () => formOf(byRole),
+  () => schemaOf(byRole),
 );
 
 function bytesOfStates(message: Message): number {
@@ -202,7 +202,7 @@ function stateOf(fields: Readonly<Record<string, Json>>): { readonly state?: Pro
 
 /** An empty list says the same as none. */
 function unlessEmpty<Value extends string | readonly unknown[]>(
-  read: Read<Value>,
-): Read<Value | undefined> {
+  read: Reader<Value>,
+): Reader<Value | undefined> {
   return mapped(read, (value) => (Array.isArray(value) && value.length === 0 ? undefined : value));
 }

@@ -10,21 +10,21 @@ import {
 import {
   carried,
   ignored,
-  named,
   object,
   optional,
+  renamed,
   required,
   unsupported,
   variants,
 } from "../fields.ts";
 import { listOf, mapOf, textOr } from "../lists.ts";
 import { breakpointReaders } from "../provider-state.ts";
-import { described, formOf, mapped, type Read, unsupportedValue } from "../read.ts";
+import { mapped, type Reader, schemaOf, unsupportedValue, withSchema } from "../read.ts";
 import { flag, identifier, integer, number, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
 import { message } from "./message-schema.ts";
 
-const functionTool: Read<FunctionTool> = mapped(
+const functionTool: Reader<FunctionTool> = mapped(
   object(
     {
       type: required(oneOf("function")),
@@ -37,7 +37,7 @@ const functionTool: Read<FunctionTool> = mapped(
   ({ function: named, state }) => (state === undefined ? named : { ...named, state }),
 );
 
-const namedToolChoice: Read<ToolChoice> = mapped(
+const namedToolChoice: Reader<ToolChoice> = mapped(
   object({
     type: required(oneOf("function")),
     function: required(object({ name: required(identifier) })),
@@ -47,7 +47,7 @@ const namedToolChoice: Read<ToolChoice> = mapped(
 
 const toolChoice = toolChoiceOr(variants("type", { function: namedToolChoice }));
 
-const jsonSchemaFormat: Read<ResponseFormat> = mapped(
+const jsonSchemaFormat: Reader<ResponseFormat> = mapped(
   object({
     type: required(oneOf("json_schema")),
     json_schema: required(
@@ -62,16 +62,16 @@ const jsonSchemaFormat: Read<ResponseFormat> = mapped(
   (format) => ({ type: format.type, ...format.json_schema }),
 );
 
-const responseFormat: Read<ResponseFormat> = variants("type", {
+const responseFormat: Reader<ResponseFormat> = variants("type", {
   text: object({ type: required(oneOf("text")) }),
   json_object: object({ type: required(oneOf("json_object")) }),
   json_schema: jsonSchemaFormat,
 });
 
-const stop = textOr(text, listOf(text, { least: 1, most: () => 4 }));
+const stop = textOr(text, listOf(text, { min: 1, max: () => 4 }));
 
 /** One answer per request: what a Session continues with must be one message. */
-const one: Read<number> = described(
+const one: Reader<number> = withSchema(
   (value, path, limits) => {
     if (integer(1)(value, path, limits) !== 1) throw unsupportedValue("must be 1", path);
     return 1;
@@ -80,7 +80,7 @@ const one: Read<number> = described(
 );
 
 const textOnly = listOf<string>(
-  described(
+  withSchema(
     (item, at, within) => {
       if (text(item, at, within) !== "text") throw unsupportedValue("must be text", at);
       return "text";
@@ -99,7 +99,7 @@ const reasoningFields = object({
 });
 
 /** The effort that it asks for. Off is the effort `none`; on says nothing without an effort. */
-const reasoning: Read<{ readonly effort?: string }> = described(
+const reasoning: Reader<{ readonly effort?: string }> = withSchema(
   (value, path, limits) => {
     const { effort, enabled } = reasoningFields(value, path, limits);
     if (enabled === false) return { effort: "none" };
@@ -107,21 +107,21 @@ const reasoning: Read<{ readonly effort?: string }> = described(
       throw unsupportedValue("needs an effort next to it", `${path}.enabled`);
     return effort === undefined ? {} : { effort };
   },
-  () => formOf(reasoningFields),
+  () => schemaOf(reasoningFields),
 );
 
 const listed = listOf(message, {
-  least: 1,
-  most: (limits) => limits.messages,
+  min: 1,
+  max: (limits) => limits.messages,
   known: ({ known }) => known.messages,
 });
-const messages: typeof listed = described(
+const messages: typeof listed = withSchema(
   (value, path, reading) => {
     const read = listed(value, path, reading);
     reading.conversationRead();
     return read;
   },
-  () => formOf(listed),
+  () => schemaOf(listed),
 );
 
 /** The body of `POST /v1/chat/completions` (section 2.1), by its fields. */
@@ -129,38 +129,38 @@ export const chatCompletion = object({
   model: required(text),
   messages: required(messages),
   stream: optional(flag),
-  stream_options: named(
+  stream_options: renamed(
     "streamOptions",
     optional(object({ include_usage: optional(flag), include_obfuscation: ignored(flag) })),
   ),
   ...sessionFields,
 
   tools: optional(
-    listOf(variants("type", { function: functionTool }), { most: (limits) => limits.tools }),
+    listOf(variants("type", { function: functionTool }), { max: (limits) => limits.tools }),
   ),
-  tool_choice: named("toolChoice", optional(toolChoice)),
-  parallel_tool_calls: named("parallelToolCalls", optional(flag)),
-  response_format: named("responseFormat", optional(responseFormat)),
-  reasoning_effort: named("reasoningEffort", optional(identifier)),
+  tool_choice: renamed("toolChoice", optional(toolChoice)),
+  parallel_tool_calls: renamed("parallelToolCalls", optional(flag)),
+  response_format: renamed("responseFormat", optional(responseFormat)),
+  reasoning_effort: renamed("reasoningEffort", optional(identifier)),
   reasoning: optional(reasoning),
   verbosity: optional(verbosity),
 
   ...samplingFields,
   seed: optional(integer(Number.MIN_SAFE_INTEGER)),
-  logit_bias: named(
+  logit_bias: renamed(
     "logitBias",
-    optional(mapOf(number(-100, 100), { most: 1_024, longestKey: 64 })),
+    optional(mapOf(number(-100, 100), { maxMembers: 1_024, maxKeyLength: 64 })),
   ),
   logprobs: optional(flag),
-  top_logprobs: named("topLogprobs", optional(integer(0, 20))),
-  max_completion_tokens: named("maxCompletionTokens", optional(integer(1))),
-  max_tokens: named("maxTokens", optional(integer(1))),
+  top_logprobs: renamed("topLogprobs", optional(integer(0, 20))),
+  max_completion_tokens: renamed("maxCompletionTokens", optional(integer(1))),
+  max_tokens: renamed("maxTokens", optional(integer(1))),
   stop: optional(stop),
   n: ignored(one),
 
   store: optional(flag),
   ...labelFields,
-  service_tier: named("serviceTier", optional(serviceTier(...chatTiers))),
+  service_tier: renamed("serviceTier", optional(serviceTier(...chatTiers))),
   modalities: ignored(textOnly),
 
   prediction: unsupported(),

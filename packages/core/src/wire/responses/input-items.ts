@@ -32,7 +32,7 @@ function storedItem(item: InputItem, responseId: string, place: ItemPlace): Stor
 }
 
 const defaultLimit = 20;
-const mostItems = 100;
+const maxLimit = 100;
 
 /**
  * One page of a stored response's input items, as JSON text: the newest first unless asked otherwise. Further
@@ -57,8 +57,8 @@ function limitOf(query: URLSearchParams): number {
   const given = single(query, "limit");
   if (given === null) return defaultLimit;
   const limit = /^\d{1,3}$/.test(given) ? Number(given) : 0;
-  if (limit < 1 || limit > mostItems)
-    throw wrongValue(`must be an integer between 1 and ${mostItems}`, "limit");
+  if (limit < 1 || limit > maxLimit)
+    throw wrongValue(`must be an integer between 1 and ${maxLimit}`, "limit");
   return limit;
 }
 

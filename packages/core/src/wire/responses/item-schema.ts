@@ -12,11 +12,11 @@ import { listOf, textOr } from "../lists.ts";
 import {
   breakpointReaders,
   callStateReaders,
-  contentNotOffered,
   stateList,
   thoughtReaders,
+  unsupportedContent,
 } from "../provider-state.ts";
-import { described, formOf, mapped, type Read, wrongValue } from "../read.ts";
+import { mapped, type Reader, schemaOf, withSchema, wrongValue } from "../read.ts";
 import { callId, content, identifier, oneOf, text } from "../scalars.ts";
 import { countLostReasoning, requireSmallStates } from "./item-state.ts";
 import {
@@ -43,7 +43,7 @@ const textFields = {
   logprobs: ignored(),
   parsed: ignored(),
   ...breakpoints,
-  ...contentNotOffered,
+  ...unsupportedContent,
 };
 
 /** Clients mix up the two names of text in history; the role says which one it is. */
@@ -60,13 +60,13 @@ const answeredText = mapped(object(textNames), ({ text, ...state }) => ({
 const refusal = object({
   type: required(oneOf("refusal")),
   refusal: required(content),
-  ...contentNotOffered,
+  ...unsupportedContent,
 });
 
 const image = mapped(
   object({
     type: required(oneOf("input_image")),
-    ...contentNotOffered,
+    ...unsupportedContent,
     image_url: required(imageUrl),
     detail: optional(oneOf("auto", "low", "high", "original")),
     ...breakpoints,
@@ -88,13 +88,13 @@ const thoughts = {
 /** A message of one role: its content is a string, or parts of these kinds. */
 function messageOf(
   role: MessageItem["role"],
-  part: Read<ContentPart>,
-  { of, least }: { readonly of: (text: string) => ContentPart; readonly least: number },
-): Read<MessageItem> {
+  part: Reader<ContentPart>,
+  { of, min }: { readonly of: (text: string) => ContentPart; readonly min: number },
+): Reader<MessageItem> {
   const fields = object({
     type: ignored(oneOf("message")),
     role: required(oneOf(role)),
-    content: required(textOr(content, listOf(part, { least }))),
+    content: required(textOr(content, listOf(part, { min }))),
     id: ignored(text),
     status: ignored(text),
     phase: ignored(text),
@@ -102,7 +102,7 @@ function messageOf(
     logprobs: ignored(),
     ...breakpoints,
     ...(role === "assistant" ? thoughts : {}),
-    ...contentNotOffered,
+    ...unsupportedContent,
   });
   return mapped(fields, ({ content: given, ...state }) => ({
     ...state,
@@ -112,15 +112,15 @@ function messageOf(
   }));
 }
 
-const asked = { of: inputText, least: 1 };
-const message: Read<MessageItem> = variants("role", {
+const asked = { of: inputText, min: 1 };
+const message: Reader<MessageItem> = variants("role", {
   user: messageOf("user", variants("type", { ...texts, input_image: image }), asked),
-  assistant: messageOf("assistant", variants("type", answers), { of: outputText, least: 0 }),
+  assistant: messageOf("assistant", variants("type", answers), { of: outputText, min: 0 }),
   system: messageOf("system", variants("type", texts), asked),
   developer: messageOf("developer", variants("type", texts), asked),
 });
 
-const functionCall: Read<FunctionCallItem> = object({
+const functionCall: Reader<FunctionCallItem> = object({
   type: required(oneOf("function_call")),
   call_id: required(callId),
   name: required(identifier),
@@ -132,16 +132,16 @@ const functionCall: Read<FunctionCallItem> = object({
   provider_specific_fields: optional(callStateReaders.provider_specific_fields),
   namespace: optional(identifier),
   caller: unsupported(),
-  ...contentNotOffered,
+  ...unsupportedContent,
 });
 
 const outputParts = listOf(
   variants("type", { input_text: givenText, output_text: givenText, input_image: image }),
-  { least: 1 },
+  { min: 1 },
 );
 
 const anyOutput = textOr(content, outputParts);
-const toolOutput: Read<FunctionCallOutputItem["output"]> = described(
+const toolOutput: Reader<FunctionCallOutputItem["output"]> = withSchema(
   (value, path, limits) => {
     if (!Array.isArray(value) || limits.toolOutputs === "parts")
       return anyOutput(value, path, limits);
@@ -150,10 +150,10 @@ const toolOutput: Read<FunctionCallOutputItem["output"]> = described(
       path,
     );
   },
-  () => formOf(anyOutput),
+  () => schemaOf(anyOutput),
 );
 
-const functionCallOutput: Read<FunctionCallOutputItem> = object({
+const functionCallOutput: Reader<FunctionCallOutputItem> = object({
   type: required(oneOf("function_call_output")),
   call_id: required(callId),
   output: required(toolOutput),
@@ -162,13 +162,13 @@ const functionCallOutput: Read<FunctionCallOutputItem> = object({
   name: ignored(text),
   namespace: ignored(identifier),
   caller: unsupported(),
-  ...contentNotOffered,
+  ...unsupportedContent,
 });
 
 const summaryText = object({ type: required(oneOf("summary_text")), text: required(content) });
 
 /** Reasoning is part of every answer, so it comes back; it goes only to the provider it came from. */
-const reasoning: Read<ReasoningItem> = mapped(
+const reasoning: Reader<ReasoningItem> = mapped(
   object({
     type: required(oneOf("reasoning")),
     summary: optional(listOf(summaryText)),
@@ -180,12 +180,12 @@ const reasoning: Read<ReasoningItem> = mapped(
   ({ summary = [], ...item }) => ({ ...item, summary }),
 );
 
-const itemReference: Read<ItemReference> = mapped(
+const itemReference: Reader<ItemReference> = mapped(
   object({ type: ignored(oneOf("item_reference")), id: required(identifier) }),
   ({ id }) => ({ type: "item_reference", id }),
 );
 
-const typedItem: Read<InputItem> = variants("type", {
+const typedItem: Reader<InputItem> = variants("type", {
   message,
   function_call: functionCall,
   function_call_output: functionCallOutput,
@@ -194,21 +194,21 @@ const typedItem: Read<InputItem> = variants("type", {
 });
 
 /** An item without a type is a message if it has a role, and a reference if all it has is an id. */
-const inputItem: Read<InputItem> = described(
+const inputItem: Reader<InputItem> = withSchema(
   (value, path, limits) => {
     const { type = null, role = null, id = null } = anyObject(value, path, limits);
     if (type === null && role !== null) return message(value, path, limits);
     if (type === null && id !== null) return itemReference(value, path, limits);
     return typedItem(value, path, limits);
   },
-  () => ({ anyOf: [message, itemReference, typedItem].map(formOf) }),
+  () => ({ anyOf: [message, itemReference, typedItem].map(schemaOf) }),
 );
 
 const listed = listOf(inputItem, {
-  most: (limits) => limits.messages,
+  max: (limits) => limits.messages,
   known: ({ known }) => known.items,
 });
-const list: Read<readonly InputItem[]> = described(
+const list: Reader<readonly InputItem[]> = withSchema(
   (value, path, reading) => {
     const read = listed(value, path, reading);
     requireSmallStates(read, path);
@@ -218,13 +218,13 @@ const list: Read<readonly InputItem[]> = described(
     reading.conversationRead();
     return read;
   },
-  () => formOf(listed),
+  () => schemaOf(listed),
 );
 
 const items = textOr(content, list);
 
 /** The input of a request: a string is one user message. */
-export const input: Read<readonly InputItem[]> = mapped(items, (given) =>
+export const input: Reader<readonly InputItem[]> = mapped(items, (given) =>
   typeof given === "string"
     ? [{ type: "message", role: "user", content: [inputText(given)] }]
     : given,

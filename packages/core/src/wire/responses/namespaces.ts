@@ -21,7 +21,7 @@ export interface CalledFunction {
 export type Namespaces = ReadonlyMap<string, CalledFunction>;
 
 /** The longest function name that every upstream takes. */
-const longestName = 64;
+const maxNameLength = 64;
 
 /**
  * The name the model knows a function by. It follows from the two names alone, so that a call means the same in every
@@ -30,11 +30,11 @@ const longestName = 64;
 export function modelName({ name, namespace }: CalledFunction): string {
   if (namespace === undefined) return name;
   const joined = `${namespace}__${name}`;
-  if (joined.length <= longestName) return joined;
+  if (joined.length <= maxNameLength) return joined;
   const digest = sha256(JSON.stringify([namespace, name]))
     .toString("hex")
     .slice(0, 12);
-  return `${joined.slice(0, longestName - digest.length - 1)}_${digest}`;
+  return `${joined.slice(0, maxNameLength - digest.length - 1)}_${digest}`;
 }
 
 /**
@@ -42,7 +42,7 @@ export function modelName({ name, namespace }: CalledFunction): string {
  * own.
  * @throws GatewayError `invalid_value` for more tools than there may be, and where one has the name of another
  */
-export function flattened(
+export function flattenTools(
   tools: readonly (FunctionTool | NamespaceTool)[],
   limits: Limits,
 ): { readonly tools: readonly FunctionTool[]; readonly namespaces: Namespaces } {

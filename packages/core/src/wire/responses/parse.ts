@@ -10,7 +10,7 @@ import { wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
 import { echoOf, type ResponseEcho } from "./echo.ts";
 import type { InputItem } from "./items.ts";
-import { flattened, type Namespaces } from "./namespaces.ts";
+import { flattenTools, type Namespaces } from "./namespaces.ts";
 import { includedLogprobs, responseRequest } from "./schema.ts";
 
 /** A call of the Responses endpoint: what is asked of the model, what it continues, and what the answer repeats. */
@@ -48,7 +48,7 @@ export function parseResponse(
   const given = responseRequest(body, "", reading);
   const { instructions = null, previousResponseId = null, store = true } = given;
   requireContent(given.input, previousResponseId);
-  const { tools, namespaces } = flattened(given.tools ?? [], limits);
+  const { tools, namespaces } = flattenTools(given.tools ?? [], limits);
   const asked = optionsOf(given, tools, store);
   return {
     model: given.model,
@@ -75,11 +75,11 @@ export function parseResponse(
   };
 }
 
-type Given = ReturnType<typeof responseRequest>;
+type ParsedRequest = ReturnType<typeof responseRequest>;
 
 /** What is asked of the model beside the conversation. */
 function optionsOf(
-  given: Given,
+  given: ParsedRequest,
   tools: readonly FunctionTool[],
   store: boolean,
 ): Omit<CompletionRequest, "messages"> {

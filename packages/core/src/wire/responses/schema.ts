@@ -11,22 +11,22 @@ import {
   anyObject,
   carried,
   ignored,
-  named,
   object,
   optional,
+  renamed,
   required,
   unsupported,
   variants,
 } from "../fields.ts";
 import { listOf } from "../lists.ts";
 import { breakpointReaders } from "../provider-state.ts";
-import { described, mapped, type Read, unsupportedValue } from "../read.ts";
+import { mapped, type Reader, unsupportedValue, withSchema } from "../read.ts";
 import { content, flag, identifier, integer, oneOf, text } from "../scalars.ts";
 import { functionFields, jsonSchema, toolChoiceOr } from "../tools.ts";
 import { input } from "./item-schema.ts";
 import type { NamespaceTool } from "./namespaces.ts";
 
-const functionTool: Read<FunctionTool> = mapped(
+const functionTool: Reader<FunctionTool> = mapped(
   object(
     {
       type: required(oneOf("function")),
@@ -40,27 +40,27 @@ const functionTool: Read<FunctionTool> = mapped(
 );
 
 /** Functions that a client groups; none of them is a custom tool. */
-const namespaceTool: Read<NamespaceTool> = object(
+const namespaceTool: Reader<NamespaceTool> = object(
   {
     type: required(oneOf("namespace")),
     name: required(identifier),
     description: optional(text),
     tools: required(
       listOf(variants("type", { function: functionTool }), {
-        least: 1,
-        most: (limits) => limits.tools,
+        min: 1,
+        max: (limits) => limits.tools,
       }),
     ),
   },
   "dropped",
 );
 
-const namedToolChoice: Read<ToolChoice> = mapped(
+const namedToolChoice: Reader<ToolChoice> = mapped(
   object({ type: required(oneOf("function")), name: required(identifier) }),
   ({ name }) => ({ name }),
 );
 
-const responseFormat: Read<ResponseFormat> = variants("type", {
+const responseFormat: Reader<ResponseFormat> = variants("type", {
   text: object({ type: required(oneOf("text")) }),
   json_object: object({ type: required(oneOf("json_object")) }),
   json_schema: object({
@@ -77,7 +77,7 @@ const summaryLength = oneOf("auto", "concise", "detailed");
 const reasoning = object({
   effort: optional(identifier),
   summary: optional(summaryLength),
-  generate_summary: named("generateSummary", optional(summaryLength)),
+  generate_summary: renamed("generateSummary", optional(summaryLength)),
   context: unsupported(),
   mode: unsupported(),
 });
@@ -93,7 +93,7 @@ const includable = new Set([
 ]);
 
 const include = listOf<string>(
-  described(
+  withSchema(
     (value, path, limits) => {
       const name = text(value, path, limits);
       if (!includable.has(name)) throw unsupportedValue("is not supported", path);
@@ -103,7 +103,7 @@ const include = listOf<string>(
   ),
 );
 
-const notInBackground: Read<boolean> = described(
+const notInBackground: Reader<boolean> = withSchema(
   (value, path, limits) => {
     if (flag(value, path, limits)) throw unsupportedValue("must be false", path);
     return false;
@@ -116,7 +116,7 @@ export const responseRequest = object({
   model: required(text),
   input: required(input),
   instructions: optional(content),
-  previous_response_id: named("previousResponseId", optional(text)),
+  previous_response_id: renamed("previousResponseId", optional(text)),
   store: optional(flag),
   stream: optional(flag),
   stream_options: ignored(object({ include_obfuscation: ignored(flag) })),
@@ -124,24 +124,24 @@ export const responseRequest = object({
 
   tools: optional(
     listOf(variants("type", { function: functionTool, namespace: namespaceTool }), {
-      most: (limits) => limits.tools,
+      max: (limits) => limits.tools,
     }),
   ),
-  tool_choice: named(
+  tool_choice: renamed(
     "toolChoice",
     optional(toolChoiceOr(variants("type", { function: namedToolChoice }))),
   ),
-  parallel_tool_calls: named("parallelToolCalls", optional(flag)),
+  parallel_tool_calls: renamed("parallelToolCalls", optional(flag)),
   text: optional(object({ format: optional(responseFormat), verbosity: optional(verbosity) })),
   reasoning: optional(reasoning),
 
   ...samplingFields,
-  max_output_tokens: named("maxOutputTokens", optional(integer(1))),
-  top_logprobs: named("topLogprobs", optional(integer(0, 20))),
+  max_output_tokens: renamed("maxOutputTokens", optional(integer(1))),
+  top_logprobs: renamed("topLogprobs", optional(integer(0, 20))),
   truncation: optional(oneOf("auto", "disabled")),
 
   ...labelFields,
-  service_tier: named("serviceTier", optional(serviceTier(...chatTiers, "ultrafast"))),
+  service_tier: renamed("serviceTier", optional(serviceTier(...chatTiers, "ultrafast"))),
   include: optional(include),
   client_metadata: ignored(anyObject),
 

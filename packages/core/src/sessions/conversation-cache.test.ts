@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Message } from "../domain/message.ts";
-import { createKnownConversations, type KnownConversation } from "./known-conversations.ts";
+import { type CachedConversation, createConversationCache } from "./conversation-cache.ts";
 import { chainOf } from "./transcript-chain.ts";
 
 const salt = Buffer.alloc(32, 1);
 const chain = await chainOf([], salt);
-const conversation: Omit<KnownConversation<string>, "values"> = {
+const conversation: Omit<CachedConversation<string>, "values"> = {
   items: [],
   messages: [],
   chain,
@@ -20,7 +20,7 @@ function bodyOf(name: string, more: readonly string[] = []): Buffer {
 }
 
 function create(mostBytes: number) {
-  const known = createKnownConversations<string>("items", mostBytes);
+  const known = createConversationCache<string>("items", mostBytes);
   return {
     remember: (name: string, more?: readonly string[]) =>
       known.listOf("key", bodyOf(name, more))?.remember(conversation),
@@ -46,7 +46,7 @@ describe("known conversations", () => {
   });
 
   it("keep some that begin alike, the latest ones", () => {
-    const known = createKnownConversations<string>("items", 10_000_000);
+    const known = createConversationCache<string>("items", 10_000_000);
     const bodies = Array.from({ length: 20 }, (_, at) => bodyOf("a", [String(at), "more"]));
     for (const body of bodies) known.listOf("key", body)?.remember(conversation);
     const found = bodies.map((body) => known.listOf("key", body)?.continued !== null);
@@ -54,7 +54,7 @@ describe("known conversations", () => {
   });
 
   it("are not looked for in a body that is small, has no such list, or one item of it", () => {
-    const { listOf } = createKnownConversations<string>("items", 10_000_000);
+    const { listOf } = createConversationCache<string>("items", 10_000_000);
     const filler = "x".repeat(10_000);
     const bodies = [
       { items: ["a", "b"] },

@@ -13,7 +13,7 @@ import {
 import type { KnownChain } from "./transcript-chain.ts";
 
 /** What the list of an earlier body became: a body that begins with the same bytes says the same. */
-export interface KnownConversation<Item> {
+export interface CachedConversation<Item> {
   readonly items: readonly Item[];
   /** The messages that the items stand for, whatever items follow. */
   readonly messages: readonly Message[];
@@ -34,7 +34,7 @@ export interface SentMessages {
 
 /** A body whose list begins as an earlier one's. */
 export interface ContinuedBody<Item> {
-  readonly known: KnownConversation<Item>;
+  readonly known: CachedConversation<Item>;
   /** The body without what is known of its list. */
   readonly rest: Buffer;
 }
@@ -44,13 +44,13 @@ export interface BodyList<Item> {
   /** Null if no conversation that is known begins the list. */
   readonly continued: ContinuedBody<Item> | null;
   /** Remembers the list for the next body, instead of the one that it continued. */
-  remember(conversation: Omit<KnownConversation<Item>, "values">): void;
+  remember(conversation: Omit<CachedConversation<Item>, "values">): void;
 }
 
 /** The conversations of one endpoint's latest bodies. */
-export interface KnownConversations<Item> {
+export interface ConversationCache<Item> {
   /** Null for a body that isn't worth it. Whose it is takes part: no caller meets what another one sent. */
-  listOf(whose: string, body: Buffer): BodyList<Item> | null;
+  listOf(owner: string, body: Buffer): BodyList<Item> | null;
 }
 
 interface Entry<Item> {
@@ -58,15 +58,15 @@ interface Entry<Item> {
   /** The list between its brackets, as a part of its body. */
   readonly text: Buffer;
   readonly bytes: number;
-  readonly conversation: KnownConversation<Item>;
+  readonly conversation: CachedConversation<Item>;
 }
 
 /** Below this, reading costs less than looking. */
-const leastBytes = 8_192;
+const minBodyBytes = 8_192;
 /** Conversations of one caller whose first two items are the same. */
-const mostAlike = 16;
+const maxPerPlace = 16;
 /** A conversation is kept as bytes, as messages and in its provider's form. */
-const timesKept = 4;
+const copiesKept = 4;
 const markBytes = 64;
 
 /**
@@ -74,10 +74,10 @@ const markBytes = 64;
  * A growing conversation repeats itself in every request: found here, it is compared as bytes, and neither parsed nor
  * checked nor hashed again.
  */
-export function createKnownConversations<Item>(
+export function createConversationCache<Item>(
   member: string,
-  mostBytes: number,
-): KnownConversations<Item> {
+  maxBytes: number,
+): ConversationCache<Item> {
   const places = new Map<string, Entry<Item>[]>();
   let bytes = 0;
 
@@ -97,22 +97,22 @@ export function createKnownConversations<Item>(
     places.set(entry.place, alike);
     alike.unshift(entry);
     bytes += entry.bytes;
-    const last = alike.length > mostAlike ? alike.at(-1) : undefined;
+    const last = alike.length > maxPerPlace ? alike.at(-1) : undefined;
     if (last) drop(last);
-    while (bytes > mostBytes) {
-      const [longestUnheard] = places.values();
-      const oldest = longestUnheard?.at(-1);
+    while (bytes > maxBytes) {
+      const [leastRecent] = places.values();
+      const oldest = leastRecent?.at(-1);
       if (!oldest) break;
       drop(oldest);
     }
   }
 
   return {
-    listOf(whose, body) {
-      if (body.length < leastBytes || body.length * timesKept > mostBytes) return null;
+    listOf(owner, body) {
+      if (body.length < minBodyBytes || body.length * copiesKept > maxBytes) return null;
       const start = startOfList(body, member);
       if (start < 0) return null;
-      const place = placeOf(whose, body, start);
+      const place = placeOf(owner, body, start);
       if (place === null) return null;
       const found = places.get(place)?.find(({ text }) => begins(body, start, text));
       return {
@@ -122,7 +122,7 @@ export function createKnownConversations<Item>(
           const values = (found?.conversation.values ?? 0) + end.values;
           const text = body.subarray(start, beforeSpace(body, end.at));
           if (found) drop(found);
-          const bytes = body.length * timesKept;
+          const bytes = body.length * copiesKept;
           add({ place, text, bytes, conversation: { ...conversation, values } });
         },
       };
@@ -131,13 +131,13 @@ export function createKnownConversations<Item>(
 }
 
 /** Where conversations are looked for: by their first two items, which hardly any two have in common. */
-function placeOf(whose: string, body: Buffer, start: number): string | null {
+function placeOf(owner: string, body: Buffer, start: number): string | null {
   const first = endOfValue(body, afterSpace(body, start));
   const separator = afterSpace(body, first);
   if (body[separator] !== comma) return null;
   const end = endOfValue(body, afterSpace(body, separator + 1));
   const mark = body.toString("latin1", Math.max(start, end - markBytes), end);
-  return `${whose}\u0000${end - start}\u0000${mark}`;
+  return `${owner}\u0000${end - start}\u0000${mark}`;
 }
 
 /** Whether a list begins with a text, and goes on, or ends, right after it. */

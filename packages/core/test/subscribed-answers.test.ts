@@ -16,7 +16,7 @@ async function gatewayOf(tell: (sink: AnswerSink) => void, end: () => void = () 
   const told = {
     ...provider.at("told"),
     complete: () => ({
-      tell(sink: AnswerSink) {
+      subscribe(sink: AnswerSink) {
         seen.sinks.push(sink);
         tell(sink);
         return () => {

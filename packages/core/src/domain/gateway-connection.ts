@@ -1,5 +1,5 @@
 /** That an organization reaches a gateway with its own Gateway API key (section 5.1), and nothing of the key. */
-export interface Connection {
+export interface GatewayConnection {
   readonly id: string;
   readonly organizationId: string;
   readonly gateway: string;
@@ -11,7 +11,7 @@ export interface Connection {
 }
 
 /** A connection and its credential under two locks: ciphertext under a data key, and that key wrapped by another. */
-export interface SealedConnection extends Connection {
+export interface SealedConnection extends GatewayConnection {
   readonly credential: Uint8Array;
   readonly wrappedKey: Uint8Array;
 }
