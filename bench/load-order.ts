@@ -1,6 +1,6 @@
 import type { Model } from "./scenarios.ts";
 
-/** What is said: which requests a worker of the load generator sends, one after the other. */
+/** The requests that a worker of the load generator sends, one after the other. */
 export type Workload =
   /** Single requests of about 1 KB, or of another size with text that isn't ASCII. */
   | { readonly kind: "single"; readonly model: Model; readonly nonAsciiBytes?: number }
@@ -23,9 +23,9 @@ export type Workload =
 
 export type Endpoint = "chat/completions" | "responses";
 
-/** What the load generator is asked to do. */
+/** An order for the load generator. */
 export interface LoadOrder {
-  /** The workers take turns at them. */
+  /** The workers send to these in turn. */
   readonly origins: readonly string[];
   /** What comes before the endpoint: `/v1`. */
   readonly base: string;

@@ -129,7 +129,7 @@ function cell(
   if (Number.isNaN(value)) return "–";
   const floor = figureOf(figures, "bare", wanted.figure);
   const text = value.toFixed(wanted.digits);
-  // What is added is a difference already: its ratio to almost nothing says nothing.
+  // Added latency is already a difference. A ratio of it would mean nothing.
   return wanted.name === "bare" || wanted.figure === addedLatency || !(floor > 0)
     ? text
     : `${text} (${(value / floor).toFixed(2)}×)`;

@@ -29,7 +29,7 @@ export interface Cell extends Load {
   readonly fails?: boolean;
 }
 
-/** What the last part of the model's name is: tells the upstream how to answer. */
+/** The last part of the model's name: tells the upstream how to answer. */
 export type Model = "plain" | "burst" | "paced" | "slow" | "flaky" | "tools";
 
 export const models: readonly Model[] = ["plain", "burst", "paced", "slow", "flaky", "tools"];

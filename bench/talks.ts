@@ -13,12 +13,12 @@ export interface Turn {
 
 export interface Talk {
   next(): Turn;
-  /** Takes the answer to the last turn. Returns what is wrong with it; null when it is right. */
+  /** Takes the answer to the last turn. Returns its problem, or null for a correct answer. */
   hear(answer: Buffer): string | null;
 }
 
 const needle = Buffer.from(marker);
-const instructions = "You answer briefly, and only what was asked. ".repeat(20);
+const instructions = "You answer in brief, and only this question. ".repeat(20);
 const sentence = "All the king's horses and all the king's men could not put it together again. ";
 /** 66 bytes of text in four scripts. */
 const nonAscii = "Ξεσκεπάζω τὴν ψυχοφθόρα βδελυγμία, 世界 🌍 и ещё. ";
@@ -213,7 +213,7 @@ function problemOfStream(body: Buffer): string | null {
   return texts === textEvents ? null : `${texts} texts instead of ${textEvents}`;
 }
 
-/** What the upstream said is trusted. */
+/** Doesn't check the answer: the upstream is part of this bench. */
 function messageOf(answer: Buffer): object {
   const { choices }: { readonly choices: readonly { readonly message: object }[] } = JSON.parse(
     answer.toString(),

@@ -1,6 +1,6 @@
-/** What is measured: a process between the load and the upstream. */
+/** A measured process between the load and the upstream. */
 export interface Target {
-  /** As `--targets` has it. */
+  /** The name for `--targets`. */
   readonly name: string;
   readonly file: string;
   /** Where it keeps a record of each answer; null where it keeps none. */

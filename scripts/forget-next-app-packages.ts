@@ -1,5 +1,5 @@
-// Drops this checkout's packages from the lock file of the Next app, so that `npm install` reads anew what
-// they need: npm keeps what it has written of a folder for as long as the version is the same.
+// Removes this checkout's packages from the lock file of the Next app, so that `npm install` reads their dependencies
+// again: npm keeps the entry of a folder until its version changes.
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 
 const folder = "examples/next-app";

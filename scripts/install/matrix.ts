@@ -24,7 +24,7 @@ const typescript = (version: string): Tool => ({
 export const everyNode: readonly Tool[] = ["22.22.3", "24", "26"].map(node);
 export const everyTypescript: readonly Tool[] = ["5.9", "6", "7"].map(typescript);
 
-/** What one pair is enough for: the Node of this checkout and the newest TypeScript. */
+/** The Node of this checkout, for checks that need only one pair. */
 export const thisNode: readonly Tool[] = [
   { name: `node ${process.versions.node}`, alias: null, request: "" },
 ];

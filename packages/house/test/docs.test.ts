@@ -36,7 +36,7 @@ function typeErrors(directory: string): string {
   }
 }
 
-/** What is wrong with the snippets themselves; the packages they import have a type check of their own. */
+/** Type errors in the snippets. The packages that they import have their own type check. */
 function compile(directory: string): readonly string[] {
   const configuration = {
     extends: "../tsconfig.json",
@@ -56,7 +56,7 @@ describe("the documentation", () => {
     );
   });
 
-  it("means by npm start and npm run tollgate what the checkout means", () => {
+  it("shows the commands npm start and npm run tollgate of package.json", () => {
     const manifest: unknown = JSON.parse(readFileSync(`${repositoryRoot}/package.json`, "utf8"));
     const tollgate = "node --conditions=tollgate-source packages/cli/bin/tollgate.js";
     expect(manifest).toMatchObject({ scripts: { start: `exec ${tollgate} serve`, tollgate } });
@@ -92,7 +92,7 @@ describe.each(pages)("$path", (page) => {
 describe("the snippet runner", () => {
   const block = (info: string, code: string) => `\`\`\`${info}\n${code}\n\`\`\`\n`;
 
-  it("finds ts and sh blocks, or those asked for, with their line, file and what they print", () => {
+  it("finds ts and sh blocks, or other languages on request, with their line, file and output", () => {
     const page = `# Page\n${block("ts a.ts", "x")}\n${block("text", "7")}${block("json", "{}")}${block("sh", "ls")}`;
     expect(snippets(page)).toEqual([
       { language: "ts", file: "a.ts", code: "x", line: 2, prints: "7" },
@@ -104,7 +104,7 @@ describe("the snippet runner", () => {
     expect(() => snippets("```ts\nx")).toThrow("line 1");
   });
 
-  it("fails on code that does not compile, throws, or calls npm for something else", () => {
+  it("fails for code that does not compile, throws, or runs another npm command", () => {
     const scratch = mkdtempSync(`${repositoryRoot}/.snippets-`);
     try {
       const page = pageFolder(repositoryRoot, `${scratch}/page`);

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { functionLengths } from "../src/file-sizes.ts";
-import { parseSource } from "../src/source-file.ts";
+import { entryPoints } from "../../../scripts/workspaces.ts";
+import { functionLengths, mergeCandidates } from "../src/file-sizes.ts";
+import { everyWorkspace, shippedSources, testSources } from "../src/repository.ts";
+import { parseSource, type SourceFile } from "../src/source-file.ts";
+import { enforcedFolders } from "./enforced-folders.ts";
 
 describe("the length of functions", () => {
   it("is counted in lines, by name", () => {
@@ -21,5 +24,79 @@ describe("the length of functions", () => {
       ["two", 3],
       ["three", 3],
     ]);
+  });
+});
+
+/** Short files with one importer that stay on their own, each with its reason. */
+const separateFiles: Readonly<Record<string, string>> = {
+  "packages/cli/src/require-node.ts": "checks the version of Node before anything else loads",
+};
+
+describe("a file under 60 lines with one importer moves into it", () => {
+  const sources = everyWorkspace().flatMap(({ directory }) => [
+    ...shippedSources(directory),
+    ...testSources(directory).filter(({ path }) => !/\.test(-d)?\.ts$/.test(path)),
+  ]);
+  const candidates = mergeCandidates(
+    sources,
+    new Set(everyWorkspace().flatMap(entryPoints)),
+  ).filter((candidate) => /^packages\/[^/]+\/src\//.test(candidate));
+  const paths = candidates.map((candidate) => candidate.split(" ")[0] ?? "");
+
+  it.each(enforcedFolders("sizes"))("in %s", (folder) => {
+    const found = candidates.filter(
+      (candidate, index) =>
+        candidate.startsWith(`${folder}/`) && !Object.hasOwn(separateFiles, paths[index] ?? ""),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it("lists no exception that is not needed", () => {
+    expect(Object.keys(separateFiles).filter((path) => !paths.includes(path))).toEqual([]);
+  });
+
+  const importer = (text: string) => parseSource("packages/a/src/index.ts", text);
+  const small = (text = "export const f = () => 1;") =>
+    parseSource("packages/a/src/small.ts", text);
+  const found = (files: readonly SourceFile[], ...entries: readonly string[]) =>
+    mergeCandidates(files, new Set(entries));
+
+  it("finds a short file with one importer, of values or types", () => {
+    const expected = ["packages/a/src/small.ts → packages/a/src/index.ts"];
+    expect(found([importer('import { f } from "./small.ts";'), small()])).toEqual(expected);
+    expect(found([importer('import type { F } from "./small.ts";'), small()])).toEqual(expected);
+    expect(found([importer('export { f } from "./small.ts";'), small()])).toEqual(expected);
+  });
+
+  it.each<[string, readonly SourceFile[], ...string[]]>([
+    [
+      "two importers",
+      [
+        importer('import { f } from "./small.ts";'),
+        parseSource("packages/a/src/b.ts", 'import { f } from "./small.ts";'),
+        small(),
+      ],
+    ],
+    ["no importer", [importer(""), small()]],
+    [
+      "60 lines",
+      [
+        importer('import { f } from "./small.ts";'),
+        small("export const f = () => 1;\n".repeat(60)),
+      ],
+    ],
+    ["an entry point", [importer('import { f } from "./small.ts";'), small()], small().path],
+    [
+      "a re-export of an entry point",
+      [importer('export * from "./small.ts";'), small()],
+      importer("").path,
+    ],
+    ["a file loaded on demand", [importer('await import("./small.ts");'), small()]],
+    [
+      "a data table",
+      [importer('import { f } from "./small.ts";'), small('export const f = ["a"];')],
+    ],
+  ])("allows %s", (_, files, ...entries) => {
+    expect(found(files, ...entries)).toEqual([]);
   });
 });

@@ -17,8 +17,8 @@ const locked = everyPublishedPackage().flatMap(({ manifest }) => {
   return entry === undefined ? [] : [{ name: manifest.name, manifest, entry }];
 });
 
-describe("the lock file of the Next app, which stands outside of the workspaces", () => {
-  it.each(locked)("knows what $name needs", ({ manifest, entry }) => {
+describe("the lock file of the Next app, which is not a workspace", () => {
+  it.each(locked)("has the dependencies of $name", ({ manifest, entry }) => {
     const needs = ({ dependencies = {}, peerDependencies = {} }: Needs) => ({
       dependencies,
       peerDependencies,
@@ -26,7 +26,7 @@ describe("the lock file of the Next app, which stands outside of the workspaces"
     expect(needs(entry), "run npm run lock:next-app").toEqual(needs(manifest));
   });
 
-  it("has every package of this checkout that one of them needs", () => {
+  it("contains every workspace package that they depend on", () => {
     const names = locked.map(({ name }) => name);
     expect(names).toContain("@tollgate/next");
     const needed = locked.flatMap(({ manifest }) => Object.keys(manifest.dependencies ?? {}));

@@ -2,20 +2,45 @@ import { globSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { avoidedWording } from "../src/plain-english.ts";
 import { repositoryRoot } from "../src/repository.ts";
+import { enforcedFolders } from "./enforced-folders.ts";
 
 const generated = /^docs\/reference\/api\//;
 const installed = /(^|\/)(node_modules|\.next|dist)(\/|$)/;
 const paths = globSync(
-  ["*.md", "docs/**/*.md", "packages/*/README.md", "bench/README.md", "examples/**/*.{md,ts,tsx}"],
+  ["*.md", "docs/**/*.md", "packages/*/README.md", "bench/README.md", "examples/**/*.md"],
   { cwd: repositoryRoot, exclude: (path) => installed.test(path) },
 )
   .map((path) => path.replaceAll("\\", "/"))
   .filter((path) => !generated.test(path) && !installed.test(path))
   .sort();
 
+const sourcesOf = (...patterns: readonly string[]): readonly string[] =>
+  globSync(patterns, { cwd: repositoryRoot, exclude: (path) => installed.test(path) })
+    .map((path) => path.replaceAll("\\", "/"))
+    .filter((path) => !installed.test(path) && path !== ownTest);
+
+/** Quotes the wordings to avoid. */
+const ownTest = "packages/house/test/plain-english.test.ts";
+const wordingsIn = (path: string): readonly string[] =>
+  avoidedWording(path, readFileSync(`${repositoryRoot}/${path}`, "utf8")).map(
+    (problem) => `${path}: ${problem}`,
+  );
+
+describe("comments, messages and test titles are in plain English", () => {
+  it.each([...enforcedFolders("words"), "scripts", "bench"])("in %s", (folder) => {
+    const found = sourcesOf(`${folder}/**/*.{ts,tsx,js,mjs}`);
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.flatMap(wordingsIn)).toEqual([]);
+  });
+
+  it("at the top level", () => {
+    expect(sourcesOf("*.ts").flatMap(wordingsIn)).toEqual([]);
+  });
+});
+
 describe("the documentation is in plain English", () => {
   it.each(paths)("in %s", (path) => {
-    expect(avoidedWording(path, readFileSync(`${repositoryRoot}/${path}`, "utf8"))).toEqual([]);
+    expect(wordingsIn(path)).toEqual([]);
   });
 
   it.each([
@@ -46,13 +71,25 @@ describe("the documentation is in plain English", () => {
     expect(avoidedWording("page.md", text)).toEqual([]);
   });
 
-  it("reads the comments and test titles of a program, and nothing else in it", () => {
+  it("reads the comments and test titles of a test, but not its data", () => {
     const program = `
       /** Kept
        *  anew. */
       const url = "https://beside.test"; // whom it may concern
       const prompt = "What is the weather?";
-      it("stands still", () => {});
+      it("stands still today", () => {});
+      it.each(["a"])("goes to \${it}, \${its} beside", () => {});
+    `;
+    expect(avoidedWording("program.test.ts", program)).toHaveLength(4);
+  });
+
+  it("reads the comments and messages of a program, but not its short texts", () => {
+    const program = `
+      // It is
+      // told.
+      const stood = { anew: "beside" };
+      throw new Error("There is no filter foo.");
+      write(\`\${name} stands in \${place}\`);
     `;
     expect(avoidedWording("program.ts", program)).toHaveLength(3);
   });
