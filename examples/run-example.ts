@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-const longestStartMs = 20_000;
+const maxStartMs = 20_000;
 
 /** An example that listens, in a separate process. */
 export interface RunningExample {
@@ -30,7 +30,7 @@ export function startExample(folder: string): ChildProcess {
 /** Starts an example that listens, and waits until it prints its address. */
 export async function runServer(folder: string): Promise<RunningExample> {
   const child = startExample(folder);
-  const expired = setTimeout(() => child.kill("SIGKILL"), longestStartMs);
+  const expired = setTimeout(() => child.kill("SIGKILL"), maxStartMs);
   const printed = await firstLine(child);
   clearTimeout(expired);
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0];

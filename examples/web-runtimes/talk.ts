@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { gateway } from "./gateway.ts";
 
 const organizationId = "acme";
-const longestWaitMs = 1_000;
+const maxWaitMs = 1_000;
 
 /** Calls the served gateway without a key, plain, streamed, and as a client that leaves in the middle of a stream. */
 export async function talk(url: string): Promise<void> {
@@ -47,7 +47,7 @@ async function leave(ask: (signal: AbortSignal) => Promise<Response>): Promise<v
   client.abort();
   const before = performance.now();
   while (!(await outcomes()).includes("cancelled")) {
-    if (performance.now() - before > longestWaitMs)
+    if (performance.now() - before > maxWaitMs)
       throw new Error("The call continued without its client.");
     await wait(5);
   }

@@ -2,7 +2,7 @@ import type { Gateway, OrganizationScope, Page, Paging } from "@tollgate/core";
 import type { Command } from "commander";
 import { type ListOptions, pageOf, type RecordOptions } from "./arguments.ts";
 import { type Globals, optionsOf } from "./globals.ts";
-import { tenantOf, withGateway } from "./open-gateway.ts";
+import { organizationScope, withGateway } from "./open-gateway.ts";
 import { printPage, printRecord } from "./print.ts";
 import type { Column } from "./table.ts";
 
@@ -17,7 +17,7 @@ export function filterAction<Filter extends object>(
     const globals = { actor, ...(json === undefined ? {} : { json }) };
     await withGateway(config, async (gateway) => {
       const own = filter as object as Filter;
-      await run(gateway, { ...own, organizationId: tenantOf(organization) }, globals);
+      await run(gateway, { ...own, organizationId: organizationScope(organization) }, globals);
     });
   };
 }
@@ -48,7 +48,10 @@ export function recordAction(
   return async (id, _options, command) => {
     const { organization, config, json, actor } = optionsOf<RecordOptions>(command);
     await withGateway(config, async (gateway) =>
-      printRecord(json, await run(gateway, { organizationId: tenantOf(organization), id, actor })),
+      printRecord(
+        json,
+        await run(gateway, { organizationId: organizationScope(organization), id, actor }),
+      ),
     );
   };
 }

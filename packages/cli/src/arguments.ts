@@ -4,11 +4,11 @@ import { CommandError } from "./failure.ts";
 import { printable } from "./table.ts";
 
 /** A whole number from `least` up. */
-export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
+export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
   return (text: string): number => {
     const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= least && value <= most) return value;
-    const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
+    if (value >= min && value <= max) return value;
+    const range = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`;
     throw new InvalidArgumentError(`It must be a whole number, ${range}.`);
   };
 }
@@ -53,14 +53,14 @@ export function listCommand(noun: Command, description: string): Command {
     .command("list", { isDefault: true })
     .description(description)
     .allowExcessArguments()
-    .hook("preAction", refuseWords)
+    .hook("preAction", rejectWords)
     .option("--organization <id>", "only this organization (default: every one)")
     .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
     .option("--cursor <cursor>", "where the last page ended");
 }
 
 /** A mistyped command is taken for an argument of the list, which has none. */
-function refuseWords(list: Command): void {
+function rejectWords(list: Command): void {
   const [word] = list.args;
   if (word === undefined) return;
   throw new CommandError(`unknown command '${list.parent?.name()} ${printable(word)}'`, 2);

@@ -35,7 +35,7 @@ export function withBudget(command: Command): Command {
   return withAmount(command, "its limit")
     .requiredOption("--period <period>", "hour, day, week, month or total", periods)
     .option("--mode <mode>", "hard refuses, soft records", modes, "hard")
-    .option("--warn-at <part>", "warns at this part of the limit, such as 0.8", parts)
+    .option("--warn-at <part>", "warns at this part of the limit, such as 0.8", fractions)
     .option("--organization <id>", "counts only this organization", repeated)
     .option("--user <id>", "counts only this user", repeated)
     .option("--key <id>", "counts only this key", repeated)
@@ -76,8 +76,8 @@ export function amountOf({ usd, tokens, requests }: AmountOptions): BudgetLimit 
 }
 
 /** A part of a whole; may be given several times. */
-function parts(text: string, before: readonly number[] | undefined): readonly number[] {
-  const part = /^\d?\.?\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-  if (part > 0 && part <= 1) return [...(before ?? []), part];
+function fractions(text: string, before: readonly number[] | undefined): readonly number[] {
+  const fraction = /^\d?\.?\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
+  if (fraction > 0 && fraction <= 1) return [...(before ?? []), fraction];
   throw new InvalidArgumentError("It must be above 0 and up to 1.");
 }

@@ -37,6 +37,8 @@ export async function withGateway<Result>(
 }
 
 /** Whose records to read: one organization's, or, when none is named, everyone's. */
-export function tenantOf(organization: string | undefined): OrganizationScope["organizationId"] {
+export function organizationScope(
+  organization: string | undefined,
+): OrganizationScope["organizationId"] {
   return organization ?? everyOrganization;
 }

@@ -1,7 +1,7 @@
 import { CommandError } from "./failure.ts";
 
 /** Longer than any secret: what comes beyond it is not read. */
-const mostBytes = 65_536;
+const maxBytes = 65_536;
 
 /** A secret from a variable of the environment, else all of standard input; a line end after it is not part of it. */
 export async function readSecret(variable: string | undefined): Promise<string> {
@@ -27,7 +27,7 @@ async function standardInput(): Promise<string> {
     const read = Buffer.from(part);
     parts.push(read);
     bytes += read.length;
-    if (bytes > mostBytes) throw new CommandError("standard input is too long for a secret");
+    if (bytes > maxBytes) throw new CommandError("standard input is too long for a secret");
   }
   return Buffer.concat(parts).toString();
 }

@@ -37,7 +37,7 @@ export async function runCheck({ config, json, strict, store }: CheckedOptions):
   try {
     if (store) await checkStore(opened);
     const warnings = opened.options === null ? [] : warningsOf(opened.options);
-    printFound(json, opened, warnings);
+    printContents(json, opened, warnings);
     if (strict && warnings.length > 0)
       throw new CommandError(`the configuration has ${counted(warnings.length, "warning")}`);
   } finally {
@@ -67,26 +67,26 @@ async function checkStore({ gateway }: OpenedGateway): Promise<void> {
   }
 }
 
-function printFound(
+function printContents(
   json: boolean | undefined,
   { configuration, options }: OpenedGateway,
   warnings: readonly Problem[],
 ): void {
-  const found = options === null ? null : foundIn(options);
-  const document = { file: configuration, ...found, errors: [], warnings };
+  const contents = options === null ? null : contentsOf(options);
+  const document = { file: configuration, ...contents, errors: [], warnings };
   const origin = configuration ?? "no configuration file: using defaults and the environment";
   const details =
-    found === null
+    contents === null
       ? ["This file exports a gateway: export the options of the gateway to have them checked."]
       : [
-          formatTable(found.gateways, columns),
-          `policy   ${policyLine(found)}\nbudgets  ${found.budgets.map(printable).join(", ") || "none"}`,
+          formatTable(contents.gateways, columns),
+          `policy   ${policyLine(contents)}\nbudgets  ${contents.budgets.map(printable).join(", ") || "none"}`,
         ];
   const warned = warnings.map((warning) => `warning: ${lineOf(warning)}`);
   print(json, document, [origin, ...details, warned.join("\n")].filter(Boolean).join("\n\n"));
 }
 
-function foundIn({ providers, policy, budgets = [] }: GatewayOptions) {
+function contentsOf({ providers, policy, budgets = [] }: GatewayOptions) {
   return {
     gateways: Object.entries(providers).map(
       ([gateway, { connection, models, open }]): GatewaySummary => ({
@@ -107,7 +107,7 @@ function foundIn({ providers, policy, budgets = [] }: GatewayOptions) {
   };
 }
 
-function policyLine({ policy }: ReturnType<typeof foundIn>): string {
+function policyLine({ policy }: ReturnType<typeof contentsOf>): string {
   if (policy === null) return "none: everything is permitted";
   const rules = policy.rules === null ? "a function" : counted(policy.rules, "rule");
   return `${printable(policy.version)}, ${rules}`;

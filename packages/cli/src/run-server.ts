@@ -10,9 +10,9 @@ import { openGateway } from "./open-gateway.ts";
 import { print } from "./print.ts";
 
 /** How long a shutdown may still take after the second signal. Milliseconds. */
-const sooner = 1_000;
+const hurriedCloseMs = 1_000;
 /** What a closed gateway left running does not keep the process alive any longer than this. Milliseconds. */
-const lastMoment = 500;
+const exitDelayMs = 500;
 
 /** Where to listen, and how many seconds a shutdown may take. */
 export interface ServerOptions extends Globals {
@@ -33,11 +33,11 @@ export async function runServer(options: ServerOptions): Promise<void> {
     const key = await firstKey(gateway, options.actor);
     announce(options.json, server.url, key, configuration);
     await signals.first;
-    signals.onSecond(() => void server.close({ within: sooner }));
+    signals.onSecond(() => void server.close({ within: hurriedCloseMs }));
     await server.close({ within: closeWithin * 1_000 });
   } finally {
     await gateway.close();
-    setTimeout(() => process.exit(), lastMoment).unref();
+    setTimeout(() => process.exit(), exitDelayMs).unref();
   }
 }
 

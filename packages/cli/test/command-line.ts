@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
 
 const binary = fileURLToPath(new URL("../bin/tollgate.js", import.meta.url));
-const longestMs = 20_000;
+const maxRunMs = 20_000;
 
 /** A configuration beside the tests: a paced model on the database of `folder`. */
 export const pacedConfiguration = fileURLToPath(new URL("./paced.config.ts", import.meta.url));
@@ -38,7 +38,7 @@ function launch(
     stdio: [input, "pipe", "pipe"],
     env: { PATH: process.env["PATH"], ...environment },
   });
-  const expired = setTimeout(() => child.kill("SIGKILL"), longestMs);
+  const expired = setTimeout(() => child.kill("SIGKILL"), maxRunMs);
   child.once("exit", () => clearTimeout(expired));
   return child;
 }

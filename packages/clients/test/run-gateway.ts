@@ -8,7 +8,7 @@ export interface RunningGateway {
   readonly upstream: Upstream;
 }
 
-const longestStartMs = 40_000;
+const maxStartMs = 40_000;
 
 /** Starts both before the tests of the `describe` it is called in, and stops them after. */
 export function runGateway(start: StartGateway): RunningGateway {
@@ -17,7 +17,7 @@ export function runGateway(start: StartGateway): RunningGateway {
   beforeAll(async () => {
     upstream = await startUpstream();
     gateway = await start(upstream.url);
-  }, longestStartMs);
+  }, maxStartMs);
   afterAll(async () => {
     await gateway?.stop();
     await upstream?.stop();

@@ -12,7 +12,7 @@ import { z } from "zod";
 import { gatewayOptions } from "./gateway-options.ts";
 
 const organization = "acme";
-const longestStartMs = 30_000;
+const maxStartMs = 30_000;
 
 const activityPage = z.object({
   data: z.array(
@@ -120,7 +120,7 @@ export const serveByCommand: StartGateway = async (upstream) => {
     ...options,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const expired = setTimeout(() => child.kill("SIGKILL"), longestStartMs);
+  const expired = setTimeout(() => child.kill("SIGKILL"), maxStartMs);
   const url = await listeningUrl(child.stdout);
   clearTimeout(expired);
   child.stdout.resume();

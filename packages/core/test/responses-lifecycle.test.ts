@@ -184,7 +184,7 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
 describe("what a client was told is complete", () => {
   it("is there to be read: no terminal event before the settlement is durable", async () => {
     const { store, fault } = faultyStore(memoryStore(), {
-      on: { verb: "settleStep", nth: 1, when: "before", does: "wait" },
+      on: { verb: "settleStep", nth: 1, when: "before", action: "wait" },
     });
     const { responses } = await start({ store });
     const stream = await responses.post({ stream: true });

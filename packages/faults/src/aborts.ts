@@ -6,37 +6,39 @@ import type { Holdings } from "./measure.ts";
 import { openProcesses } from "./processes.ts";
 import { chunked, streamHead, text } from "./upstream-bytes.ts";
 
-const atOnce = 50;
+const concurrency = 50;
 /** Lets code be compiled and pools be filled before the first measure. */
 const warmUp = 2_000;
-const mostHeapGrowth = 4_000_000;
+const maxHeapGrowth = 4_000_000;
 
 const { streams } = readNumbers({ streams: 10_000 });
-const of = await openProcesses(({ send }) => send(streamHead + chunked(text("Half"))));
-const gateway = await of.start();
+const processes = await openProcesses(({ send }) => send(streamHead + chunked(text("Half"))));
+const gateway = await processes.start();
 const started = performance.now();
 await abort(gateway, warmUp);
-const before = await quiet(gateway);
+const before = await holdingsAtRest(gateway);
 await abort(gateway, streams);
-const after = await quiet(gateway);
+const after = await holdingsAtRest(gateway);
 const seconds = Math.round((performance.now() - started) / 1_000);
-const steps = await of.steps();
+const steps = await processes.steps();
 const cancelled = steps.filter(({ outcome }) => outcome === "cancelled").length;
 const failures = [
-  ...(await of.problems()),
+  ...(await processes.problems()),
   ...(cancelled === steps.length ? [] : [`only ${cancelled} of ${steps.length} were cancelled`]),
   // A reset right after a request can take the request with it.
   ...(steps.length > 0.9 * (warmUp + streams) ? [] : [`only ${steps.length} Steps were opened`]),
-  ...(of.upstream.connections.open === 0 ? [] : ["connections to the upstream are open"]),
-  ...grown(before, after),
+  ...(processes.upstream.connections.open === 0 ? [] : ["connections to the upstream are open"]),
+  ...growth(before, after),
 ];
-await of.close();
+await processes.close();
 
 process.stdout.write(
   `${streams} aborted streams after ${warmUp} to warm up, ${seconds} s: ${cancelled} cancelled\n`,
 );
 for (const name of names(before))
-  process.stdout.write(`  ${name.padEnd(12)} ${figure(before[name])} -> ${figure(after[name])}\n`);
+  process.stdout.write(
+    `  ${name.padEnd(12)} ${formatCount(before[name])} -> ${formatCount(after[name])}\n`,
+  );
 for (const failure of failures) process.stdout.write(`  ${failure}\n`);
 process.stdout.write(
   failures.length === 0 ? "nothing is left over\n" : `${failures.length} failures\n`,
@@ -48,10 +50,10 @@ async function abort(on: GatewayProcess, count: number): Promise<void> {
   const worker = async (): Promise<void> => {
     while (begun < count) {
       const number = begun++;
-      await leave(await of.post(on, { stream: true }), number);
+      await leave(await processes.post(on, { stream: true }), number);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: concurrency }, worker));
 }
 
 /** Half of them leave before the first byte; every third with FIN, with RST, and by closing their own side. */
@@ -67,18 +69,18 @@ async function leave(client: RawClient, number: number): Promise<void> {
 }
 
 /** What the process holds when no Step is open any more. */
-async function quiet(on: GatewayProcess): Promise<Holdings> {
-  while ((await of.openSteps()) > 0) await pause(50);
+async function holdingsAtRest(on: GatewayProcess): Promise<Holdings> {
+  while ((await processes.openSteps()) > 0) await pause(50);
   const holdings = await on.command("measure");
   if (!isHoldings(holdings)) throw new Error("the process does not tell what it holds");
   return holdings;
 }
 
-function grown(from: Holdings, to: Holdings): readonly string[] {
+function growth(from: Holdings, to: Holdings): readonly string[] {
   return names(from)
     .filter((name) => name !== "rssBytes")
-    .filter((name) => to[name] > from[name] + (name === "heapBytes" ? mostHeapGrowth : 0))
-    .map((name) => `${name} grew from ${figure(from[name])} to ${figure(to[name])}`);
+    .filter((name) => to[name] > from[name] + (name === "heapBytes" ? maxHeapGrowth : 0))
+    .map((name) => `${name} grew from ${formatCount(from[name])} to ${formatCount(to[name])}`);
 }
 
 function names(holdings: Holdings): readonly (keyof Holdings)[] {
@@ -89,6 +91,6 @@ function isHoldings(value: unknown): value is Holdings {
   return typeof value === "object" && value !== null && "heapBytes" in value;
 }
 
-function figure(count: number): string {
+function formatCount(count: number): string {
   return count.toLocaleString("en-US").padStart(12);
 }

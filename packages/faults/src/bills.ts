@@ -6,14 +6,14 @@
 import { startPostgres } from "@tollgate/testing/postgres";
 import fc from "fast-check";
 import { readNumbers } from "./arguments.ts";
-import { somePlan } from "./bills/plan.ts";
+import { anyPlan } from "./bills/plan.ts";
 import { playPlan } from "./bills/play-plan.ts";
 import {
-  type FreshStores,
-  freshMemory,
-  freshPostgres,
-  freshSqlite,
-} from "./stores/fresh-stores.ts";
+  type EmptyStores,
+  emptyMemoryStores,
+  emptyPostgresStores,
+  emptySqliteStores,
+} from "./stores/empty-stores.ts";
 
 const { runs, postgres, seed } = readNumbers({
   runs: 500,
@@ -22,19 +22,19 @@ const { runs, postgres, seed } = readNumbers({
 });
 process.stdout.write(`${runs} runs on each store, ${postgres} on PostgreSQL, seed ${seed}\n`);
 let failures = 0;
-for (const stores of [freshMemory, freshSqlite]) await check(stores, runs);
+for (const stores of [emptyMemoryStores, emptySqliteStores]) await check(stores, runs);
 if (postgres > 0) {
   const server = await startPostgres();
-  const stores = freshPostgres(server.url);
+  const stores = emptyPostgresStores(server.url);
   await check(stores, postgres);
   await stores.close();
   await server.stop();
 }
 process.exit(failures === 0 ? 0 : 1);
 
-async function check(stores: FreshStores, numRuns: number): Promise<void> {
+async function check(stores: EmptyStores, numRuns: number): Promise<void> {
   const started = performance.now();
-  const property = fc.asyncProperty(somePlan, async (plan) => {
+  const property = fc.asyncProperty(anyPlan, async (plan) => {
     const problems = await playPlan(stores, plan);
     if (problems.length > 0) throw new Error(problems.join("\n"));
   });

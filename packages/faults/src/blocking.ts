@@ -21,12 +21,12 @@ import { answerShapes } from "./blocking/answer-shapes.ts";
 import { requestShapes } from "./blocking/request-shapes.ts";
 import { garbageCollector } from "./collect-garbage.ts";
 
-const mostMs = 100;
+const maxMs = 100;
 const collect = garbageCollector();
 const { runs } = readNumbers({ runs: 3 }, ["rows"]);
 const { rows = "" } = readTexts(["runs", "rows"]);
 
-interface Question {
+interface BlockingCase {
   readonly name: string;
   readonly path: string;
   /** 200 unless it is more than is accepted. */
@@ -57,11 +57,11 @@ const answers = ["up", "ai-sdk"].flatMap((provider) =>
       })),
   ),
 );
-const all: readonly Question[] = [
+const all: readonly BlockingCase[] = [
   ...requestShapes.map((shape) => ({ ...shape, name: `request, ${shape.name}`, status: 200 })),
   ...answers,
 ];
-const questions = all.filter(({ name }) => name.includes(rows));
+const testCases = all.filter(({ name }) => name.includes(rows));
 
 const upstream = new Worker(new URL("./blocking/upstream-thread.ts", import.meta.url));
 const [url] = await once(upstream, "message");
@@ -70,11 +70,11 @@ const stores: readonly (readonly [string, Store])[] = [
   ["memory", memoryStore()],
   ["SQLite", sqliteStore({ filename: join(folder, "tollgate.db") })],
 ];
-let isGood = true;
-for (const [name, store] of stores) isGood = (await measureStore(name, store)) && isGood;
+let passed = true;
+for (const [name, store] of stores) passed = (await measureStore(name, store)) && passed;
 await upstream.terminate();
 rmSync(folder, { recursive: true, force: true });
-process.exit(isGood ? 0 : 1);
+process.exit(passed ? 0 : 1);
 
 /** Whether every shape is answered as it should be, and none takes too long. */
 async function measureStore(name: string, store: Store): Promise<boolean> {
@@ -93,18 +93,18 @@ async function measureStore(name: string, store: Store): Promise<boolean> {
     userId: "ada",
     label: "blocking",
   });
-  let isGood = true;
-  for (const question of questions) {
-    const { ms, status } = await best(gateway, question, secret);
-    const isAsked = status === question.status;
-    isGood &&= isAsked && ms <= mostMs;
-    const mark = isAsked ? (ms > mostMs ? "  TOO LONG" : "") : `  NOT ${question.status}`;
+  let passed = true;
+  for (const testCase of testCases) {
+    const { ms, status } = await best(gateway, testCase, secret);
+    const isExpected = status === testCase.status;
+    passed &&= isExpected && ms <= maxMs;
+    const mark = isExpected ? (ms > maxMs ? "  TOO LONG" : "") : `  NOT ${testCase.status}`;
     process.stdout.write(
-      `${name.padEnd(7)} ${ms.toFixed(1).padStart(7)} ms  ${status}  ${question.name}${mark}\n`,
+      `${name.padEnd(7)} ${ms.toFixed(1).padStart(7)} ms  ${status}  ${testCase.name}${mark}\n`,
     );
   }
   await gateway.close();
-  return isGood;
+  return passed;
 }
 
 interface Measured {
@@ -113,18 +113,18 @@ interface Measured {
 }
 
 /** The best of some runs: what else the machine does makes a run longer, never shorter. */
-async function best(gateway: Gateway, question: Question, secret: string): Promise<Measured> {
-  let least: Measured | null = null;
-  for (let run = 0; run < runs && (least === null || least.ms > mostMs / 2); run++) {
-    const measured = await measureOnce(gateway, question, secret);
-    if (least === null || measured.ms < least.ms) least = measured;
+async function best(gateway: Gateway, testCase: BlockingCase, secret: string): Promise<Measured> {
+  let fastest: Measured | null = null;
+  for (let run = 0; run < runs && (fastest === null || fastest.ms > maxMs / 2); run++) {
+    const measured = await measureOnce(gateway, testCase, secret);
+    if (fastest === null || measured.ms < fastest.ms) fastest = measured;
   }
-  return least ?? { ms: 0, status: 0 };
+  return fastest ?? { ms: 0, status: 0 };
 }
 
 async function measureOnce(
   gateway: Gateway,
-  { path, before, body }: Question,
+  { path, before, body }: BlockingCase,
   secret: string,
 ): Promise<Measured> {
   const post = (text: string): Request =>

@@ -3,21 +3,25 @@
  * client leaves meanwhile, in every scenario, on all three stores.
  */
 import { startPostgres } from "@tollgate/testing/postgres";
-import { tryEvery } from "./single-faults/every-fault.ts";
+import { runEveryFault } from "./single-faults/every-fault.ts";
 import { scenarios } from "./single-faults/scenarios.ts";
-import { freshMemory, freshPostgres, freshSqlite } from "./stores/fresh-stores.ts";
+import {
+  emptyMemoryStores,
+  emptyPostgresStores,
+  emptySqliteStores,
+} from "./stores/empty-stores.ts";
 
 const server = await startPostgres();
-const postgres = freshPostgres(server.url);
+const postgres = emptyPostgresStores(server.url);
 let total = 0;
 const failures: string[] = [];
-for (const stores of [freshMemory, freshSqlite, postgres]) {
+for (const stores of [emptyMemoryStores, emptySqliteStores, postgres]) {
   const started = performance.now();
   let faults = 0;
   for (const scenario of scenarios) {
-    const campaign = await tryEvery(stores, scenario);
-    faults += campaign.faults;
-    failures.push(...campaign.problems.map((problem) => `${stores.name}: ${problem}`));
+    const result = await runEveryFault(stores, scenario);
+    faults += result.faults;
+    failures.push(...result.problems.map((problem) => `${stores.name}: ${problem}`));
   }
   total += faults;
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);

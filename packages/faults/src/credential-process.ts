@@ -2,11 +2,15 @@ import { createGateway, type SecretKeys } from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { openaiCompatible } from "@tollgate/provider-openai";
 import { serveAsProcess } from "@tollgate/testing";
-import { isPlace, openPlace, type Place } from "./stores/place.ts";
+import {
+  type DatabaseLocation,
+  isDatabaseLocation,
+  openDatabase,
+} from "./stores/database-location.ts";
 
 /** What a test gives a process whose one gateway is customer-owned. */
 export interface CredentialProcessSettings {
-  readonly place: Place;
+  readonly place: DatabaseLocation;
   readonly upstream: string;
   readonly secrets: SecretKeys;
 }
@@ -15,7 +19,7 @@ serveAsProcess(async (settings) => {
   if (!isSettings(settings)) throw new Error("the settings name no database, upstream and secrets");
   const { place, upstream, secrets } = settings;
   const gateway = createGateway({
-    store: openPlace(place),
+    store: openDatabase(place),
     providers: { own: openaiCompatible({ baseURL: `${upstream}/v1`, connection: "customer" }) },
     retries: { most: 0 },
     secrets,
@@ -41,7 +45,7 @@ function isSettings(value: unknown): value is CredentialProcessSettings {
     typeof value === "object" &&
     value !== null &&
     "place" in value &&
-    isPlace(value.place) &&
+    isDatabaseLocation(value.place) &&
     "upstream" in value &&
     "secrets" in value
   );

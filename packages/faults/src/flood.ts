@@ -4,8 +4,8 @@ import { readNumbers } from "./arguments.ts";
 import { openProcesses } from "./processes.ts";
 import { done, finish, goodAnswer, openHead, text } from "./upstream-bytes.ts";
 
-const mostHeldGrowth = 64_000_000;
-const mostDelayMs = 100;
+const maxHeldGrowth = 64_000_000;
+const maxDelayMs = 100;
 const piece = Buffer.alloc(65_536, "x");
 
 const { megabytes, events } = readNumbers({ megabytes: 256, events: 1_000_000 });
@@ -36,8 +36,8 @@ const floods: Readonly<Record<string, (exchange: UpstreamExchange) => Promise<vo
 
 let flood: (exchange: UpstreamExchange) => Promise<void> = ({ send, body }) =>
   send(goodAnswer(body));
-const of = await openProcesses((exchange) => flood(exchange));
-const gateway = await of.start();
+const processes = await openProcesses((exchange) => flood(exchange));
+const gateway = await processes.start();
 await ask(gateway);
 const failures: string[] = [];
 for (const [name, script] of Object.entries(floods)) {
@@ -48,16 +48,16 @@ for (const [name, script] of Object.entries(floods)) {
   process.stdout.write(
     `${name}: ${answer.length} bytes answered, memory +${(heldBytes / 1e6).toFixed(1)} MB at most, event loop delay p99 ${delayMs.toFixed(1)} ms\n`,
   );
-  if (heldBytes > mostHeldGrowth) failures.push(`${name}: memory grew by more than 64 MB`);
-  if (delayMs > mostDelayMs) failures.push(`${name}: the event loop was late by more than 100 ms`);
+  if (heldBytes > maxHeldGrowth) failures.push(`${name}: memory grew by more than 64 MB`);
+  if (delayMs > maxDelayMs) failures.push(`${name}: the event loop was late by more than 100 ms`);
 }
-failures.push(...(await of.problems()));
-await of.close();
+failures.push(...(await processes.problems()));
+await processes.close();
 for (const failure of failures) process.stdout.write(`  ${failure}\n`);
 process.exit(failures.length === 0 ? 0 : 1);
 
 async function ask(to: GatewayProcess): Promise<string> {
-  const client = await of.post(to, { stream: true });
+  const client = await processes.post(to, { stream: true });
   return client.ended();
 }
 

@@ -9,13 +9,13 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/testing";
 import { startPostgres } from "@tollgate/testing/postgres";
-import { openCrew } from "./load/crew.ts";
 import { createSecrets } from "./load/keys.ts";
 import { readLedger } from "./load/read-ledger.ts";
-import { openPlace } from "./stores/place.ts";
+import { startWorkers } from "./load/workers.ts";
+import { openDatabase } from "./stores/database-location.ts";
 
 const organizationId = "acme";
-const plenty = 1_000;
+const budgetUsd = 1_000;
 
 if (process.getuid?.() !== 0) throw new Error("Only root may make a disk that is small.");
 const disk = mkdtempSync(join(tmpdir(), "tollgate-disk-"));
@@ -29,22 +29,22 @@ process.env["TMPDIR"] = disk;
 const server = await startPostgres({ durable: true });
 const place = { url: server.url, schema: "tollgate" };
 const secrets = await createSecrets(place, { organizationId, count: 2 });
-const crew = await openCrew(place, { processes: 2, usd: plenty });
-await crew.begin({ secrets, workers: 4, refusals: 1 });
+const workers = await startWorkers(place, { processes: 2, usd: budgetUsd });
+await workers.begin({ secrets, concurrency: 4, refusals: 1 });
 await pause(2_000);
 
-const ballast = join(disk, "ballast");
-fill(ballast);
+const filler = join(disk, "ballast");
+fill(filler);
 await pause(15_000);
-const full = total(await crew.told());
-rmSync(ballast);
+const full = total(await workers.reports());
+rmSync(filler);
 await server.restart("immediate");
 await pause(5_000);
-const after = total(await crew.told());
-const acknowledged = (await crew.told()).flatMap((one) => one.acknowledged);
-await crew.close();
+const after = total(await workers.reports());
+const acknowledged = (await workers.reports()).flatMap((report) => report.acknowledged);
+await workers.close();
 
-const store = openPlace(place);
+const store = openDatabase(place);
 const ledger = await readLedger(store, { organizationId, budgetId: "each-key" });
 await store.close();
 await server.stop();
@@ -73,9 +73,9 @@ function fill(path: string): void {
   }
 }
 
-function total(told: Awaited<ReturnType<typeof crew.told>>) {
+function total(reports: Awaited<ReturnType<typeof workers.reports>>) {
   return {
-    acknowledged: told.reduce((sum, one) => sum + one.acknowledged.length, 0),
-    failed: told.reduce((sum, one) => sum + one.failed, 0),
+    acknowledged: reports.reduce((sum, report) => sum + report.acknowledged.length, 0),
+    failed: reports.reduce((sum, report) => sum + report.failed, 0),
   };
 }

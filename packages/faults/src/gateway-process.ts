@@ -14,12 +14,16 @@ import {
 } from "@tollgate/testing";
 import { authenticate, keyCommands } from "./key-commands.ts";
 import { measure } from "./measure.ts";
-import { isPlace, openPlace, type Place } from "./stores/place.ts";
+import {
+  type DatabaseLocation,
+  isDatabaseLocation,
+  openDatabase,
+} from "./stores/database-location.ts";
 import { createCostWatch } from "./watch-cost.ts";
 
 /** What a test gives a gateway process. */
 export interface ProcessSettings {
-  readonly place: Place;
+  readonly place: DatabaseLocation;
   readonly upstream: string;
   /** The hard limit of the one budget, in requests. Default none. */
   readonly requests?: number;
@@ -39,7 +43,7 @@ serveAsProcess(async (settings, reach) => {
   if (machineClockAhead !== undefined) setMachineClockAhead(machineClockAhead);
   const clock = pushedClock();
   const gateway = createGateway({
-    store: standingStill(openPlace(settings.place), settings, reach),
+    store: withWait(openDatabase(settings.place), settings, reach),
     ...(machineClockAhead === undefined ? { clock } : {}),
     budgets: [
       { id: "whole", limit: { usd: 1_000 }, period: "total" },
@@ -68,7 +72,7 @@ serveAsProcess(async (settings, reach) => {
       watched: () => watch.stop(),
       measure: () => measure(clock.timers()),
       push: (milliseconds) => clock.push(Number(milliseconds)),
-      round: (milliseconds) => passRound(clock, Number(milliseconds)),
+      round: (milliseconds) => runRound(clock, Number(milliseconds)),
     },
     async close() {
       await server.close();
@@ -89,7 +93,7 @@ function setMachineClockAhead(milliseconds: number): void {
 }
 
 /** Pushes the time of an idle gateway and resolves when the round that fell due has ended: it sets the timer of the next. */
-async function passRound(clock: PushedClock, milliseconds: number): Promise<void> {
+async function runRound(clock: PushedClock, milliseconds: number): Promise<void> {
   const timers = clock.timers();
   clock.push(milliseconds);
   while (clock.timers() < timers) await nextTurn();
@@ -104,14 +108,14 @@ function providerOf({ upstream }: ProcessSettings, clock: Clock): Provider {
   });
 }
 
-function standingStill(store: Store, { waitsAt }: ProcessSettings, reach: ReachBarrier): Store {
+function withWait(store: Store, { waitsAt }: ProcessSettings, reach: ReachBarrier): Store {
   if (waitsAt === undefined) return store;
-  const faulty = faultyStore(store, { on: { ...waitsAt, does: "wait" } });
-  void faulty.fault.reached().then(async () => {
+  const wrapped = faultyStore(store, { on: { ...waitsAt, action: "wait" } });
+  void wrapped.fault.reached().then(async () => {
     await reach("store");
-    faulty.fault.release();
+    wrapped.fault.release();
   });
-  return faulty.store;
+  return wrapped.store;
 }
 
 function isSettings(value: unknown): value is ProcessSettings {
@@ -119,7 +123,7 @@ function isSettings(value: unknown): value is ProcessSettings {
     typeof value === "object" &&
     value !== null &&
     "place" in value &&
-    isPlace(value.place) &&
+    isDatabaseLocation(value.place) &&
     "upstream" in value &&
     typeof value.upstream === "string"
   );

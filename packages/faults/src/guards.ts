@@ -16,7 +16,7 @@ interface TestRun {
 
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
 const list = fileURLToPath(new URL("../guards.json", import.meta.url));
-const longestRunMs = 120_000;
+const maxRunMs = 120_000;
 
 const rows = process.argv.slice(2);
 const guards = readGuards(readFileSync(list, "utf8")).filter(
@@ -56,17 +56,17 @@ function runWithout(root: string, { file, find, replace, test }: Guard): TestRun
 
 function runTests(root: string, names: string, limits: readonly string[]): TestRun {
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
-  const written = join(root, "tests.json");
-  rmSync(written, { force: true });
-  const reporting = ["--reporter=json", `--outputFile=${written}`];
-  const line = ["run", "--project", "faults", "-t", names, ...reporting, ...limits];
-  spawnSync(process.execPath, [vitest, ...line], {
+  const resultFile = join(root, "tests.json");
+  rmSync(resultFile, { force: true });
+  const reporting = ["--reporter=json", `--outputFile=${resultFile}`];
+  const words = ["run", "--project", "faults", "-t", names, ...reporting, ...limits];
+  spawnSync(process.execPath, [vitest, ...words], {
     cwd: root,
     stdio: "ignore",
-    timeout: longestRunMs,
+    timeout: maxRunMs,
   });
-  if (!existsSync(written)) return { passed: 0, failed: 0 };
-  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(written, "utf8"));
+  if (!existsSync(resultFile)) return { passed: 0, failed: 0 };
+  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(resultFile, "utf8"));
   return { passed: Number(numPassedTests), failed: Number(numFailedTests) };
 }
 

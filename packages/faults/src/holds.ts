@@ -10,19 +10,19 @@ import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/t
 import { startPostgres } from "@tollgate/testing/postgres";
 import { readNumbers } from "./arguments.ts";
 import { auditCounters, readAudit } from "./load/audit-counters.ts";
-import { openCrew } from "./load/crew.ts";
 import { countFalseRefusals, countOverspends } from "./load/false-refusals.ts";
 import { createSecrets } from "./load/keys.ts";
 import { readLedger } from "./load/read-ledger.ts";
+import { startWorkers } from "./load/workers.ts";
 import { seededRandom } from "./random.ts";
-import { openPlace, type Place } from "./stores/place.ts";
+import { type DatabaseLocation, openDatabase } from "./stores/database-location.ts";
 
 const organizationId = "acme";
 /** Of each key: about a hundred answers, and what a dozen requests hold. */
 const usd = 0.002;
-const fitting = 90;
+const answersPerKey = 90;
 const processes = 3;
-const longestMs = 20 * 60_000;
+const maxMs = 20 * 60_000;
 
 const { holds, seed } = readNumbers({ holds: 10_000, seed: Date.now() % 1_000_000_000 });
 const random = seededRandom(seed);
@@ -35,23 +35,26 @@ await server.stop();
 rmSync(folder, { recursive: true, force: true });
 process.exit(sqliteFailed || postgresFailed ? 1 : 0);
 
-async function run(name: string, place: Place): Promise<boolean> {
+async function run(name: string, place: DatabaseLocation): Promise<boolean> {
   const started = performance.now();
-  const secrets = await createSecrets(place, { organizationId, count: Math.ceil(holds / fitting) });
+  const secrets = await createSecrets(place, {
+    organizationId,
+    count: Math.ceil(holds / answersPerKey),
+  });
   await auditCounters(place);
-  const crew = await openCrew(place, { processes, usd });
-  await crew.begin({ secrets, workers: 8, refusals: 2 });
+  const workers = await startWorkers(place, { processes, usd });
+  await workers.begin({ secrets, concurrency: 8, refusals: 2 });
   let kills = 0;
   for (;;) {
     await pause(1_000 + random() * 2_000);
-    if ((await crew.isDone()) || performance.now() - started > longestMs) break;
-    await crew.kill(Math.floor(random() * processes));
+    if ((await workers.isDone()) || performance.now() - started > maxMs) break;
+    await workers.kill(Math.floor(random() * processes));
     kills++;
   }
-  const isDone = await crew.isDone();
-  await crew.close();
+  const isDone = await workers.isDone();
+  await workers.close();
 
-  const store = openPlace(place);
+  const store = openDatabase(place);
   const ledger = await readLedger(store, { organizationId, budgetId: "each-key" });
   await store.close();
   const problems = [checkUsage, checkEvidence, checkQuiet].flatMap((check) => check(ledger));

@@ -9,42 +9,42 @@ import { organization } from "./product.ts";
 import { seededRandom } from "./random.ts";
 import { goodAnswer } from "./upstream-bytes.ts";
 
-const workers = 8;
-const longestLoadMs = 400;
+const concurrency = 8;
+const maxLoadMs = 400;
 /** More than a lease holds: each life begins where the leases of the ones before it have lapsed. */
 const lifeMs = 40_000;
-const mostSeconds = 300;
+const maxSeconds = 300;
 
 const { kills, seed } = readNumbers({ kills: 100, seed: Date.now() % 1_000_000_000 });
 process.stdout.write(`${kills} kills, seed ${seed}\n`);
 const random = seededRandom(seed);
 const started = performance.now();
-const of = await openProcesses(({ send, body }) => send(goodAnswer(body)));
+const processes = await openProcesses(({ send, body }) => send(goodAnswer(body)));
 const failures: string[] = [];
 let acknowledged = 0;
 let recovered = 0;
 let killed = 0;
 
-let next = of.start();
-for (; killed < kills && performance.now() - started < mostSeconds * 1_000; killed++) {
+let next = processes.start();
+for (; killed < kills && performance.now() - started < maxSeconds * 1_000; killed++) {
   const gateway = await next;
   // The next one starts beside the load, as a peer that recovers nothing yet.
-  next = of.start();
+  next = processes.start();
   recovered += await recover(gateway, killed + 1);
-  const completed = await loadUntilKilled(gateway, random() * longestLoadMs);
+  const completed = await loadUntilKilled(gateway, random() * maxLoadMs);
   acknowledged += completed.length;
   failures.push(...(await lost(completed)));
   if (killed % 10 === 9)
-    failures.push(...integrity(), ...(await of.problems(false)).filter(isTorn));
+    failures.push(...integrity(), ...(await processes.problems(false)).filter(isTorn));
 }
 
 const last = await next;
 recovered += await recover(last, killed + 2);
-failures.push(...integrity(), ...(await of.problems()));
-const steps = await of.steps();
+failures.push(...integrity(), ...(await processes.problems()));
+const steps = await processes.steps();
 const open = steps.filter(({ outcome }) => outcome === null).length;
 const seconds = Math.round((performance.now() - started) / 1_000);
-await of.close();
+await processes.close();
 
 process.stdout.write(
   `${killed} kills in ${seconds} s: ${steps.length} Steps, ${acknowledged} acknowledged, ${recovered} recovered, ${open} open\n`,
@@ -56,19 +56,19 @@ process.stdout.write(
 process.exit(failures.length === 0 && killed === kills && acknowledged > 0 ? 0 : 1);
 
 async function recover(gateway: GatewayProcess, life: number): Promise<number> {
-  const before = await of.openSteps();
+  const before = await processes.openSteps();
   await gateway.command("push", life * lifeMs);
   await gateway.command("recover");
-  return before - (await of.openSteps());
+  return before - (await processes.openSteps());
 }
 
 /** Asks from several connections at once until the process is killed; gives the Steps whose answers came whole. */
 async function loadUntilKilled(gateway: GatewayProcess, life: number): Promise<readonly string[]> {
   const completed: string[] = [];
   let isAlive = true;
-  const load = Array.from({ length: workers }, async (_, worker) => {
+  const load = Array.from({ length: concurrency }, async (_, worker) => {
     for (let request = 0; isAlive; request++) {
-      const id = await ask(of, gateway, (worker + request) % 2 === 0).catch(() => null);
+      const id = await ask(processes, gateway, (worker + request) % 2 === 0).catch(() => null);
       if (id !== null) completed.push(id);
     }
   });
@@ -94,7 +94,7 @@ async function ask(
 
 /** Acknowledged Steps that the file does not have as completed. */
 async function lost(completed: readonly string[]): Promise<readonly string[]> {
-  const store = sqliteStore({ filename: of.filename });
+  const store = sqliteStore({ filename: processes.filename });
   const problems: string[] = [];
   for (const id of completed) {
     const step = await store.steps.get(organization, id);
@@ -106,7 +106,7 @@ async function lost(completed: readonly string[]): Promise<readonly string[]> {
 }
 
 function integrity(): readonly string[] {
-  const database = new DatabaseSync(of.filename, { readOnly: true });
+  const database = new DatabaseSync(processes.filename, { readOnly: true });
   const result = Object.values(database.prepare("PRAGMA integrity_check").get() ?? {})[0];
   database.close();
   return result === "ok" ? [] : [`integrity_check: ${result}`];

@@ -13,19 +13,19 @@ import { scriptedProvider } from "@tollgate/testing";
 import { startPostgres } from "@tollgate/testing/postgres";
 import { readNumbers } from "./arguments.ts";
 import { auditCounters, readAudit, readLedgerSums } from "./load/audit-counters.ts";
-import { type Crew, openCrew } from "./load/crew.ts";
 import { countFalseRefusals, countOverspends } from "./load/false-refusals.ts";
 import { createSecrets } from "./load/keys.ts";
+import { startWorkers, type Workers } from "./load/workers.ts";
 import { seededRandom } from "./random.ts";
-import { openPlace, type Place } from "./stores/place.ts";
+import { type DatabaseLocation, openDatabase } from "./stores/database-location.ts";
 
 const organizationId = "acme";
 /** Of each key: about five hundred answers, and what a hundred requests hold. */
 const usd = 0.01;
-const fitting = 480;
+const answersPerKey = 480;
 const processes = 2;
-const further = 15;
-const longestMs = 20 * 60_000;
+const extraBudgets = 15;
+const maxMs = 20 * 60_000;
 
 const { holds, seed, failing, store } = readNumbers({
   holds: 1_000_000,
@@ -48,20 +48,25 @@ if (store !== 1) {
 }
 process.exit(failed ? 1 : 0);
 
-async function run(name: string, place: Place): Promise<boolean> {
+async function run(name: string, place: DatabaseLocation): Promise<boolean> {
   const started = performance.now();
-  const count = Math.ceil(holds / (further + 1) / fitting);
+  const count = Math.ceil(holds / (extraBudgets + 1) / answersPerKey);
   const secrets = await createSecrets(place, { organizationId, count });
   await auditCounters(place);
-  const crew = await openCrew(place, { processes, usd, further, failing });
-  await crew.begin({ secrets, workers: 8, refusals: 1, remembers: false });
-  const kills = await killUntilDone(crew, started);
-  const isDone = await crew.isDone();
-  await crew.close();
+  const workers = await startWorkers(place, {
+    processes,
+    usd,
+    extraBudgetCount: extraBudgets,
+    failing,
+  });
+  await workers.begin({ secrets, concurrency: 8, refusals: 1, keepsIds: false });
+  const kills = await killUntilDone(workers, started);
+  const isDone = await workers.isDone();
+  await workers.close();
   const seconds = Math.round((performance.now() - started) / 1_000);
 
   const sums = await readLedgerSums(place);
-  const { drift, refusals } = await asked(place);
+  const { drift, refusals } = await readRecords(place);
   const audit = await readAudit(place);
   const limit = usd * 1_000_000_000;
   const overspends = countOverspends(audit, limit);
@@ -76,22 +81,22 @@ async function run(name: string, place: Place): Promise<boolean> {
   return !isDone || wrong > 0 || refusals.length === 0 || sums.holds < holds * 0.9;
 }
 
-async function killUntilDone(crew: Crew, started: number): Promise<number> {
+async function killUntilDone(workers: Workers, started: number): Promise<number> {
   for (let kills = 0; ; kills++) {
     const next = performance.now() + 4_000 + random() * 4_000;
     while (performance.now() < next) {
       await pause(500);
-      if ((await crew.isDone()) || performance.now() - started > longestMs) return kills;
+      if ((await workers.isDone()) || performance.now() - started > maxMs) return kills;
     }
-    await crew.kill(Math.floor(random() * processes));
+    await workers.kill(Math.floor(random() * processes));
   }
 }
 
 /** What the product says of its own ledger, and every refusal that it recorded. */
-async function asked(
-  place: Place,
+async function readRecords(
+  place: DatabaseLocation,
 ): Promise<{ readonly drift: number; readonly refusals: readonly EvidenceLeaf[] }> {
-  const store = openPlace(place);
+  const store = openDatabase(place);
   const providers = { test: scriptedProvider() };
   const gateway = createGateway({ store, providers, maintenance: false });
   const { drift } = await gateway.budgets.reconcile();

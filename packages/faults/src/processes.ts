@@ -18,7 +18,7 @@ import {
 } from "@tollgate/testing";
 import type { ProcessSettings } from "./gateway-process.ts";
 import { chat, organization } from "./product.ts";
-import { openPlace, type Place } from "./stores/place.ts";
+import { type DatabaseLocation, openDatabase } from "./stores/database-location.ts";
 
 type Script = Parameters<typeof scriptedUpstream>[0];
 
@@ -45,11 +45,14 @@ export interface Processes {
 const script = new URL("./gateway-process.ts", import.meta.url);
 
 /** Where no place is given, the database is a SQLite file. */
-export async function openProcesses(answer: Script, given?: Place): Promise<Processes> {
+export async function openProcesses(
+  answer: Script,
+  sharedPlace?: DatabaseLocation,
+): Promise<Processes> {
   const upstream = await scriptedUpstream(answer);
   const folder = mkdtempSync(join(tmpdir(), "tollgate-processes-"));
   const filename = join(folder, "tollgate.db");
-  const place = given ?? { filename };
+  const place = sharedPlace ?? { filename };
   const started: GatewayProcess[] = [];
   let secret: Promise<string> | null = null;
 
@@ -88,13 +91,13 @@ export async function openProcesses(answer: Script, given?: Place): Promise<Proc
 }
 
 /** A gateway on the database that sends nothing and recovers nothing. */
-function openReader(place: Place) {
-  const store = openPlace(place);
+function openReader(place: DatabaseLocation) {
+  const store = openDatabase(place);
   const providers = { up: openaiCompatible({ baseURL: "http://127.0.0.1:1/v1", apiKey: null }) };
   return { store, gateway: createGateway({ store, providers, maintenance: false }) };
 }
 
-async function readPlace(place: Place): Promise<StoreDump> {
+async function readPlace(place: DatabaseLocation): Promise<StoreDump> {
   const { store, gateway } = openReader(place);
   await gateway.ready();
   const { activity } = gateway;
@@ -103,7 +106,7 @@ async function readPlace(place: Place): Promise<StoreDump> {
   return dump;
 }
 
-async function createSecret(place: Place): Promise<string> {
+async function createSecret(place: DatabaseLocation): Promise<string> {
   const { gateway } = openReader(place);
   const who = { organizationId: organization, userId: "jane", label: "test key" };
   const { secret } = await gateway.keys.create(who);
@@ -111,8 +114,8 @@ async function createSecret(place: Place): Promise<string> {
   return secret;
 }
 
-async function countOpen(place: Place): Promise<number> {
-  const store = openPlace(place);
+async function countOpen(place: DatabaseLocation): Promise<number> {
+  const store = openDatabase(place);
   const query = { organizationId: organization, outcome: ["open" as const] };
   const { data } = await store.steps.list(query, { cursor: null, limit: 1_000 });
   await store.close();

@@ -68,7 +68,7 @@ export interface ProductOptions {
   /** The store on the product's file. */
   readonly store?: (filename: string) => Store;
   /** What stands between the gateway and the store. */
-  readonly around?: (store: Store) => Store;
+  readonly wrap?: (store: Store) => Store;
 }
 
 export const organization = "acme";
@@ -95,8 +95,8 @@ export async function openProduct(script: Script, options: ProductOptions = {}):
     return {
       upstream,
       ...served,
-      ...asking(served, secret),
-      ...reading(served),
+      ...createClient(served, secret),
+      ...createReader(served),
       secret,
       heal() {
         isHealed = true;
@@ -134,7 +134,7 @@ async function serveGateway(
     retries: { most: 0 },
     ...options.gateway,
     clock,
-    store: options.around?.(store) ?? store,
+    store: options.wrap?.(store) ?? store,
     observers: [note],
     providers: { ...options.gateway?.providers, up: provider },
   });
@@ -142,7 +142,10 @@ async function serveGateway(
   return { gateway, server, store, clock, filename, events, settled };
 }
 
-function asking({ server }: Served, secret: string): Pick<Product, "connect" | "post" | "ask"> {
+function createClient(
+  { server }: Served,
+  secret: string,
+): Pick<Product, "connect" | "post" | "ask"> {
   const connect = (): Promise<RawClient> => rawClient(server.url);
   const post: Product["post"] = async (fields = {}, headers = []) => {
     const client = await connect();
@@ -154,7 +157,7 @@ function asking({ server }: Served, secret: string): Pick<Product, "connect" | "
   return { connect, post, ask };
 }
 
-function reading({ store, gateway, clock }: Served): Pick<Product, "steps" | "problems"> {
+function createReader({ store, gateway, clock }: Served): Pick<Product, "steps" | "problems"> {
   return {
     async steps() {
       const paging = { cursor: null, limit: 1_000 };

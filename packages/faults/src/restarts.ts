@@ -6,15 +6,15 @@ import { setTimeout as pause } from "node:timers/promises";
 import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/testing";
 import { startPostgres } from "@tollgate/testing/postgres";
 import { readNumbers } from "./arguments.ts";
-import { openCrew } from "./load/crew.ts";
 import { createSecrets } from "./load/keys.ts";
 import { readLedger } from "./load/read-ledger.ts";
+import { startWorkers } from "./load/workers.ts";
 import { seededRandom } from "./random.ts";
-import { openPlace } from "./stores/place.ts";
+import { openDatabase } from "./stores/database-location.ts";
 
 const organizationId = "acme";
-const plenty = 1_000;
-const longestMs = 20 * 60_000;
+const budgetUsd = 1_000;
+const maxMs = 20 * 60_000;
 
 const { restarts, seed } = readNumbers({ restarts: 200, seed: Date.now() % 1_000_000_000 });
 const random = seededRandom(seed);
@@ -23,27 +23,27 @@ const started = performance.now();
 const server = await startPostgres({ durable: true });
 const place = { url: server.url, schema: "tollgate" };
 const secrets = await createSecrets(place, { organizationId, count: 4 });
-const crew = await openCrew(place, { processes: 2, usd: plenty });
-await crew.begin({ secrets, workers: 8, refusals: 1 });
+const workers = await startWorkers(place, { processes: 2, usd: budgetUsd });
+await workers.begin({ secrets, concurrency: 8, refusals: 1 });
 let done = 0;
-for (; done < restarts && performance.now() - started < longestMs; done++) {
+for (; done < restarts && performance.now() - started < maxMs; done++) {
   await pause(100 + random() * 400);
   await server.restart("immediate");
 }
 await pause(1_000);
-const told = await crew.told();
-await crew.close();
+const reports = await workers.reports();
+await workers.close();
 
-const store = openPlace(place);
+const store = openDatabase(place);
 const ledger = await readLedger(store, { organizationId, budgetId: "each-key" });
 await store.close();
 await server.stop();
 const completed = new Set(
   ledger.steps.filter(({ outcome }) => outcome === "completed").map(({ id }) => id),
 );
-const acknowledged = told.flatMap((one) => one.acknowledged);
+const acknowledged = reports.flatMap((report) => report.acknowledged);
 const lost = acknowledged.filter((id) => !completed.has(id));
-const failed = told.reduce((sum, one) => sum + one.failed, 0);
+const failed = reports.reduce((sum, report) => sum + report.failed, 0);
 const problems = [checkUsage, checkEvidence, checkBudgets, checkQuiet].flatMap((check) =>
   check(ledger),
 );

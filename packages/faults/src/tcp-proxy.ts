@@ -10,7 +10,7 @@ export interface TcpProxy {
    * At the n-th piece from now that a client sends: `before` drops it and cuts the connection, `after` sends it on and
    * cuts when the server answers, so that the answer is lost, `hold` keeps it, with all that follow, until `release`.
    */
-  atPiece(nth: number, does: "cut before" | "cut after" | "hold"): void;
+  atPiece(nth: number, action: "cut before" | "cut after" | "hold"): void;
   /** Resolves when that piece has come. */
   reached(): Promise<void>;
   release(): void;
@@ -22,8 +22,8 @@ export interface TcpProxy {
 }
 
 interface Trap {
-  left: number;
-  readonly does: "cut before" | "cut after" | "hold";
+  remaining: number;
+  readonly action: "cut before" | "cut after" | "hold";
   readonly reached: PromiseWithResolvers<void>;
   readonly released: PromiseWithResolvers<void>;
 }
@@ -51,13 +51,13 @@ export async function tcpProxy(port: number): Promise<TcpProxy> {
     };
     const pass = async (piece: Buffer): Promise<void> => {
       pieces++;
-      const sprung = trap !== null && --trap.left === 0 ? trap : null;
-      sprung?.reached.resolve();
-      if (sprung?.does === "cut before") return cut();
-      if (sprung?.does === "cut after") isAnswerLost = true;
-      if (sprung?.does === "hold") {
+      const triggered = trap !== null && --trap.remaining === 0 ? trap : null;
+      triggered?.reached.resolve();
+      if (triggered?.action === "cut before") return cut();
+      if (triggered?.action === "cut after") isAnswerLost = true;
+      if (triggered?.action === "hold") {
         client.pause();
-        await sprung.released.promise;
+        await triggered.released.promise;
         client.resume();
       }
       if (!isBlackHole) upstream.write(piece);
@@ -77,11 +77,11 @@ export async function tcpProxy(port: number): Promise<TcpProxy> {
   return {
     port: address.port,
     pieces: () => pieces,
-    atPiece(nth, does) {
+    atPiece(nth, action) {
       pieces = 0;
       trap = {
-        left: nth,
-        does,
+        remaining: nth,
+        action,
         reached: Promise.withResolvers(),
         released: Promise.withResolvers(),
       };

@@ -12,12 +12,12 @@ export interface CostWatch {
 }
 
 const resolutionMs = 5;
-const lookEveryMs = 100;
+const sampleEveryMs = 100;
 
 export function createCostWatch(): CostWatch {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   let before = 0;
-  let most = 0;
+  let maxHeld = 0;
   let timer: NodeJS.Timeout | undefined;
   const collect = garbageCollector();
   const held = (): number => {
@@ -25,22 +25,22 @@ export function createCostWatch(): CostWatch {
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external;
   };
-  const look = (): void => {
-    most = Math.max(most, held());
+  const sample = (): void => {
+    maxHeld = Math.max(maxHeld, held());
   };
   return {
     start() {
       before = held();
-      most = before;
+      maxHeld = before;
       delay.reset();
       delay.enable();
-      timer = setInterval(look, lookEveryMs);
+      timer = setInterval(sample, sampleEveryMs);
     },
     stop() {
-      look();
+      sample();
       clearInterval(timer);
       delay.disable();
-      return { heldBytes: most - before, delayMs: delay.percentile(99) / 1e6 - resolutionMs };
+      return { heldBytes: maxHeld - before, delayMs: delay.percentile(99) / 1e6 - resolutionMs };
     },
   };
 }

@@ -1,19 +1,19 @@
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
-import { somePlan } from "../src/bills/plan.ts";
+import { anyPlan } from "../src/bills/plan.ts";
 import { playPlan } from "../src/bills/play-plan.ts";
-import { freshMemory, freshSqlite } from "../src/stores/fresh-stores.ts";
+import { emptyMemoryStores, emptySqliteStores } from "../src/stores/empty-stores.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
 it.each([
-  { ...freshMemory, numRuns: 300 },
-  { ...freshSqlite, numRuns: 60 },
+  { ...emptyMemoryStores, numRuns: 300 },
+  { ...emptySqliteStores, numRuns: 60 },
 ])(
   "B1 early ends pass no hard budget and are charged no less than is known to be owed, on $name",
   async ({ numRuns, ...stores }) => {
     await fc.assert(
-      fc.asyncProperty(somePlan, async (plan) => {
+      fc.asyncProperty(anyPlan, async (plan) => {
         expect(await playPlan(stores, plan)).toEqual([]);
       }),
       { numRuns },

@@ -12,7 +12,7 @@ import {
   text,
   usage,
 } from "../src/upstream-bytes.ts";
-import { asked, endings, expectWhole, good, product } from "./fixture.ts";
+import { endings, expectWhole, good, requestsArrived, startProduct } from "./fixture.ts";
 
 const leavings: readonly (readonly [string, (client: RawClient) => void])[] = [
   ["with FIN", (client) => client.close()],
@@ -21,65 +21,67 @@ const leavings: readonly (readonly [string, (client: RawClient) => void])[] = [
 ];
 
 it.each(leavings)("F20 a client that leaves %s before the first byte", async (_, leave) => {
-  const of = await product(() => {});
-  const client = await of.post({ stream: true });
-  await asked(of);
+  const product = await startProduct(() => {});
+  const client = await product.post({ stream: true });
+  await requestsArrived(product);
   leave(client);
-  await of.settled(1);
-  await of.upstream.requests[0]?.closed;
+  await product.settled(1);
+  await product.upstream.requests[0]?.closed;
   client.close();
-  expect(await of.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
+  expect(await product.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
   // Nothing of its answer was seen: it is charged what it held.
-  const [attempt] = (await of.steps())[0]?.attempts ?? [];
-  expect(await endings(of)).toMatchObject([
+  const [attempt] = (await product.steps())[0]?.attempts ?? [];
+  expect(await endings(product)).toMatchObject([
     { usageBasis: "estimated", usage: { completionTokens: attempt?.estimatedOutputTokens } },
   ]);
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it.each(leavings)(
   "F20 a client that leaves %s has its plain answer read on, and pays what it cost",
   async (_, leave) => {
     const go = Promise.withResolvers<void>();
-    const of = await product(async ({ send }) => {
+    const product = await startProduct(async ({ send }) => {
       await go.promise;
       await send(plainAnswer("Hello"));
     });
-    const client = await of.post({ stream: false });
-    await asked(of);
+    const client = await product.post({ stream: false });
+    await requestsArrived(product);
     leave(client);
     await noticed();
     go.resolve();
-    await of.settled(1);
+    await product.settled(1);
     client.close();
-    expect(await of.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
-    expect(await endings(of)).toMatchObject([
+    expect(await product.steps()).toMatchObject([
+      { outcome: "cancelled", reason: "client_closed" },
+    ]);
+    expect(await endings(product)).toMatchObject([
       { usageBasis: "reported", usage: { promptTokens: 10, completionTokens: 5 } },
     ]);
-    await expectWhole(of);
+    await expectWhole(product);
   },
 );
 
 it("F20 a client that leaves before the first byte is read for where answers are drained", async () => {
   const go = Promise.withResolvers<void>();
-  const of = await product(
+  const product = await startProduct(
     async ({ send }) => {
       await go.promise;
       await send(streamHead + chunked(text("Hello") + finish + usage(7, 9) + done) + lastChunk);
     },
     { gateway: { onDisconnect: "drain" } },
   );
-  const client = await of.post({ stream: true });
-  await asked(of);
+  const client = await product.post({ stream: true });
+  await requestsArrived(product);
   client.reset();
   await noticed();
   go.resolve();
-  await of.settled(1);
-  expect(await of.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
-  expect(await endings(of)).toMatchObject([
+  await product.settled(1);
+  expect(await product.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
+  expect(await endings(product)).toMatchObject([
     { usageBasis: "reported", usage: { promptTokens: 7, completionTokens: 9 } },
   ]);
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 const words = ["One ", "two ", "three ", "four "];
@@ -87,32 +89,32 @@ const words = ["One ", "two ", "three ", "four "];
 it("F21 a client that leaves after any chunk pays for what was received until then", async () => {
   for (let seen = 1; seen <= words.length; seen++)
     for (const [, leave] of leavings) {
-      const of = await product(async ({ send }) => {
+      const product = await startProduct(async ({ send }) => {
         await send(streamHead);
         for (const word of words.slice(0, seen)) await send(chunked(text(word)));
       });
-      const client = await of.post({ stream: true });
+      const client = await product.post({ stream: true });
       await client.until(words[seen - 1] ?? "");
       leave(client);
-      await of.settled(1);
-      await of.upstream.requests[0]?.closed;
+      await product.settled(1);
+      await product.upstream.requests[0]?.closed;
       client.close();
       const said = words.slice(0, seen).join("");
-      const [step] = await of.steps();
+      const [step] = await product.steps();
       expect(step?.outcome).toBe("cancelled");
-      const contents = await of.store.steps.contents(null, step?.id ?? "");
+      const contents = await product.store.steps.contents(null, step?.id ?? "");
       expect(Buffer.from(contents?.reply ?? []).toString()).toContain(said);
-      expect(await endings(of)).toMatchObject([
+      expect(await endings(product)).toMatchObject([
         { usageBasis: "estimated", usage: { completionTokens: Math.ceil(said.length / 3) } },
       ]);
-      await expectWhole(of);
+      await expectWhole(product);
     }
 });
 
 it("F21 a client that leaves in mid stream is read for to the end, or to the bound of that", async () => {
   for (const ends of [true, false]) {
     const go = Promise.withResolvers<void>();
-    const of = await product(
+    const product = await startProduct(
       async ({ send }) => {
         await send(streamHead + chunked(text("Half")));
         await go.promise;
@@ -120,14 +122,14 @@ it("F21 a client that leaves in mid stream is read for to the end, or to the bou
       },
       { gateway: { onDisconnect: "drain", deadlines: { drain: "20s" } } },
     );
-    const client = await of.post({ stream: true });
+    const client = await product.post({ stream: true });
     await client.until("Half");
     client.reset();
     await noticed();
     go.resolve();
-    if (!ends) of.clock.push(21_000);
-    await of.settled(1);
-    expect(await endings(of)).toMatchObject([
+    if (!ends) product.clock.push(21_000);
+    await product.settled(1);
+    expect(await endings(product)).toMatchObject([
       ends
         ? {
             outcome: "cancelled",
@@ -137,7 +139,7 @@ it("F21 a client that leaves in mid stream is read for to the end, or to the bou
           }
         : { outcome: "cancelled", usageBasis: "estimated", usage: { completionTokens: 2 } },
     ]);
-    await expectWhole(of);
+    await expectWhole(product);
   }
 });
 
@@ -148,16 +150,16 @@ async function noticed(): Promise<void> {
 
 it("F22 a client that leaves while the settlement is written has had a complete answer", async () => {
   let settling: RunningFault | undefined;
-  const of = await product(good, {
-    around: (store) => {
+  const product = await startProduct(good, {
+    wrap: (store) => {
       const faulty = faultyStore(store, {
-        on: { verb: "settleStep", nth: 1, when: "before", does: "wait" },
+        on: { verb: "settleStep", nth: 1, when: "before", action: "wait" },
       });
       settling = faulty.fault;
       return faulty.store;
     },
   });
-  const client = await of.post({ stream: true });
+  const client = await product.post({ stream: true });
   await client.until("there");
   await settling?.reached();
   expect(client.received()).not.toContain("[DONE]");
@@ -165,59 +167,59 @@ it("F22 a client that leaves while the settlement is written has had a complete 
   client.reset();
   await noticed();
   settling?.release();
-  await of.settled(1);
+  await product.settled(1);
   await noticed();
-  expect(of.events.map(({ type }) => type)).toEqual(["step.opened", "step.settled"]);
-  expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
-  await expectWhole(of);
+  expect(product.events.map(({ type }) => type)).toEqual(["step.opened", "step.settled"]);
+  expect(await product.steps()).toMatchObject([{ outcome: "completed" }]);
+  await expectWhole(product);
 });
 
 it("F23 a silent stream is kept open by comments every 15 seconds", async () => {
-  const of = await product(async ({ send }) => {
+  const product = await startProduct(async ({ send }) => {
     await send(streamHead + chunked(text("Half")));
   });
-  const client = await of.post({ stream: true });
+  const client = await product.post({ stream: true });
   await client.until("Half");
   for (let beat = 1; beat <= 3; beat++) {
-    of.clock.push(15_000);
+    product.clock.push(15_000);
     while (client.received().split(": ping").length <= beat) await nextTurn();
   }
   client.reset();
-  await of.settled(1);
-  await expectWhole(of);
+  await product.settled(1);
+  await expectWhole(product);
 });
 
 it("F23 a client that vanished without a word is cut off when nothing of its stream is taken", async () => {
-  const of = await product(flood, { ...roomy, server: { limits: { writeStall: 150 } } });
-  const client = await of.post({ stream: true });
+  const product = await startProduct(flood, { ...roomy, server: { limits: { writeStall: 150 } } });
+  const client = await product.post({ stream: true });
   await client.until("xxxx");
   client.pause();
-  await of.settled(1);
-  expect(await of.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
-  await of.upstream.requests[0]?.closed;
+  await product.settled(1);
+  expect(await product.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
+  await product.upstream.requests[0]?.closed;
   client.close();
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F24 an upstream is paused while its reader is slow, and goes on when it reads again", async () => {
   const pieces = 500;
   let sent = 0;
-  const of = await product(async ({ send }) => {
+  const product = await startProduct(async ({ send }) => {
     await send(streamHead);
     for (; sent < pieces; sent++) await send(chunked(text("x".repeat(65_536))));
     await send(chunked(finish + usage(1, 2) + done) + lastChunk);
   }, roomy);
-  const client = await of.post({ stream: true });
+  const client = await product.post({ stream: true });
   await client.until("xxxx");
   client.pause();
   await standsStill(() => sent);
   expect(sent).toBeLessThan(pieces * 0.8);
-  expect((await of.steps())[0]?.outcome).toBeNull();
+  expect((await product.steps())[0]?.outcome).toBeNull();
   client.resume();
   const { text: said, done: isDone } = readStream(readAnswer(await client.ended()));
   expect(said.length).toBe(pieces * 65_536);
   expect(isDone).toBe(true);
-  await expectWhole(of);
+  await expectWhole(product);
 }, 30_000);
 
 /** An answer that no buffer on the way holds. */

@@ -3,9 +3,9 @@ import { expect, it } from "vitest";
 import { chat, organization, type Product } from "../src/product.ts";
 import { readAnswer } from "../src/read-answer.ts";
 import { goodAnswer } from "../src/upstream-bytes.ts";
-import { asked, codeOf, expectWhole, good, product } from "./fixture.ts";
+import { codeOf, expectWhole, good, requestsArrived, startProduct } from "./fixture.ts";
 
-type Script = Parameters<typeof product>[0];
+type Script = Parameters<typeof startProduct>[0];
 
 const own = { organizationId: organization, gateway: "up" };
 const secrets = { current: "k1", keys: { k1: Buffer.alloc(32, 1).toString("base64") } };
@@ -13,9 +13,9 @@ const secrets = { current: "k1", keys: { k1: Buffer.alloc(32, 1).toString("base6
 /** A product whose gateway is reached with the organizations' own credentials. */
 async function ownProduct(script: Script, box: typeof secrets | SecretBox = secrets) {
   const provider = { apiKey: null, connection: "customer" } as const;
-  const of = await product(script, { provider, gateway: { secrets: box } });
-  await of.gateway.connections.set({ ...own, apiKey: "sk-first" });
-  return of;
+  const product = await startProduct(script, { provider, gateway: { secrets: box } });
+  await product.gateway.connections.set({ ...own, apiKey: "sk-first" });
+  return product;
 }
 
 const credentials = ({ upstream }: Product) =>
@@ -23,22 +23,22 @@ const credentials = ({ upstream }: Product) =>
 
 it("F48 a call whose credential is removed meanwhile finishes, and the next is refused", async () => {
   const held = Promise.withResolvers<void>();
-  const of = await ownProduct(async ({ send, body }) => {
+  const product = await ownProduct(async ({ send, body }) => {
     await held.promise;
     await send(goodAnswer(body));
   });
-  const running = of.ask({ stream: true });
-  await asked(of);
-  await of.gateway.connections.remove(own);
+  const running = product.ask({ stream: true });
+  await requestsArrived(product);
+  await product.gateway.connections.remove(own);
   held.resolve();
   const finished = await running;
   expect(finished).toMatchObject({ status: 200, whole: true });
-  const refused = await of.ask();
+  const refused = await product.ask();
   expect([refused.status, codeOf(refused)]).toEqual([400, "connection_required"]);
-  expect(credentials(of)).toEqual(["sk-first"]);
-  await of.gateway.connections.set({ ...own, apiKey: "sk-second" });
-  await expectWhole(of);
-  expect(credentials(of)).toEqual(["sk-first", "sk-second"]);
+  expect(credentials(product)).toEqual(["sk-first"]);
+  await product.gateway.connections.set({ ...own, apiKey: "sk-second" });
+  await expectWhole(product);
+  expect(credentials(product)).toEqual(["sk-first", "sk-second"]);
 });
 
 it("F49 a key service that fails for one credential stops that organization there, and no other", async () => {
@@ -52,24 +52,24 @@ it("F49 a key service that fails for one credential stops that organization ther
       return wrapped;
     },
   };
-  const of = await ownProduct(good, box);
-  const failed = await of.ask();
+  const product = await ownProduct(good, box);
+  const failed = await product.ask();
   expect([failed.status, codeOf(failed)]).toEqual([503, "connection_unavailable"]);
-  expect(of.upstream.requests).toEqual([]);
-  expect(of.events.filter(({ type }) => type === "connection.unavailable")).toMatchObject([
+  expect(product.upstream.requests).toEqual([]);
+  expect(product.events.filter(({ type }) => type === "connection.unavailable")).toMatchObject([
     { ...own, keyId: "service/1", reason: "key_unavailable" },
   ]);
-  expect(JSON.stringify(of.events)).not.toContain("canary");
-  expect(await of.problems()).toEqual([]);
+  expect(JSON.stringify(product.events)).not.toContain("canary");
+  expect(await product.problems()).toEqual([]);
   const other = { organizationId: "other", userId: "jane", label: "key" };
-  const { secret } = await of.gateway.keys.create(other);
-  await of.gateway.connections.set({ ...own, organizationId: "other", apiKey: "sk-other" });
-  const client = await of.connect();
+  const { secret } = await product.gateway.keys.create(other);
+  await product.gateway.connections.set({ ...own, organizationId: "other", apiKey: "sk-other" });
+  const client = await product.connect();
   const headers = ["connection: close"];
   client.post(chat(), { secret, headers });
   expect(readAnswer(await client.ended()).status).toBe(200);
-  expect(credentials(of)).toEqual(["sk-other"]);
+  expect(credentials(product)).toEqual(["sk-other"]);
   isDown = false;
-  expect((await of.ask()).status).toBe(200);
-  expect(credentials(of)).toEqual(["sk-other", "sk-first"]);
+  expect((await product.ask()).status).toBe(200);
+  expect(credentials(product)).toEqual(["sk-other", "sk-first"]);
 });

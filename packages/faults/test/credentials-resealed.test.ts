@@ -7,7 +7,7 @@ import { openaiCompatible } from "@tollgate/provider-openai";
 import { type GatewayProcess, scriptedUpstream, spawnGateway } from "@tollgate/testing";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
 import type { CredentialProcessSettings } from "../src/credential-process.ts";
-import { openPlace, type Place } from "../src/stores/place.ts";
+import { type DatabaseLocation, openDatabase } from "../src/stores/database-location.ts";
 import { plainAnswer } from "../src/upstream-bytes.ts";
 import { freshSchema } from "./postgres-fixture.ts";
 
@@ -24,12 +24,12 @@ interface Customer {
   readonly apiKey: string;
 }
 
-const places: readonly (readonly [string, () => Place])[] = [
+const places: readonly (readonly [string, () => DatabaseLocation])[] = [
   ["one SQLite file", temporaryFile],
   ["PostgreSQL", () => ({ url: inject("postgresUrl"), schema: freshSchema() })],
 ];
 
-function temporaryFile(): Place {
+function temporaryFile(): DatabaseLocation {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-credentials-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return { filename: join(folder, "tollgate.db") };
@@ -51,7 +51,7 @@ async function administer<Result>(
 ): Promise<Result> {
   const own = openaiCompatible({ baseURL: `${upstream}/v1`, connection: "customer" });
   await using gateway = createGateway({
-    store: openPlace(place),
+    store: openDatabase(place),
     providers: { own },
     secrets,
     maintenance: false,

@@ -4,7 +4,7 @@ import { expect, inject, it, onTestFinished, vi } from "vitest";
 import { openProcesses, type Processes } from "../src/processes.ts";
 import { chat } from "../src/product.ts";
 import { readAnswer } from "../src/read-answer.ts";
-import type { Place } from "../src/stores/place.ts";
+import type { DatabaseLocation } from "../src/stores/database-location.ts";
 import { goodAnswer } from "../src/upstream-bytes.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -18,12 +18,12 @@ it.each([
     "PostgreSQL",
     () => ({ url: inject("postgresUrl"), schema: `each_${randomBytes(6).toString("hex")}` }),
   ],
-] satisfies readonly [string, () => Place | undefined][])(
+] satisfies readonly [string, () => DatabaseLocation | undefined][])(
   "F40 two processes on %s let through exactly what each key's own budget fits, from its first request on",
   async (_name, place) => {
-    const of = await openProcesses(({ send, body }) => send(goodAnswer(body)), place());
-    onTestFinished(() => of.close());
-    const two = await Promise.all([1, 2].map(() => of.start({ requestsOfEachKey: fits })));
+    const processes = await openProcesses(({ send, body }) => send(goodAnswer(body)), place());
+    onTestFinished(() => processes.close());
+    const two = await Promise.all([1, 2].map(() => processes.start({ requestsOfEachKey: fits })));
     const keys = await Promise.all([0, 1, 0, 1].map((at) => secretOf(two[at])));
     // Every key's first requests come at once, half of them to each process.
     const statuses = await Promise.all(
@@ -35,8 +35,8 @@ it.each([
       expect(ofKey.filter((status) => status === 200)).toHaveLength(fits);
       expect(ofKey.filter((status) => status === 429)).toHaveLength(asked - fits);
     }
-    expect(await countersOf(of)).toEqual(keys.map(() => [fits, 0]));
-    expect(await of.problems()).toEqual([]);
+    expect(await countersOf(processes)).toEqual(keys.map(() => [fits, 0]));
+    expect(await processes.problems()).toEqual([]);
   },
 );
 
@@ -52,8 +52,8 @@ async function statusOf(to: GatewayProcess | undefined, secret: string): Promise
   return readAnswer(await client.ended()).status;
 }
 
-async function countersOf(of: Processes): Promise<unknown> {
-  const { counters } = await of.dump();
+async function countersOf(processes: Processes): Promise<unknown> {
+  const { counters } = await processes.dump();
   return counters
     .filter(({ budgetId }) => budgetId === "each")
     .map(({ settled, held }) => [settled, held]);

@@ -8,7 +8,7 @@ import { chunked, goodAnswer, lastChunk, streamHead } from "../src/upstream-byte
 type Script = Parameters<typeof openProduct>[0];
 
 /** A product that is closed when the test ends. */
-export async function product(script: Script, options?: ProductOptions): Promise<Product> {
+export async function startProduct(script: Script, options?: ProductOptions): Promise<Product> {
   const opened = await openProduct(script, options);
   onTestFinished(() => opened.close());
   return opened;
@@ -28,27 +28,27 @@ export const streaming = (events: string): Script =>
 export const good: Script = ({ send, body }) => send(goodAnswer(body));
 
 /** Resolves when so many requests have reached the upstream. */
-export async function asked({ upstream }: Product, requests = 1): Promise<void> {
+export async function requestsArrived({ upstream }: Product, requests = 1): Promise<void> {
   while (upstream.requests.length < requests) await nextTurn();
 }
 
 /** How the attempts of the first Step ended, one after the other. */
-export async function endings(of: Product, step = 0): Promise<readonly AttemptEnd[]> {
-  const attempts: readonly Attempt[] = (await of.steps())[step]?.attempts ?? [];
+export async function endings(product: Product, step = 0): Promise<readonly AttemptEnd[]> {
+  const attempts: readonly Attempt[] = (await product.steps())[step]?.attempts ?? [];
   return attempts.flatMap(({ end }) => end ?? []);
 }
 
 /** What every row of the matrix ends with: one usage record each, nothing held, the evidence whole, nothing left over. */
-export async function expectWhole(of: Product): Promise<void> {
-  expect(await of.problems()).toEqual([]);
-  of.heal();
-  const next = await of.ask();
+export async function expectWhole(product: Product): Promise<void> {
+  expect(await product.problems()).toEqual([]);
+  product.heal();
+  const next = await product.ask();
   expect(next.status).toBe(200);
   expect(next.whole).toBe(true);
-  expect(await of.problems()).toEqual([]);
+  expect(await product.problems()).toEqual([]);
   // One connection may be kept; what broke is closed.
-  while (of.upstream.connections.open > 1) await closing(of);
-  expect(of.clock.timers()).toBeLessThanOrEqual(lastingTimers);
+  while (product.upstream.connections.open > 1) await closing(product);
+  expect(product.clock.timers()).toBeLessThanOrEqual(lastingTimers);
 }
 
 /** The lease's, and that of the keys' last use. */

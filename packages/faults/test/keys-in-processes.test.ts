@@ -3,12 +3,12 @@ import type { GatewayProcess } from "@tollgate/testing";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
 import { overlapMs } from "../src/key-commands.ts";
 import { openProcesses, type Processes } from "../src/processes.ts";
-import type { Place } from "../src/stores/place.ts";
+import type { DatabaseLocation } from "../src/stores/database-location.ts";
 import { goodAnswer } from "../src/upstream-bytes.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const places: readonly (readonly [name: string, place: () => Place | undefined])[] = [
+const places: readonly (readonly [name: string, place: () => DatabaseLocation | undefined])[] = [
   ["one SQLite file", () => undefined],
   [
     "one schema of PostgreSQL",
@@ -23,10 +23,12 @@ interface Key {
   readonly secret: string;
 }
 
-async function twoProcesses(place: Place | undefined): Promise<readonly [Processes, ...Pair]> {
-  const of = await openProcesses(({ send, body }) => send(goodAnswer(body)), place);
-  onTestFinished(() => of.close());
-  return [of, ...(await Promise.all([of.start(), of.start()]))];
+async function twoProcesses(
+  place: DatabaseLocation | undefined,
+): Promise<readonly [Processes, ...Pair]> {
+  const processes = await openProcesses(({ send, body }) => send(goodAnswer(body)), place);
+  onTestFinished(() => processes.close());
+  return [processes, ...(await Promise.all([processes.start(), processes.start()]))];
 }
 
 async function createKey(at: GatewayProcess, user: string): Promise<Key> {
@@ -71,7 +73,7 @@ const isRefused = new Set([401]);
 it.each(places)(
   "S3 a key revoked in one process is refused by the other from its next request on: %s",
   async (_name, place) => {
-    const [of, ...pair] = await twoProcesses(place());
+    const [processes, ...pair] = await twoProcesses(place());
     const [a, b] = pair;
     const keys = [
       await createKey(a, "jane"),
@@ -87,14 +89,14 @@ it.each(places)(
     await b.command("revokeUser", "john");
     for (const { secret } of johns) expect(await post(a, bearer(secret))).toBe(401);
     for (const { secret } of keys) expect(await answers(pair, bearer(secret))).toEqual(isRefused);
-    expect(await of.problems()).toEqual([]);
+    expect(await processes.problems()).toEqual([]);
   },
 );
 
 it.each(places)(
   "a caller whom the host of both processes names is one key, and refused by both: %s",
   async (_name, place) => {
-    const [of, ...pair] = await twoProcesses(place());
+    const [processes, ...pair] = await twoProcesses(place());
     const ada = { "x-user": "ada" };
     const many = await Promise.all(Array.from({ length: 4 }, () => answers(pair, ada)));
     for (const answered of many) expect(answered).toEqual(passes);
@@ -103,7 +105,7 @@ it.each(places)(
     expect(await post(pair[1], ada)).toBe(401);
     expect(await answers(pair, ada)).toEqual(isRefused);
     expect(await answers(pair, { "x-user": "bob" })).toEqual(passes);
-    expect(await of.problems()).toEqual([]);
+    expect(await processes.problems()).toEqual([]);
   },
 );
 
@@ -150,7 +152,7 @@ async function outliveOverlap(pair: Pair): Promise<void> {
 it.each(places)(
   "a key rotated under load fails no request of either secret, and outlives no overlap: %s",
   async (_name, place) => {
-    const [of, ...pair] = await twoProcesses(place());
+    const [processes, ...pair] = await twoProcesses(place());
     const { id, secret: first } = await createKey(pair[0], "jane");
     let secret = first;
     for (const rotating of pair) {
@@ -168,6 +170,6 @@ it.each(places)(
       expect(await again.stop()).toEqual(passes);
       secret = next;
     }
-    expect(await of.problems()).toEqual([]);
+    expect(await processes.problems()).toEqual([]);
   },
 );

@@ -1,34 +1,34 @@
 import fc from "fast-check";
 import { afterAll, expect, inject, it, vi } from "vitest";
-import { type LedgerAct, openLedger, someActs } from "../src/ledgers/random-ledger.ts";
+import { anyActs, type LedgerAct, openLedger } from "../src/ledgers/random-ledger.ts";
 import {
-  type FreshStores,
-  freshMemory,
-  freshPostgres,
-  freshSqlite,
-} from "../src/stores/fresh-stores.ts";
+  type EmptyStores,
+  emptyMemoryStores,
+  emptyPostgresStores,
+  emptySqliteStores,
+} from "../src/stores/empty-stores.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const postgres = freshPostgres(inject("postgresUrl"));
+const postgres = emptyPostgresStores(inject("postgresUrl"));
 afterAll(() => postgres.close());
 
 it.each([
-  ["memory", freshMemory, 40],
-  ["SQLite", freshSqlite, 25],
+  ["memory", emptyMemoryStores, 40],
+  ["SQLite", emptySqliteStores, 25],
   ["PostgreSQL", postgres, 6],
 ] as const)(
   "B2 what budgets settled, Steps and billing records agree to the nanodollar, whatever happened, on %s",
   async (_name, stores, numRuns) => {
     await fc.assert(
-      fc.asyncProperty(someActs, someActs, (acts, later) => agree(stores, acts, later)),
+      fc.asyncProperty(anyActs, anyActs, (acts, later) => agree(stores, acts, later)),
       { numRuns },
     );
   },
 );
 
 async function agree(
-  stores: FreshStores,
+  stores: EmptyStores,
   acts: readonly LedgerAct[],
   later: readonly LedgerAct[],
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { garbageCollector } from "../src/collect-garbage.ts";
 
 const events = 50_000;
-const mostBytes = 6_000_000;
+const maxBytes = 6_000_000;
 
 it("keeps nothing of the waits for a client that reads a long answer slowly", async () => {
   const { gateway, provider, chat } = await createTestGateway();
@@ -28,5 +28,5 @@ it("keeps nothing of the waits for a client that reads a long answer slowly", as
   });
   await over.promise;
   expect(writes).toBeGreaterThan(events - 10);
-  expect(grown).toBeLessThan(mostBytes);
+  expect(grown).toBeLessThan(maxBytes);
 });

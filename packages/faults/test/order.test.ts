@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import type { Product } from "../src/product.ts";
 import { goodAnswer } from "../src/upstream-bytes.ts";
-import { expectWhole, product } from "./fixture.ts";
+import { expectWhole, startProduct } from "./fixture.ts";
 
 /** What another connection sees: only what is committed. */
 function committed({ filename }: Product): { readonly outcome: unknown; readonly leaves: unknown } {
@@ -17,30 +17,30 @@ function committed({ filename }: Product): { readonly outcome: unknown; readonly
 
 it("U2 the intent is committed before the first byte reaches the upstream", async () => {
   const seen: unknown[] = [];
-  const of: Product = await product(async ({ send, body }) => {
-    seen.push(committed(of));
+  const product: Product = await startProduct(async ({ send, body }) => {
+    seen.push(committed(product));
     await send(goodAnswer(body));
   });
-  await of.ask({ stream: true });
-  await of.ask({ stream: false });
+  await product.ask({ stream: true });
+  await product.ask({ stream: false });
   expect(seen).toEqual([
     { outcome: "open", leaves: 1 },
     { outcome: "open", leaves: 3 },
   ]);
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("U3 the settlement is committed before the client sees the answer's end", async () => {
-  const of = await product(({ send, body }) => send(goodAnswer(body)));
+  const product = await startProduct(({ send, body }) => send(goodAnswer(body)));
   for (const [stream, end, leaves] of [
     [true, "[DONE]", 2],
     [true, '"finish_reason":"stop"', 4],
     [false, '"total_tokens"', 6],
   ] as const) {
-    const client = await of.post({ stream });
+    const client = await product.post({ stream });
     await client.until(end);
-    expect(committed(of)).toEqual({ outcome: "completed", leaves });
+    expect(committed(product)).toEqual({ outcome: "completed", leaves });
     client.close();
   }
-  await expectWhole(of);
+  await expectWhole(product);
 });

@@ -4,9 +4,9 @@ import pg from "pg";
 import { inject, onTestFinished } from "vitest";
 import type { Product, ProductOptions } from "../src/product.ts";
 import { type TcpProxy, tcpProxy } from "../src/tcp-proxy.ts";
-import { product } from "./fixture.ts";
+import { startProduct } from "./fixture.ts";
 
-type Script = Parameters<typeof product>[0];
+type Script = Parameters<typeof startProduct>[0];
 
 export const freshSchema = (): string => `faults_${randomBytes(6).toString("hex")}`;
 
@@ -17,34 +17,34 @@ export function productOn(
   options: ProductOptions = {},
 ): Promise<Product> {
   const schema = freshSchema();
-  return product(script, { store: () => postgresStore({ url }, { schema }), ...options });
+  return startProduct(script, { store: () => postgresStore({ url }, { schema }), ...options });
 }
 
 /** A product whose pool the test holds as well; `around` may stand between the store and the pool. */
 export async function productOnPool(
   script: Script,
-  { most = 10, around = (pool) => pool }: PoolOptions = {},
-): Promise<{ readonly of: Product; readonly pool: pg.Pool }> {
-  const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: most });
+  { maxConnections = 10, around = (pool) => pool }: TestPoolOptions = {},
+): Promise<{ readonly product: Product; readonly pool: pg.Pool }> {
+  const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: maxConnections });
   onTestFinished(() => pool.end());
   const schema = freshSchema();
-  const of = await product(script, {
+  const product = await startProduct(script, {
     store: () => postgresStore({ pool: around(pool) }, { schema }),
   });
-  return { of, pool };
+  return { product, pool };
 }
 
-interface PoolOptions {
-  readonly most?: number;
+interface TestPoolOptions {
+  readonly maxConnections?: number;
   readonly around?: (pool: PostgresPool) => PostgresPool;
 }
 
 /** A product that reaches its database by a way that can be broken. */
 export async function productByProxy(
   script: Script,
-): Promise<{ readonly of: Product; readonly proxy: TcpProxy }> {
+): Promise<{ readonly product: Product; readonly proxy: TcpProxy }> {
   const { url, proxy } = await proxied();
-  return { of: await productOn(url, script), proxy };
+  return { product: await productOn(url, script), proxy };
 }
 
 /** A way to the run's server that can be broken. */

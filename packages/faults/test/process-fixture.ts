@@ -11,17 +11,17 @@ type Script = Parameters<typeof openProcesses>[0];
 const stopsInStreams: Script = ({ send, body }) =>
   send(asksForStream(body) ? streamHead + chunked(text("Half of it")) : goodAnswer(body));
 
-export async function processes(script: Script = stopsInStreams): Promise<Processes> {
+export async function startProcesses(script: Script = stopsInStreams): Promise<Processes> {
   const opened = await openProcesses(script);
   onTestFinished(() => opened.close());
   return opened;
 }
 
-export const lapse = 20_000;
+export const leaseLapseMs = 20_000;
 
 /** Lets the leases of the dead lapse for this process, and gives how many Steps it recovered. */
 export async function recoverAfterLapse(process: GatewayProcess): Promise<unknown> {
-  await process.command("push", lapse);
+  await process.command("push", leaseLapseMs);
   return process.command("recover");
 }
 
@@ -33,8 +33,11 @@ export function expectInterrupted(step: Step | undefined): void {
   });
 }
 
-export async function expectNextWorks(of: Processes, process: GatewayProcess): Promise<void> {
-  const next = await of.post(process);
+export async function expectNextWorks(
+  processes: Processes,
+  process: GatewayProcess,
+): Promise<void> {
+  const next = await processes.post(process);
   expect(readAnswer(await next.ended()).status).toBe(200);
-  expect(await of.problems()).toEqual([]);
+  expect(await processes.problems()).toEqual([]);
 }

@@ -7,42 +7,45 @@ import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/ups
 import {
   expectInterrupted,
   expectNextWorks,
-  lapse,
-  processes,
+  leaseLapseMs,
   recoverAfterLapse,
+  startProcesses,
 } from "./process-fixture.ts";
 
 it("F25 a process killed between the intent and the request: the next start settles the Step", async () => {
-  const of = await processes();
-  const killed = await of.start({ waitsAt: { verb: "openStep", nth: 1, when: "after" } });
-  await of.post(killed);
+  const processes = await startProcesses();
+  const killed = await processes.start({ waitsAt: { verb: "openStep", nth: 1, when: "after" } });
+  await processes.post(killed);
   await killed.reached("store");
   await killed.kill();
-  expect(of.upstream.requests).toHaveLength(0);
-  expect(await of.steps()).toMatchObject([{ outcome: null }]);
+  expect(processes.upstream.requests).toHaveLength(0);
+  expect(await processes.steps()).toMatchObject([{ outcome: null }]);
 
-  const next = await of.start();
+  const next = await processes.start();
   await recoverAfterLapse(next);
-  const [step] = await of.steps();
+  const [step] = await processes.steps();
   expectInterrupted(step);
-  await expectNextWorks(of, next);
+  await expectNextWorks(processes, next);
 });
 
 it("F26 a process killed in mid stream: after the lapse its Step is interrupted, and nothing else changed", async () => {
-  const of = await processes();
-  const first = await of.start();
-  const whole = await of.post(first);
+  const processes = await startProcesses();
+  const first = await processes.start();
+  const whole = await processes.post(first);
   expect(readAnswer(await whole.ended()).status).toBe(200);
-  const client = await of.post(first, { stream: true, messages: [{ role: "user", content: "B" }] });
+  const client = await processes.post(first, {
+    stream: true,
+    messages: [{ role: "user", content: "B" }],
+  });
   await client.until("Half of it");
   await first.kill();
-  const before = await of.dump();
+  const before = await processes.dump();
 
-  const next = await of.start();
+  const next = await processes.start();
   expect(await next.command("recover")).toBe(0);
-  expect((await of.steps())[1]?.outcome).toBeNull();
+  expect((await processes.steps())[1]?.outcome).toBeNull();
   await recoverAfterLapse(next);
-  const after = await of.dump();
+  const after = await processes.dump();
   const [completed, interrupted] = after.steps.toReversed();
   expect(completed).toEqual(before.steps.at(-1));
   expectInterrupted(interrupted);
@@ -51,30 +54,30 @@ it("F26 a process killed in mid stream: after the lapse its Step is interrupted,
   expect(after.sessions.map(({ parts }) => parts)).toEqual(
     before.sessions.map(({ parts }) => parts),
   );
-  await expectNextWorks(of, next);
+  await expectNextWorks(processes, next);
 });
 
 it("F26 the output a process last told of is what its Step is charged", async () => {
-  const of = await processes();
-  const killed = await of.start();
-  const client = await of.post(killed, { stream: true });
+  const processes = await startProcesses();
+  const killed = await processes.start();
+  const client = await processes.post(killed, { stream: true });
   await client.until("Half of it");
   // One beat of the lease tells what was seen of the open Steps.
   await killed.command("push", 5_000);
-  await progressed(of);
+  await progressed(processes);
   await killed.kill();
-  const next = await of.start();
-  await next.command("push", 5_000 + lapse);
+  const next = await processes.start();
+  await next.command("push", 5_000 + leaseLapseMs);
   await next.command("recover");
-  const [step] = await of.steps();
+  const [step] = await processes.steps();
   expectInterrupted(step);
   expect(step?.attempts[0]?.end?.usage.completionTokens).toBe(Math.ceil("Half of it".length / 3));
-  expect(await of.problems()).toEqual([]);
+  expect(await processes.problems()).toEqual([]);
 });
 
 /** Resolves when the file names some output of its open Step. */
-async function progressed(of: Processes): Promise<void> {
-  const store = sqliteStore({ filename: of.filename });
+async function progressed(processes: Processes): Promise<void> {
+  const store = sqliteStore({ filename: processes.filename });
   const far = Date.now() + 1_000_000;
   for (;;) {
     const [lapsed] = await store.lapsedSteps({ at: far, clock: "gateway", limit: 1 });
@@ -84,28 +87,28 @@ async function progressed(of: Processes): Promise<void> {
 }
 
 it("F26 a peer on the same file recovers the Steps of a killed process, once and by itself", async () => {
-  const of = await processes();
-  const [killed, peer] = [await of.start(), await of.start()];
-  const clients = await Promise.all([1, 2, 3].map(() => of.post(killed, { stream: true })));
-  const mine = await of.post(peer, { stream: true });
+  const processes = await startProcesses();
+  const [killed, gateway] = [await processes.start(), await processes.start()];
+  const clients = await Promise.all([1, 2, 3].map(() => processes.post(killed, { stream: true })));
+  const mine = await processes.post(gateway, { stream: true });
   for (const client of [...clients, mine]) await client.until("Half of it");
   await killed.kill();
   // The peer's own rounds recover: no command does. It missed renewals itself, so its first round only renews.
-  await peer.command("push", lapse);
-  await of.steps();
-  await peer.command("push", 5_000);
-  await untilSettled(of, 3);
-  expect(await peer.command("recover")).toBe(0);
-  const steps = await of.steps();
+  await gateway.command("push", leaseLapseMs);
+  await processes.steps();
+  await gateway.command("push", 5_000);
+  await untilSettled(processes, 3);
+  expect(await gateway.command("recover")).toBe(0);
+  const steps = await processes.steps();
   expect(steps.filter(({ outcome }) => outcome === "interrupted")).toHaveLength(3);
   expect(steps.filter(({ outcome }) => outcome === null)).toHaveLength(1);
   mine.reset();
-  await untilSettled(of, 4);
-  await expectNextWorks(of, peer);
+  await untilSettled(processes, 4);
+  await expectNextWorks(processes, gateway);
 });
 
-async function untilSettled(of: Processes, count: number): Promise<void> {
-  while ((await of.steps()).filter(({ outcome }) => outcome !== null).length < count);
+async function untilSettled(processes: Processes, count: number): Promise<void> {
+  while ((await processes.steps()).filter(({ outcome }) => outcome !== null).length < count);
 }
 
 const stops: readonly (readonly [string, StoreFault["verb"], StoreFault["when"], object])[] = [
@@ -116,38 +119,38 @@ const stops: readonly (readonly [string, StoreFault["verb"], StoreFault["when"],
 ];
 
 it.each(stops)("F27 a process killed %s: all of it or nothing", async (_, verb, when, expected) => {
-  const of = await processes(({ send, body }) => send(goodAnswer(body)));
-  const killed = await of.start({ waitsAt: { verb, nth: 1, when } });
-  const client = await of.post(killed, { stream: true });
+  const processes = await startProcesses(({ send, body }) => send(goodAnswer(body)));
+  const killed = await processes.start({ waitsAt: { verb, nth: 1, when } });
+  const client = await processes.post(killed, { stream: true });
   await killed.reached("store");
   await killed.kill();
   expect(await client.ended()).not.toContain("[DONE]");
-  expect({ steps: (await of.steps()).length }).toEqual(expected);
+  expect({ steps: (await processes.steps()).length }).toEqual(expected);
 
-  const next = await of.start();
+  const next = await processes.start();
   await recoverAfterLapse(next);
-  const [step] = await of.steps();
+  const [step] = await processes.steps();
   if (verb === "settleStep" && when === "after") expect(step?.outcome).toBe("completed");
   else if (step) expectInterrupted(step);
-  await expectNextWorks(of, next);
+  await expectNextWorks(processes, next);
 });
 
 it("F26 a process that was stopped longer than its lease finds its Step settled and shows no end of it", async () => {
-  const of = await processes(async ({ send, body, closed }) => {
+  const processes = await startProcesses(async ({ send, body, closed }) => {
     if (!asksForStream(body)) return send(goodAnswer(body));
     await send(streamHead + chunked(text("Half of it")));
     await closed;
   });
-  const stopped = await of.start();
-  const client = await of.post(stopped, { stream: true });
+  const stopped = await processes.start();
+  const client = await processes.post(stopped, { stream: true });
   await client.until("Half of it");
   stopped.pause();
-  const peer = await of.start();
-  await recoverAfterLapse(peer);
-  expectInterrupted((await of.steps())[0]);
+  const gateway = await processes.start();
+  await recoverAfterLapse(gateway);
+  expectInterrupted((await processes.steps())[0]);
   stopped.resume();
   client.reset();
-  await of.upstream.requests[0]?.closed;
-  await expectNextWorks(of, peer);
-  expectInterrupted((await of.steps())[0]);
+  await processes.upstream.requests[0]?.closed;
+  await expectNextWorks(processes, gateway);
+  expectInterrupted((await processes.steps())[0]);
 });

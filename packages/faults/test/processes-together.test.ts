@@ -6,99 +6,106 @@ import { goodAnswer } from "../src/upstream-bytes.ts";
 import {
   expectInterrupted,
   expectNextWorks,
-  lapse,
-  processes,
+  leaseLapseMs,
   recoverAfterLapse,
+  startProcesses,
 } from "./process-fixture.ts";
 
 it("F28 recovery that is killed, and two recoveries at once, settle each Step once", async () => {
-  const of = await processes();
-  const killed = await of.start();
-  const clients = await Promise.all([1, 2, 3, 4].map(() => of.post(killed, { stream: true })));
+  const processes = await startProcesses();
+  const killed = await processes.start();
+  const clients = await Promise.all(
+    [1, 2, 3, 4].map(() => processes.post(killed, { stream: true })),
+  );
   for (const client of clients) await client.until("Half of it");
   await killed.kill();
 
-  const halfway = await of.start({ waitsAt: { verb: "settleStep", nth: 2, when: "before" } });
-  await halfway.command("push", lapse);
+  const halfway = await processes.start({
+    waitsAt: { verb: "settleStep", nth: 2, when: "before" },
+  });
+  await halfway.command("push", leaseLapseMs);
   void halfway.command("recover").catch(() => {});
   await halfway.reached("store");
   await halfway.kill();
 
-  const peers = [await of.start(), await of.start()];
-  await Promise.all(peers.map(recoverAfterLapse));
+  const gateways = [await processes.start(), await processes.start()];
+  await Promise.all(gateways.map(recoverAfterLapse));
   // The leaves tell that each was settled once: the checkers count them.
-  for (const step of await of.steps()) expectInterrupted(step);
-  expect(await of.problems()).toEqual([]);
-  const [next] = peers;
-  if (next) await expectNextWorks(of, next);
+  for (const step of await processes.steps()) expectInterrupted(step);
+  expect(await processes.problems()).toEqual([]);
+  const [next] = gateways;
+  if (next) await expectNextWorks(processes, next);
 });
 
 it("F26 two processes recover each other's Steps, each once", async () => {
-  const of = await processes();
-  const first = await of.start();
-  await (await of.post(first, { stream: true })).until("Half of it");
+  const processes = await startProcesses();
+  const first = await processes.start();
+  await (await processes.post(first, { stream: true })).until("Half of it");
   await first.kill();
-  const second = await of.start();
+  const second = await processes.start();
   await recoverAfterLapse(second);
-  await (await of.post(second, { stream: true })).until("Half of it");
+  await (await processes.post(second, { stream: true })).until("Half of it");
   await second.kill();
-  const third = await of.start();
-  await third.command("push", 2 * lapse);
+  const third = await processes.start();
+  await third.command("push", 2 * leaseLapseMs);
   await third.command("recover");
-  const steps = await of.steps();
+  const steps = await processes.steps();
   expect(steps).toHaveLength(2);
   for (const step of steps) expectInterrupted(step);
-  await expectNextWorks(of, third);
+  await expectNextWorks(processes, third);
 });
 
 it("F40 two processes on one file let through together what a hard budget fits", async () => {
   const held = Promise.withResolvers<void>();
-  const of = await processes(async ({ send, body }) => {
+  const processes = await startProcesses(async ({ send, body }) => {
     await held.promise;
     await send(goodAnswer(body));
   });
-  const [first, second] = [await of.start({ requests: 50 }), await of.start({ requests: 50 })];
+  const [first, second] = [
+    await processes.start({ requests: 50 }),
+    await processes.start({ requests: 50 }),
+  ];
   const answers = Array.from({ length: 200 }, async (_, at) => {
-    const client = await of.post(at % 2 === 0 ? first : second);
+    const client = await processes.post(at % 2 === 0 ? first : second);
     return readAnswer(await client.ended()).status;
   });
   let refused = 0;
   for (const answer of answers) void answer.then((status) => void (status === 429 && refused++));
-  while (refused < 150 || of.upstream.requests.length < 50)
+  while (refused < 150 || processes.upstream.requests.length < 50)
     await new Promise((resolve) => setTimeout(resolve, 5));
-  expect(of.upstream.requests).toHaveLength(50);
+  expect(processes.upstream.requests).toHaveLength(50);
   held.resolve();
   const statuses = await Promise.all(answers);
   expect(statuses.filter((status) => status === 200)).toHaveLength(50);
   expect(statuses.filter((status) => status === 429)).toHaveLength(150);
-  expect(of.upstream.requests).toHaveLength(50);
-  expect(await of.problems()).toEqual([]);
-  const few = (await of.dump()).counters.find(({ budgetId }) => budgetId === "few");
+  expect(processes.upstream.requests).toHaveLength(50);
+  expect(await processes.problems()).toEqual([]);
+  const few = (await processes.dump()).counters.find(({ budgetId }) => budgetId === "few");
   expect(few).toMatchObject({ settled: 50, held: 0 });
 });
 
 it("P2 of two suspended processes the first to wake leaves the other's stream alone for one more round", async () => {
-  const of = await processes();
-  const [running, peer] = [await of.start(), await of.start()];
-  const client = await of.post(running, { stream: true });
+  const processes = await startProcesses();
+  const [running, gateway] = [await processes.start(), await processes.start()];
+  const client = await processes.post(running, { stream: true });
   await client.until("Half of it");
   running.pause();
-  await peer.command("round", lapse);
+  await gateway.command("round", leaseLapseMs);
   // The peer's next round begins when the other has renewed its lease, however slow this machine is.
-  peer.pause();
-  expect((await of.steps())[0]?.outcome).toBeNull();
+  gateway.pause();
+  expect((await processes.steps())[0]?.outcome).toBeNull();
   running.resume();
-  await running.command("push", lapse);
-  await leasedPast(of, Date.now() + lapse);
-  peer.resume();
-  await peer.command("round", 5_000);
-  expect(await peer.command("recover")).toBe(0);
-  expect((await of.steps())[0]?.outcome).toBeNull();
+  await running.command("push", leaseLapseMs);
+  await leasedPast(processes, Date.now() + leaseLapseMs);
+  gateway.resume();
+  await gateway.command("round", 5_000);
+  expect(await gateway.command("recover")).toBe(0);
+  expect((await processes.steps())[0]?.outcome).toBeNull();
 });
 
 /** Resolves when the leases of all open Steps last longer than until then. */
-async function leasedPast(of: Processes, at: number): Promise<void> {
-  const store = sqliteStore({ filename: of.filename });
+async function leasedPast(processes: Processes, at: number): Promise<void> {
+  const store = sqliteStore({ filename: processes.filename });
   const query = { at, clock: "gateway" as const, limit: 1 };
   while ((await store.lapsedSteps(query)).length > 0);
   await store.close();

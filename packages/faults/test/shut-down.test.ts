@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
 import { readAnswer, readStream } from "../src/read-answer.ts";
-import { processes } from "./process-fixture.ts";
+import { startProcesses } from "./process-fixture.ts";
 
 it("F52 SIGTERM in mid stream: the stream ends with its error, its Step is settled, and the process exits with 0", async () => {
-  const of = await processes();
-  const stopped = await of.start();
-  const client = await of.post(stopped, { stream: true });
+  const product = await startProcesses();
+  const stopped = await product.start();
+  const client = await product.post(stopped, { stream: true });
   await client.until("Half of it");
   expect(await stopped.stop()).toBe(0);
   const { error, done, finishReason } = readStream(readAnswer(await client.ended()));
   expect(error).toMatchObject({ code: "upstream_error" });
   expect([done, finishReason]).toEqual([true, null]);
-  expect(await of.steps()).toMatchObject([{ outcome: "failed", reason: "gateway_closed" }]);
-  expect(await of.problems()).toEqual([]);
+  expect(await product.steps()).toMatchObject([{ outcome: "failed", reason: "gateway_closed" }]);
+  expect(await product.problems()).toEqual([]);
 });

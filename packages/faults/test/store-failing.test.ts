@@ -8,14 +8,14 @@ import { expect, it, onTestFinished } from "vitest";
 import { chat, type Product } from "../src/product.ts";
 import { readAnswer, readStream } from "../src/read-answer.ts";
 import { chunked, done, finish, lastChunk, streamHead, text } from "../src/upstream-bytes.ts";
-import { codeOf, expectFailedStream, expectWhole, good, product } from "./fixture.ts";
+import { codeOf, expectFailedStream, expectWhole, good, startProduct } from "./fixture.ts";
 
 /** A product on a connection that the test holds as well. */
 async function onConnection(
-  script: Parameters<typeof product>[0] = good,
-): Promise<{ readonly of: Product; readonly database: DatabaseSync }> {
+  script: Parameters<typeof startProduct>[0] = good,
+): Promise<{ readonly product: Product; readonly database: DatabaseSync }> {
   let database: DatabaseSync | undefined;
-  const of = await product(script, {
+  const product = await startProduct(script, {
     store(filename) {
       database = new DatabaseSync(filename);
       return sqliteStore({ client: database });
@@ -24,7 +24,7 @@ async function onConnection(
   if (database === undefined) throw new Error("there is no database");
   const opened = database;
   onTestFinished(() => opened.close());
-  return { of, database };
+  return { product, database };
 }
 
 /** Leaves the database no page to grow by. */
@@ -36,51 +36,51 @@ function fill(database: DatabaseSync): void {
 const empty = (database: DatabaseSync): void => database.exec("PRAGMA max_page_count = 1000000");
 
 /** Refused for want of a record: nothing was sent, whatever form was asked for. */
-async function expectNothingSent(of: Product, fields: object = {}): Promise<void> {
-  const asked = of.upstream.requests.length;
+async function expectNothingSent(product: Product, fields: object = {}): Promise<void> {
+  const asked = product.upstream.requests.length;
   for (const stream of [true, false]) {
-    const answer = await of.ask({ ...fields, stream });
+    const answer = await product.ask({ ...fields, stream });
     expect(answer.status).toBe(503);
     expect(codeOf(answer)).toBe("evidence_unavailable");
     expect(answer.headers["x-should-retry"]).toBe("true");
   }
-  expect(of.upstream.requests).toHaveLength(asked);
+  expect(product.upstream.requests).toHaveLength(asked);
 }
 
 const long = { messages: [{ role: "user", content: "x".repeat(200_000) }] };
 
 it("F29 on a full disk nothing is sent, and it goes on when there is room again", async () => {
-  const { of, database } = await onConnection();
-  expect((await of.ask()).status).toBe(200);
+  const { product, database } = await onConnection();
+  expect((await product.ask()).status).toBe(200);
   fill(database);
-  await expectNothingSent(of, long);
+  await expectNothingSent(product, long);
   empty(database);
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F29 a disk that is full at the settlement ends the stream with an error; recovery releases what is held", async () => {
-  const { of, database } = await onConnection(async ({ send }) => {
+  const { product, database } = await onConnection(async ({ send }) => {
     await send(streamHead + chunked(text("x".repeat(200_000))));
     await full.promise;
     await send(chunked(finish + done) + lastChunk);
   });
   const full = Promise.withResolvers<void>();
-  const client = await of.post({ stream: true });
+  const client = await product.post({ stream: true });
   await client.until("xxxx");
   fill(database);
   full.resolve();
   const answer = client.ended();
-  await pushUntil(of, answer);
+  await pushUntil(product, answer);
   expectFailedStream(readAnswer(await answer), "evidence_unavailable");
-  expect((await of.steps())[0]?.outcome).toBeNull();
-  expect(await held(of)).toBeGreaterThan(0);
+  expect((await product.steps())[0]?.outcome).toBeNull();
+  expect(await held(product)).toBeGreaterThan(0);
 
   empty(database);
-  of.clock.push(5_000);
-  await of.settled(1);
-  expect(await of.steps()).toMatchObject([{ outcome: "interrupted" }]);
-  expect(await held(of)).toBe(0);
-  await expectWhole(of);
+  product.clock.push(5_000);
+  await product.settled(1);
+  expect(await product.steps()).toMatchObject([{ outcome: "interrupted" }]);
+  expect(await held(product)).toBe(0);
+  await expectWhole(product);
 });
 
 /** The settlement is tried again a few times; each wait is pushed over. */
@@ -101,94 +101,94 @@ async function held({ store }: Product): Promise<number | undefined> {
 }
 
 it("F30 on a database that cannot be written nothing is sent, and reading goes on", async () => {
-  const { of, database } = await onConnection();
-  expect((await of.ask()).status).toBe(200);
+  const { product, database } = await onConnection();
+  expect((await product.ask()).status).toBe(200);
   database.exec("PRAGMA query_only = 1");
-  await expectNothingSent(of);
-  expect(await of.steps()).toHaveLength(1);
-  of.clock.push(5_000);
-  while (!of.events.some(({ type }) => type === "gateway.degraded"))
+  await expectNothingSent(product);
+  expect(await product.steps()).toHaveLength(1);
+  product.clock.push(5_000);
+  while (!product.events.some(({ type }) => type === "gateway.degraded"))
     await new Promise(setImmediate);
   database.exec("PRAGMA query_only = 0");
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F30 a gateway that starts on a database it cannot write sends nothing", async () => {
-  const of = await product(good);
-  const database = new DatabaseSync(of.filename, { readOnly: true });
+  const product = await startProduct(good);
+  const database = new DatabaseSync(product.filename, { readOnly: true });
   onTestFinished(() => database.close());
   const reader = createGateway({
     store: sqliteStore({ client: database }),
-    providers: { up: openaiCompatible({ baseURL: `${of.upstream.url}/v1`, apiKey: null }) },
+    providers: { up: openaiCompatible({ baseURL: `${product.upstream.url}/v1`, apiKey: null }) },
   });
   const answer = await reader.fetch(
     new Request("http://in-process/v1/chat/completions", {
       method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${of.secret}` },
+      headers: { "content-type": "application/json", authorization: `Bearer ${product.secret}` },
       body: JSON.stringify(chat()),
     }),
   );
   expect(answer.status).toBe(503);
-  expect(of.upstream.requests).toHaveLength(0);
+  expect(product.upstream.requests).toHaveLength(0);
   await reader.close();
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F31 a lock of another process is waited for, and the event loop goes on", async () => {
-  const of = await product(good);
-  const other = new DatabaseSync(of.filename);
+  const product = await startProduct(good);
+  const other = new DatabaseSync(product.filename);
   other.exec("BEGIN IMMEDIATE");
-  const answer = of.ask();
+  const answer = product.ask();
   // Were the loop blocked, nothing here could let the lock go.
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
-  expect(of.upstream.requests).toHaveLength(0);
+  expect(product.upstream.requests).toHaveLength(0);
   other.exec("COMMIT");
   other.close();
   expect((await answer).status).toBe(200);
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F31 a lock that is not let go is 503 after two seconds", async () => {
-  const of = await product(good);
-  const other = new DatabaseSync(of.filename);
+  const product = await startProduct(good);
+  const other = new DatabaseSync(product.filename);
   other.exec("BEGIN IMMEDIATE");
-  const answer = await of.ask();
+  const answer = await product.ask();
   expect(answer.status).toBe(503);
   expect(codeOf(answer)).toBe("evidence_unavailable");
-  expect(of.upstream.requests).toHaveLength(0);
+  expect(product.upstream.requests).toHaveLength(0);
   other.exec("COMMIT");
   other.close();
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F32 a file that was removed stops admission and is not made anew", async () => {
-  const of = await product(good);
-  expect((await of.ask()).status).toBe(200);
-  rmSync(of.filename);
-  await expectNothingSent(of);
-  expect(existsSync(of.filename)).toBe(false);
+  const product = await startProduct(good);
+  expect((await product.ask()).status).toBe(200);
+  rmSync(product.filename);
+  await expectNothingSent(product);
+  expect(existsSync(product.filename)).toBe(false);
 });
 
 it("F32 a file that another took the place of stops admission, and neither is written", async () => {
-  const [of, other] = [await product(good), await product(good)];
-  expect((await of.ask()).status).toBe(200);
+  const [product, other] = [await startProduct(good), await startProduct(good)];
+  expect((await product.ask()).status).toBe(200);
   const before = await other.steps();
-  renameSync(other.filename, of.filename);
-  await expectNothingSent(of);
+  renameSync(other.filename, product.filename);
+  await expectNothingSent(product);
   expect(await other.steps()).toEqual(before);
 });
 
 it("F32 a file that is corrupt stops admission", async () => {
-  const { of, database } = await onConnection();
-  expect((await of.ask()).status).toBe(200);
+  const { product, database } = await onConnection();
+  expect((await product.ask()).status).toBe(200);
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   database.exec("PRAGMA shrink_memory");
-  const { size } = statSync(of.filename);
-  const file = openSync(of.filename, "r+");
+  const { size } = statSync(product.filename);
+  const file = openSync(product.filename, "r+");
   // The first page names the tables, so that only their pages are lost.
   writeSync(file, Buffer.alloc(size - 16_384, 0xff), 0, size - 16_384, 16_384);
   closeSync(file);
-  await expectNothingSent(of);
+  await expectNothingSent(product);
 });
 
 it("F32 a library that is too old is refused at the start", async () => {
@@ -200,7 +200,9 @@ it("F32 a library that is too old is refused at the start", async () => {
       client.prepare(sql.includes("sqlite_version()") ? "SELECT '3.45.1' AS version" : sql),
     close: () => {},
   };
-  await expect(product(good, { store: () => sqliteStore({ client: old }) })).rejects.toMatchObject({
+  await expect(
+    startProduct(good, { store: () => sqliteStore({ client: old }) }),
+  ).rejects.toMatchObject({
     code: "evidence_unavailable",
     cause: { message: expect.stringContaining("older than 3.51.3") },
   });
@@ -208,33 +210,32 @@ it("F32 a library that is too old is refused at the start", async () => {
 
 it("F27 a settlement whose commit is not known of is settled again, and counts once", async () => {
   for (const when of ["before", "after"] as const) {
-    const of = await product(good, {
-      around: (store) => faultyStore(store, { on: { verb: "settleStep", nth: 1, when } }).store,
+    const product = await startProduct(good, {
+      wrap: (store) => faultyStore(store, { on: { verb: "settleStep", nth: 1, when } }).store,
     });
-    expect(readStream(await of.ask({ stream: true }))).toMatchObject({
+    expect(readStream(await product.ask({ stream: true }))).toMatchObject({
       finishReason: "stop",
       error: null,
       done: true,
     });
-    expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
-    await expectWhole(of);
+    expect(await product.steps()).toMatchObject([{ outcome: "completed" }]);
+    await expectWhole(product);
   }
 });
 
 it("F27 an opening whose commit is not known of sends nothing, and its hold is released", async () => {
-  const of = await product(good, {
-    around: (store) =>
-      faultyStore(store, { on: { verb: "openStep", nth: 1, when: "after" } }).store,
+  const product = await startProduct(good, {
+    wrap: (store) => faultyStore(store, { on: { verb: "openStep", nth: 1, when: "after" } }).store,
   });
-  await expectOneRefused(of);
-  expect(await held(of)).toBeGreaterThan(0);
-  of.clock.push(5_000);
-  await of.settled(1);
-  expect(await of.steps()).toMatchObject([{ outcome: "interrupted" }]);
-  await expectWhole(of);
+  await expectOneRefused(product);
+  expect(await held(product)).toBeGreaterThan(0);
+  product.clock.push(5_000);
+  await product.settled(1);
+  expect(await product.steps()).toMatchObject([{ outcome: "interrupted" }]);
+  await expectWhole(product);
 });
 
-async function expectOneRefused(of: Product): Promise<void> {
-  expect((await of.ask()).status).toBe(503);
-  expect(of.upstream.requests).toHaveLength(0);
+async function expectOneRefused(product: Product): Promise<void> {
+  expect((await product.ask()).status).toBe(503);
+  expect(product.upstream.requests).toHaveLength(0);
 }

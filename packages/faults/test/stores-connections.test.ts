@@ -13,7 +13,7 @@ import {
   streamHead,
   text,
 } from "../src/upstream-bytes.ts";
-import { codeOf, expectWhole, good, type product } from "./fixture.ts";
+import { codeOf, expectWhole, good, type startProduct } from "./fixture.ts";
 import { directly, productByProxy, productOn, productOnPool } from "./postgres-fixture.ts";
 
 vi.setConfig({ testTimeout: 30_000 });
@@ -23,7 +23,7 @@ const whole = { finishReason: "stop", error: null, done: true };
 /** An upstream that stops in the middle of a stream until it is let go on. */
 function stopping() {
   const goes = Promise.withResolvers<void>();
-  const script: Parameters<typeof product>[0] = async ({ send, body }) => {
+  const script: Parameters<typeof startProduct>[0] = async ({ send, body }) => {
     if (!asksForStream(body)) return send(goodAnswer(body));
     await send(streamHead + chunked(text("Half of it")));
     await goes.promise;
@@ -33,15 +33,15 @@ function stopping() {
 }
 
 /** 503 with nothing sent, said within so many milliseconds. */
-async function expectUnavailable(of: Product, within: number): Promise<void> {
-  const asked = of.upstream.requests.length;
+async function expectUnavailable(product: Product, within: number): Promise<void> {
+  const asked = product.upstream.requests.length;
   const began = performance.now();
-  const answer = await of.ask();
+  const answer = await product.ask();
   expect(performance.now() - began).toBeLessThan(within);
   expect(answer.status).toBe(503);
   expect(codeOf(answer)).toBe("evidence_unavailable");
   expect(answer.headers["x-should-retry"]).toBe("true");
-  expect(of.upstream.requests).toHaveLength(asked);
+  expect(product.upstream.requests).toHaveLength(asked);
 }
 
 it.each(["immediate", "fast"] as const)(
@@ -50,32 +50,32 @@ it.each(["immediate", "fast"] as const)(
     const server = await startPostgres({ durable: true });
     onTestFinished(() => server.stop());
     const { script, goOn } = stopping();
-    const of = await productOn(server.url, script);
-    expect((await of.ask()).status).toBe(200);
-    const client = await of.post({ stream: true });
+    const product = await productOn(server.url, script);
+    expect((await product.ask()).status).toBe(200);
+    const client = await product.post({ stream: true });
     await client.until("Half of it");
     await server.restart(mode);
     goOn();
     expect(readStream(readAnswer(await client.ended()))).toMatchObject(whole);
-    const outcomes = (await of.steps()).map(({ outcome }) => outcome);
+    const outcomes = (await product.steps()).map(({ outcome }) => outcome);
     expect(outcomes).toEqual(["completed", "completed"]);
-    await expectWhole(of);
+    await expectWhole(product);
   },
 );
 
 it("F33 connections that the server ends are replaced, between requests and in the middle of one", async () => {
   const url = inject("postgresUrl");
   const name = `faults_${process.pid}`;
-  const of = await productOn(`${url}?application_name=${name}`, good);
+  const product = await productOn(`${url}?application_name=${name}`, good);
   for (let time = 0; time < 20; time++) {
-    const asked = of.ask({ stream: time % 2 === 0 });
+    const asked = product.ask({ stream: time % 2 === 0 });
     await directly(
       url,
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${name}'`,
     );
     expect((await asked).status).toBe(200);
   }
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F33 a server that takes no writes any more is 503, until it does again", async () => {
@@ -84,7 +84,7 @@ it("F33 a server that takes no writes any more is 503, until it does again", asy
   await directly(url, `CREATE DATABASE ${name}`);
   const address = new URL(url);
   address.pathname = name;
-  const of = await productOn(address.href, good);
+  const product = await productOn(address.href, good);
   const turn = (to: "on" | "off") =>
     directly(
       url,
@@ -92,29 +92,29 @@ it("F33 a server that takes no writes any more is 503, until it does again", asy
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`,
     );
   await turn("on");
-  await expectUnavailable(of, 5_000);
+  await expectUnavailable(product, 5_000);
   await turn("off");
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it.each(["cut before", "cut after"] as const)(
   "F34 a connection %s any message to the server: each Step once, and whole only what is settled",
   async (does) => {
-    const { of, proxy } = await productByProxy(good);
+    const { product, proxy } = await productByProxy(good);
     let shown = 0;
     let nth = 0;
     do {
       proxy.atPiece(++nth, does);
-      const answer = await of.ask({ stream: nth % 2 === 0 });
+      const answer = await product.ask({ stream: nth % 2 === 0 });
       expect([200, 503]).toContain(answer.status);
       if (answer.status === 200) shown++;
     } while (proxy.pieces() >= nth);
     // It took more than one message: at least the opening and the settlement.
     expect(nth).toBeGreaterThan(2);
-    const completed = (await of.steps()).filter(({ outcome }) => outcome === "completed");
+    const completed = (await product.steps()).filter(({ outcome }) => outcome === "completed");
     expect(completed).toHaveLength(shown);
-    expect(of.upstream.requests).toHaveLength(shown);
-    await expectWhole(of);
+    expect(product.upstream.requests).toHaveLength(shown);
+    await expectWhole(product);
   },
 );
 
@@ -150,19 +150,19 @@ it.each(["40001", "40P01", "55P03", "57014", "53300"])(
   "F35 F36 what fails with %s is run again a few times, and then 503",
   async (state) => {
     let failer: ReturnType<typeof failing> | undefined;
-    const { of } = await productOnPool(good, {
+    const { product } = await productOnPool(good, {
       around(pool) {
         failer = failing(pool, state);
         return failer.pool;
       },
     });
-    expect((await of.ask()).status).toBe(200);
+    expect((await product.ask()).status).toBe(200);
     failer?.fail(3);
-    expect((await of.ask({ stream: true })).status).toBe(200);
+    expect((await product.ask({ stream: true })).status).toBe(200);
     failer?.fail(Number.POSITIVE_INFINITY);
-    await expectUnavailable(of, 5_000);
+    await expectUnavailable(product, 5_000);
     failer?.fail(0);
-    await expectWhole(of);
+    await expectWhole(product);
   },
 );
 
@@ -178,9 +178,9 @@ it("F36 a server that takes no more connections (53300) is 503, and serves again
   const address = new URL(url);
   address.username = user;
   address.pathname = database;
-  const of = await productOn(address.href, good);
+  const product = await productOn(address.href, good);
   // More wish for a connection at once than the server gives: those that it gives serve them all.
-  const answers = await Promise.all(Array.from({ length: 7 }, () => of.ask()));
+  const answers = await Promise.all(Array.from({ length: 7 }, () => product.ask()));
   expect(answers.map(({ status }) => status)).toEqual(Array(7).fill(200));
   const limit = (to: number) =>
     directly(
@@ -189,42 +189,42 @@ it("F36 a server that takes no more connections (53300) is 503, and serves again
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`,
     );
   await limit(0);
-  await expectUnavailable(of, 5_000);
+  await expectUnavailable(product, 5_000);
   await limit(4);
-  expect((await of.ask()).status).toBe(200);
-  expect(await of.problems()).toEqual([]);
+  expect((await product.ask()).status).toBe(200);
+  expect(await product.problems()).toEqual([]);
 });
 
 it("F36 streams hold no connection, and who waits too long for one is told", async () => {
   const { script, goOn } = stopping();
-  const { of, pool } = await productOnPool(script, { most: 1 });
-  const clients = await Promise.all([1, 2, 3].map(() => of.post({ stream: true })));
+  const { product, pool } = await productOnPool(script, { maxConnections: 1 });
+  const clients = await Promise.all([1, 2, 3].map(() => product.post({ stream: true })));
   for (const client of clients) await client.until("Half of it");
-  expect((await of.ask()).status).toBe(200);
+  expect((await product.ask()).status).toBe(200);
   const taken = await pool.connect();
-  await expectUnavailable(of, 6_000);
+  await expectUnavailable(product, 6_000);
   taken.release();
   goOn();
   for (const client of clients)
     expect(readStream(readAnswer(await client.ended()))).toMatchObject(whole);
-  expect((await of.ask()).status).toBe(200);
-  expect(await of.problems()).toEqual([]);
+  expect((await product.ask()).status).toBe(200);
+  expect(await product.problems()).toEqual([]);
 });
 
 it("F37 a server that does not answer is 503 within five seconds, and a settlement outlasts it", async () => {
   const { script, goOn } = stopping();
-  const { of, proxy } = await productByProxy(script);
+  const { product, proxy } = await productByProxy(script);
   // Several connections stand open: it is statements that are not answered, as well as new connections.
-  await Promise.all([1, 2, 3, 4].map(() => of.ask()));
-  const client = await of.post({ stream: true });
+  await Promise.all([1, 2, 3, 4].map(() => product.ask()));
+  const client = await product.post({ stream: true });
   await client.until("Half of it");
   proxy.blackHole();
-  const refused = expectUnavailable(of, 5_000);
+  const refused = expectUnavailable(product, 5_000);
   goOn();
   await refused;
   proxy.heal();
   expect(readStream(readAnswer(await client.ended()))).toMatchObject(whole);
-  expect((await of.steps()).map(({ outcome }) => outcome)).toEqual(Array(5).fill("completed"));
-  expect((await of.ask()).status).toBe(200);
-  expect(await of.problems()).toEqual([]);
+  expect((await product.steps()).map(({ outcome }) => outcome)).toEqual(Array(5).fill("completed"));
+  expect((await product.ask()).status).toBe(200);
+  expect(await product.problems()).toEqual([]);
 });

@@ -13,7 +13,12 @@ import {
   streamHead,
   text,
 } from "../src/upstream-bytes.ts";
-import { expectInterrupted, expectNextWorks, lapse, recoverAfterLapse } from "./process-fixture.ts";
+import {
+  expectInterrupted,
+  expectNextWorks,
+  leaseLapseMs,
+  recoverAfterLapse,
+} from "./process-fixture.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -32,95 +37,97 @@ async function onPostgres(script: Script = stopsInStreams): Promise<Processes> {
 }
 
 it("F25 F26 F28 on PostgreSQL, a peer settles once what killed processes left, even when it is killed over it", async () => {
-  const of = await onPostgres();
+  const processes = await onPostgres();
   const [killed, opening] = await Promise.all([
-    of.start(),
-    of.start({ waitsAt: { verb: "openStep", nth: 1, when: "after" } }),
+    processes.start(),
+    processes.start({ waitsAt: { verb: "openStep", nth: 1, when: "after" } }),
   ]);
-  const clients = await Promise.all([1, 2, 3].map(() => of.post(killed, { stream: true })));
+  const clients = await Promise.all([1, 2, 3].map(() => processes.post(killed, { stream: true })));
   for (const client of clients) await client.until("Half of it");
-  await of.post(opening);
+  await processes.post(opening);
   await opening.reached("store");
-  const sent = of.upstream.requests.length;
+  const sent = processes.upstream.requests.length;
   await Promise.all([killed.kill(), opening.kill()]);
   expect(sent).toBe(3);
-  expect(await of.openSteps()).toBe(4);
+  expect(await processes.openSteps()).toBe(4);
 
-  const halfway = await of.start({ waitsAt: { verb: "settleStep", nth: 2, when: "before" } });
-  await halfway.command("push", lapse);
+  const halfway = await processes.start({
+    waitsAt: { verb: "settleStep", nth: 2, when: "before" },
+  });
+  await halfway.command("push", leaseLapseMs);
   void halfway.command("recover").catch(() => {});
   await halfway.reached("store");
   await halfway.kill();
 
-  const peers = await Promise.all([of.start(), of.start()]);
-  await Promise.all(peers.map(recoverAfterLapse));
-  const steps = await of.steps();
+  const gateways = await Promise.all([processes.start(), processes.start()]);
+  await Promise.all(gateways.map(recoverAfterLapse));
+  const steps = await processes.steps();
   expect(steps).toHaveLength(4);
   for (const step of steps) expectInterrupted(step);
-  expect(await of.problems()).toEqual([]);
-  const [next] = peers;
-  if (next) await expectNextWorks(of, next);
+  expect(await processes.problems()).toEqual([]);
+  const [next] = gateways;
+  if (next) await expectNextWorks(processes, next);
 });
 
 it("F27 on PostgreSQL, a process killed between the settlement and the answer has settled all of it", async () => {
-  const of = await onPostgres(({ send, body }) => send(goodAnswer(body)));
-  const killed = await of.start({ waitsAt: { verb: "settleStep", nth: 1, when: "after" } });
-  const client = await of.post(killed, { stream: true });
+  const processes = await onPostgres(({ send, body }) => send(goodAnswer(body)));
+  const killed = await processes.start({ waitsAt: { verb: "settleStep", nth: 1, when: "after" } });
+  const client = await processes.post(killed, { stream: true });
   await killed.reached("store");
   await killed.kill();
   expect(await client.ended()).not.toContain("[DONE]");
-  expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
-  expect(await of.problems()).toEqual([]);
+  expect(await processes.steps()).toMatchObject([{ outcome: "completed" }]);
+  expect(await processes.problems()).toEqual([]);
 });
 
 it("F39 on PostgreSQL, a process whose machine's clock is two minutes ahead takes no peer for dead", async () => {
   const goes = Promise.withResolvers<void>();
-  const of = await onPostgres(async ({ send }) => {
+  const processes = await onPostgres(async ({ send }) => {
     await send(streamHead + chunked(text("Half of it")));
     await goes.promise;
     await send(chunked(finish + done) + lastChunk);
   });
-  const punctual = await of.start({ machineClockAhead: 0 });
-  const client = await of.post(punctual, { stream: true });
+  const punctual = await processes.start({ machineClockAhead: 0 });
+  const client = await processes.post(punctual, { stream: true });
   await client.until("Half of it");
-  const hasty = await of.start({ machineClockAhead: 120_000 });
+  const hasty = await processes.start({ machineClockAhead: 120_000 });
   expect(await hasty.command("recover")).toBe(0);
   goes.resolve();
   expect(await client.ended()).toContain("[DONE]");
-  expect(await of.steps()).toMatchObject([{ outcome: "completed" }]);
-  expect(await of.problems()).toEqual([]);
+  expect(await processes.steps()).toMatchObject([{ outcome: "completed" }]);
+  expect(await processes.problems()).toEqual([]);
 });
 
 it("F40 four processes and 64 clients on one hard budget let through exactly what it fits", async () => {
   const fits = 37;
   const held = Promise.withResolvers<void>();
-  const of = await onPostgres(async ({ send, body }) => {
+  const processes = await onPostgres(async ({ send, body }) => {
     await held.promise;
     await send(goodAnswer(body));
   });
-  const four = await Promise.all([1, 2, 3, 4].map(() => of.start({ requests: fits })));
+  const four = await Promise.all([1, 2, 3, 4].map(() => processes.start({ requests: fits })));
   let refused = 0;
   const answers = Array.from({ length: 64 }, async (_, client) => {
-    const answer = await askAt(of, four[client % four.length]);
+    const answer = await askAt(processes, four[client % four.length]);
     if (answer.status === 429) refused++;
     return answer.status;
   });
   // The provider holds all that it was sent: the refused have nothing left to wait for.
-  while (refused < 64 - fits || of.upstream.requests.length < fits)
+  while (refused < 64 - fits || processes.upstream.requests.length < fits)
     await new Promise((resolve) => setTimeout(resolve, 5));
-  expect(of.upstream.requests).toHaveLength(fits);
+  expect(processes.upstream.requests).toHaveLength(fits);
   held.resolve();
   const statuses = await Promise.all(answers);
   expect(statuses.filter((status) => status === 200)).toHaveLength(fits);
   expect(statuses.filter((status) => status === 429)).toHaveLength(64 - fits);
-  expect(of.upstream.requests).toHaveLength(fits);
-  expect(await of.problems()).toEqual([]);
-  const few = (await of.dump()).counters.find(({ budgetId }) => budgetId === "few");
+  expect(processes.upstream.requests).toHaveLength(fits);
+  expect(await processes.problems()).toEqual([]);
+  const few = (await processes.dump()).counters.find(({ budgetId }) => budgetId === "few");
   expect(few).toMatchObject({ settled: fits, held: 0 });
 });
 
-async function askAt(of: Processes, process: GatewayProcess | undefined) {
+async function askAt(processes: Processes, process: GatewayProcess | undefined) {
   if (process === undefined) throw new Error("there is no such process");
-  const client = await of.post(process);
+  const client = await processes.post(process);
   return readAnswer(await client.ended());
 }

@@ -13,7 +13,7 @@ import {
 } from "@tollgate/testing";
 import pg from "pg";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
-import { requestOf, requestWithoutBody, seen, toldBy } from "../src/histories/ask.ts";
+import { receive, referenceIn, requestOf, requestWithoutBody } from "../src/histories/ask.ts";
 import { directly, freshSchema, proxied } from "./postgres-fixture.ts";
 
 vi.setConfig({ testTimeout: 30_000 });
@@ -28,9 +28,9 @@ async function gatewayOn(
 ): Promise<TestGateway> {
   const ids = countingIds(++series);
   const store = postgresStore({ url }, { schema });
-  const of = await createTestGateway({ ids, store, maintenance: false, ...options });
-  onTestFinished(() => of.gateway.close());
-  return of;
+  const product = await createTestGateway({ ids, store, maintenance: false, ...options });
+  onTestFinished(() => product.gateway.close());
+  return product;
 }
 
 async function problems({ store, gateway, clock }: TestGateway): Promise<readonly string[]> {
@@ -47,7 +47,7 @@ async function twoOnOneSession() {
   const schema = freshSchema();
   const [one, other] = [await gatewayOn(schema), await gatewayOn(schema)];
   const begun = await one.gateway.fetch(one.chat({ messages: [user("A")] }));
-  const told = toldBy(await seen(begun));
+  const told = referenceIn(await receive(begun));
   if (told === null) throw new Error("the Session did not begin");
   const holds = [one.provider.hold(), other.provider.hold()];
   const release = (): void => {
@@ -87,7 +87,7 @@ it("F41 two gateways on one named Session keep every Step, and one history witho
   const ask = async (at: number) => {
     const { gateway } = at % 2 === 0 ? one : other;
     const messages = [user("A"), assistant, user(`B${at}`)];
-    return seen(await gateway.fetch(one.chat({ messages, session_id: sessionId })));
+    return receive(await gateway.fetch(one.chat({ messages, session_id: sessionId })));
   };
   const unlocked = await lockUntil(2, schema, sessionId);
   const answers = [ask(0), ask(1)];
@@ -96,7 +96,7 @@ it("F41 two gateways on one named Session keep every Step, and one history witho
   while (one.provider.calls.length + other.provider.calls.length < 13)
     await new Promise(setImmediate);
   release();
-  const told = (await Promise.all(answers)).map(toldBy);
+  const told = (await Promise.all(answers)).map(referenceIn);
   const sessions = told.map((answer) => answer?.sessionId);
   // One was first and goes on with it; the others' histories left it, and branch.
   expect(sessions.filter((id) => id === sessionId)).toHaveLength(1);
@@ -113,7 +113,7 @@ it("F42 the same request without ids, from two gateways at once, goes on with th
   const { one, other, sessionId, release } = await twoOnOneSession();
   const messages = [user("A"), assistant, user("B")];
   const answers = [one, other].map(async ({ gateway }) =>
-    toldBy(await seen(await gateway.fetch(one.chat({ messages })))),
+    referenceIn(await receive(await gateway.fetch(one.chat({ messages })))),
   );
   while (one.provider.calls.length + other.provider.calls.length < 3)
     await new Promise(setImmediate);
@@ -136,7 +136,7 @@ it("F39 clocks an hour apart: each gateway counts its own period, and nothing is
   const other = await gatewayOn(schema, { budgets, clock: late });
   const statuses: number[] = [];
   for (const { gateway } of [one, other, one, other, one, other])
-    statuses.push((await seen(await gateway.fetch(one.chat()))).status);
+    statuses.push((await receive(await gateway.fetch(one.chat()))).status);
   expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
   // Set back by an hour, in the middle of an answer: durations are of the other clock.
   const hold = other.provider.hold();
@@ -145,7 +145,7 @@ it("F39 clocks an hour apart: each gateway counts its own period, and nothing is
   await hold.reached();
   late.setWall("2026-03-29T02:10:00.000Z");
   hold.release();
-  expect((await seen(await answer)).status).toBe(200);
+  expect((await receive(await answer)).status).toBe(200);
   const { data } = await one.gateway.steps.list({ organizationId: "organization-1" });
   for (const { attempts } of data)
     for (const { durationMs } of attempts) expect(durationMs).toBeGreaterThanOrEqual(0);
@@ -156,22 +156,22 @@ const hour = 3_600_000;
 
 /** A response that expires within the hour, and one that continues it and lives on. */
 async function expiringChain(
-  of: TestGateway,
+  product: TestGateway,
 ): Promise<{ readonly gone: string; readonly lives: string }> {
   const respond = async (body: object) => {
     const request = requestOf({
-      secret: of.key.secret,
+      secret: product.key.secret,
       path: "responses",
       body: { model: "test/tollgate/scripted", ...body },
     });
-    const told = toldBy(await seen(await of.gateway.fetch(request)));
+    const told = referenceIn(await receive(await product.gateway.fetch(request)));
     if (told === null) throw new Error("there is no response");
     return told.id;
   };
   const gone = await respond({ input: "A" });
-  of.clock.setWall(of.clock.now() + hour);
+  product.clock.setWall(product.clock.now() + hour);
   const lives = await respond({ input: "B", previous_response_id: gone });
-  of.clock.setWall(of.clock.now() + hour);
+  product.clock.setWall(product.clock.now() + hour);
   return { gone, lives };
 }
 
@@ -184,7 +184,7 @@ it("F44 wherever a sweep stands still, readers get whole answers or none", async
   const reading = await gatewayOn(schema, { clock, retention });
   const { secret } = reading.key;
   const ask = async (method: string, path: string) =>
-    seen(await reading.gateway.fetch(requestWithoutBody(method, path, secret)));
+    receive(await reading.gateway.fetch(requestWithoutBody(method, path, secret)));
   let nth = 0;
   do {
     const { gone, lives } = await expiringChain(reading);
@@ -199,13 +199,13 @@ it("F44 wherever a sweep stands still, readers get whole answers or none", async
     const readers = Promise.all([
       ask("GET", `responses/${lives}`),
       ask("GET", `responses/${gone}`),
-      reading.gateway.fetch(requestOf(continued)).then(seen),
+      reading.gateway.fetch(requestOf(continued)).then(receive),
     ]);
     // A reader may wait for what the sweep has locked; it is let go on before that is too long.
     await Promise.race([readers, new Promise((resolve) => setTimeout(resolve, 50))]);
     proxy.release();
     const [whole, none, continuation] = await readers;
-    expect(toldBy(whole)?.id).toBe(lives);
+    expect(referenceIn(whole)?.id).toBe(lives);
     expect(none.status).toBe(404);
     expect(continuation.status).toBe(200);
     const { messages } = reading.provider.calls.at(-1)?.request ?? { messages: [] };
@@ -214,7 +214,7 @@ it("F44 wherever a sweep stands still, readers get whole answers or none", async
     // What is deleted meanwhile is gone, and what continues it stays.
     expect((await ask("DELETE", `responses/${lives}`)).status).toBe(200);
     expect((await ask("GET", `responses/${lives}`)).status).toBe(404);
-    const next = toldBy(continuation);
+    const next = referenceIn(continuation);
     expect((await ask("GET", `responses/${next?.id}`)).status).toBe(200);
   } while (proxy.pieces() >= nth);
   expect(nth).toBeGreaterThan(3);
@@ -228,7 +228,7 @@ it("F45 gateways that start at once on an empty schema all serve, and one histor
     const [first] = gateways;
     if (first === undefined) throw new Error("there is no gateway");
     for (const { gateway } of gateways)
-      expect((await seen(await gateway.fetch(first.chat()))).status).toBe(200);
+      expect((await receive(await gateway.fetch(first.chat()))).status).toBe(200);
     expect(await problems(first)).toEqual([]);
   }
 });
@@ -246,10 +246,10 @@ it("F45 a release that is older than the schema sends nothing and says why; what
     code: "evidence_unavailable",
     cause: { message: expect.stringContaining("made by a newer release") },
   });
-  const answer = await seen(await older.fetch(chat()));
+  const answer = await receive(await older.fetch(chat()));
   expect(answer.status).toBe(503);
   expect(provider.calls).toHaveLength(0);
-  expect((await seen(await running.gateway.fetch(chatWith(running.key.secret)()))).status).toBe(
+  expect((await receive(await running.gateway.fetch(chatWith(running.key.secret)()))).status).toBe(
     200,
   );
   expect(await problems(running)).toEqual([]);

@@ -8,7 +8,7 @@ import {
   endings,
   expectFailedStream,
   expectWhole,
-  product,
+  startProduct,
   streaming,
 } from "./fixture.ts";
 
@@ -33,10 +33,12 @@ describe("F60 an answer that no client could take is the provider's failure", ()
       "too_many_tool_calls",
     ],
   ])("in a stream that %s", async (_, event, reason) => {
-    const of = await product(streaming(`${text("Half")}data: ${event}\n\n${finish}${done}`));
-    expectFailedStream(await of.ask({ stream: true }));
-    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason }]);
-    await expectWhole(of);
+    const product = await startProduct(
+      streaming(`${text("Half")}data: ${event}\n\n${finish}${done}`),
+    );
+    expectFailedStream(await product.ask({ stream: true }));
+    expect(await endings(product)).toMatchObject([{ outcome: "failed", reason }]);
+    await expectWhole(product);
   });
 
   it.each([
@@ -49,57 +51,67 @@ describe("F60 an answer that no client could take is the provider's failure", ()
       "too_many_tool_calls",
     ],
   ])("in a whole answer that %s", async (_, body, reason) => {
-    const of = await product(answering(json(200, body)));
-    const answer = await of.ask();
+    const product = await startProduct(answering(json(200, body)));
+    const answer = await product.ask();
     expect(answer.status).toBe(502);
     expect(codeOf(answer)).toBe("upstream_error");
-    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason }]);
-    await expectWhole(of);
+    expect(await endings(product)).toMatchObject([{ outcome: "failed", reason }]);
+    await expectWhole(product);
   });
 
   it("in a stream whose text and reasoning alternate without end", async () => {
     const parts = (delta({ reasoning_content: "a" }) + text("b")).repeat(520);
-    const of = await product(streaming(parts + finish + done));
-    expectFailedStream(await of.ask({ stream: true }));
-    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason: "too_many_parts" }]);
-    await expectWhole(of);
+    const product = await startProduct(streaming(parts + finish + done));
+    expectFailedStream(await product.ask({ stream: true }));
+    expect(await endings(product)).toMatchObject([{ outcome: "failed", reason: "too_many_parts" }]);
+    await expectWhole(product);
   });
 
   it("in a stream that says more than is accepted", async () => {
-    const of = await product(streaming(text("x".repeat(1_000_000)).repeat(3) + finish + done));
-    expectFailedStream(await of.ask({ stream: true }));
-    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason: "answer_too_large" }]);
-    await expectWhole(of);
+    const product = await startProduct(
+      streaming(text("x".repeat(1_000_000)).repeat(3) + finish + done),
+    );
+    expectFailedStream(await product.ask({ stream: true }));
+    expect(await endings(product)).toMatchObject([
+      { outcome: "failed", reason: "answer_too_large" },
+    ]);
+    await expectWhole(product);
   });
 
   const many = `[${"[],".repeat(210_000)}1]`;
 
   it("in an event of more values than are read at once", async () => {
-    const of = await product(streaming(`${text("Half")}data: ${withLogprobs(many)}\n\n${done}`));
-    expectFailedStream(await of.ask({ stream: true }));
-    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason: "too_many_values" }]);
-    await expectWhole(of);
+    const product = await startProduct(
+      streaming(`${text("Half")}data: ${withLogprobs(many)}\n\n${done}`),
+    );
+    expectFailedStream(await product.ask({ stream: true }));
+    expect(await endings(product)).toMatchObject([
+      { outcome: "failed", reason: "too_many_values" },
+    ]);
+    await expectWhole(product);
   });
 
   it("in a whole answer of more values than are read at once", async () => {
-    const of = await product(answering(json(200, withLogprobs(many))));
-    expect((await of.ask()).status).toBe(502);
-    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason: "too_many_values" }]);
-    await expectWhole(of);
+    const product = await startProduct(answering(json(200, withLogprobs(many))));
+    expect((await product.ask()).status).toBe(502);
+    expect(await endings(product)).toMatchObject([
+      { outcome: "failed", reason: "too_many_values" },
+    ]);
+    await expectWhole(product);
   });
 
   it("and what is within the limits is passed on", async () => {
-    const of = await product(
+    const product = await startProduct(
       streaming(
         `data: ${withLogprobs(nested(60))}\n\n${delta({ tool_calls: calls(128) })}${finish}${usage(1, 2)}${done}`,
       ),
     );
-    const answer = await of.ask({ stream: true });
+    const answer = await product.ask({ stream: true });
     expect(answer.status).toBe(200);
     expect(answer.body).toContain(nested(60));
     expect(answer.body).toContain("call_127");
-    expect(await endings(of)).toMatchObject([{ outcome: "completed" }]);
-    await expectWhole(of);
+    expect(await endings(product)).toMatchObject([{ outcome: "completed" }]);
+    await expectWhole(product);
   });
 });
 
@@ -107,7 +119,7 @@ const halves = ["\ud83d", "\ude00"] as const;
 
 describe("F61 halves of surrogate pairs", () => {
   it("are joined where deltas split them, and the client's copy continues the Session", async () => {
-    const of = await product(
+    const product = await startProduct(
       streaming(
         delta({ reasoning_content: `r${halves[0]}` }) +
           delta({ reasoning_content: halves[1] }) +
@@ -119,11 +131,11 @@ describe("F61 halves of surrogate pairs", () => {
           done,
       ),
     );
-    const answer = await of.ask({ stream: true });
+    const answer = await product.ask({ stream: true });
     expect(readStream(answer)).toMatchObject({ text: "a😀b", error: null });
     expect(answer.body).toContain("😀");
     expect(answer.body).not.toContain("\\ud83d");
-    const next = await of.ask({
+    const next = await product.ask({
       messages: [
         { role: "user", content: "Hi" },
         { role: "assistant", content: "a😀b" },
@@ -131,11 +143,11 @@ describe("F61 halves of surrogate pairs", () => {
       ],
     });
     expect(next.status).toBe(200);
-    await expectWhole(of);
+    await expectWhole(product);
   });
 
   it("are joined in reasoning that goes back under the provider's name, and replaced in state", async () => {
-    const of = await product(
+    const product = await startProduct(
       streaming(
         delta({ reasoning_content: `r${halves[0]}` }) +
           delta({ reasoning_content: halves[1], extra_content: { [halves[0]]: halves[1] } }) +
@@ -145,11 +157,11 @@ describe("F61 halves of surrogate pairs", () => {
           done,
       ),
     );
-    const { body } = await of.ask({ stream: true });
+    const { body } = await product.ask({ stream: true });
     expect(body).toContain('"reasoning_content":"😀"');
     expect(body).toMatch(/"extra_content":\{"\ufffd":"[^"]*\ufffd"\}/);
     expect(body).not.toMatch(/\\ud[89a-f]/i);
-    await expectWhole(of);
+    await expectWhole(product);
   });
 
   it("become U+FFFD where the other half never comes, in what is sent and in what is kept", async () => {
@@ -158,7 +170,7 @@ describe("F61 halves of surrogate pairs", () => {
       id: `call_${halves[1]}`,
       function: { name: `f${halves[0]}`, arguments: `"${halves[0]}` },
     };
-    const of = await product(
+    const product = await startProduct(
       streaming(
         text(`a${halves[0]}`) +
           delta({ refusal: `no${halves[1]}` }) +
@@ -174,11 +186,11 @@ describe("F61 halves of surrogate pairs", () => {
           done,
       ),
     );
-    const answer = await of.ask({ stream: true });
+    const answer = await product.ask({ stream: true });
     expect(readStream(answer)).toMatchObject({ text: "a\ufffdz\ufffd", error: null });
     expect(answer.body).not.toMatch(/\\ud[89a-f]/i);
-    const [step] = await of.steps();
-    const kept = await of.gateway.sessions.transcript({
+    const [step] = await product.steps();
+    const kept = await product.gateway.sessions.transcript({
       organizationId: organization,
       id: step?.sessionId ?? "",
     });
@@ -189,14 +201,14 @@ describe("F61 halves of surrogate pairs", () => {
         tool_calls: [{ id: "call_\ufffd", function: { name: "f\ufffd", arguments: '"\ufffd"' } }],
       },
     ]);
-    await expectWhole(of);
+    await expectWhole(product);
   });
 
   it("are replaced in a whole answer, too", async () => {
-    const of = await product(answering(plainAnswer(`a${halves[0]}b`)));
-    const answer = await of.ask();
+    const product = await startProduct(answering(plainAnswer(`a${halves[0]}b`)));
+    const answer = await product.ask();
     expect(JSON.parse(answer.body).choices[0].message.content).toBe("a\ufffdb");
-    await expectWhole(of);
+    await expectWhole(product);
   });
 });
 
@@ -221,27 +233,27 @@ describe("F62 an upstream's error", () => {
     ],
     ["vLLM's form", 400, { object: "error", message: "This model's maximum context length is 8" }],
   ])("that the context is too long keeps its meaning in %s", async (_, status, body) => {
-    const of = await product(answering(json(status, body)));
-    const answer = await of.ask();
+    const product = await startProduct(answering(json(status, body)));
+    const answer = await product.ask();
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.body).error).toMatchObject({
       code: "context_length_exceeded",
       type: "invalid_request_error",
       message: "The request exceeds this model's maximum context length. Shorten its messages.",
     });
-    await expectWhole(of);
+    await expectWhole(product);
   });
 
   it("never passes for one of ours", async () => {
     for (const code of ["budget_exceeded", "invalid_api_key", "policy_denied", "not_found"]) {
       const error = { message: "of the provider", code, type: code };
       for (const bytes of [json(400, { error }), json(200, { error })]) {
-        const of = await product(answering(bytes));
-        const answer = await of.ask();
+        const product = await startProduct(answering(bytes));
+        const answer = await product.ask();
         expect(codeOf(answer)).toMatch(/^upstream_(?:rejected|error)$/);
         expect(answer.body).not.toContain(code);
         expect(answer.body).not.toContain("of the provider");
-        await expectWhole(of);
+        await expectWhole(product);
       }
     }
   });

@@ -12,7 +12,7 @@ import {
   text,
   usage,
 } from "../src/upstream-bytes.ts";
-import { endings, expectFailedStream, expectWhole, product, streaming } from "./fixture.ts";
+import { endings, expectFailedStream, expectWhole, startProduct, streaming } from "./fixture.ts";
 
 const complete = { finishReason: "stop", error: null, done: true };
 
@@ -23,21 +23,21 @@ it("F9 noise between events is skipped", async () => {
     (text("Hi") + finish + done).replaceAll("\n", "\r\n"),
     `${text("Hi")}unknown: field\n\n${finish}${done}`,
   ]) {
-    const of = await product(streaming(events));
-    const answer = await of.ask({ stream: true });
+    const product = await startProduct(streaming(events));
+    const answer = await product.ask({ stream: true });
     expect(readStream(answer)).toEqual({ text: "Hi", ...complete });
     expect(answer.body).not.toContain("a comment");
-    await expectWhole(of);
+    await expectWhole(product);
   }
 });
 
 it("F9 an event that is not JSON fails the answer and is never passed on", async () => {
   for (const event of ["data: {broken\n\n", "data: plain text\n\n", "data: 7\n\n"]) {
-    const of = await product(streaming(text("Half") + event + finish + done));
-    const answer = await of.ask({ stream: true });
+    const product = await startProduct(streaming(text("Half") + event + finish + done));
+    const answer = await product.ask({ stream: true });
     expectFailedStream(answer);
     expect(answer.body).not.toContain(event);
-    await expectWhole(of);
+    await expectWhole(product);
   }
 });
 
@@ -48,19 +48,19 @@ it("F10 bytes of one character may arrive apart", async () => {
   const from = events.indexOf(letters);
   for (let at = from; at <= from + Buffer.byteLength(letters); at++) {
     const seen = Promise.withResolvers<void>();
-    const of = await product(async ({ send, end }) => {
+    const product = await startProduct(async ({ send, end }) => {
       await send(Buffer.concat([Buffer.from(openHead + text("1")), events.subarray(0, at)]));
       await seen.promise;
       await send(events.subarray(at));
       end();
     });
-    const client = await of.post({ stream: true });
+    const client = await product.post({ stream: true });
     // What came with the first part has been read when its text is there.
     await client.until('"content":"1"');
     seen.resolve();
     const answer = readAnswer(await client.ended());
     expect(readStream(answer), `cut at byte ${at}`).toEqual({ text: `1${letters}`, ...complete });
-    await expectWhole(of);
+    await expectWhole(product);
   }
 });
 
@@ -68,26 +68,26 @@ it("F10 bytes that are not UTF-8 fail the answer", async () => {
   const broken = Buffer.from(text("x@y"));
   broken[broken.indexOf("@")] = 0xff;
   const seen = Promise.withResolvers<void>();
-  const of = await product(async ({ send, end }) => {
+  const product = await startProduct(async ({ send, end }) => {
     await send(openHead + text("Half"));
     await seen.promise;
     await send(Buffer.concat([broken, Buffer.from(finish + done)]));
     end();
   });
-  const client = await of.post({ stream: true });
+  const client = await product.post({ stream: true });
   await client.until("Half");
   seen.resolve();
   const answer = readAnswer(await client.ended());
   expectFailedStream(answer);
   expect(answer.body).not.toContain("\ufffd");
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 const fragment = (index: number, call: object): string =>
   data({ choices: [{ index: 0, delta: { tool_calls: [{ index, ...call }] } }] });
 
 it("F11 what is forwarded is what is stored, and fragments of tool calls go by their index", async () => {
-  const of = await product(
+  const product = await startProduct(
     streaming(
       text("A") +
         text("A") +
@@ -101,10 +101,10 @@ it("F11 what is forwarded is what is stored, and fragments of tool calls go by t
         done,
     ),
   );
-  const answer = await of.ask({ stream: true });
+  const answer = await product.ask({ stream: true });
   expect(readStream(answer)).toEqual({ text: "AA", ...complete });
-  const [step] = await of.steps();
-  const contents = await of.store.steps.contents(null, step?.id ?? "");
+  const [step] = await product.steps();
+  const contents = await product.store.steps.contents(null, step?.id ?? "");
   const [reply] = JSON.parse(Buffer.from(contents?.reply ?? []).toString());
   expect(reply.content).toBe("AA");
   const calls: readonly { readonly function: unknown }[] = reply.tool_calls;
@@ -114,7 +114,7 @@ it("F11 what is forwarded is what is stored, and fragments of tool calls go by t
       { name: "second", arguments: '{"b":2}' },
     ]),
   );
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F12 an event without end is cut off at its limit, and so is an answer of endless events", async () => {
@@ -122,7 +122,7 @@ it("F12 an event without end is cut off at its limit, and so is an answer of end
     [{ upstreamEventBytes: 65_536 }, "data: ", "x".repeat(16_384)],
     [{ upstreamBytes: 65_536 }, "", text("x").repeat(100)],
   ] as const) {
-    const of = await product(
+    const product = await startProduct(
       async ({ send, closed }) => {
         let isOpen = true;
         void closed.then(() => {
@@ -133,14 +133,14 @@ it("F12 an event without end is cut off at its limit, and so is an answer of end
       },
       { gateway: { limits } },
     );
-    expectFailedStream(await of.ask({ stream: true }));
-    await of.upstream.requests[0]?.closed;
-    await expectWhole(of);
+    expectFailedStream(await product.ask({ stream: true }));
+    await product.upstream.requests[0]?.closed;
+    await expectWhole(product);
   }
 });
 
 it("F13 without usage the answer is complete and its usage estimated", async () => {
-  const of = await product(({ send, body }) =>
+  const product = await startProduct(({ send, body }) =>
     send(
       body.includes('"stream":true')
         ? streamHead + chunked(text("Hello") + finish + done) + lastChunk
@@ -148,17 +148,17 @@ it("F13 without usage the answer is complete and its usage estimated", async () 
     ),
   );
   for (const [step, stream] of [true, false].entries()) {
-    const answer = await of.ask({
+    const answer = await product.ask({
       stream,
       ...(stream ? { stream_options: { include_usage: true } } : {}),
     });
     expect(answer.status).toBe(200);
     expect(answer.body).not.toContain("prompt_tokens_details");
-    const [end] = await endings(of, step);
+    const [end] = await endings(product, step);
     expect(end).toMatchObject({ usageBasis: "estimated", usage: { completionTokens: 2 } });
     expect(answer.body).toContain(`"prompt_tokens":${end?.usage.promptTokens}`);
   }
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F14 the last usage counts, never the sum, and figures that cannot be are not believed", async () => {
@@ -170,12 +170,12 @@ it("F14 the last usage counts, never the sum, and figures that cannot be are not
     [base("") + usage(10, 1e15), { completionTokens: 2, basis: "estimated" }],
     [base("") + usage(10, 0), { completionTokens: 0, basis: "reported" }],
   ] as const) {
-    const of = await product(streaming(events + done));
-    await of.ask({ stream: true });
-    const [end, ...more] = await endings(of);
+    const product = await startProduct(streaming(events + done));
+    await product.ask({ stream: true });
+    const [end, ...more] = await endings(product);
     expect(more).toEqual([]);
     expect(end?.usage.completionTokens).toBe(expected.completionTokens);
     expect(end?.usageBasis).toBe(expected.basis);
-    await expectWhole(of);
+    await expectWhole(product);
   }
 });

@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { scriptedUpstream } from "@tollgate/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { goodAnswer, head, json } from "../src/upstream-bytes.ts";
-import { answering, codeOf, endings, expectWhole, good, product } from "./fixture.ts";
+import { answering, codeOf, endings, expectWhole, good, startProduct } from "./fixture.ts";
 
 it("F15 what the upstream asks to retry is retried, and each attempt has its own record", async () => {
   for (const [status, header] of [
@@ -12,42 +12,43 @@ it("F15 what the upstream asks to retry is retried, and each attempt has its own
     [503, "retry-after-ms: 1"],
     [529, "retry-after: Thu, 01 Jan 1970 00:00:00 GMT"],
   ] as const) {
-    const of = await product(
+    const product = await startProduct(
       ({ send, body }, number) =>
         send(number < 3 ? json(status, { error: { message: "no" } }, header) : goodAnswer(body)),
       { gateway: { retries: { most: 2, backoff: 1 } } },
     );
-    expect((await of.ask()).status).toBe(200);
-    expect(await endings(of)).toMatchObject([
+    expect((await product.ask()).status).toBe(200);
+    expect(await endings(product)).toMatchObject([
       { outcome: "failed", reason: `status_${status}`, costNanoUsd: 0, usage: { totalTokens: 0 } },
       { outcome: "failed", reason: `status_${status}`, costNanoUsd: 0, usage: { totalTokens: 0 } },
       { outcome: "completed", usageBasis: "reported" },
     ]);
-    await expectWhole(of);
+    await expectWhole(product);
   }
 });
 
 it("F15 a wait of ten years is not waited for", async () => {
-  const of = await product(answering(json(429, {}, "retry-after: 315360000")), {
+  const product = await startProduct(answering(json(429, {}, "retry-after: 315360000")), {
     gateway: { retries: { most: 2, backoff: 1 } },
   });
-  const answer = await of.ask({ stream: true });
+  const answer = await product.ask({ stream: true });
   expect(answer.status).toBe(429);
   expect(codeOf(answer)).toBe("rate_limit_exceeded");
   expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
-  expect(of.upstream.requests).toHaveLength(1);
-  await expectWhole(of);
+  expect(product.upstream.requests).toHaveLength(1);
+  await expectWhole(product);
 });
 
 it("F15 retries end with the deadline of the whole", async () => {
-  const of = await product(answering(json(503, {})), {
+  const product = await startProduct(answering(json(503, {})), {
     gateway: { retries: { most: 1_000, backoff: 5_000 }, deadlines: { total: "60s" } },
   });
-  const answer = of.ask();
-  while ((await of.steps()).length === 0 || of.clock.timers() < 3) await new Promise(setImmediate);
-  of.clock.push(61_000);
+  const answer = product.ask();
+  while ((await product.steps()).length === 0 || product.clock.timers() < 3)
+    await new Promise(setImmediate);
+  product.clock.push(61_000);
   expect((await answer).status).toBe(504);
-  expect(await of.problems()).toEqual([]);
+  expect(await product.problems()).toEqual([]);
 });
 
 it("F16 a 200 that is no answer is never an empty success", async () => {
@@ -61,12 +62,12 @@ it("F16 a 200 that is no answer is never an empty success", async () => {
     `${head("content-type: text/event-stream", "content-length: 0")}`,
   ])
     for (const stream of [true, false]) {
-      const of = await product(answering(bytes));
-      const answer = await of.ask({ stream });
+      const product = await startProduct(answering(bytes));
+      const answer = await product.ask({ stream });
       expect(answer.status, bytes).toBe(502);
       expect(codeOf(answer)).toBe("upstream_error");
-      expect((await of.steps())[0]?.outcome).toBe("failed");
-      await expectWhole(of);
+      expect((await product.steps())[0]?.outcome).toBe("failed");
+      await expectWhole(product);
     }
 });
 
@@ -74,19 +75,19 @@ it("F18 a redirect is refused, and where it points to hears nothing", async () =
   const canary = await scriptedUpstream(() => {});
   onTestFinished(() => canary.close());
   for (const status of [301, 302, 303, 307, 308]) {
-    const of = await product(answering(json(status, "", `location: ${canary.url}/v1`)));
-    const answer = await of.ask();
+    const product = await startProduct(answering(json(status, "", `location: ${canary.url}/v1`)));
+    const answer = await product.ask();
     expect(answer.status).toBe(502);
     expect(answer.body).not.toContain(canary.url);
-    expect(await endings(of)).toMatchObject([{ reason: "redirect_refused" }]);
-    await expectWhole(of);
+    expect(await endings(product)).toMatchObject([{ reason: "redirect_refused" }]);
+    await expectWhole(product);
   }
   expect(canary.connections.made).toBe(0);
 });
 
 it("F18 interim answers, a switch of protocols, 204 and an early 413 are handled", async () => {
   const interim = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
-  const few = await product(({ send, body }) => send(interim.repeat(3) + goodAnswer(body)));
+  const few = await startProduct(({ send, body }) => send(interim.repeat(3) + goodAnswer(body)));
   expect((await few.ask()).status).toBe(200);
   await expectWhole(few);
   for (const [bytes, status] of [
@@ -95,9 +96,9 @@ it("F18 interim answers, a switch of protocols, 204 and an early 413 are handled
     ["HTTP/1.1 204 Nothing\r\n\r\n", 502],
     ["HTTP/1.1 413 Too large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", 400],
   ] as const) {
-    const of = await product(answering(bytes));
-    expect((await of.ask()).status, bytes.slice(0, 20)).toBe(status);
-    await expectWhole(of);
+    const product = await startProduct(answering(bytes));
+    expect((await product.ask()).status, bytes.slice(0, 20)).toBe(status);
+    await expectWhole(product);
   }
 });
 
@@ -113,16 +114,16 @@ it("F19 compression, large headers and contradictory framing are typed failures"
     [head(`x-large: ${"x".repeat(20_000)}`), "headers_too_large"],
     [head("content-length: 5", "transfer-encoding: chunked"), "invalid_http"],
   ] as const) {
-    const of = await product(({ send }) => send(bytes));
-    expect((await of.ask()).status).toBe(502);
-    expect(of.upstream.requests[0]?.head).toContain("accept-encoding: identity");
-    expect(await endings(of)).toMatchObject([{ outcome: "failed", reason }]);
-    await expectWhole(of);
+    const product = await startProduct(({ send }) => send(bytes));
+    expect((await product.ask()).status).toBe(502);
+    expect(product.upstream.requests[0]?.head).toContain("accept-encoding: identity");
+    expect(await endings(product)).toMatchObject([{ outcome: "failed", reason }]);
+    await expectWhole(product);
   }
 });
 
 it("F16 a good answer to the same questions is a success", async () => {
-  const of = await product(good);
-  for (const stream of [true, false]) expect((await of.ask({ stream })).status).toBe(200);
-  await expectWhole(of);
+  const product = await startProduct(good);
+  for (const stream of [true, false]) expect((await product.ask({ stream })).status).toBe(200);
+  await expectWhole(product);
 });

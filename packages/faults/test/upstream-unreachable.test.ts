@@ -15,13 +15,13 @@ import {
 } from "../src/upstream-bytes.ts";
 import {
   answering,
-  asked,
   codeOf,
   endings,
   expectFailedStream,
   expectWhole,
   good,
-  product,
+  requestsArrived,
+  startProduct,
 } from "./fixture.ts";
 
 const nothingUsed = { costNanoUsd: 0, usage: { totalTokens: 0 }, usageBasis: "reported" };
@@ -33,29 +33,29 @@ it("F1 a refused connection is tried again, and costs nothing when it stays refu
   const address = closed.address();
   const port = typeof address === "object" ? address?.port : 0;
   await new Promise((resolve) => closed.close(resolve));
-  const of = await product(good, {
+  const product = await startProduct(good, {
     baseURL: `http://127.0.0.1:${port}/v1`,
     gateway: { retries: { most: 1, backoff: 1 } },
   });
   for (const stream of [false, true]) {
-    const answer = await of.ask({ stream });
+    const answer = await product.ask({ stream });
     expect(answer.status).toBe(502);
     expect(codeOf(answer)).toBe("upstream_error");
     expect(answer.headers["x-should-retry"]).toBe("true");
   }
   for (const step of [0, 1]) {
-    const ends = await endings(of, step);
+    const ends = await endings(product, step);
     expect(ends).toHaveLength(2);
     for (const end of ends)
       expect(end).toMatchObject({ ...nothingUsed, reason: "connection_refused" });
   }
-  expect(await of.problems()).toEqual([]);
+  expect(await product.problems()).toEqual([]);
 });
 
 it("F1 a refused connection goes to the policy's fallback, and each attempt has its own record", async () => {
   const other = await scriptedUpstream(good);
   onTestFinished(() => other.close());
-  const of = await product(good, {
+  const product = await startProduct(good, {
     baseURL: "http://127.0.0.1:1/v1",
     gateway: {
       policy: definePolicy({
@@ -70,14 +70,17 @@ it("F1 a refused connection goes to the policy's fallback, and each attempt has 
       },
     },
   });
-  const answer = await of.ask({ stream: true });
+  const answer = await product.ask({ stream: true });
   expect(readStream(answer)).toMatchObject({ text: "Hello there", finishReason: "stop" });
-  expect(await endings(of)).toMatchObject([
+  expect(await endings(product)).toMatchObject([
     { ...nothingUsed, reason: "connection_refused" },
     { outcome: "completed", usageBasis: "reported", usage: { totalTokens: 15 } },
   ]);
-  expect((await of.steps())[0]?.attempts.map(({ gateway }) => gateway)).toEqual(["up", "other"]);
-  expect(await of.problems()).toEqual([]);
+  expect((await product.steps())[0]?.attempts.map(({ gateway }) => gateway)).toEqual([
+    "up",
+    "other",
+  ]);
+  expect(await product.problems()).toEqual([]);
 });
 
 /** Tokens of output that a product's requests ask for. */
@@ -85,35 +88,35 @@ const held = 1_000;
 
 it("F2 a request whose fate is unknown is not sent again, and its usage is estimated", async () => {
   for (const end of ["reset", "end"] as const) {
-    const of = await product((exchange) => exchange[end](), {
+    const product = await startProduct((exchange) => exchange[end](), {
       gateway: { retries: { most: 2, backoff: 1 } },
     });
-    const answer = await of.ask();
+    const answer = await product.ask();
     expect(answer.status).toBe(502);
     expect(answer.headers["x-should-retry"]).toBe("false");
-    expect(of.upstream.requests).toHaveLength(1);
-    const [attempt, ...more] = await endings(of);
+    expect(product.upstream.requests).toHaveLength(1);
+    const [attempt, ...more] = await endings(product);
     expect(more).toEqual([]);
     expect(attempt).toMatchObject({ ...estimated, outcome: "failed" });
     expect(attempt?.usage.promptTokens).toBeGreaterThan(0);
     // Nothing of its answer was seen: it is charged what it held.
     expect(attempt?.usage.completionTokens).toBe(held);
-    await expectWhole(of);
+    await expectWhole(product);
   }
 });
 
 it("F2 a request whose fate is unknown is sent again where duplicates are allowed", async () => {
-  const of = await product(
+  const product = await startProduct(
     (exchange, number) =>
       number === 1 ? exchange.reset() : exchange.send(goodAnswer(exchange.body)),
     { gateway: { retries: { most: 2, backoff: 1, allowDuplicates: true } } },
   );
-  expect((await of.ask()).status).toBe(200);
-  expect(await endings(of)).toMatchObject([
+  expect((await product.ask()).status).toBe(200);
+  expect(await endings(product)).toMatchObject([
     { ...estimated, outcome: "failed" },
     { outcome: "completed" },
   ]);
-  await expectWhole(of);
+  await expectWhole(product);
 });
 
 it("F3 a host without a name, or without TLS, gets nothing and costs nothing", async () => {
@@ -126,80 +129,80 @@ it("F3 a host without a name, or without TLS, gets nothing and costs nothing", a
     [`http://${"x".repeat(64)}.invalid/v1`, "dns_failed"],
     [`https://127.0.0.1:${port}/v1`, "tls_failed"],
   ] as const) {
-    const of = await product(good, { baseURL });
-    const answer = await of.ask({ stream: true });
+    const product = await startProduct(good, { baseURL });
+    const answer = await product.ask({ stream: true });
     expect(answer.status).toBe(502);
     expect(answer.headers["x-should-retry"]).toBe("true");
-    expect(await endings(of)).toMatchObject([{ ...nothingUsed, reason }]);
-    expect(await of.problems()).toEqual([]);
+    expect(await endings(product)).toMatchObject([{ ...nothingUsed, reason }]);
+    expect(await product.problems()).toEqual([]);
   }
 });
 
 it("F4 an upstream that says nothing is given up with 504 before the headers", async () => {
-  const of = await product(() => {}, {
+  const product = await startProduct(() => {}, {
     gateway: { deadlines: { plainAnswer: "100s" } },
   });
-  const answer = of.ask();
-  await asked(of);
-  of.clock.push(101_000);
+  const answer = product.ask();
+  await requestsArrived(product);
+  product.clock.push(101_000);
   expect((await answer).status).toBe(504);
-  expect(await endings(of)).toMatchObject([{ ...estimated, reason: "silent" }]);
-  await of.upstream.requests[0]?.closed;
-  await expectWhole(of);
+  expect(await endings(product)).toMatchObject([{ ...estimated, reason: "silent" }]);
+  await product.upstream.requests[0]?.closed;
+  await expectWhole(product);
 });
 
 it("F4 a plain answer may take ten minutes by default, where a stream must begin in two", async () => {
   let answer = () => {};
-  const of = await product((exchange) => {
+  const product = await startProduct((exchange) => {
     answer = () => exchange.send(goodAnswer(exchange.body));
   });
-  const plain = of.ask();
-  await asked(of);
-  of.clock.push(599_000);
+  const plain = product.ask();
+  await requestsArrived(product);
+  product.clock.push(599_000);
   answer();
   expect((await plain).status).toBe(200);
 
-  const stream = of.ask({ stream: true });
-  await asked(of, 2);
-  of.clock.push(121_000);
+  const stream = product.ask({ stream: true });
+  await requestsArrived(product, 2);
+  product.clock.push(121_000);
   expect((await stream).body).toContain("The provider stopped answering.");
 });
 
 it("F4 an upstream that falls silent in mid body ends the stream with an error", async () => {
-  const of = await product(answering(streamHead + chunked(text("Half"))), {
+  const product = await startProduct(answering(streamHead + chunked(text("Half"))), {
     gateway: { deadlines: { idle: "50s" } },
   });
-  const client = await of.post({ stream: true });
+  const client = await product.post({ stream: true });
   await client.until("Half");
-  of.clock.push(51_000);
+  product.clock.push(51_000);
   expectFailedStream(readAnswer(await client.ended()));
-  await of.upstream.requests[0]?.closed;
-  await expectWhole(of);
+  await product.upstream.requests[0]?.closed;
+  await expectWhole(product);
 });
 
 it("F4 an answer that never ends is ended by the deadline of the whole", async () => {
-  const of = await product(answering(streamHead + chunked(text("Half"))), {
+  const product = await startProduct(answering(streamHead + chunked(text("Half"))), {
     gateway: { deadlines: { idle: "2h", total: "1h" } },
   });
-  const answer = of.ask({ stream: false });
-  await asked(of);
-  of.clock.push(3_601_000);
+  const answer = product.ask({ stream: false });
+  await requestsArrived(product);
+  product.clock.push(3_601_000);
   expect((await answer).status).toBe(504);
-  expect(await endings(of)).toMatchObject([{ reason: "deadline" }]);
-  await expectWhole(of);
+  expect(await endings(product)).toMatchObject([{ reason: "deadline" }]);
+  await expectWhole(product);
 });
 
 it("F4 a slow but living upstream is waited for", async () => {
   const go = Promise.withResolvers<void>();
-  const of = await product(async ({ send }) => {
+  const product = await startProduct(async ({ send }) => {
     await send(streamHead);
     await go.promise;
     await send(chunked(goodEvents) + lastChunk);
   });
-  const answer = of.ask({ stream: true });
-  await asked(of);
-  of.clock.push(59_000);
+  const answer = product.ask({ stream: true });
+  await requestsArrived(product);
+  product.clock.push(59_000);
   go.resolve();
   expect((await answer).status).toBe(200);
-  await expectWhole(of);
+  await expectWhole(product);
 });

@@ -11,8 +11,8 @@ import type { Gateway } from "@tollgate/core";
  */
 export function oneGateway<G extends Gateway>(create: () => G, name = "default"): G {
   const key = Symbol.for(`tollgate.gateway.${name}`);
-  const kept: Record<symbol, G | undefined> = globalThis;
-  const gateway = kept[key] ?? create();
-  kept[key] = gateway;
+  const gateways: Record<symbol, G | undefined> = globalThis;
+  const gateway = gateways[key] ?? create();
+  gateways[key] = gateway;
   return gateway;
 }

@@ -1,22 +1,22 @@
 import type { Readable } from "node:stream";
 
 /** All of a body that is still on the socket, in one piece. It fails where the client leaves before its end. */
-export function readWhole(
+export function readFully(
   incoming: Readable,
-  taken: (bytes: Uint8Array) => void,
-  failed: (thrown: unknown) => void,
+  onBody: (bytes: Uint8Array) => void,
+  onError: (thrown: unknown) => void,
 ): void {
   let chunks: Uint8Array[] | null = [];
   const onLeft = (): void => {
     if (chunks === null) return;
     chunks = null;
-    failed(incoming.errored ?? new Error("The client left before the end of its request."));
+    onError(incoming.errored ?? new Error("The client left before the end of its request."));
   };
   const onEnd = (): void => {
     if (chunks === null) return;
-    const whole = inOnePiece(chunks);
+    const whole = concatenate(chunks);
     chunks = null;
-    taken(whole);
+    onBody(whole);
   };
   if (incoming.destroyed || incoming.readableEnded) {
     onLeft();
@@ -37,7 +37,7 @@ export function bytesOf(chunk: Uint8Array | string, from: Readable): Uint8Array 
   return typeof chunk === "string" ? Buffer.from(chunk, from.readableEncoding ?? "utf8") : chunk;
 }
 
-function inOnePiece(chunks: readonly Uint8Array[]): Uint8Array {
+function concatenate(chunks: readonly Uint8Array[]): Uint8Array {
   const [only, ...others] = chunks;
   return only !== undefined && others.length === 0 ? only : Buffer.concat(chunks);
 }

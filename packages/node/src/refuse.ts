@@ -47,7 +47,7 @@ export function refuse(outgoing: ServerResponse, code: RefusalCode): void {
 /** The same where the bytes on a connection could not be read as a request. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const code = refusalOf(error.code);
+  const code = codeOf(error.code);
   const { status, headers } = refusals[code];
   const text = body(code);
   const lines = Object.entries({
@@ -61,7 +61,7 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): 
 
 const jsonHeaders = { "content-type": "application/json", connection: "close" } as const;
 
-function refusalOf(code: string | undefined): RefusalCode {
+function codeOf(code: string | undefined): RefusalCode {
   if (code === "HPE_HEADER_OVERFLOW") return "headers_too_large";
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_timeout" : "invalid_request";
 }

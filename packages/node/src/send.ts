@@ -26,7 +26,8 @@ export async function send(
     while (isWritable(outgoing)) {
       const { done, value } = await reader.read();
       if (done) break;
-      if (!outgoing.destroyed && !outgoing.write(value)) await taken(outgoing, "drain", writeStall);
+      if (!outgoing.destroyed && !outgoing.write(value))
+        await untilTaken(outgoing, "drain", writeStall);
     }
   });
   await finish(outgoing, writeStall);
@@ -99,7 +100,7 @@ function sendStream(
         write(text) {
           hasWritten = true;
           const isTaken = outgoing.destroyed || outgoing.write(text);
-          return isTaken ? null : taken(outgoing, "drain", writeStall);
+          return isTaken ? null : untilTaken(outgoing, "drain", writeStall);
         },
         end,
         fail(thrown) {
@@ -121,7 +122,7 @@ async function sendPieces(
 ): Promise<void> {
   for (let at = 0; at < bytes.length && isWritable(outgoing); at += pieceBytes)
     if (!outgoing.write(bytes.subarray(at, at + pieceBytes)))
-      await taken(outgoing, "drain", writeStall);
+      await untilTaken(outgoing, "drain", writeStall);
   await finish(outgoing, writeStall);
 }
 
@@ -151,11 +152,11 @@ function isWritable(outgoing: ServerResponse): boolean {
 
 function finish(outgoing: ServerResponse, writeStall: number, last?: string): Promise<void> {
   if (!outgoing.destroyed && !outgoing.writableEnded) outgoing.end(last);
-  return taken(outgoing, "finish", writeStall);
+  return untilTaken(outgoing, "finish", writeStall);
 }
 
 /** Resolves once the client took what was written, or is gone; after `writeStall` it is taken for gone. */
-function taken(
+function untilTaken(
   outgoing: ServerResponse,
   event: "drain" | "finish",
   writeStall: number,

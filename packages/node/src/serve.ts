@@ -26,7 +26,7 @@ export interface ServeOptions {
    * run on for most of the bound and then ends them with an error the client can read. Without it, answers that outlast
    * the bound are cut.
    */
-  readonly close?: (bound: { readonly within: number }) => Promise<unknown>;
+  readonly close?: (deadline: { readonly within: number }) => Promise<unknown>;
 }
 
 const limitName = z.enum(
@@ -89,12 +89,12 @@ export async function serve(
   });
   await listen(server, port, host);
 
-  const bound = createBound();
+  const deadline = createDeadline();
   const shutDown = async (served: Promise<unknown>): Promise<void> => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     answers.stopAdmitting();
-    await Promise.race([Promise.all([answers.emptied(), served]), bound.passed]);
-    bound.cancel();
+    await Promise.race([Promise.all([answers.emptied(), served]), deadline.passed]);
+    deadline.cancel();
     server.closeAllConnections();
     await closed;
   };
@@ -102,7 +102,7 @@ export async function serve(
   return {
     url: urlOf(server, host),
     close: ({ within = limits.closing } = {}) => {
-      const isShorter = bound.within(within);
+      const isShorter = deadline.within(within);
       const served = isShorter ? options.close?.({ within }).catch(() => {}) : undefined;
       closing ??= shutDown(Promise.resolve(served));
       return closing;
@@ -111,7 +111,7 @@ export async function serve(
 }
 
 /** The moment at which a shutdown must be over: it can be moved forward, and never back. */
-function createBound() {
+function createDeadline() {
   const passed = Promise.withResolvers<void>();
   let at = Number.POSITIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { BridgedRequest, ClientSignal, RequestHeaders } from "@tollgate/core";
-import { bytesOf, readWhole } from "./read-whole.ts";
+import { bytesOf, readFully } from "./read-whole.ts";
 
 /** What web frameworks leave on a Node request: the URL before their mount prefix went, and a body they have read. */
 export interface IncomingRequest extends IncomingMessage {
@@ -29,17 +29,17 @@ export function toRequest(
   outgoing: ServerResponse,
   payload: Readable = incoming,
 ): NodeRequest {
-  return new Bridge(incoming, outgoing, payload);
+  return new BridgedNodeRequest(incoming, outgoing, payload);
 }
 
 /** Headers that describe the body as it was sent, not as a framework leaves it. */
-const ofSentBody: ReadonlySet<string> = new Set([
+const bodyHeaders: ReadonlySet<string> = new Set([
   "content-encoding",
   "content-length",
   "transfer-encoding",
 ]);
 
-class Bridge implements NodeRequest {
+class BridgedNodeRequest implements NodeRequest {
   readonly method: string;
   readonly headers: RawHeaders;
   readonly #incoming: IncomingRequest;
@@ -60,7 +60,7 @@ class Bridge implements NodeRequest {
     this.#used = this.#source instanceof Readable && this.#source.readableDidRead;
     this.headers = new RawHeaders(
       incoming.rawHeaders,
-      this.#source === null || this.#source === incoming ? null : ofSentBody,
+      this.#source === null || this.#source === incoming ? null : bodyHeaders,
     );
   }
 
@@ -75,7 +75,7 @@ class Bridge implements NodeRequest {
   }
 
   get signal(): ClientSignal {
-    this.#signal ??= new Departure(this.#outgoing);
+    this.#signal ??= new DisconnectSignal(this.#outgoing);
     return this.#signal;
   }
 
@@ -91,11 +91,11 @@ class Bridge implements NodeRequest {
     return this.#stream;
   }
 
-  readBody(taken: (bytes: Uint8Array) => void, failed: (thrown: unknown) => void): void {
+  readBody(onBody: (bytes: Uint8Array) => void, onError: (thrown: unknown) => void): void {
     const source = this.#source ?? Buffer.alloc(0);
-    if (this.#used) failed(alreadyRead());
-    else if (source instanceof Readable) readWhole(source, taken, failed);
-    else taken(source);
+    if (this.#used) onError(alreadyRead());
+    else if (source instanceof Readable) readFully(source, onBody, onError);
+    else onBody(source);
     this.#used = this.#source !== null;
   }
 
@@ -175,7 +175,7 @@ function originOf(incoming: IncomingRequest, headers: RequestHeaders): string {
 }
 
 /** Aborts when the client leaves before its answer is complete. An AbortController costs several times as much. */
-class Departure implements ClientSignal {
+class DisconnectSignal implements ClientSignal {
   aborted = false;
   #listeners: readonly (() => void)[] = [];
 
@@ -219,16 +219,16 @@ function abortSignalOf(client: ClientSignal): AbortSignal {
 /** Headers as they came, read where they are: Node's own view of them drops what is repeated. */
 class RawHeaders implements RequestHeaders {
   readonly #raw: readonly string[];
-  readonly #left: ReadonlySet<string> | null;
+  readonly #hidden: ReadonlySet<string> | null;
 
-  constructor(raw: readonly string[], left: ReadonlySet<string> | null) {
+  constructor(raw: readonly string[], hidden: ReadonlySet<string> | null) {
     this.#raw = raw;
-    this.#left = left;
+    this.#hidden = hidden;
   }
 
   get(name: string): string | null {
     const wanted = name.toLowerCase();
-    if (this.#left?.has(wanted)) return null;
+    if (this.#hidden?.has(wanted)) return null;
     let found: string | null = null;
     for (let at = 0; at + 1 < this.#raw.length; at += 2) {
       const written = this.#raw[at] ?? "";
@@ -258,6 +258,6 @@ class RawHeaders implements RequestHeaders {
   }
 
   #isHidden(name: string): boolean {
-    return name.startsWith(":") || (this.#left?.has(name.toLowerCase()) ?? false);
+    return name.startsWith(":") || (this.#hidden?.has(name.toLowerCase()) ?? false);
   }
 }

@@ -7,8 +7,8 @@ import {
   systemClock,
 } from "@tollgate/core/provider";
 import { Agent } from "undici";
-import { askDirectly } from "./ask-directly.ts";
-import { askGoverned } from "./ask-governed.ts";
+import { callDirectly } from "./call-directly.ts";
+import { callGoverned } from "./call-governed.ts";
 import { isModel, isProvider, readOptions, type Source } from "./configuration.ts";
 import { failureOf } from "./failure-of.ts";
 import { notSent } from "./failures.ts";
@@ -17,9 +17,9 @@ import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options
 import { settingsOf } from "./settings.ts";
 
 // A call's own signal ends every wait much earlier; this is for a caller that set no limit at all.
-const longestSilenceMs = 3_600_000;
+const maxSilenceMs = 3_600_000;
 const connectMs = 10_000;
-const mostConnections = 4_096;
+const maxConnections = 4_096;
 
 /**
  * A provider for any language model of the AI SDK, in one of two forms.
@@ -37,9 +37,9 @@ const mostConnections = 4_096;
  */
 export function aiSdk(
   source: AiSdkModel | AiSdkProvider | Connect,
-  written: AiSdkOptions = {},
+  input: AiSdkOptions = {},
 ): Provider {
-  const { options: read, problems } = readOptions(source, written);
+  const { options: read, problems } = readOptions(source, input);
   const options = read ?? {};
   const { clock = systemClock } = options;
   const calls = createOpenCalls();
@@ -56,11 +56,11 @@ export function aiSdk(
     try {
       const { request, stream } = call;
       const settings = settingsOf(request, options.providerOptions?.(request) ?? {});
-      const question = { messages: request.messages, settings, stream, signal: running.signal };
-      const target = { name: call.upstreamName, question, clock };
+      const modelCall = { messages: request.messages, settings, stream, signal: running.signal };
+      const target = { name: call.upstreamName, modelCall, clock };
       const batches = connects(source)
-        ? askGoverned(source, { ...target, options, call, agent })
-        : askDirectly(source, target);
+        ? callGoverned(source, { ...target, options, call, agent })
+        : callDirectly(source, target);
       for await (const batch of batches) {
         sent = true;
         yield batch;
@@ -96,10 +96,10 @@ function connects(source: Source): source is Connect {
 
 function openAgent(): Agent {
   return new Agent({
-    connections: mostConnections,
+    connections: maxConnections,
     connect: { timeout: connectMs },
-    headersTimeout: longestSilenceMs,
-    bodyTimeout: longestSilenceMs,
+    headersTimeout: maxSilenceMs,
+    bodyTimeout: maxSilenceMs,
     allowH2: false,
   });
 }

@@ -80,8 +80,8 @@ export interface Configuration {
 }
 
 /** Reads the options of a source. A key that is `undefined` is refused: it is a variable that isn't set. */
-export function readOptions(source: unknown, written: unknown): Configuration {
-  const read = tryRead(optionsSchema, written, {
+export function readOptions(source: unknown, input: unknown): Configuration {
+  const read = tryRead(optionsSchema, input, {
     noun: "option",
     passThrough: ["clock", "apiKey"],
   });
@@ -100,10 +100,10 @@ export function readOptions(source: unknown, written: unknown): Configuration {
 
 /** What only the function form can keep. */
 function formProblems({ connection, apiKey, hosts }: AiSdkOptions): readonly string[] {
-  const asked = [
+  const features = [
     ...(connection === "customer" ? ["a customer-owned connection"] : []),
     ...(apiKey === undefined ? [] : ["apiKey"]),
     ...(hosts === undefined ? [] : ["hosts"]),
   ];
-  return asked.map((what) => `${what} needs the form aiSdk(({ fetch, credential }) => …)`);
+  return features.map((feature) => `${feature} needs the form aiSdk(({ fetch, credential }) => …)`);
 }

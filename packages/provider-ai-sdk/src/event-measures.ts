@@ -1,7 +1,7 @@
 /** What a chunk adds to the events of a stream. */
 export interface Measured {
   /** Bytes of the longest event so far that ends in the chunk or goes on after it. */
-  readonly longest: number;
+  readonly maxEventBytes: number;
   /** The JSON texts of the long events that end in it: as bytes, each of which is one character. */
   readonly texts: readonly string[];
 }
@@ -11,7 +11,7 @@ export type EventMeasure = (chunk: Uint8Array) => Measured;
 const lineFeed = 10;
 const carriageReturn = 13;
 // A shorter event is read at once, whatever it holds.
-const longEvent = 65_536;
+const largeEventBytes = 65_536;
 
 /** Server-sent events, which end with an empty line. */
 export function measureEvents(): EventMeasure {
@@ -48,13 +48,13 @@ function measureText(
   let afterReturn = false;
   return (chunk) => {
     const texts: string[] = [];
-    let longest = 0;
+    let maxEventBytes = 0;
     let from = 0;
     const measureUpTo = (at: number, goesOn: boolean): void => {
       event.add(chunk.subarray(from, at));
       from = at;
-      if (event.bytes() > longest) longest = event.bytes();
-      if (hasEnded && event.bytes() > longEvent) texts.push(textOf(event.text()));
+      if (event.bytes() > maxEventBytes) maxEventBytes = event.bytes();
+      if (hasEnded && event.bytes() > largeEventBytes) texts.push(textOf(event.text()));
       if (goesOn) return;
       event.clear();
       hasEnded = false;
@@ -72,7 +72,7 @@ function measureText(
     }
     // The other half of a line's end may still come.
     measureUpTo(chunk.length, !hasEnded || afterReturn);
-    return { longest, texts };
+    return { maxEventBytes, texts };
   };
 }
 
@@ -84,7 +84,7 @@ export function measureFrames(): EventMeasure {
   const length = (): number => Math.max(prefix.length, prefix.readUInt32BE(0));
   return (chunk) => {
     const texts: string[] = [];
-    let longest = at < prefix.length ? 0 : length();
+    let maxEventBytes = at < prefix.length ? 0 : length();
     for (let index = 0; index < chunk.length; ) {
       const wanted = at < prefix.length ? prefix.length : length();
       const piece = chunk.subarray(index, index + wanted - at);
@@ -93,13 +93,14 @@ export function measureFrames(): EventMeasure {
       at += piece.length;
       index += piece.length;
       if (at < prefix.length) continue;
-      longest = Math.max(longest, length());
+      maxEventBytes = Math.max(maxEventBytes, length());
       if (at < length()) continue;
-      if (at > longEvent) texts.push(frame.text().slice(preludeRest + prefix.readUInt32BE(4)));
+      if (at > largeEventBytes)
+        texts.push(frame.text().slice(preludeRest + prefix.readUInt32BE(4)));
       frame.clear();
       at = 0;
     }
-    return { longest, texts };
+    return { maxEventBytes, texts };
   };
 }
 

@@ -27,7 +27,7 @@ export function invalidAnswer(reason: string, message: string): ProviderError {
   return new ProviderError(message, { reason, delivery: "unknown", status: 200 });
 }
 
-export function tooMuch(reason: string): ProviderError {
+export function limitExceeded(reason: string): ProviderError {
   return invalidAnswer(reason, "The provider answered more than is accepted.");
 }
 
@@ -49,9 +49,9 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** A failure below the protocol; null for an error that is none. */
 export function transportFailure(error: unknown): ProviderError | null {
-  const found = networkError(error);
-  if (found === null) return null;
-  const { code, cause } = found;
+  const network = networkError(error);
+  if (network === null) return null;
+  const { code, cause } = network;
   const unsent = neverConnected.test(code);
   return new ProviderError(
     unsent
@@ -67,11 +67,11 @@ export function transportFailure(error: unknown): ProviderError | null {
 }
 
 // What `fetch` throws wraps the error of the network, and the AI SDK wraps that again.
-const mostWrappers = 5;
+const maxWrappers = 5;
 
 function networkError(error: unknown): { readonly code: string; readonly cause: Error } | null {
   let inner = error;
-  for (let depth = 0; depth < mostWrappers && inner instanceof Error; depth++) {
+  for (let depth = 0; depth < maxWrappers && inner instanceof Error; depth++) {
     const { cause } = inner;
     if ("code" in inner && typeof inner.code === "string")
       return { code: inner.code, cause: inner };

@@ -1,6 +1,6 @@
 import { isTooMuchJson, type ProviderCall, type ProviderError } from "@tollgate/core/provider";
 import { type EventMeasure, measureEvents, measureFrames, measureLines } from "./event-measures.ts";
-import { invalidAnswer, tooMuch } from "./failures.ts";
+import { invalidAnswer, limitExceeded } from "./failures.ts";
 
 /**
  * Passes on the bytes of an answer that are within the bounds of a call. What the AI SDK reads in one go, an event or a
@@ -25,7 +25,7 @@ function streamedBody(
     transform(chunk, controller) {
       total += chunk.length;
       const failure =
-        total > totalBytes ? tooMuch("answer_too_large") : excess(events, chunk, eventBytes);
+        total > totalBytes ? limitExceeded("answer_too_large") : excess(events, chunk, eventBytes);
       if (failure === null) return controller.enqueue(chunk);
       onFailure(failure);
       controller.error(failure);
@@ -33,24 +33,24 @@ function streamedBody(
   });
 }
 
-function excess(events: EventMeasure, chunk: Uint8Array, most: number): ProviderError | null {
-  const { longest, texts } = events(chunk);
-  if (longest > most) return tooMuch("event_too_large");
-  return texts.some(isTooMuchJson) ? tooMuch("too_many_values") : null;
+function excess(events: EventMeasure, chunk: Uint8Array, maxBytes: number): ProviderError | null {
+  const { maxEventBytes, texts } = events(chunk);
+  if (maxEventBytes > maxBytes) return limitExceeded("event_too_large");
+  return texts.some(isTooMuchJson) ? limitExceeded("too_many_values") : null;
 }
 
 function wholeBody(
   { bodyBytes, totalBytes }: ProviderCall["limits"],
   onFailure: (failure: ProviderError) => void,
 ): TransformStream<Uint8Array, Uint8Array> {
-  const most = Math.min(bodyBytes, totalBytes);
+  const maxBytes = Math.min(bodyBytes, totalBytes);
   const chunks: Uint8Array[] = [];
   let total = 0;
   return new TransformStream({
     transform(chunk, controller) {
       total += chunk.length;
-      if (total <= most) return void chunks.push(chunk);
-      const failure = tooMuch("answer_too_large");
+      if (total <= maxBytes) return void chunks.push(chunk);
+      const failure = limitExceeded("answer_too_large");
       onFailure(failure);
       controller.error(failure);
     },
@@ -68,7 +68,7 @@ function wholeBody(
 function excessOfWhole(text: string): ProviderError | null {
   if (/(?:^(?:\xef\xbb\xbf)?|[\r\n])data/.test(text))
     return invalidAnswer("invalid_answer", "The provider's answer holds no completion.");
-  return isTooMuchJson(text) ? tooMuch("too_many_values") : null;
+  return isTooMuchJson(text) ? limitExceeded("too_many_values") : null;
 }
 
 /** How the events of a stream are told apart; null for one body. */

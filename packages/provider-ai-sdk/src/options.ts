@@ -17,7 +17,7 @@ export interface AiSdkProvider {
 }
 
 /** What one call is made with. */
-export interface Connection {
+export interface ConnectOptions {
   /** The one way out of this call: pass it on. One request, no redirects, and a record of its host and its bytes. */
   readonly fetch: typeof globalThis.fetch;
   /** The organization's own credential on a customer-owned connection; on a platform connection the `apiKey` option. */
@@ -25,7 +25,7 @@ export interface Connection {
 }
 
 /** Makes the AI SDK's provider, or its model, for one call. Asked before every call, so it should be cheap: they are. */
-export type Connect = (connection: Connection) => AiSdkProvider | AiSdkModel;
+export type Connect = (connection: ConnectOptions) => AiSdkProvider | AiSdkModel;
 
 /** How an AI SDK language model is reached. */
 export interface AiSdkOptions extends ModelOptions, StateOptions {

@@ -13,30 +13,30 @@ import { rejected } from "./failures.ts";
 import {
   breakpointOptions,
   metadataOptions,
-  type Noted,
   optionsOf,
-  type Thought,
-  thoughtsOf,
+  type PartOptions,
+  type ReasoningBlock,
+  reasoningBlocks,
 } from "./provider-state.ts";
 
-interface Text extends Noted {
+interface Text extends PartOptions {
   type: "text";
   text: string;
 }
 
-interface Reasoning extends Noted {
+interface Reasoning extends PartOptions {
   type: "reasoning";
   text: string;
 }
 
-interface Call extends Noted {
+interface Call extends PartOptions {
   type: "tool-call";
   toolCallId: string;
   toolName: string;
   input: unknown;
 }
 
-interface Result extends Noted {
+interface Result extends PartOptions {
   type: "tool-result";
   toolCallId: string;
   toolName: string;
@@ -44,7 +44,7 @@ interface Result extends Noted {
 }
 
 /** A message of the AI SDK, in either version: they differ in how they hold a file. */
-export type PromptMessage<File> = Noted &
+export type PromptMessage<File> = PartOptions &
   (
     | { role: "system"; content: string }
     | { role: "user"; content: (Text | File)[] }
@@ -84,14 +84,14 @@ function messageOf<File>(
   message: Exclude<Message, ToolMessage>,
   fileOf: (image: Image) => File,
 ): PromptMessage<File> {
-  const noted = breakpointOptions(message.state);
+  const options = breakpointOptions(message.state);
   if (message.role === "assistant")
-    return { role: "assistant", content: answered(message), ...noted };
+    return { role: "assistant", content: answered(message), ...options };
   if (message.role !== "user")
-    return { role: "system", content: joined(message.content), ...noted };
+    return { role: "system", content: joined(message.content), ...options };
   const shown = (part: TextPart | ImagePart): Text | File =>
     part.type === "text" ? textOf(part) : { ...fileOf(imageOf(part)), ...optionsOf(part.state) };
-  return { role: "user", content: partsOf(message.content).map(shown), ...noted };
+  return { role: "user", content: partsOf(message.content).map(shown), ...options };
 }
 
 function answered(message: AssistantMessage): (Text | Reasoning | Call)[] {
@@ -101,26 +101,26 @@ function answered(message: AssistantMessage): (Text | Reasoning | Call)[] {
     ...partsOf<TextPart>(refusal ?? []).map(textOf),
   ];
   return [
-    ...thoughtsOf(message).map(reasoningOf),
+    ...reasoningBlocks(message).map(reasoningOf),
     ...withOptions(texts, metadataOptions(state)),
     ...tool_calls.map(callOf),
   ];
 }
 
-function reasoningOf({ text, metadata }: Thought): Reasoning {
+function reasoningOf({ text, metadata }: ReasoningBlock): Reasoning {
   return { type: "reasoning", text, ...(metadata && { providerOptions: metadata }) };
 }
 
 /** What belongs to the message's text goes back with the last of it, even where that is empty. */
-function withOptions(texts: readonly Text[], options: Noted): readonly Text[] {
+function withOptions(texts: readonly Text[], options: PartOptions): readonly Text[] {
   if (options.providerOptions === undefined) return texts;
   const last = texts.at(-1) ?? { type: "text", text: "" };
   return [...texts.slice(0, -1), { ...last, ...options }];
 }
 
 function callOf({ id, function: { name, arguments: input }, state }: ToolCall): Call {
-  const noted = optionsOf(state);
-  return { type: "tool-call", toolCallId: id, toolName: name, input: parsed(input), ...noted };
+  const options = optionsOf(state);
+  return { type: "tool-call", toolCallId: id, toolName: name, input: parsed(input), ...options };
 }
 
 /** Models take their arguments back as a value; text that is no JSON is theirs to refuse. */
@@ -143,8 +143,8 @@ function resultOf(
       param: "messages",
     });
   const output = { type: "text" as const, value: joined(content) };
-  const noted = optionsOf(state);
-  return { type: "tool-result", toolCallId: tool_call_id, toolName, output, ...noted };
+  const options = optionsOf(state);
+  return { type: "tool-result", toolCallId: tool_call_id, toolName, output, ...options };
 }
 
 /** The gateway fetches no image: a model that cannot fetch it either refuses it. */

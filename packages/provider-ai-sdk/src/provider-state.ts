@@ -9,7 +9,7 @@ import type { AssistantMessage, Json, ProviderState, StateFields } from "@tollga
 export type Metadata = SharedV4ProviderMetadata;
 
 /** A part of an answer's reasoning, as it is put together. */
-export interface Thought {
+export interface ReasoningBlock {
   text: string;
   metadata: Metadata | undefined;
 }
@@ -30,7 +30,7 @@ export function joinMetadata(
  * A thought as an entry of `reasoning_details`. Its text can be read; `data`, in which the metadata is JSON, is nobody's
  * but the provider's.
  */
-export function thoughtFields(index: number, { text, metadata }: Thought): StateFields {
+export function reasoningFields(index: number, { text, metadata }: ReasoningBlock): StateFields {
   const data = metadata === undefined ? {} : { data: JSON.stringify(metadata) };
   const entry =
     text === ""
@@ -61,14 +61,14 @@ export function isSigned(metadata: Metadata | undefined): metadata is Metadata {
 }
 
 /** The reasoning of a former answer, in order. */
-export function thoughtsOf({ state }: AssistantMessage): readonly Thought[] {
+export function reasoningBlocks({ state }: AssistantMessage): readonly ReasoningBlock[] {
   const { reasoning_details, reasoning_content, reasoning } = state?.fields ?? {};
-  if (Array.isArray(reasoning_details)) return reasoning_details.flatMap(thoughtOf);
+  if (Array.isArray(reasoning_details)) return reasoning_details.flatMap(reasoningBlock);
   const text = reasoning_content ?? reasoning;
   return typeof text === "string" && text !== "" ? [{ text, metadata: undefined }] : [];
 }
 
-function thoughtOf(entry: unknown): Thought[] {
+function reasoningBlock(entry: unknown): ReasoningBlock[] {
   if (!isObject(entry)) return [];
   const { text = "", data } = entry;
   const metadata = typeof data === "string" ? parsed(data) : undefined;
@@ -78,26 +78,26 @@ function thoughtOf(entry: unknown): Thought[] {
 }
 
 /** What a provider reads next to a message or a part of it. */
-export interface Noted {
+export interface PartOptions {
   providerOptions?: SharedV4ProviderOptions;
 }
 
 /** What goes back with a tool call or a part: its metadata, and where the client wants the provider's cache to end. */
-export function optionsOf(state: ProviderState | undefined): Noted {
-  return noted(joinMetadata(metadataOf(state), breakpointOf(state)));
+export function optionsOf(state: ProviderState | undefined): PartOptions {
+  return partOptions(joinMetadata(metadataOf(state), breakpointOf(state)));
 }
 
 /** Where the client wants the provider's cache to end. */
-export function breakpointOptions(state: ProviderState | undefined): Noted {
-  return noted(breakpointOf(state));
+export function breakpointOptions(state: ProviderState | undefined): PartOptions {
+  return partOptions(breakpointOf(state));
 }
 
 /** The metadata of a text, without more. */
-export function metadataOptions(state: ProviderState | undefined): Noted {
-  return noted(metadataOf(state));
+export function metadataOptions(state: ProviderState | undefined): PartOptions {
+  return partOptions(metadataOf(state));
 }
 
-function noted(providerOptions: SharedV4ProviderOptions | undefined): Noted {
+function partOptions(providerOptions: SharedV4ProviderOptions | undefined): PartOptions {
   return providerOptions === undefined ? {} : { providerOptions };
 }
 

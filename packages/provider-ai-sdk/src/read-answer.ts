@@ -1,7 +1,7 @@
 import { type Clock, type CompletionEvent, orAborted, otherWork } from "@tollgate/core/provider";
-import { createAnswer } from "./answer.ts";
-import type { Part } from "./ask.ts";
+import { createAnswerReader } from "./answer-reader.ts";
 import { invalidAnswer } from "./failures.ts";
+import type { Part } from "./model-call.ts";
 
 export interface ReadOptions {
   readonly signal: AbortSignal;
@@ -9,22 +9,22 @@ export interface ReadOptions {
 }
 
 // How long the end of a stream is awaited after the model stopped.
-const patienceMs = 2_000;
+const gracePeriodMs = 2_000;
 
 // The AI SDK's own reading of a part takes a quarter of a millisecond, and many parts can be at hand.
-const mostAtOnce = 64;
+const maxPartsPerTurn = 64;
 
 /** Reads an answer as events: the parts as they come, until the model stopped. */
 export async function* readAnswer(
-  asked: Promise<AsyncIterator<Part>>,
+  pending: Promise<AsyncIterator<Part>>,
   options: ReadOptions,
 ): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
   const { signal } = options;
-  const parts = await orAborted(signal, () => asked);
-  const answer = createAnswer();
+  const parts = await orAborted(signal, () => pending);
+  const answer = createAnswerReader();
   try {
     for (let read = 1; !answer.finished(); read++) {
-      if (read % mostAtOnce === 0) await orAborted(signal, otherWork);
+      if (read % maxPartsPerTurn === 0) await orAborted(signal, otherWork);
       const next = await orAborted(signal, () => parts.next());
       if (next.done === true)
         throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
@@ -42,13 +42,13 @@ export async function* readAnswer(
 /** Nothing that matters comes any more, but a connection is kept for the next call only when its answer has ended. */
 async function drain(parts: AsyncIterator<Part>, { signal, clock }: ReadOptions): Promise<void> {
   const over = Promise.withResolvers<void>();
-  const cancelPatience = clock.after(patienceMs, over.resolve);
+  const cancelGracePeriod = clock.after(gracePeriodMs, over.resolve);
   const ended = async (): Promise<void> => {
     for (let next = await parts.next(); next.done !== true; next = await parts.next());
   };
   try {
     await orAborted(signal, () => Promise.race([ended().catch(() => {}), over.promise]));
   } finally {
-    cancelPatience();
+    cancelGracePeriod();
   }
 }

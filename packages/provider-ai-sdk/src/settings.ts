@@ -31,7 +31,7 @@ export function settingsOf(
 ): Settings {
   refuseUnsupported(request);
   const { stop, responseFormat, toolChoice, tools = [] } = request;
-  return given<Settings>({
+  return withoutUndefined<Settings>({
     maxOutputTokens: request.maxOutputTokens,
     temperature: request.temperature,
     topP: request.topP,
@@ -73,7 +73,7 @@ function formatOf(format: ResponseFormat): Format {
   if (format.type === "text") return { type: "text" };
   if (format.type === "json_object") return { type: "json" };
   const { name, description, schema } = format;
-  return given<JsonFormat>({
+  return withoutUndefined<JsonFormat>({
     type: "json",
     name,
     description,
@@ -83,7 +83,7 @@ function formatOf(format: ResponseFormat): Format {
 
 function toolOf(tool: FunctionTool): LanguageModelV4FunctionTool {
   const { name, description, parameters, strict } = tool;
-  return given<LanguageModelV4FunctionTool>({
+  return withoutUndefined<LanguageModelV4FunctionTool>({
     type: "function",
     name,
     description,
@@ -141,11 +141,11 @@ function merged(
 }
 
 /** The members that are there: to the AI SDK's types, absent and undefined are two things. */
-function given<Options extends object>(
+function withoutUndefined<Options extends object>(
   members: {
     readonly [Name in keyof Options]: Options[Name] | undefined;
   },
 ): Options;
-function given(members: object): object {
+function withoutUndefined(members: object): object {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -1,6 +1,6 @@
 import type { CompletionEvent } from "@tollgate/core/provider";
-import type { Part } from "./ask.ts";
 import { invalidAnswer } from "./failures.ts";
+import type { Part } from "./model-call.ts";
 import { extraContent, joinMetadata, type Metadata } from "./provider-state.ts";
 
 type ToolPart = Extract<Part, { type: "tool-input-start" | "tool-input-delta" | "tool-call" }>;

@@ -21,7 +21,7 @@ export function statusFailure({ status, headers, body }: ErrorAnswer, now: numbe
     status,
     retryAfterMs: retryAfterMs(headers, now),
     code: codeOf(body),
-    param: plain(member(member(body, "error"), "param")),
+    param: safeIdentifier(member(member(body, "error"), "param")),
     upstreamError: body,
   });
 }
@@ -56,10 +56,10 @@ function codeOf(body: unknown): string | null {
   const text = member(error, "message") ?? member(body, "message");
   const meaning = upstreamCode([...candidates, member(error, "status")], text);
   if (meaning !== null) return meaning;
-  return candidates.map(plain).find((code) => code !== null && code !== "error") ?? null;
+  return candidates.map(safeIdentifier).find((code) => code !== null && code !== "error") ?? null;
 }
 
-function plain(value: unknown): string | null {
+function safeIdentifier(value: unknown): string | null {
   return typeof value === "string" && identifier.test(value) ? value : null;
 }
 

@@ -7,8 +7,8 @@ import type {
 import { isTierName, parseUsd, type UsageReport } from "@tollgate/core/provider";
 
 // No model reads or writes this much in one call: a larger figure is a fault, not a count.
-const mostTokens = 1_000_000_000;
-const mostUsd = 10_000;
+const maxTokens = 1_000_000_000;
+const maxUsd = 10_000;
 
 /**
  * What the AI SDK read of an upstream's usage, and of the service tier it was served at; null when it reported nothing.
@@ -24,16 +24,18 @@ export function usageReport(
   const uncached = promptTokens === undefined ? undefined : promptTokens - (cachedTokens ?? 0);
   const cacheWriteTokens = part(inputTokens.cacheWrite, uncached);
   const { cost, cache_creation } = raw;
-  const kept = isObject(cache_creation) ? cache_creation["ephemeral_1h_input_tokens"] : undefined;
+  const written1h = isObject(cache_creation)
+    ? cache_creation["ephemeral_1h_input_tokens"]
+    : undefined;
   const report = {
     promptTokens,
     completionTokens,
     cachedTokens,
     cacheWriteTokens,
-    cacheWrite1hTokens: part(kept, cacheWriteTokens),
+    cacheWrite1hTokens: part(written1h, cacheWriteTokens),
     reasoningTokens: part(outputTokens.reasoning, completionTokens),
     costNanoUsd:
-      typeof cost === "number" && cost <= mostUsd ? (parseUsd(cost) ?? undefined) : undefined,
+      typeof cost === "number" && cost <= maxUsd ? (parseUsd(cost) ?? undefined) : undefined,
     serviceTier: tierIn(raw["service_tier"]) ?? tierOfMetadata(metadata),
   };
   const reported = Object.entries(report).filter(([, figure]) => figure !== undefined);
@@ -55,7 +57,7 @@ function isObject(value: JSONValue | undefined): value is { readonly [key: strin
 }
 
 function count(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostTokens
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxTokens
     ? value
     : undefined;
 }

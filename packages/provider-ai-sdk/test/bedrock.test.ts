@@ -98,8 +98,12 @@ describe("aiSdk over Amazon Bedrock's frames", () => {
   });
 
   it("accepts no frame larger than the call allows", async () => {
-    const longest = Math.max(...[start, delta({ text: said[0] }), ending("end_turn")].map(length));
-    const fits = await streamed(text, { limits: { eventBytes: longest, totalBytes: 100_000 } });
+    const maxEventBytes = Math.max(
+      ...[start, delta({ text: said[0] }), ending("end_turn")].map(length),
+    );
+    const fits = await streamed(text, {
+      limits: { eventBytes: maxEventBytes, totalBytes: 100_000 },
+    });
     expect(fits.thrown).toBeNull();
     const large = Buffer.concat([start, delta({ text: "x".repeat(400) }), ending("end_turn")]);
     const { thrown } = await streamed(large, {

@@ -11,12 +11,12 @@ import {
   retryAfterMs,
 } from "@tollgate/core/provider";
 import type { Pool } from "undici";
-import { type Answer, createAnswer } from "./answer.ts";
+import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
+import { toAsyncIterator } from "./async-iterator.ts";
 import { errorAnswer } from "./error-answer.ts";
 import { createEventStream, type EventStream } from "./event-stream.ts";
 import { type AnswerHead, type AnswerReceiver, Exchange } from "./exchange.ts";
 import { invalidAnswer, misconfigured } from "./failures.ts";
-import { iterationOf } from "./iteration.ts";
 import { readLargeAnswer, readPlainAnswer } from "./plain-answer.ts";
 import type { WriteRequest, WrittenRequest } from "./request-body.ts";
 import type { SentHeaders } from "./request-headers.ts";
@@ -36,8 +36,8 @@ export interface Upstream {
 }
 
 // How long usage is awaited after the model stopped, and the body of an error after its status.
-const patienceMs = 2_000;
-const mostErrorBytes = 65_536;
+const gracePeriodMs = 2_000;
+const maxErrorBytes = 65_536;
 
 /** What a call is answered: it is sent when somebody takes the answer. `upstream` is null where it is not configured. */
 export class UpstreamAnswer implements ProviderAnswer {
@@ -57,7 +57,7 @@ export class UpstreamAnswer implements ProviderAnswer {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<readonly CompletionEvent[], undefined> {
-    return iterationOf((sink) => this.subscribe(sink), this.#call.signal);
+    return toAsyncIterator((sink) => this.subscribe(sink), this.#call.signal);
   }
 }
 
@@ -71,13 +71,13 @@ class Call implements AnswerReceiver {
   /** Never passed on, whatever an upstream says. */
   #secrets: readonly string[] = [];
   #head: AnswerHead | null = null;
-  #answer: Answer | null = null;
+  #answer: AnswerReader | null = null;
   /** Of a streamed answer; null for one that comes whole. */
   #stream: EventStream | null = null;
   /** What came of an answer that is read whole. */
   #chunks: Buffer[] = [];
   #bytes = 0;
-  #cancelPatience: (() => void) | null = null;
+  #cancelGracePeriod: (() => void) | null = null;
   #isOver = false;
 
   constructor(upstream: Upstream, call: ProviderCall, sink: AnswerSink) {
@@ -90,7 +90,9 @@ class Call implements AnswerReceiver {
     try {
       const credential = this.#upstream.credentialOf(this.#call);
       if (credential instanceof Promise)
-        credential.then((given) => this.#prepare(given)).catch((thrown) => this.failed(thrown));
+        credential
+          .then((resolved) => this.#prepare(resolved))
+          .catch((thrown) => this.failed(thrown));
       else this.#prepare(credential);
     } catch (thrown) {
       this.failed(thrown);
@@ -105,18 +107,18 @@ class Call implements AnswerReceiver {
   #prepare(credential: Credential): void {
     if (this.#isOver) return;
     const written = this.#upstream.writeRequest(this.#call);
-    if (isLarge(written.body.length)) void this.#sendInTurns(written, credential);
-    else this.#sayAndSend(written.body, written.sha256(), credential);
+    if (isLarge(written.body.length)) void this.#sendLarge(written, credential);
+    else this.#announceAndSend(written.body, written.sha256(), credential);
   }
 
-  async #sendInTurns({ body, sha256 }: WrittenRequest, credential: Credential): Promise<void> {
+  async #sendLarge({ body, sha256 }: WrittenRequest, credential: Credential): Promise<void> {
     await otherWork();
     const bodySha256 = sha256();
     await otherWork();
-    if (!this.#isOver) this.#sayAndSend(body, bodySha256, credential);
+    if (!this.#isOver) this.#announceAndSend(body, bodySha256, credential);
   }
 
-  #sayAndSend(body: WrittenRequest["body"], bodySha256: string, credential: Credential): void {
+  #announceAndSend(body: WrittenRequest["body"], bodySha256: string, credential: Credential): void {
     const { host } = this.#upstream;
     this.#seed = bodySha256;
     const room = this.#sink.events([{ type: "request-sent", host, bodySha256 }]);
@@ -151,7 +153,7 @@ class Call implements AnswerReceiver {
       throw invalidAnswer("unexpected_encoding", "The provider's answer is compressed.");
     const secrets = this.#secrets;
     const { eventBytes } = this.#call.limits;
-    this.#answer = createAnswer({ seed: this.#seed, secrets });
+    this.#answer = createAnswerReader({ seed: this.#seed, secrets });
     const mediaType = typeof type === "string" ? type.split(";", 1)[0]?.trim().toLowerCase() : "";
     if (mediaType === "text/event-stream")
       this.#stream = createEventStream(this.#answer, { eventBytes, secrets });
@@ -172,7 +174,7 @@ class Call implements AnswerReceiver {
         `The provider answered with status ${status}.`,
         status,
       );
-    this.#beginPatience();
+    this.#startGracePeriod();
   }
 
   data(chunks: readonly Buffer[]): void {
@@ -184,22 +186,22 @@ class Call implements AnswerReceiver {
     for (const chunk of chunks) this.#bytes += chunk.length;
     this.#chunks.push(...chunks);
     if (this.#answer === null) {
-      if (this.#bytes > mostErrorBytes) this.#failWithStatus(null);
+      if (this.#bytes > maxErrorBytes) this.#failWithStatus(null);
     } else if (this.#bytes > this.#call.limits.bodyBytes)
       this.failed(
         invalidAnswer("answer_too_large", "The provider answered more than is accepted."),
       );
   }
 
-  #readStream(chunks: readonly Uint8Array[], stream: EventStream, answer: Answer): void {
+  #readStream(chunks: readonly Uint8Array[], stream: EventStream, answer: AnswerReader): void {
     const events: CompletionEvent[] = [];
     const failure = attempt(() => {
       for (const chunk of chunks) stream.feed(chunk, events);
     });
-    this.#tell(events, () => {
+    this.#deliver(events, () => {
       if (failure !== null) this.failed(failure.thrown);
       else if (stream.done()) this.#finish(answer);
-      else if (answer.finished()) this.#beginPatience();
+      else if (answer.finished()) this.#startGracePeriod();
     });
   }
 
@@ -217,44 +219,44 @@ class Call implements AnswerReceiver {
     this.#sink.failed(hasStatus ? this.#statusError(bodyIn(this.#chunks)) : thrown);
   }
 
-  #readWhole(answer: Answer): void {
+  #readWhole(answer: AnswerReader): void {
     const events: CompletionEvent[] = [];
     const [first] = this.#chunks;
     const bytes = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
     if (isLarge(bytes.length))
       readLargeAnswer(bytes, answer, events).then(
-        () => this.#tellWhole(events),
+        () => this.#deliverAndComplete(events),
         (thrown) => this.failed(thrown),
       );
     else {
       const failure = attempt(() => readPlainAnswer(bytes, answer, events));
-      if (failure === null) this.#tellWhole(events);
+      if (failure === null) this.#deliverAndComplete(events);
       else this.failed(failure.thrown);
     }
   }
 
-  #tellWhole(events: readonly CompletionEvent[]): void {
-    this.#tell(events, () => this.#complete());
+  #deliverAndComplete(events: readonly CompletionEvent[]): void {
+    this.#deliver(events, () => this.#complete());
   }
 
-  #finish(answer: Answer): void {
+  #finish(answer: AnswerReader): void {
     const last: CompletionEvent[] = [];
     const failure = attempt(() => answer.finish(last));
-    if (failure === null) this.#tellWhole(last);
+    if (failure === null) this.#deliverAndComplete(last);
     else this.failed(failure.thrown);
   }
 
   /** Goes on once the sink can take more. */
-  #tell(events: readonly CompletionEvent[], goOn: () => void): void {
+  #deliver(events: readonly CompletionEvent[], next: () => void): void {
     const room = events.length === 0 || this.#isOver ? null : this.#sink.events(events);
     if (this.#isOver) return;
-    if (room === null) goOn();
+    if (room === null) next();
     else {
-      this.#exchange?.hold();
+      this.#exchange?.pause();
       void room.then(() => {
         if (this.#isOver) return;
-        this.#exchange?.goOn();
-        goOn();
+        this.#exchange?.resume();
+        next();
       });
     }
   }
@@ -264,8 +266,10 @@ class Call implements AnswerReceiver {
     this.#sink.ended();
   }
 
-  #beginPatience(): void {
-    this.#cancelPatience ??= this.#upstream.clock.after(patienceMs, () => this.#exchange?.stop());
+  #startGracePeriod(): void {
+    this.#cancelGracePeriod ??= this.#upstream.clock.after(gracePeriodMs, () =>
+      this.#exchange?.stop(),
+    );
   }
 
   #failWithStatus(body: Json): void {
@@ -280,10 +284,10 @@ class Call implements AnswerReceiver {
     return errorAnswer(body, { status, secrets: this.#secrets, retryAfterMs: after });
   }
 
-  #close(how: "complete" | "incomplete"): void {
+  #close(end: "complete" | "incomplete"): void {
     this.#isOver = true;
-    this.#cancelPatience?.();
-    this.#exchange?.close(how);
+    this.#cancelGracePeriod?.();
+    this.#exchange?.close(end);
   }
 }
 

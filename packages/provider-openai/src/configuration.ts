@@ -112,6 +112,6 @@ export const openaiCompatibleSchema: Schema<OpenaiCompatibleOptions> = z
   );
 
 /** The options, checked, and what is wrong with them, one sentence each, without their secrets. */
-export function readOptions(written: unknown): ReadResult<OpenaiCompatibleOptions> {
-  return tryRead(openaiCompatibleSchema, written, { noun: "option", passThrough: ["clock"] });
+export function readOptions(input: unknown): ReadResult<OpenaiCompatibleOptions> {
+  return tryRead(openaiCompatibleSchema, input, { noun: "option", passThrough: ["clock"] });
 }

@@ -9,21 +9,21 @@ export function credentialOf(
   call: Pick<ProviderCall, "credential">,
 ): string | null | Promise<string | null> {
   // Without a credential a customer's call must not leave, not even to an upstream that would take it.
-  if (connection === "customer") return usable(call.credential ?? undefined);
-  return typeof apiKey === "function" ? asked(apiKey) : usable(apiKey);
+  if (connection === "customer") return requireCredential(call.credential ?? undefined);
+  return typeof apiKey === "function" ? credentialFrom(apiKey) : requireCredential(apiKey);
 }
 
-async function asked(apiKey: () => string | Promise<string>): Promise<string | null> {
-  let given: unknown;
+async function credentialFrom(apiKey: () => string | Promise<string>): Promise<string | null> {
+  let value: unknown;
   try {
-    given = await apiKey();
+    value = await apiKey();
   } catch {
     throw notSent("credential_unavailable", "The provider's credential could not be read.");
   }
-  return usable(given ?? undefined);
+  return requireCredential(value ?? undefined);
 }
 
-function usable(credential: unknown): string | null {
+function requireCredential(credential: unknown): string | null {
   if (credential === null || isCredential(credential)) return credential;
   throw notSent("credential_unavailable", "The provider's credential cannot be used.");
 }

@@ -22,8 +22,8 @@ export function errorAnswer(
     delivery: "answered",
     status,
     retryAfterMs,
-    code: meaningOf(error ?? body) ?? plain(code, secrets),
-    param: plain(param, secrets),
+    code: knownCode(error ?? body) ?? safeIdentifier(code, secrets),
+    param: safeIdentifier(param, secrets),
     upstreamError: body,
     secrets,
   });
@@ -39,8 +39,8 @@ export function errorEvent(
     reason: "upstream_error",
     delivery: details.answered ? "unknown" : "answered",
     status: details.answered ? 200 : (errorStatus(code) ?? errorStatus(status) ?? 200),
-    code: meaningOf(error) ?? plain(code, details.secrets),
-    param: plain(param, details.secrets),
+    code: knownCode(error) ?? safeIdentifier(code, details.secrets),
+    param: safeIdentifier(param, details.secrets),
     upstreamError: error,
     secrets: details.secrets,
   });
@@ -53,7 +53,7 @@ export function errorIn(value: Json): Json | null {
   return isObject(error) || (typeof error === "string" && error !== "") ? error : null;
 }
 
-function meaningOf(error: Json): string | null {
+function knownCode(error: Json): string | null {
   if (typeof error === "string") return upstreamCode([], error);
   const { code, type, status, message, innererror } = membersOf(error);
   return upstreamCode([code, type, status, membersOf(innererror)["code"]], message);
@@ -65,7 +65,7 @@ function errorStatus(value: Json | undefined): number | null {
     : null;
 }
 
-function plain(value: Json | undefined, secrets: readonly string[]): string | null {
+function safeIdentifier(value: Json | undefined, secrets: readonly string[]): string | null {
   if (typeof value !== "string" || !identifier.test(value)) return null;
   return secrets.some((secret) => value.includes(secret)) ? null : value;
 }

@@ -1,7 +1,7 @@
 import { TextDecoder } from "node:util";
 import { type CompletionEvent, isTooMuchJson, type Json } from "@tollgate/core/provider";
 import { createParser } from "eventsource-parser";
-import type { Answer } from "./answer.ts";
+import type { AnswerReader } from "./answer-reader.ts";
 import { errorEvent, errorIn } from "./error-answer.ts";
 import { invalidAnswer, invalidEvent, tooManyValues } from "./failures.ts";
 import { createSplice } from "./splice.ts";
@@ -15,7 +15,7 @@ export interface EventStream {
 }
 
 export function createEventStream(
-  answer: Answer,
+  answer: AnswerReader,
   { eventBytes, secrets }: { readonly eventBytes: number; readonly secrets: readonly string[] },
 ): EventStream {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

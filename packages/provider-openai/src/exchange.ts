@@ -27,8 +27,8 @@ export interface ExchangeOptions {
 }
 
 // Beyond this the upstream's socket is paused until what arrived is taken.
-const mostWaiting = 65_536;
-const mostInterimAnswers = 16;
+const maxBufferedBytes = 65_536;
+const maxInterimResponses = 16;
 const lingerMs = 1_000;
 
 /** One request and its answer: over `dispatch`, which tells exactly when a request has a connection to leave on. */
@@ -39,17 +39,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #status: number | null = null;
   #head: AnswerHead | null = null;
   #chunks: Buffer[] = [];
-  #waiting = 0;
+  #bufferedBytes = 0;
   #received = 0;
-  #interimAnswers = 0;
+  #interimResponses = 0;
   /** How the answer ended, a failure thrown to the receiver; null before. The first end counts. */
   #end: { readonly failure: { readonly thrown: unknown } | null } | null = null;
   /** The receiver is told something soon: all that one read brings, at once. */
   #isScheduled = false;
-  #isHeld = false;
+  #isPaused = false;
   /** Nothing more is wanted. */
   #isClosed = false;
-  #isEndTold = false;
+  #isEndDelivered = false;
   /** The upstream is done with it. */
   #isOver = false;
   #cancelLinger = (): void => {};
@@ -76,38 +76,38 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status >= 200) {
       this.#head = { status, headers };
       this.#schedule();
-    } else if (++this.#interimAnswers > mostInterimAnswers)
-      this.#fail(tooMuch("too_many_interim", status));
+    } else if (++this.#interimResponses > maxInterimResponses)
+      this.#fail(limitExceeded("too_many_interim", status));
   }
 
   onResponseData(running: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#received += chunk.length;
     if (this.#received > this.#options.totalBytes)
-      this.#fail(tooMuch("answer_too_large", this.#status));
+      this.#fail(limitExceeded("answer_too_large", this.#status));
     if (this.#end !== null || this.#isClosed) return;
     this.#chunks.push(chunk);
-    this.#waiting += chunk.length;
-    if (this.#waiting > mostWaiting) running.pause();
+    this.#bufferedBytes += chunk.length;
+    if (this.#bufferedBytes > maxBufferedBytes) running.pause();
     this.#schedule();
   }
 
   onResponseEnd(): void {
-    this.#settle();
+    this.#markOver();
     this.stop();
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#settle();
+    this.#markOver();
     this.#fail(transportFailure(error, { sent: this.#controller !== null, status: this.#status }));
   }
 
   /** Tells nothing until `goOn`. */
-  hold(): void {
-    this.#isHeld = true;
+  pause(): void {
+    this.#isPaused = true;
   }
 
-  goOn(): void {
-    this.#isHeld = false;
+  resume(): void {
+    this.#isPaused = false;
     this.#schedule();
   }
 
@@ -128,38 +128,38 @@ export class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#cancelLinger = this.#options.clock.after(lingerMs, () => this.#destroy());
-    this.#resume();
+    this.#resumeSocket();
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#isHeld || this.#isClosed) return;
+    if (this.#isScheduled || this.#isPaused || this.#isClosed) return;
     this.#isScheduled = true;
-    nextTick(() => this.#tell());
+    nextTick(() => this.#deliver());
   }
 
-  #tell(): void {
+  #deliver(): void {
     this.#isScheduled = false;
-    if (this.#isHeld || this.#isClosed) return;
+    if (this.#isPaused || this.#isClosed) return;
     const [head, chunks] = [this.#head, this.#chunks];
     this.#head = null;
     this.#chunks = [];
-    this.#waiting = 0;
+    this.#bufferedBytes = 0;
     if (head !== null) this.#receiver.head(head);
     if (chunks.length > 0 && !this.#isClosed) this.#receiver.data(chunks);
-    if (this.#isHeld || this.#isClosed) return;
-    this.#resume();
+    if (this.#isPaused || this.#isClosed) return;
+    this.#resumeSocket();
     // Going on may bring more at once: that is told first.
-    if (this.#end !== null && this.#chunks.length === 0) this.#tellEnd(this.#end.failure);
+    if (this.#end !== null && this.#chunks.length === 0) this.#deliverEnd(this.#end.failure);
   }
 
-  #tellEnd(failure: { readonly thrown: unknown } | null): void {
-    if (this.#isEndTold) return;
-    this.#isEndTold = true;
+  #deliverEnd(failure: { readonly thrown: unknown } | null): void {
+    if (this.#isEndDelivered) return;
+    this.#isEndDelivered = true;
     if (failure === null) this.#receiver.end();
     else this.#receiver.failed(failure.thrown);
   }
 
-  #resume(): void {
+  #resumeSocket(): void {
     if (!this.#isOver && this.#controller?.paused) this.#controller.resume();
   }
 
@@ -173,13 +173,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (!this.#isOver) this.#controller?.abort(new Error("the answer is no longer wanted"));
   }
 
-  #settle(): void {
+  #markOver(): void {
     this.#isOver = true;
     this.#cancelLinger();
   }
 }
 
-function tooMuch(reason: string, status: number | null): ProviderError {
+function limitExceeded(reason: string, status: number | null): ProviderError {
   return new ProviderError("The provider answered more than is accepted.", {
     reason,
     delivery: "unknown",

@@ -8,7 +8,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
 
 /** The members of an object; none for anything else. */
 export function membersOf(value: Json | undefined): JsonObject {
-  return isObject(value) ? value : nothing;
+  return isObject(value) ? value : noMembers;
 }
 
 export function itemsOf(value: Json | undefined): readonly Json[] {
@@ -24,4 +24,4 @@ export function textOf(value: Json | undefined): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-const nothing: JsonObject = {};
+const noMembers: JsonObject = {};

@@ -18,9 +18,9 @@ import { createRequestWriter } from "./request-body.ts";
 import { createRequestHeaders } from "./request-headers.ts";
 
 // A call's own signal ends every wait much earlier; this is for a caller that set no limit at all.
-const longestSilenceMs = 3_600_000;
+const maxSilenceMs = 3_600_000;
 const connectMs = 10_000;
-const mostConnections = 4_096;
+const maxConnections = 4_096;
 const maxListBytes = 4_194_304;
 /** In place of options that were refused: it reaches nothing. */
 const unusable: OpenaiCompatibleOptions = { baseURL: "" };
@@ -31,8 +31,8 @@ const unusable: OpenaiCompatibleOptions = { baseURL: "" };
  *
  * Wrong options are listed in `problems`, which `createGateway` refuses; a call made nevertheless is a ProviderError.
  */
-export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
-  const read = readOptions(written);
+export function openaiCompatible(input: OpenaiCompatibleOptions): Provider {
+  const read = readOptions(input);
   const options = read.value ?? unusable;
   const problems = read.problems.map(({ message }) => message);
   const target = parseBaseUrl(options.baseURL);
@@ -96,10 +96,10 @@ export function openaiCompatible(written: OpenaiCompatibleOptions): Provider {
 
 function openPool(origin: string): Pool {
   return new Pool(origin, {
-    connections: mostConnections,
+    connections: maxConnections,
     connect: { timeout: connectMs },
-    headersTimeout: longestSilenceMs,
-    bodyTimeout: longestSilenceMs,
+    headersTimeout: maxSilenceMs,
+    bodyTimeout: maxSilenceMs,
     allowH2: false,
   });
 }

@@ -1,10 +1,14 @@
 import { isUtf8 } from "node:buffer";
 import { type CompletionEvent, isTooMuchJson, type Json, otherWork } from "@tollgate/core/provider";
-import type { Answer } from "./answer.ts";
+import type { AnswerReader } from "./answer-reader.ts";
 import { invalidAnswer, tooManyValues } from "./failures.ts";
 
 /** Reads an answer from the bytes of a whole body: the same events, by the same code, as from a stream. */
-export function readPlainAnswer(bytes: Buffer, answer: Answer, into: CompletionEvent[]): void {
+export function readPlainAnswer(
+  bytes: Buffer,
+  answer: AnswerReader,
+  into: CompletionEvent[],
+): void {
   const text = textOf(bytes);
   if (isTooMuchJson(text)) throw tooManyValues();
   answer.addWhole(parse(text), into);
@@ -14,7 +18,7 @@ export function readPlainAnswer(bytes: Buffer, answer: Answer, into: CompletionE
 /** The same in turns, since each of them takes a while. */
 export async function readLargeAnswer(
   bytes: Buffer,
-  answer: Answer,
+  answer: AnswerReader,
   into: CompletionEvent[],
 ): Promise<void> {
   const text = textOf(bytes);

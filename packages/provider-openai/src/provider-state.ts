@@ -21,16 +21,16 @@ const callFields = ["extra_content", "provider_specific_fields"] as const;
 
 /** Adds the state that a delta, or a whole message, brings. */
 export function addMessageState(delta: JsonObject, into: CompletionEvent[]): void {
-  const fields = given(delta, messageFields);
+  const fields = pickFields(delta, messageFields);
   if (fields) into.push({ type: "state", fields });
 }
 
 /** The state that a fragment of a tool call brings; null for none. */
 export function callState(fragment: JsonObject): StateFields | null {
-  return given(fragment, callFields);
+  return pickFields(fragment, callFields);
 }
 
-function given(from: JsonObject, names: readonly string[]): StateFields | null {
+function pickFields(from: JsonObject, names: readonly string[]): StateFields | null {
   let fields: Record<string, Json> | null = null;
   for (const name of names) {
     const value = from[name];
@@ -55,15 +55,17 @@ export function withState(message: Message): object {
     return {
       ...state?.fields,
       ...rest,
-      ...(typeof content === "object" && content !== null ? { content: content.map(spread) } : {}),
-      ...(tool_calls === undefined ? {} : { tool_calls: tool_calls.map(spread) }),
+      ...(typeof content === "object" && content !== null
+        ? { content: content.map(withPartState) }
+        : {}),
+      ...(tool_calls === undefined ? {} : { tool_calls: tool_calls.map(withPartState) }),
     };
   }
   const { content } = rest;
   return {
     ...state?.fields,
     ...rest,
-    ...(typeof content === "string" ? {} : { content: content.map(spread) }),
+    ...(typeof content === "string" ? {} : { content: content.map(withPartState) }),
   };
 }
 
@@ -73,7 +75,9 @@ export function toolState({ state }: FunctionTool): StateFields {
 }
 
 /** What belongs to the message keeps its name, whatever names its state has. */
-function spread<Part extends object>(part: Part & { readonly state?: ProviderState }): object {
+function withPartState<Part extends object>(
+  part: Part & { readonly state?: ProviderState },
+): object {
   if (part.state === undefined) return part;
   const { state, ...rest } = part;
   return { ...state.fields, ...rest };

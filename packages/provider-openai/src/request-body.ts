@@ -30,7 +30,7 @@ export type WriteRequest = (
 ) => WrittenRequest;
 
 /** A body up to the end of its messages. */
-interface Beginning {
+interface WrittenPrefix {
   readonly model: string;
   readonly text: Buffer;
   /** Of the text. */
@@ -38,63 +38,67 @@ interface Beginning {
 }
 
 /** Below this, writing a body again costs less than keeping it. */
-const leastBytes = 8_192;
+const minPrefixBytes = 8_192;
 
 /**
  * Writes the messages of a growing conversation once: a body goes on after the bytes, and the digest, of the one before.
  * What was written is kept as long as its list of messages is.
  */
 export function createRequestWriter(dialect: RequestDialect): WriteRequest {
-  const beginnings = new WeakMap<readonly Message[], Beginning>();
+  const prefixes = new WeakMap<readonly Message[], WrittenPrefix>();
 
-  return ({ upstreamName: model, request, stream, continues = none }) => {
+  return ({ upstreamName: model, request, stream, continues = noMessages }) => {
     const { messages } = request;
-    const rest = restOf(request, stream, dialect);
-    const known = beginnings.get(continues);
-    const isKnown = known?.model === model && imagesAfterTools(messages) === messages;
-    const added = isKnown
-      ? goingOn(listed(messages.slice(continues.length), dialect))
-      : `${openingOf(model)}${listed(messages, dialect)}`;
-    const before = isKnown ? known.text.length : 0;
-    if (before + added.length < leastBytes) {
-      const body = `${added}${rest}`;
+    const suffix = suffixOf(request, stream, dialect);
+    const prefix = prefixes.get(continues);
+    const hasPrefix = prefix?.model === model && imagesAfterTools(messages) === messages;
+    const added = hasPrefix
+      ? afterComma(listElements(messages.slice(continues.length), dialect))
+      : `${bodyStart(model)}${listElements(messages, dialect)}`;
+    const before = hasPrefix ? prefix.text.length : 0;
+    if (before + added.length < minPrefixBytes) {
+      const body = `${added}${suffix}`;
       return { body, sha256: () => hash("sha256", body) };
     }
     const body = Buffer.concat([
-      ...(isKnown ? [known.text] : []),
+      ...(hasPrefix ? [prefix.text] : []),
       Buffer.from(added),
-      Buffer.from(rest),
+      Buffer.from(suffix),
     ]);
-    const end = body.length - Buffer.byteLength(rest);
+    const prefixLength = body.length - Buffer.byteLength(suffix);
     return {
       body,
       sha256() {
-        const digest = isKnown ? known.hash.copy() : createHash("sha256");
-        digest.update(body.subarray(before, end));
-        beginnings.set(messages, { model, text: body.subarray(0, end), hash: digest.copy() });
-        return digest.update(rest).digest("hex");
+        const digest = hasPrefix ? prefix.hash.copy() : createHash("sha256");
+        digest.update(body.subarray(before, prefixLength));
+        prefixes.set(messages, {
+          model,
+          text: body.subarray(0, prefixLength),
+          hash: digest.copy(),
+        });
+        return digest.update(suffix).digest("hex");
       },
     };
   };
 }
 
-const none: readonly Message[] = [];
+const noMessages: readonly Message[] = [];
 
-function openingOf(model: string): string {
+function bodyStart(model: string): string {
   return `{"model":${JSON.stringify(model)},"messages":[`;
 }
 
-function goingOn(text: string): string {
+function afterComma(text: string): string {
   return text === "" ? "" : `,${text}`;
 }
 
 /** Messages as the elements of a JSON list. */
-function listed(given: readonly Message[], { developerRole }: RequestDialect): string {
+function listElements(given: readonly Message[], { developerRole }: RequestDialect): string {
   return JSON.stringify(sentMessages(given, developerRole)).slice(1, -1);
 }
 
 /** What follows the messages: only what was given, in a fixed order. */
-function restOf(request: CompletionRequest, stream: boolean, dialect: RequestDialect): string {
+function suffixOf(request: CompletionRequest, stream: boolean, dialect: RequestDialect): string {
   const fields = JSON.stringify({
     ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
     ...toolFields(request),

@@ -11,26 +11,26 @@ export function createRequestHeaders(
   configured: Readonly<Record<string, string>> = {},
 ): (credential: string | null, stream: boolean) => SentHeaders {
   const lowered = Object.entries(configured).map(([name, value]) => [name.toLowerCase(), value]);
-  const same = {
+  const common = {
     "user-agent": "tollgate",
     ...Object.fromEntries(lowered),
     "content-type": "application/json",
     "accept-encoding": "identity",
   };
-  const plain = lastOf({ ...same, accept: "application/json" });
-  const streamed = lastOf({ ...same, accept: "text/event-stream, application/json" });
+  const plain = cacheLast({ ...common, accept: "application/json" });
+  const streamed = cacheLast({ ...common, accept: "text/event-stream, application/json" });
   return (credential, stream) => (stream ? streamed : plain)(credential);
 }
 
 /** Most calls have the credential of the one before. */
-function lastOf(
-  same: Readonly<Record<string, string>>,
+function cacheLast(
+  common: Readonly<Record<string, string>>,
 ): (credential: string | null) => SentHeaders {
   let last: { readonly credential: string | null; readonly sent: SentHeaders } | null = null;
   return (credential) => {
     if (last === null || last.credential !== credential) {
       const headers =
-        credential === null ? same : { ...same, authorization: `Bearer ${credential}` };
+        credential === null ? common : { ...common, authorization: `Bearer ${credential}` };
       last = { credential, sent: { headers, secrets: secretHeaders(headers) } };
     }
     return last.sent;

@@ -2,17 +2,17 @@ import type { CompletionEvent, Json } from "@tollgate/core/provider";
 import { isList, isObject, type JsonObject } from "./json.ts";
 
 /** The most sources, and the most images, that one answer shows; a broken upstream could send them without end. */
-const most = 256;
+const maxEntries = 256;
 
 /** Adds what a delta, or a whole message, shows next to its text. */
 export function createShown(): (delta: JsonObject, into: CompletionEvent[]) => void {
-  const left = { annotations: most, images: most };
+  const remaining = { annotations: maxEntries, images: maxEntries };
   return (delta, into) => {
     for (const name of ["annotations", "images"] as const) {
       if (delta[name] === undefined) continue;
-      const entries = listIn(delta[name]).slice(0, left[name]);
+      const entries = listIn(delta[name]).slice(0, remaining[name]);
       if (entries.length === 0) continue;
-      left[name] -= entries.length;
+      remaining[name] -= entries.length;
       into.push({ type: "shown", name, entries });
     }
   };

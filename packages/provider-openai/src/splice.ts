@@ -12,56 +12,50 @@ export interface Splice {
   learn(frame: string | null, events: readonly CompletionEvent[]): void;
 }
 
-type Spoken = Extract<CompletionEvent, { type: "text-delta" | "reasoning-delta" }>;
+type Delta = Extract<CompletionEvent, { type: "text-delta" | "reasoning-delta" }>;
 
-interface Learned {
+interface Template {
   /** The frame up to its text and from there on, quotes included. */
   readonly before: string;
   readonly after: string;
-  readonly event: Spoken;
+  readonly event: Delta;
 }
 
 /** Frames up to this size are parsed whatever they hold. Characters. */
-const longestFrame = 65_536;
+const maxFrameCharacters = 65_536;
 /** Streams whose frames all differ are not looked at for ever. */
-const mostWithoutUse = 4;
+const maxUnused = 4;
 
 /** `eventBytes` is the most that one event may have. */
 export function createSplice(eventBytes: number): Splice {
-  const mostCharacters = Math.min(longestFrame, Math.floor(eventBytes / 3));
-  let learned: Learned | null = null;
-  let withoutUse = 0;
+  const maxCharacters = Math.min(maxFrameCharacters, Math.floor(eventBytes / 3));
+  let template: Template | null = null;
+  let unused = 0;
   return {
     read(frame) {
-      if (learned === null) return null;
-      const { before, after, event } = learned;
+      if (template === null) return null;
+      const { before, after, event } = template;
       const end = frame.length - after.length;
-      if (end <= before.length || frame.length > mostCharacters) return null;
+      if (end <= before.length || frame.length > maxCharacters) return null;
       if (!frame.startsWith(before) || !frame.endsWith(after)) return null;
       const text = textOf(frame.slice(before.length, end));
       if (text === null) return null;
-      withoutUse = 0;
+      unused = 0;
       return { ...event, text };
     },
     learn(frame, events) {
-      learned = null;
+      template = null;
       const [event] = events;
-      if (
-        frame === null ||
-        events.length !== 1 ||
-        !event ||
-        !isSpoken(event) ||
-        withoutUse >= mostWithoutUse
-      )
+      if (frame === null || events.length !== 1 || !event || !isDelta(event) || unused >= maxUnused)
         return;
-      if (frame.length > mostCharacters) return;
-      withoutUse++;
-      learned = learnedFrom(frame, event);
+      if (frame.length > maxCharacters) return;
+      unused++;
+      template = templateFrom(frame, event);
     },
   };
 }
 
-function isSpoken(event: CompletionEvent): event is Spoken {
+function isDelta(event: CompletionEvent): event is Delta {
   return event.type === "text-delta" || event.type === "reasoning-delta";
 }
 
@@ -69,8 +63,8 @@ function isSpoken(event: CompletionEvent): event is Spoken {
  * The value of a JSON string's inner text; null where it is none. Parsed, though it is mostly its own value: a slice would
  * keep all that arrived with it in memory.
  */
-function textOf(written: string): string | null {
-  const value = jsonIn(`"${written}"`);
+function textOf(inner: string): string | null {
+  const value = jsonIn(`"${inner}"`);
   return typeof value === "string" ? value : null;
 }
 
@@ -83,7 +77,7 @@ function jsonIn(json: string): Json | undefined {
 }
 
 /** Finds where a frame's text is, and makes sure of it: another text at that place has to come out as that text. */
-function learnedFrom(frame: string, event: Spoken): Learned | null {
+function templateFrom(frame: string, event: Delta): Template | null {
   const name = event.type === "text-delta" ? "content" : event.field;
   const quoted = JSON.stringify(event.text);
   const at = name === undefined ? -1 : frame.indexOf(quoted, frame.indexOf(`"${name}":`));
@@ -91,17 +85,17 @@ function learnedFrom(frame: string, event: Spoken): Learned | null {
   const before = frame.slice(0, at + 1);
   const after = frame.slice(at + quoted.length - 1);
   const probe = `${event.text}?`;
-  return spokenIn(before + JSON.stringify(probe).slice(1, -1) + after, name) === probe
+  return deltaMember(before + JSON.stringify(probe).slice(1, -1) + after, name) === probe
     ? { before, after, event }
     : null;
 }
 
 /** The member of the one choice's delta; undefined where parsing the frame does more than to read it. */
-function spokenIn(frame: string, name: string): Json | undefined {
+function deltaMember(frame: string, name: string): Json | undefined {
   if (!frame.startsWith("data: ") || frame.indexOf("\n") !== frame.length - 2) return undefined;
   const choices = itemsOf(membersOf(jsonIn(frame.slice("data: ".length)))["choices"]);
   const delta = membersOf(membersOf(choices[0])["delta"]);
   // Fragments of calls add up, whether they make an event or not.
-  const addsUp = itemsOf(delta["tool_calls"]).length > 0 || Boolean(delta["function_call"]);
-  return choices.length > 1 || addsUp ? undefined : delta[name];
+  const hasCalls = itemsOf(delta["tool_calls"]).length > 0 || Boolean(delta["function_call"]);
+  return choices.length > 1 || hasCalls ? undefined : delta[name];
 }

@@ -10,7 +10,7 @@ import { isObject, itemsOf, membersOf, textOf } from "./json.ts";
 import { callState } from "./provider-state.ts";
 
 // Deeper values than any tool takes: writing them as text would exhaust the stack.
-const mostDepth = 64;
+const maxDepth = 64;
 
 interface Call {
   readonly index: number;
@@ -111,10 +111,10 @@ function append(
 ): void {
   // Some upstreams repeat the whole call at its end; complete JSON cannot go on, so an equal part is that repetition.
   const repeated = part === call.arguments && part.startsWith("{") && part.endsWith("}");
-  const fresh = repeated ? "" : part;
-  call.arguments += fresh;
+  const added = repeated ? "" : part;
+  call.arguments += added;
   if (call.name === null && name === null) {
-    call.held += fresh;
+    call.held += added;
     call.heldState = state ?? call.heldState;
     return;
   }
@@ -126,7 +126,7 @@ function append(
   const fields = state ?? call.heldState;
   call.heldState = null;
   if (fields !== null) into.push({ type: "state", index: call.index, fields });
-  const written = call.held + fresh;
+  const written = call.held + added;
   call.held = "";
   if (written !== "") into.push({ type: "tool-call-delta", index: call.index, arguments: written });
 }
@@ -135,7 +135,7 @@ function append(
 function argumentsOf(part: Json | undefined): string {
   if (typeof part === "string") return part;
   if (!isObject(part)) return "";
-  if (!isShallow(part, mostDepth))
+  if (!isShallow(part, maxDepth))
     throw invalidEvent("The provider sent arguments nested too deep.");
   return JSON.stringify(part);
 }

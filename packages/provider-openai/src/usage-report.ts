@@ -8,18 +8,18 @@ import {
 import { isObject, type JsonObject, membersOf } from "./json.ts";
 
 // No model reads or writes this much in one call: a larger figure is a fault, not a count.
-const mostTokens = 1_000_000_000;
-const mostUsd = 10_000;
+const maxTokens = 1_000_000_000;
+const maxUsd = 10_000;
 
 /**
  * What an upstream's `usage` says, in one form: details are parts of the prompt and completion tokens. Negative, broken
  * and absurd figures, and details that do not fit their count, count as not reported. `serviceTier` is the answer's own.
  */
 export function usageReport(usage: Json | undefined, serviceTier?: Json): UsageReport | null {
-  const told = isObject(usage) ? usage : {};
-  const { promptTokens, completionTokens, ...details } = tokens(told);
-  const costNanoUsd = costOf(told["cost"]);
-  const tier = tierIn(serviceTier) ?? tierIn(told["service_tier"]);
+  const members = isObject(usage) ? usage : {};
+  const { promptTokens, completionTokens, ...details } = tokens(members);
+  const costNanoUsd = costOf(members["cost"]);
+  const tier = tierIn(serviceTier) ?? tierIn(members["service_tier"]);
   const report: Report = details;
   if (promptTokens !== undefined) report.promptTokens = promptTokens;
   if (completionTokens !== undefined) report.completionTokens = completionTokens;
@@ -87,11 +87,11 @@ function withCache(
   { read = 0, written = 0 }: CacheUse,
 ): number | undefined {
   const uncached = count(usage["input_tokens"]);
-  const isApart =
+  const isSeparate =
     count(usage["cache_read_input_tokens"]) !== undefined ||
     count(usage["cache_creation_input_tokens"]) !== undefined;
   const input = prompt ?? uncached;
-  if (!isApart || input === undefined) return prompt;
+  if (!isSeparate || input === undefined) return prompt;
   return input === uncached || read + written > input ? input + read + written : input;
 }
 
@@ -110,13 +110,13 @@ function withReasoning(
 }
 
 function count(value: Json | undefined): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostTokens
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxTokens
     ? value
     : undefined;
 }
 
 function costOf(cost: Json | undefined): number | undefined {
-  if (typeof cost !== "number" || cost > mostUsd) return undefined;
+  if (typeof cost !== "number" || cost > maxUsd) return undefined;
   return parseUsd(cost) ?? undefined;
 }
 

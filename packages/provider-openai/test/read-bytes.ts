@@ -1,5 +1,5 @@
 import type { CompletionEvent } from "@tollgate/core/provider";
-import { createAnswer } from "../src/answer.ts";
+import { createAnswerReader } from "../src/answer-reader.ts";
 import { createEventStream } from "../src/event-stream.ts";
 
 /** What comes of a stream's bytes, read in the given pieces, without a network. */
@@ -7,7 +7,7 @@ export function readBytes(
   pieces: Iterable<Uint8Array>,
   eventBytes = 1_048_576,
 ): readonly CompletionEvent[] {
-  const answer = createAnswer({ seed: "seed", secrets: [] });
+  const answer = createAnswerReader({ seed: "seed", secrets: [] });
   const stream = createEventStream(answer, { eventBytes, secrets: [] });
   const events: CompletionEvent[] = [];
   for (const piece of pieces) stream.feed(piece, events);

@@ -4,7 +4,7 @@ type Json = Exclude<FunctionTool["parameters"], undefined>;
 type Schema = { readonly [key: string]: Json };
 
 /** Nesting beyond which a recursive schema is not followed. */
-const deepest = 12;
+const maxDepth = 12;
 
 /** A value that fits a JSON Schema, taken from a text where the schema leaves it open; `{}` without one. */
 export function jsonSample(schema: Json | undefined, text: string): Json {
@@ -13,9 +13,9 @@ export function jsonSample(schema: Json | undefined, text: string): Json {
 
 function sample(schema: Schema, root: Schema, text: string, depth: number): Json {
   const inner = (part: Json | undefined): Json =>
-    isSchema(part) && depth < deepest ? sample(part, root, text, depth + 1) : null;
+    isSchema(part) && depth < maxDepth ? sample(part, root, text, depth + 1) : null;
   if (schema["const"] !== undefined) return schema["const"];
-  if (isList(schema["enum"])) return chosen(schema["enum"], text);
+  if (isList(schema["enum"])) return chooseValue(schema["enum"], text);
   if (typeof schema["$ref"] === "string") return inner(resolve(schema["$ref"], root));
   const options = schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"];
   if (isList(options)) return inner(options.find((one) => !isNullSchema(one)) ?? options[0]);
@@ -23,7 +23,7 @@ function sample(schema: Schema, root: Schema, text: string, depth: number): Json
     case "object":
       return sampleObject(schema, inner, depth);
     case "array":
-      return depth < deepest ? repeat(inner(schema["items"] ?? { type: "string" }), schema) : [];
+      return depth < maxDepth ? repeat(inner(schema["items"] ?? { type: "string" }), schema) : [];
     case "string":
       return sampleString(schema, text);
     case "integer":
@@ -40,7 +40,7 @@ function sampleObject(schema: Schema, inner: (part: Json) => Json, depth: number
   const properties = isSchema(schema["properties"]) ? schema["properties"] : {};
   const required = isList(schema["required"]) ? schema["required"] : [];
   const wanted = Object.entries(properties).filter(
-    ([name]) => depth < deepest / 2 || required.includes(name),
+    ([name]) => depth < maxDepth / 2 || required.includes(name),
   );
   return Object.fromEntries(wanted.map(([name, property]) => [name, inner(property)]));
 }
@@ -64,14 +64,14 @@ function sampleString(schema: Schema, text: string): string {
 }
 
 function sampleNumber(schema: Schema, text: string): number {
-  const spoken = /-?\d+(?:\.\d+)?/.exec(text)?.[0];
+  const mentioned = /-?\d+(?:\.\d+)?/.exec(text)?.[0];
   const step = numberOf(schema["multipleOf"]) ?? (schema["type"] === "integer" ? 1 : 0);
   const above = numberOf(schema["exclusiveMinimum"]);
   const below = numberOf(schema["exclusiveMaximum"]);
-  const least = numberOf(schema["minimum"]) ?? (above === null ? null : above + (step || 1));
-  const most = numberOf(schema["maximum"]) ?? (below === null ? null : below - (step || 1));
-  const wanted = Number(spoken ?? least ?? 1);
-  const within = Math.min(Math.max(wanted, least ?? wanted), most ?? Number.POSITIVE_INFINITY);
+  const minimum = numberOf(schema["minimum"]) ?? (above === null ? null : above + (step || 1));
+  const maximum = numberOf(schema["maximum"]) ?? (below === null ? null : below - (step || 1));
+  const wanted = Number(mentioned ?? minimum ?? 1);
+  const within = Math.min(Math.max(wanted, minimum ?? wanted), maximum ?? Number.POSITIVE_INFINITY);
   return step > 0 ? Math.round(within / step) * step : within;
 }
 
@@ -79,10 +79,12 @@ function repeat(item: Json, schema: Schema): readonly Json[] {
   return Array.from({ length: Math.max(1, bounded(schema["minItems"])) }, () => item);
 }
 
-function chosen(values: readonly Json[], text: string): Json {
-  const said = text.toLowerCase();
-  const spoken = values.find((one) => typeof one === "string" && said.includes(one.toLowerCase()));
-  return spoken ?? values[0] ?? null;
+function chooseValue(values: readonly Json[], text: string): Json {
+  const lowerCase = text.toLowerCase();
+  const mentioned = values.find(
+    (one) => typeof one === "string" && lowerCase.includes(one.toLowerCase()),
+  );
+  return mentioned ?? values[0] ?? null;
 }
 
 function typeOf(schema: Schema): Json | undefined {

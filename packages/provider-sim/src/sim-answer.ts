@@ -19,16 +19,16 @@ const summaryWords = 60;
 
 /** The answer to a request: it follows from the request alone. */
 export function simAnswer(request: CompletionRequest): SimAnswer {
-  const said = lastUserText(request.messages);
-  const tool = toolToCall(request, said);
+  const userText = lastUserText(request.messages);
+  const tool = toolToCall(request, userText);
   const full = words(
-    tool ? JSON.stringify(jsonSample(tool.parameters, said)) : answerText(request, said),
+    tool ? JSON.stringify(jsonSample(tool.parameters, userText)) : answerText(request, userText),
   );
-  const most = request.maxOutputTokens ?? full.length;
+  const maxWords = request.maxOutputTokens ?? full.length;
   return {
-    words: full.slice(0, most),
+    words: full.slice(0, maxWords),
     toolCall: tool && { id: `call_sim_${request.messages.length}`, name: tool.name },
-    finishReason: full.length > most ? "length" : tool ? "tool_calls" : "stop",
+    finishReason: full.length > maxWords ? "length" : tool ? "tool_calls" : "stop",
   };
 }
 
@@ -41,28 +41,28 @@ export function usageOf(request: CompletionRequest, answer: SimAnswer): UsageRep
   };
 }
 
-function answerText(request: CompletionRequest, said: string): string {
+function answerText(request: CompletionRequest, userText: string): string {
   const { responseFormat, stop = [] } = request;
   if (responseFormat?.type === "json_schema")
-    return JSON.stringify(jsonSample(responseFormat.schema, said));
-  if (responseFormat?.type === "json_object") return JSON.stringify({ echo: summaryOf(said) });
-  return [stop].flat().reduce(cutAt, spokenAnswer(request.messages, said));
+    return JSON.stringify(jsonSample(responseFormat.schema, userText));
+  if (responseFormat?.type === "json_object") return JSON.stringify({ echo: summaryOf(userText) });
+  return [stop].flat().reduce(cutAt, echoAnswer(request.messages, userText));
 }
 
-function spokenAnswer(messages: readonly Message[], said: string): string {
+function echoAnswer(messages: readonly Message[], userText: string): string {
   const results = toolResults(messages);
   if (results.length > 0) return `The tool answered: ${summaryOf(results.join(" "))}`;
-  return said === "" ? "You have not said anything yet." : `You said: ${summaryOf(said)}`;
+  return userText === "" ? "You have not said anything yet." : `You said: ${summaryOf(userText)}`;
 }
 
 /** The tool to call now: the one demanded, or one the user mentions, unless its result is there already. */
-function toolToCall(request: CompletionRequest, said: string): FunctionTool | null {
+function toolToCall(request: CompletionRequest, userText: string): FunctionTool | null {
   const { tools = [], toolChoice = "auto", messages } = request;
   if (typeof toolChoice === "object")
     return tools.find((tool) => tool.name === toolChoice.name) ?? null;
   if (toolChoice === "none" || (toolChoice === "auto" && toolResults(messages).length > 0))
     return null;
-  const mentioned = tools.find((tool) => mentions(said, tool.name));
+  const mentioned = tools.find((tool) => mentions(userText, tool.name));
   return mentioned ?? (toolChoice === "required" ? (tools[0] ?? null) : null);
 }
 
@@ -70,12 +70,12 @@ const commonVerbs = new Set(["get", "set", "list", "find", "fetch", "look", "mak
 
 /** Whether a text holds a tool's name, or one of the telling words in it: `get_weather` is meant by "weather". */
 function mentions(text: string, name: string): boolean {
-  const spoken = new Set(text.toLowerCase().match(/[\p{L}\p{N}_-]+/gu));
+  const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}_-]+/gu));
   const parts = name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
-  const telling = parts.split(/[\s_-]+/).filter((part) => part.length > 2);
+  const significant = parts.split(/[\s_-]+/).filter((part) => part.length > 2);
   return (
-    spoken.has(name.toLowerCase()) ||
-    telling.some((part) => spoken.has(part) && !commonVerbs.has(part))
+    words.has(name.toLowerCase()) ||
+    significant.some((part) => words.has(part) && !commonVerbs.has(part))
   );
 }
 

@@ -11,6 +11,7 @@ export {
   expectDenied,
   expectPermitted,
 } from "./assertions/expect-denied.ts";
+export type { Barrier as Hold } from "./barrier.ts";
 export { type Chat, type ChatFields, chatWith } from "./chat.ts";
 export { checkActivity } from "./checkers/activity.ts";
 export { checkBudgets } from "./checkers/budgets.ts";
@@ -41,7 +42,6 @@ export {
   scriptedUpstream,
   type UpstreamExchange,
 } from "./faults/upstream.ts";
-export type { Hold } from "./hold.ts";
 export { type ManualClock, manualClock } from "./manual-clock.ts";
 export type { ScriptedAnswer, ScriptedToolCall } from "./scripted-answer.ts";
 export {

@@ -15,7 +15,7 @@ export interface ManualClock extends Clock {
    * Moves from timer to timer until the promise settles, and gives what it settles with.
    * @throws RangeError when it has not settled after `most` (default 1 h)
    */
-  until<Result>(promise: Promise<Result>, most?: Duration): Promise<Result>;
+  until<Result>(promise: Promise<Result>, maxWait?: Duration): Promise<Result>;
   /** How many timers are waiting. */
   timers(): number;
 }
@@ -43,18 +43,18 @@ export function manualClock(start: string = defaultStart): ManualClock {
   const cancel = (timer: Timer): void => {
     timers = timers.filter((other) => other !== timer);
   };
-  const earliest = (): Timer | undefined =>
+  const nextTimer = (): Timer | undefined =>
     timers.reduce<Timer | undefined>(
       (first, timer) => (first && first.at <= timer.at ? first : timer),
       undefined,
     );
   const runNext = async (until: number): Promise<boolean> => {
-    const timer = earliest();
+    const timer = nextTimer();
     if (!timer || timer.at > until) return false;
     cancel(timer);
     moveTo(Math.max(monotonic, timer.at));
     timer.run();
-    await rest();
+    await untilIdle();
     return true;
   };
 
@@ -69,21 +69,21 @@ export function manualClock(start: string = defaultStart): ManualClock {
     },
     async advance(duration) {
       const target = monotonic + durationOf(duration);
-      await rest();
+      await untilIdle();
       while (await runNext(target));
       moveTo(target);
     },
     setWall(time) {
       wall = millisecondsOf(time);
     },
-    async until(promise, most = "1h") {
-      const bound = monotonic + durationOf(most);
+    async until(promise, maxWait = "1h") {
+      const bound = monotonic + durationOf(maxWait);
       let isSettled = false;
       const settle = (): void => {
         isSettled = true;
       };
       promise.then(settle, settle);
-      await rest();
+      await untilIdle();
       while (!isSettled) {
         if (!(await runNext(bound)))
           throw new RangeError("No timer within the bound lets the promise settle.");
@@ -94,7 +94,7 @@ export function manualClock(start: string = defaultStart): ManualClock {
   };
 }
 
-async function rest(): Promise<void> {
+async function untilIdle(): Promise<void> {
   for (let count = 0; count < turns; count++) await turn();
 }
 

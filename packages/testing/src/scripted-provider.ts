@@ -8,7 +8,7 @@ import type {
   ProviderCall,
   StateNeeds,
 } from "@tollgate/core/provider";
-import { type Barrier, createBarrier, type Hold, untilAborted } from "./hold.ts";
+import { type Barrier, createBarrier, type ProviderBarrier, untilAborted } from "./barrier.ts";
 import { eventsOf, type ScriptedAnswer } from "./scripted-answer.ts";
 
 /** A call as the provider got it, and the gateway it came in by. */
@@ -39,7 +39,7 @@ export interface ScriptedProvider extends Provider {
   /** Fails a coming call, after so many events of an answer (default 0: before the first). */
   fail(error: Error, options?: ReplyOptions & FailOptions): void;
   /** Makes every call wait, after so many events of its answer (default 0), until the hold is released. */
-  hold(options?: { readonly afterEvents?: number }): Hold;
+  hold(options?: { readonly afterEvents?: number }): Barrier;
   /** The same provider under a further gateway's name. */
   at(gateway: string): Provider;
 }
@@ -67,40 +67,40 @@ export interface ScriptedProviderOptions {
   readonly stateNeeds?: (model: string) => StateNeeds;
 }
 
-interface Scripted {
+interface ScriptedReply {
   readonly reply: Reply;
   readonly when: (call: ScriptedCall) => boolean;
-  left: number;
+  remaining: number;
 }
 
-const unscripted: ScriptedAnswer = { text: "OK" };
+const defaultAnswer: ScriptedAnswer = { text: "OK" };
 
 /** Makes a provider that answers by script, under the gateway name `test` and any other. */
 export function scriptedProvider(options: ScriptedProviderOptions = {}): ScriptedProvider {
   const { clock = systemClock, models = {}, open = true, vendor = null } = options;
   const { billing, stateNeeds } = options;
   const calls: ScriptedCall[] = [];
-  const script: Scripted[] = [];
-  const holds: { readonly afterEvents: number; readonly barrier: Barrier }[] = [];
+  const script: ScriptedReply[] = [];
+  const barriers: { readonly afterEvents: number; readonly barrier: ProviderBarrier }[] = [];
 
   async function answerTo(call: ScriptedCall): Promise<ScriptedAnswer> {
-    const place = script.findIndex(({ when }) => when(call));
-    const next = script[place];
-    if (!next) return unscripted;
-    next.left--;
-    if (next.left <= 0) script.splice(place, 1);
+    const index = script.findIndex(({ when }) => when(call));
+    const next = script[index];
+    if (!next) return defaultAnswer;
+    next.remaining--;
+    if (next.remaining <= 0) script.splice(index, 1);
     const reply = typeof next.reply === "function" ? await next.reply(call) : next.reply;
     return typeof reply === "string" ? { text: reply } : reply;
   }
 
   /** What a test wants to happen before the event at this place of an answer. */
-  async function comeTo(place: number, answer: ScriptedAnswer, signal: AbortSignal) {
-    for (const { afterEvents, barrier } of holds)
-      if (afterEvents === place) await barrier.pass(signal);
-    const wait = place === 0 ? answer.delay : answer.pace;
+  async function beforeEvent(index: number, answer: ScriptedAnswer, signal: AbortSignal) {
+    for (const { afterEvents, barrier } of barriers)
+      if (afterEvents === index) await barrier.pass(signal);
+    const wait = index === 0 ? answer.delay : answer.pace;
     if (wait !== undefined) await pause(clock, wait, signal);
     const { failure } = answer;
-    if (failure && (failure.afterEvents ?? 0) === place && !signal.aborted) throw failure.error;
+    if (failure && (failure.afterEvents ?? 0) === index && !signal.aborted) throw failure.error;
   }
 
   async function* complete(call: ScriptedCall): AsyncGenerator<readonly CompletionEvent[]> {
@@ -110,12 +110,12 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
     yield [{ type: "request-sent", host: `${gateway}.test`, bodySha256 }];
     const answer = await answerTo(call);
     const events = eventsOf(answer);
-    for (const [place, event] of events.entries()) {
-      await comeTo(place, answer, signal);
+    for (const [index, event] of events.entries()) {
+      await beforeEvent(index, answer, signal);
       if (signal.aborted) return;
       if (stream) yield [event];
     }
-    await comeTo(events.length, answer, signal);
+    await beforeEvent(events.length, answer, signal);
     if (!stream && !signal.aborted) yield events;
   }
 
@@ -133,18 +133,18 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
   });
 
   const reply: ScriptedProvider["reply"] = (reply, { when = () => true, times = 1 } = {}) => {
-    if (times > 0) script.push({ reply, when, left: times });
+    if (times > 0) script.push({ reply, when, remaining: times });
   };
 
   return {
     ...at("test"),
     calls,
     reply,
-    fail: (error, { afterEvents = 0, answer = unscripted, ...options } = {}) =>
+    fail: (error, { afterEvents = 0, answer = defaultAnswer, ...options } = {}) =>
       reply({ ...answer, failure: { error, afterEvents } }, options),
     hold({ afterEvents = 0 } = {}) {
       const barrier = createBarrier();
-      holds.push({ afterEvents, barrier });
+      barriers.push({ afterEvents, barrier });
       return barrier;
     },
     at,

@@ -30,7 +30,7 @@ export function defineActivity(program: Command): void {
     ),
   );
   stepOptions(summarizeCommand(noun)).action(
-    filterAction<ActivityOptions & Summing>(async (gateway, { by, ...options }, { json }) =>
+    filterAction<ActivityOptions & SummaryOptions>(async (gateway, { by, ...options }, { json }) =>
       printSummary(json, await gateway.activity.summarize(withClasses(options), by)),
     ),
   );
@@ -43,6 +43,6 @@ export function defineActivity(program: Command): void {
 
 type ActivityOptions = Omit<StepOptions, "outcome">;
 
-interface Summing {
+interface SummaryOptions {
   readonly by: readonly Exclude<SummaryDimension, "outcome">[];
 }

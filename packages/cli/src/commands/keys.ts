@@ -11,7 +11,7 @@ import {
 } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
-import { tenantOf, withGateway } from "../open-gateway.ts";
+import { organizationScope, withGateway } from "../open-gateway.ts";
 import { printPage, printRecord } from "../print.ts";
 import type { Column } from "../table.ts";
 
@@ -121,7 +121,7 @@ async function update(id: string, _options: unknown, command: Command): Promise<
     ...(allModels ? { models: null } : {}),
     ...(neverExpires ? { expiresAt: null } : {}),
   };
-  const organizationId = tenantOf(organization);
+  const organizationId = organizationScope(organization);
   await withGateway(config, async (gateway) =>
     printRecord(json, await gateway.keys.update({ organizationId, id, ...change })),
   );
@@ -130,7 +130,7 @@ async function update(id: string, _options: unknown, command: Command): Promise<
 async function rotate(id: string, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<RecordOptions & { readonly overlap?: Duration }>(command);
   const { organization, config, json, ...rest } = options;
-  const organizationId = tenantOf(organization);
+  const organizationId = organizationScope(organization);
   await withGateway(config, async (gateway) =>
     printSecret(json, await gateway.keys.rotate({ organizationId, id, ...rest })),
   );
@@ -143,7 +143,7 @@ async function revoke(id: string | undefined, _options: unknown, command: Comman
     throw new CommandError("name a key by its id, or a user with --user", 2);
   if (user !== undefined && organization === undefined)
     throw new CommandError("--user needs --organization: a user is one of an organization", 2);
-  const organizationId = tenantOf(organization);
+  const organizationId = organizationScope(organization);
   await withGateway(config, async ({ keys }) => {
     if (id !== undefined)
       return printRecord(json, await keys.revoke({ organizationId, id, actor }));

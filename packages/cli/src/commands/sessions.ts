@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
 import { listCommand, type RecordOptions, recordCommand } from "../arguments.ts";
 import { optionsOf } from "../globals.ts";
-import { tenantOf, withGateway } from "../open-gateway.ts";
+import { organizationScope, withGateway } from "../open-gateway.ts";
 import { print } from "../print.ts";
 import type { Column } from "../table.ts";
 import { printable } from "../table.ts";
@@ -47,7 +47,10 @@ export function defineSessions(program: Command): void {
 async function transcript(id: string, _options: unknown, command: Command): Promise<void> {
   const { organization, config, json } = optionsOf<RecordOptions>(command);
   await withGateway(config, async (gateway) => {
-    const data = await gateway.sessions.transcript({ organizationId: tenantOf(organization), id });
+    const data = await gateway.sessions.transcript({
+      organizationId: organizationScope(organization),
+      id,
+    });
     print(json, { data, nextCursor: null }, data.map(entryText).join("\n"));
   });
 }

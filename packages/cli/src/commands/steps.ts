@@ -10,7 +10,7 @@ import { filterAction, listAction, recordAction } from "../actions.ts";
 import { listCommand, type RecordOptions, recordCommand } from "../arguments.ts";
 import { exportAction, exportCommand } from "../export-command.ts";
 import { optionsOf } from "../globals.ts";
-import { tenantOf, withGateway } from "../open-gateway.ts";
+import { organizationScope, withGateway } from "../open-gateway.ts";
 import { print } from "../print.ts";
 import { outcomeOption, type StepOptions, stepOptions, withClasses } from "../step-options.ts";
 import { printSummary, summarizeCommand } from "../summarize-command.ts";
@@ -27,7 +27,7 @@ const columns: readonly Column<StepRecord>[] = [
   { heading: "model", of: (step) => step.model },
   { heading: "outcome", of: (step) => step.outcome },
   { heading: "reason", of: (step) => step.reason },
-  { heading: "error", of: (step) => shortened(step.attempts.at(-1)?.error?.message ?? null) },
+  { heading: "error", of: (step) => truncate(step.attempts.at(-1)?.error?.message ?? null) },
   { heading: "tokens", of: (step) => step.totalTokens, right: true },
   { heading: "cost", of: (step) => usd(step.costNanoUsd), right: true },
   { heading: "step", of: (step) => step.stepNumber, right: true },
@@ -35,7 +35,7 @@ const columns: readonly Column<StepRecord>[] = [
 ];
 
 /** The part that fits into a column; `steps get` shows the whole text. */
-function shortened(text: string | null): string | null {
+function truncate(text: string | null): string | null {
   return text !== null && text.length > 60 ? `${text.slice(0, 59).toWellFormed()}…` : text;
 }
 
@@ -49,7 +49,7 @@ export function defineSteps(program: Command): void {
     ),
   );
   filtered(summarizeCommand(noun)).action(
-    filterAction<StepOptions & Summing>(async (gateway, { by, ...options }, { json }) =>
+    filterAction<StepOptions & SummaryOptions>(async (gateway, { by, ...options }, { json }) =>
       printSummary(json, await gateway.steps.summarize(withClasses(options), by)),
     ),
   );
@@ -71,8 +71,11 @@ export function defineSteps(program: Command): void {
 async function content(id: string, _options: unknown, command: Command): Promise<void> {
   const { organization, config, json } = optionsOf<RecordOptions>(command);
   await withGateway(config, async (gateway) => {
-    const said = await gateway.steps.content({ organizationId: tenantOf(organization), id });
-    print(json, said, contentText(said));
+    const content = await gateway.steps.content({
+      organizationId: organizationScope(organization),
+      id,
+    });
+    print(json, content, contentText(content));
   });
 }
 
@@ -83,20 +86,20 @@ const whyMissing = {
   erased: "erased by retention",
 } as const satisfies Record<MissingContent, string>;
 
-function contentText({ missing, ...said }: StepContent): string {
+function contentText({ missing, ...content }: StepContent): string {
   const part = (name: StepContentPart, lines: readonly string[] | undefined): string => {
     const why = `(${whyMissing[missing[name] ?? "none"]})`;
     return [`${name}:`, ...(lines ?? [why]).map((line) => `  ${line}`)].join("\n");
   };
   return [
-    formatRecord({ id: said.id, session: said.sessionId, outcome: said.outcome }),
-    part("instructions", said.instructions?.split("\n").map(printable)),
-    part("input", said.input?.map(messageText)),
-    part("reasoning", said.reasoning?.split("\n").map(printable)),
-    part("answer", said.answer?.map(messageText)),
+    formatRecord({ id: content.id, session: content.sessionId, outcome: content.outcome }),
+    part("instructions", content.instructions?.split("\n").map(printable)),
+    part("input", content.input?.map(messageText)),
+    part("reasoning", content.reasoning?.split("\n").map(printable)),
+    part("answer", content.answer?.map(messageText)),
   ].join("\n\n");
 }
 
-interface Summing {
+interface SummaryOptions {
   readonly by: readonly SummaryDimension[];
 }

@@ -14,7 +14,7 @@ import { serveMembers } from "@tollgate/node";
 import type { OpenaiCompatibleOptions } from "@tollgate/provider-openai";
 import type { SimOptions } from "@tollgate/provider-sim";
 import type { PostgresStoreOptions } from "@tollgate/store-postgres";
-import { knownUpstreams, older, optionsOfUpstream } from "./environment-gateways.ts";
+import { knownUpstreams, olderDialect, optionsOfUpstream } from "./environment-gateways.ts";
 
 /** The schemas of the packages. Only those a file needs are loaded: a database client is slow to load. */
 const schemas = {
@@ -33,7 +33,10 @@ type Defaults = Partial<OpenaiCompatibleOptions>;
 const upstreams: ReadonlyMap<string, Defaults> = new Map<string, Defaults>([
   ["openai-compatible", {}],
   ["azure", { vendor: "openai" }],
-  ["ollama", { ...older, baseURL: "http://127.0.0.1:11434/v1", apiKey: null, vendor: "ollama" }],
+  [
+    "ollama",
+    { ...olderDialect, baseURL: "http://127.0.0.1:11434/v1", apiKey: null, vendor: "ollama" },
+  ],
   ...knownUpstreams.map((upstream) => [upstream.gateway, optionsOfUpstream(upstream)] as const),
 ]);
 
@@ -92,17 +95,17 @@ export type ConfigurationRead =
 export async function readConfiguration(data: unknown): Promise<ConfigurationRead> {
   const problems: Problem[] = [];
   /** Collects problems, so every part of a file is read before it is refused. */
-  const take = <Value>(schema: Schema<Value>, input: unknown, path: string): Value | null => {
+  const check = <Value>(schema: Schema<Value>, input: unknown, path: string): Value | null => {
     const result = tryRead(schema, input, { noun: "option", path });
     problems.push(...result.problems);
     return result.value;
   };
-  const file = take(fileSchema, data, "");
-  const written = members(data);
-  const store = await readStore(written["store"], take);
+  const file = check(fileSchema, data, "");
+  const input = members(data);
+  const store = await readStore(input["store"], check);
   const providers = new Map<string, ProviderData>();
-  for (const [gateway, one] of Object.entries(members(written["providers"]))) {
-    const provider = await readProvider(one, pathOf("providers", [gateway]), take);
+  for (const [gateway, one] of Object.entries(members(input["providers"]))) {
+    const provider = await readProvider(one, pathOf("providers", [gateway]), check);
     if (provider !== null) providers.set(gateway, provider);
   }
   if (file === null || store === null || problems.length > 0) return { value: null, problems };
@@ -110,34 +113,34 @@ export async function readConfiguration(data: unknown): Promise<ConfigurationRea
   return { value: { ...settings, store, providers }, problems: [] };
 }
 
-type Take = <Value>(schema: Schema<Value>, input: unknown, path: string) => Value | null;
+type Check = <Value>(schema: Schema<Value>, input: unknown, path: string) => Value | null;
 
 /** The members of an object. If it isn't one, the schema of the file reports that. */
 function members(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
-async function readStore(written: unknown, take: Take): Promise<StoreData | null> {
-  const { type, ...rest } = members(written);
-  if (type === "sqlite") return withOptions(type, take(await schemas.sqlite(), rest, "store"));
-  if (type === "postgres") return withOptions(type, take(await schemas.postgres(), rest, "store"));
-  return type === "memory" ? withOptions(type, take(await schemas.memory(), rest, "store")) : null;
+async function readStore(input: unknown, check: Check): Promise<StoreData | null> {
+  const { type, ...rest } = members(input);
+  if (type === "sqlite") return withOptions(type, check(await schemas.sqlite(), rest, "store"));
+  if (type === "postgres") return withOptions(type, check(await schemas.postgres(), rest, "store"));
+  return type === "memory" ? withOptions(type, check(await schemas.memory(), rest, "store")) : null;
 }
 
 async function readProvider(
-  written: unknown,
+  input: unknown,
   path: string,
-  take: Take,
+  check: Check,
 ): Promise<ProviderData | null> {
-  const { type, ...rest } = members(written);
-  if (type === "sim") return withOptions(type, take(await schemas.sim(), rest, path));
+  const { type, ...rest } = members(input);
+  if (type === "sim") return withOptions(type, check(await schemas.sim(), rest, path));
   const defaults = typeof type === "string" ? upstreams.get(type) : undefined;
   if (defaults === undefined) return null;
   // Asking an upstream for its own list of models takes the platform's credential.
   const listModels =
     type !== "openai-compatible" && rest["connection"] !== "customer" ? { listModels: true } : {};
   const options = { ...defaults, ...listModels, ...rest };
-  return withOptions("openai-compatible", take(await schemas.openai(), options, path));
+  return withOptions("openai-compatible", check(await schemas.openai(), options, path));
 }
 
 function withOptions<Type extends string, Options>(type: Type, options: Options | null) {

@@ -13,7 +13,7 @@ export interface KnownUpstream
 }
 
 /** Settings for upstreams that follow an older version of the protocol. */
-export const older = { maxTokensField: "max_tokens", developerRole: "system" } as const;
+export const olderDialect = { maxTokensField: "max_tokens", developerRole: "system" } as const;
 
 /** The upstreams that get a gateway if their key is in the environment, and that are provider types of configuration files. */
 export const knownUpstreams: readonly KnownUpstream[] = [
@@ -31,13 +31,13 @@ export const knownUpstreams: readonly KnownUpstream[] = [
     gateway: "mistral",
     variable: "MISTRAL_API_KEY",
     baseURL: "https://api.mistral.ai/v1",
-    ...older,
+    ...olderDialect,
   },
   {
     gateway: "deepseek",
     variable: "DEEPSEEK_API_KEY",
     baseURL: "https://api.deepseek.com/v1",
-    ...older,
+    ...olderDialect,
   },
   { gateway: "xai", variable: "XAI_API_KEY", baseURL: "https://api.x.ai/v1" },
   {
@@ -45,13 +45,13 @@ export const knownUpstreams: readonly KnownUpstream[] = [
     variable: "TOGETHER_API_KEY",
     baseURL: "https://api.together.xyz/v1",
     manyVendors: true,
-    ...older,
+    ...olderDialect,
   },
   {
     gateway: "fireworks",
     variable: "FIREWORKS_API_KEY",
     baseURL: "https://api.fireworks.ai/inference/v1",
-    ...older,
+    ...olderDialect,
   },
   { gateway: "cerebras", variable: "CEREBRAS_API_KEY", baseURL: "https://api.cerebras.ai/v1" },
   {
@@ -89,7 +89,7 @@ function ollama({ OLLAMA_HOST: host }: Environment) {
   if (!host) return {};
   const address = /^https?:/.test(host) ? host : `http://${host}`;
   const baseURL = `${withoutLastSlash(address)}/v1`;
-  return { ollama: { ...older, baseURL, apiKey: null, listModels: true, vendor: "ollama" } };
+  return { ollama: { ...olderDialect, baseURL, apiKey: null, listModels: true, vendor: "ollama" } };
 }
 
 function withoutLastSlash(address: string): string {

@@ -27,17 +27,17 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
   let characters = 0;
 
   /** Before texts are put together: a long value can be named very often. */
-  function take(length: number): void {
+  function countCharacters(length: number): void {
     characters += length;
     if (characters > maxCharacters) throw new TooLarge();
   }
 
   function fillText(text: string, path: string): string {
-    const filled = replaceVariables(text, (name, otherwise) => {
+    const filled = replaceVariables(text, (name, fallback) => {
       const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
       if (value) used.set(name, value);
-      const found = value || otherwise;
-      take(found?.length ?? 0);
+      const found = value || fallback;
+      countCharacters(found?.length ?? 0);
       if (found === null)
         problems.push(
           problemAt(path, `uses ${name}, which is undefined or empty: set this variable`),
@@ -59,7 +59,7 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
     if (keys.length > maxLevels || values > maxValues) throw new TooLarge();
     if (typeof value === "string") {
       const text = fillText(value, pathOf("", keys));
-      take(value.length);
+      countCharacters(value.length);
       return text;
     }
     if (Array.isArray(value)) return value.map((item, at) => copyOf(item, [...keys, at]));
@@ -84,7 +84,7 @@ class TooLarge extends Error {}
 /** Null if a `${` doesn't start a variable. A variable without a value stays as written. */
 function replaceVariables(
   text: string,
-  lookUp: (name: string, otherwise: string | null) => string | null,
+  lookUp: (name: string, fallback: string | null) => string | null,
 ): string | null {
   let filled = "";
   let read = 0;
@@ -96,9 +96,9 @@ function replaceVariables(
     }
     const end = text.indexOf("}", at);
     const inner = end < 0 ? "" : text.slice(at + 2, end);
-    const [, name, otherwise = null] = /^([A-Za-z_]\w{0,127})(?::-([\s\S]*))?$/.exec(inner) ?? [];
+    const [, name, fallback = null] = /^([A-Za-z_]\w{0,127})(?::-([\s\S]*))?$/.exec(inner) ?? [];
     if (name === undefined) return null;
-    filled += text.slice(read, at) + (lookUp(name, otherwise) ?? text.slice(at, end + 1));
+    filled += text.slice(read, at) + (lookUp(name, fallback) ?? text.slice(at, end + 1));
     read = end + 1;
   }
   return filled + text.slice(read);

@@ -21,21 +21,24 @@ export function hideCredentials(data: unknown, used: ReadonlyMap<string, string>
   const words = new Map<string, string>();
   const hideWords = (text: string): string =>
     text.replace(word, (found) => words.get(found) ?? found);
-  const add = (value: string, by: string): void => {
+  const add = (value: string, replacement: string): void => {
     const quoted = JSON.stringify(value).slice(1, -1);
     const cut = value.slice(0, shownOfNames);
     for (const form of [value, cut, quoted, encodeURIComponent(value.toWellFormed())])
-      if (form.length >= minLength && !replacements.has(form)) replacements.set(form, by);
+      if (form.length >= minLength && !replacements.has(form)) replacements.set(form, replacement);
     if (value.length >= minWordLength && value.length < minLength && !words.has(value))
-      words.set(value, by);
+      words.set(value, replacement);
   };
   for (const [name, value] of used) add(value, `\${${name}}`);
   for (const credential of credentialsIn(data)) add(credential, "[hidden]");
-  const longestFirst = [...replacements].sort(([a], [b]) => b.length - a.length);
+  const sorted = [...replacements].sort(([a], [b]) => b.length - a.length);
   return {
     in: (text) =>
       hideWords(
-        longestFirst.reduce((shown, [value, by]) => shown.replaceAll(value, () => by), text),
+        sorted.reduce(
+          (shown, [value, replacement]) => shown.replaceAll(value, () => replacement),
+          text,
+        ),
       )
         .replace(apiKeys, "$1[hidden]")
         .replace(passwords, "$1[hidden]@"),

@@ -11,7 +11,7 @@ import { type Converse, type LoopTarget, tools } from "./loop.ts";
 
 type Make<Model> = (target: LoopTarget) => Model;
 
-const mostSteps = 5;
+const maxSteps = 5;
 
 /** Carries the history of a conversation: `ask` answers the messages so far with what they become, and the text. */
 async function converse<Message>(
@@ -56,7 +56,7 @@ export const aiSdk7Loop =
     const set = toolSet(({ description, parameters, run }) =>
       tool({ description, inputSchema: jsonSchema<unknown>(parameters), execute: run }),
     );
-    const settings = { model, tools: set, stopWhen: stepCountIs(mostSteps), maxRetries: 0 };
+    const settings = { model, tools: set, stopWhen: stepCountIs(maxSteps), maxRetries: 0 };
     return converse<ai.ModelMessage>(prompts, user, async (messages) => {
       if (!target.stream) {
         const { text, responseMessages } = await generateText({ ...settings, messages });
@@ -76,7 +76,7 @@ const aiSdk6Loop =
     const set = toolSet(({ description, parameters, run }) =>
       tool({ description, inputSchema: jsonSchema<unknown>(parameters), execute: run }),
     );
-    const settings = { model, tools: set, stopWhen: stepCountIs(mostSteps), maxRetries: 0 };
+    const settings = { model, tools: set, stopWhen: stepCountIs(maxSteps), maxRetries: 0 };
     return converse<ai6.ModelMessage>(prompts, user, async (messages) => {
       if (!target.stream) {
         const { text, response } = await generateText({ ...settings, messages });
@@ -96,7 +96,7 @@ const aiSdk5Loop =
     const set = toolSet(({ description, parameters, run }) =>
       tool({ description, inputSchema: jsonSchema<unknown>(parameters), execute: run }),
     );
-    const settings = { model, tools: set, stopWhen: stepCountIs(mostSteps), maxRetries: 0 };
+    const settings = { model, tools: set, stopWhen: stepCountIs(maxSteps), maxRetries: 0 };
     return converse<ai5.ModelMessage>(prompts, user, async (messages) => {
       if (!target.stream) {
         const { text, response } = await generateText({ ...settings, messages });

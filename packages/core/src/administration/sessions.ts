@@ -81,7 +81,7 @@ function queryOf(filter: SessionFilter): SessionQuery {
     organizationId: tenantOf(filter),
     ...(user === undefined ? {} : { userId: user }),
     ...(key === undefined ? {} : { keyId: key }),
-    ...(source === undefined ? {} : { source: source }),
+    ...(source === undefined ? {} : { source }),
   };
 }
 

@@ -15,7 +15,7 @@ export interface Bill {
   prompt: number;
   output: number;
   /** Output that only the bill shows. */
-  unseen: number;
+  hidden: number;
   /** Tokens that the gateway took, and whether any of them was text or a tool call, or showed reasoning. */
   received: number;
   isVisible: boolean;
@@ -33,12 +33,12 @@ const cachedInput = 100;
 const reasoning = 3_000;
 
 /** The dearest token of a prompt at any tier. */
-export const dearestInput = 2_000;
-const longestOutput = 25_000;
+export const maxInputRate = 2_000;
+const maxOutputTokens = 25_000;
 
 export const modelId = "up/acme/billed";
 
-function configuration({ reasons, mostOutput }: Plan): ModelConfiguration {
+function configuration({ reasons, maxOutputTokens }: Plan): ModelConfiguration {
   return {
     input: 1,
     output: 2,
@@ -46,7 +46,7 @@ function configuration({ reasons, mostOutput }: Plan): ModelConfiguration {
     reasoning: 3,
     tiers: { priority: { input: 2, output: 4 }, flex: { input: "0.5", output: 1 } },
     reasons,
-    ...(mostOutput === null ? {} : { maxOutputTokens: mostOutput }),
+    ...(maxOutputTokens === null ? {} : { maxOutputTokens }),
   };
 }
 
@@ -55,23 +55,23 @@ export function amountOf(bill: Bill): number {
   const { input, output } = rates[bill.tier] ?? { input: 0, output: 0 };
   const cached = bill.call.cached ? Math.floor(bill.prompt / 2) : 0;
   const isStandard = bill.tier === "default";
-  const thought = thoughtOf(bill);
+  const reasoningTokens = reasoningTokensOf(bill);
   return (
     cached * (isStandard ? cachedInput : input) +
     (bill.prompt - cached) * input +
-    thought * (isStandard ? reasoning : output) +
-    (bill.output - thought) * output
+    reasoningTokens * (isStandard ? reasoning : output) +
+    (bill.output - reasoningTokens) * output
   );
 }
 
-function thoughtOf({ call, unseen }: Bill): number {
-  return call.report === "whole" ? unseen : 0;
+function reasoningTokensOf({ call, hidden }: Bill): number {
+  return call.report === "whole" ? hidden : 0;
 }
 
 /** What a test does to a call while its answer comes. */
 export interface Incidents {
   /** Before the event at this place is sent; resolves when the upstream may go on. */
-  readonly before: (call: number, place: number) => Promise<void>;
+  readonly before: (call: number, index: number) => Promise<void>;
 }
 
 /** An upstream that does what a plan says, keeps to the caps it is given, and knows its true bill. */
@@ -91,12 +91,12 @@ export function billedUpstream(
     const bill: Bill = {
       call: planned,
       cap: Math.min(
-        call.request.maxOutputTokens ?? longestOutput,
-        plan.mostOutput ?? longestOutput,
+        call.request.maxOutputTokens ?? maxOutputTokens,
+        plan.maxOutputTokens ?? maxOutputTokens,
       ),
-      prompt: promptOf(call) + planned.misjudged,
+      prompt: promptOf(call) + planned.underestimatedBy,
       output: 0,
-      unseen: 0,
+      hidden: 0,
       received: 0,
       isVisible: false,
       hasReasoned: false,
@@ -110,36 +110,36 @@ export function billedUpstream(
     bill: Bill,
     { call, number }: { readonly call: ProviderCall; readonly number: number },
   ): AsyncGenerator<readonly CompletionEvent[]> {
-    const { said, end, isDeaf } = bill.call;
-    const written: CompletionEvent[] = [];
-    const arrives: (() => void)[] = [];
-    for (let place = 0; place <= said.length; place++) {
-      await incidents.before(number, place);
+    const { parts, end, ignoresAbort } = bill.call;
+    const collected: CompletionEvent[] = [];
+    const deliveries: (() => void)[] = [];
+    for (let index = 0; index <= parts.length; index++) {
+      await incidents.before(number, index);
       const isStopped = call.signal.aborted;
-      if (isStopped && !isDeaf) return;
-      const next = said[place];
+      if (isStopped && !ignoresAbort) return;
+      const next = parts[index];
       if (next === undefined) break;
       const tokens = next.kind === "usage" ? 0 : Math.min(next.tokens, bill.cap - bill.output);
       bill.output += tokens;
-      if (next.kind === "hidden" || next.kind === "reasoning") bill.unseen += tokens;
-      const events = eventsOf(next.kind, tokens, place, bill);
+      if (next.kind === "hidden" || next.kind === "reasoning") bill.hidden += tokens;
+      const events = eventsOf(next.kind, tokens, index, bill);
       if (call.stream && !isStopped && events.length > 0) {
         yield events;
         // Asked for the next one, so the one before has arrived.
         receive(bill, next.kind, tokens);
       }
-      written.push(...events);
-      arrives.push(() => receive(bill, next.kind, tokens));
+      collected.push(...events);
+      deliveries.push(() => receive(bill, next.kind, tokens));
     }
     if (call.signal.aborted) return;
     if (end === "silent") await aborted(call.signal);
     if (end === "fail") throw failure("unknown", null);
-    if (!call.stream && end === "finish") for (const arrive of arrives) arrive();
+    if (!call.stream && end === "finish") for (const deliver of deliveries) deliver();
     const last: CompletionEvent[] = [
       ...(bill.call.report === "whole" ? [{ type: "usage" as const, usage: usageOf(bill) }] : []),
       { type: "finish", reason: "stop" },
     ];
-    if (end === "finish") yield [...(call.stream ? [] : written), ...last];
+    if (end === "finish") yield [...(call.stream ? [] : collected), ...last];
   }
 
   return {
@@ -167,7 +167,7 @@ function receive(bill: Bill, kind: string, tokens: number): void {
 function eventsOf(
   kind: string,
   tokens: number,
-  place: number,
+  index: number,
   bill: Bill,
 ): readonly CompletionEvent[] {
   if (kind === "usage")
@@ -179,8 +179,8 @@ function eventsOf(
     case "tool":
       // The name is output as well: the first of its tokens.
       return [
-        { type: "tool-call-started", index: place, id: `call_${place}`, name: token },
-        { type: "tool-call-delta", index: place, arguments: token.repeat(tokens - 1) },
+        { type: "tool-call-started", index, id: `call_${index}`, name: token },
+        { type: "tool-call-delta", index, arguments: token.repeat(tokens - 1) },
       ];
     case "reasoning":
       return [{ type: "reasoning-delta", text }];
@@ -194,7 +194,7 @@ function usageOf(bill: Bill): UsageReport {
     promptTokens: bill.prompt,
     completionTokens: bill.output,
     ...(bill.call.cached ? { cachedTokens: Math.floor(bill.prompt / 2) } : {}),
-    ...(bill.unseen > 0 ? { reasoningTokens: bill.unseen } : {}),
+    ...(bill.hidden > 0 ? { reasoningTokens: bill.hidden } : {}),
     serviceTier: bill.tier,
   };
 }

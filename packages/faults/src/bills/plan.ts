@@ -1,7 +1,7 @@
 import fc from "fast-check";
 
 /** A stretch of an answer: so many tokens that are shown, or that only the bill shows. */
-export interface Said {
+export interface OutputPart {
   readonly kind: "text" | "tool" | "reasoning" | "hidden" | "usage";
   readonly tokens: number;
 }
@@ -11,33 +11,33 @@ export interface PlannedCall {
   readonly stream: boolean;
   readonly cap: number | null;
   readonly tier: "default" | "priority" | "flex" | null;
-  readonly said: readonly Said[];
+  readonly parts: readonly OutputPart[];
   /** By how many tokens the prompt is longer than its estimate. */
-  readonly misjudged: number;
+  readonly underestimatedBy: number;
   readonly cached: boolean;
   /** What the upstream reports at its end. */
   readonly report: "whole" | "none";
   readonly end: "finish" | "cut" | "fail" | "refuse" | "silent";
   /** The client leaves, or its process dies, before the event at this place; null for neither. */
-  readonly leaves: number | null;
-  readonly dies: number | null;
+  readonly clientLeavesAt: number | null;
+  readonly processDiesAt: number | null;
   /** Whether its process renewed its lease before it died. */
-  readonly toldOf: boolean;
+  readonly renewedLease: boolean;
   /** Whether the upstream goes on writing, and bills it, when it is told to stop. */
-  readonly isDeaf: boolean;
+  readonly ignoresAbort: boolean;
 }
 
 /** Calls that run at once under hard budgets. */
 export interface Plan {
   readonly reasons: boolean;
-  readonly mostOutput: number | null;
+  readonly maxOutputTokens: number | null;
   readonly tokens: number | null;
   readonly nanoUsd: number | null;
   readonly onDisconnect: "abort" | "drain" | null;
   readonly calls: readonly PlannedCall[];
 }
 
-const said: fc.Arbitrary<Said> = fc.record({
+const part: fc.Arbitrary<OutputPart> = fc.record({
   kind: fc.constantFrom("text", "text", "tool", "reasoning", "hidden", "usage"),
   tokens: fc.integer({ min: 1, max: 900 }),
 });
@@ -46,20 +46,20 @@ const call: fc.Arbitrary<PlannedCall> = fc.record({
   stream: fc.boolean(),
   cap: fc.option(fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.constant(2 ** 53 - 1))),
   tier: fc.constantFrom(null, "default", "priority", "flex"),
-  said: fc.array(said, { maxLength: 6 }),
-  misjudged: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 500 })),
+  parts: fc.array(part, { maxLength: 6 }),
+  underestimatedBy: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 500 })),
   cached: fc.boolean(),
   report: fc.constantFrom("whole", "none"),
   end: fc.constantFrom("finish", "finish", "finish", "cut", "fail", "refuse", "silent"),
-  leaves: fc.option(fc.nat(7)),
-  dies: fc.option(fc.nat(7), { freq: 4 }),
-  toldOf: fc.boolean(),
-  isDeaf: fc.boolean(),
+  clientLeavesAt: fc.option(fc.nat(7)),
+  processDiesAt: fc.option(fc.nat(7), { freq: 4 }),
+  renewedLease: fc.boolean(),
+  ignoresAbort: fc.boolean(),
 });
 
-export const somePlan: fc.Arbitrary<Plan> = fc.record({
+export const anyPlan: fc.Arbitrary<Plan> = fc.record({
   reasons: fc.boolean(),
-  mostOutput: fc.option(fc.integer({ min: 100, max: 20_000 })),
+  maxOutputTokens: fc.option(fc.integer({ min: 100, max: 20_000 })),
   tokens: fc.option(fc.integer({ min: 500, max: 30_000 })),
   nanoUsd: fc.option(fc.integer({ min: 1_000_000, max: 60_000_000 })),
   onDisconnect: fc.option(fc.constantFrom("abort", "drain")),

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Attempt, Store } from "@tollgate/core/store";
 import { countingIds, createTestGateway, manualClock } from "@tollgate/testing";
-import type { FreshStores } from "../stores/fresh-stores.ts";
-import { type QuietStore, quietStore } from "../stores/quiet-store.ts";
-import { amountOf, type Bill, billedUpstream, dearestInput, modelId } from "./billed-upstream.ts";
+import type { EmptyStores } from "../stores/empty-stores.ts";
+import { type ObservedStore, observeStore } from "../stores/observed-store.ts";
+import { amountOf, type Bill, billedUpstream, maxInputRate, modelId } from "./billed-upstream.ts";
 import type { Plan } from "./plan.ts";
 
 /** "Call 3": 10 tokens by the documented estimate. */
@@ -14,26 +14,26 @@ const organizationId = "organization-1";
  * Plays a plan on two gateways over one store, of which one dies, and compares what was charged with what the upstream
  * bills. Returns what does not hold.
  */
-export async function playPlan(stores: FreshStores, plan: Plan): Promise<readonly string[]> {
-  const fresh = await stores.open();
+export async function playPlan(stores: EmptyStores, plan: Plan): Promise<readonly string[]> {
+  const opened = await stores.open();
   try {
-    return await play(quietStore(fresh.store), plan);
+    return await play(observeStore(opened.store), plan);
   } finally {
-    await fresh.drop();
+    await opened.drop();
   }
 }
 
-async function play({ store, rest }: QuietStore, plan: Plan): Promise<readonly string[]> {
+async function play({ store, untilIdle }: ObservedStore, plan: Plan): Promise<readonly string[]> {
   const clients = plan.calls.map(() => new AbortController());
   const dying = new Set<number>();
   const { provider, bills } = billedUpstream(plan, () => estimatedInput, {
-    async before(number, place) {
-      const { leaves, dies } = plan.calls[number] ?? {};
-      if (leaves === place) {
+    async before(number, index) {
+      const { clientLeavesAt, processDiesAt } = plan.calls[number] ?? {};
+      if (clientLeavesAt === index) {
         clients[number]?.abort(new Error("gone"));
         await turn();
       }
-      if (dies === place) {
+      if (processDiesAt === index) {
         dying.add(number);
         await new Promise(() => {});
       }
@@ -54,7 +54,7 @@ async function play({ store, rest }: QuietStore, plan: Plan): Promise<readonly s
   const doomed = await createTestGateway(common);
   const clock = manualClock();
   const living = await createTestGateway({ ...common, clock, ids: countingIds(1) });
-  const asked = plan.calls.map(async ({ stream, cap, tier, dies }, number) => {
+  const asked = plan.calls.map(async ({ stream, cap, tier, processDiesAt }, number) => {
     const request = doomed.chat({
       model: modelId,
       stream,
@@ -62,19 +62,19 @@ async function play({ store, rest }: QuietStore, plan: Plan): Promise<readonly s
       ...(cap === null ? {} : { max_tokens: cap }),
       ...(tier === null ? {} : { service_tier: tier }),
     });
-    const { gateway } = dies === null ? living : doomed;
+    const { gateway } = processDiesAt === null ? living : doomed;
     const signal = clients[number]?.signal ?? null;
     const answer = await gateway.fetch(new Request(request, { signal }));
     await answer.text();
   });
   void Promise.allSettled(asked);
-  for (let count = 0; count < 4; count++) await rest();
+  for (let count = 0; count < 4; count++) await untilIdle();
   // One beat of the lease tells what was seen until then.
-  if (plan.calls.some(({ toldOf }) => toldOf)) await doomed.clock.advance("5s");
-  await rest();
+  if (plan.calls.some(({ renewedLease }) => renewedLease)) await doomed.clock.advance("5s");
+  await untilIdle();
   for (let minute = 0; minute < 20; minute++) {
     await clock.advance("1m");
-    await rest();
+    await untilIdle();
     const { data } = await store.steps.list({ organizationId }, { cursor: null, limit: 100 });
     if (data.every(({ outcome }) => outcome !== null)) break;
   }
@@ -101,9 +101,9 @@ async function problemsOf(
       );
     if (bill === undefined) continue;
     const unknown = isKnownToReason(plan, bill) ? 0 : Math.max(0, bill.output - bill.received);
-    const beyond = Math.max(0, bill.prompt - estimatedInput);
-    allowed.tokens += beyond + unknown;
-    allowed.usd += beyond * dearestInput + unknown * 4_000;
+    const underestimated = Math.max(0, bill.prompt - estimatedInput);
+    allowed.tokens += underestimated + unknown;
+    allowed.usd += underestimated * maxInputRate + unknown * 4_000;
     owed.tokens += bill.prompt + bill.output;
     owed.usd += amountOf(bill);
   }
@@ -146,20 +146,20 @@ function attemptProblems(
       ? []
       : [`${cost} nanodollars are charged for a bill of ${exact}`];
   }
-  const least = isKnownToReason(plan, bill)
+  const minTokens = isKnownToReason(plan, bill)
     ? Math.max(bill.received, Math.min(bill.output, estimatedOutputTokens))
     : bill.received;
-  const floor = amountOf({
+  const minCost = amountOf({
     ...bill,
     prompt: Math.min(bill.prompt, estimatedInput),
-    output: least,
-    unseen: Math.min(bill.unseen, least),
+    output: minTokens,
+    hidden: Math.min(bill.hidden, minTokens),
   });
   return [
-    ...(completionTokens < least
-      ? [`${completionTokens} tokens are charged for at least ${least}`]
+    ...(completionTokens < minTokens
+      ? [`${completionTokens} tokens are charged for at least ${minTokens}`]
       : []),
-    ...(price !== null && cost < floor ? [`${cost} nanodollars are charged for ${floor}`] : []),
+    ...(price !== null && cost < minCost ? [`${cost} nanodollars are charged for ${minCost}`] : []),
   ];
 }
 

@@ -63,7 +63,7 @@ const signedCall = (index: number): object => ({
   extra_content: { google: { thought_signature: "s".repeat(3_000) } },
 });
 /** What the state of one message may hold, the objects and lists around its values among them. */
-const mostStateValues = 65_536;
+const maxStateValues = 65_536;
 const entries = (count: number, first: number): readonly object[] =>
   Array.from({ length: count }, (_, index) => ({ index: first + index, text: "" }));
 const token = `{"token":"abc","logprob":-1.25,"bytes":[97,98,99]}`;
@@ -124,7 +124,7 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
     502,
   ),
   "provider state of as many values as are accepted": streamed(1, () =>
-    delta({ content: "a", reasoning_details: [{ data: Array(mostStateValues - 10).fill(1) }] }),
+    delta({ content: "a", reasoning_details: [{ data: Array(maxStateValues - 10).fill(1) }] }),
   ),
   "provider state in as many entries as are accepted": streamed(2, (event) =>
     delta({ content: "a", reasoning_details: entries(10_900, event * 10_900) }),
@@ -155,7 +155,7 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
   [restoredShape]: plain(() =>
     JSON.stringify({
       tool_calls: [call(0, "{}")],
-      reasoning_details: [{ text: Array(mostStateValues - 10).fill(1) }],
+      reasoning_details: [{ text: Array(maxStateValues - 10).fill(1) }],
     }),
   ),
   "plain: tool calls with signatures": plain(() =>

@@ -45,18 +45,18 @@ const times = <Value>(count: number, of: (index: number) => Value): readonly Val
   Array.from({ length: Math.floor(count) }, (_, index) => of(index));
 
 /** A conversation in which the model called tools with these arguments, so many in one message. */
-function calling(all: readonly string[], inOne: number): readonly object[] {
-  const found: object[] = [user("Hi")];
-  for (let at = 0; at < all.length; at += inOne) {
-    const calls = all.slice(at, at + inOne).map((written, index) => ({
+function calling(all: readonly string[], perMessage: number): readonly object[] {
+  const messages: object[] = [user("Hi")];
+  for (let at = 0; at < all.length; at += perMessage) {
+    const calls = all.slice(at, at + perMessage).map((written, index) => ({
       id: `call_${at + index}`,
       type: "function",
       function: { name: "f", arguments: written },
     }));
-    found.push({ role: "assistant", tool_calls: calls });
-    for (const { id } of calls) found.push({ role: "tool", tool_call_id: id, content: "" });
+    messages.push({ role: "assistant", tool_calls: calls });
+    for (const { id } of calls) messages.push({ role: "tool", tool_call_id: id, content: "" });
   }
-  return found;
+  return messages;
 }
 
 /** The model whose answers have the state that a later request is given back. */

@@ -1,11 +1,11 @@
 import { everyOrganization, type Gateway } from "@tollgate/core";
 import type { AdministrativeCommand } from "./administrative-command.ts";
-import type { Known } from "./asking.ts";
+import type { HistoryState } from "./asking.ts";
 import { at } from "./at.ts";
 import { organizations } from "./observe.ts";
 import type { World } from "./world.ts";
 
-type Of<Type extends AdministrativeCommand["type"]> = Extract<
+type CommandOf<Type extends AdministrativeCommand["type"]> = Extract<
   AdministrativeCommand,
   { type: Type }
 >;
@@ -16,7 +16,7 @@ const actor = "ops";
 /** Does what an administrator does; null where there is nothing to do it to. */
 export async function administer(
   world: World,
-  known: Known,
+  state: HistoryState,
   command: AdministrativeCommand,
 ): Promise<unknown> {
   const gateway = world.gateway();
@@ -25,7 +25,7 @@ export async function administer(
     case "rotateKey":
     case "revokeKey":
     case "revokeUser":
-      return changeKeys(gateway, known, command);
+      return changeKeys(gateway, state, command);
     case "setBudget":
       return setBudget(gateway, command);
     case "removeBudget":
@@ -45,18 +45,18 @@ export async function administer(
 
 async function changeKeys(
   { keys }: Gateway,
-  known: Known,
-  command: Of<"createKey" | "rotateKey" | "revokeKey" | "revokeUser">,
+  state: HistoryState,
+  command: CommandOf<"createKey" | "rotateKey" | "revokeKey" | "revokeUser">,
 ): Promise<unknown> {
   if (command.type === "createKey") {
     const { user, organization } = command;
     const organizationId = organizationOf(organization);
-    const label = `key ${known.keys.length}`;
+    const label = `key ${state.keys.length}`;
     const created = await keys.create({ organizationId, userId: `user-${user}`, label });
-    known.keys.push({ id: created.key.id, organizationId, secret: created.secret });
+    state.keys.push({ id: created.key.id, organizationId, secret: created.secret });
     return created;
   }
-  const key = at(known.keys, command.key);
+  const key = at(state.keys, command.key);
   if (key === undefined) return null;
   if (command.type === "revokeKey") return keys.revoke(key);
   if (command.type === "revokeUser")
@@ -66,7 +66,7 @@ async function changeKeys(
   return rotated;
 }
 
-async function setBudget({ budgets }: Gateway, command: Of<"setBudget">): Promise<unknown> {
+async function setBudget({ budgets }: Gateway, command: CommandOf<"setBudget">): Promise<unknown> {
   const budget = {
     id: `budget-${command.budget}`,
     scope: command.each ? ({ each: "user" } as const) : { organization: ["acme"] },
@@ -80,7 +80,7 @@ async function setBudget({ budgets }: Gateway, command: Of<"setBudget">): Promis
 
 async function changeRaises(
   world: World,
-  command: Of<"raiseBudget" | "cancelRaise">,
+  command: CommandOf<"raiseBudget" | "cancelRaise">,
 ): Promise<unknown> {
   const { budgets } = world.gateway();
   const budget = at((await budgets.list()).data, command.budget);
@@ -98,7 +98,7 @@ async function changeRaises(
 
 async function changeFigures(
   { steps }: Gateway,
-  command: Of<"correct" | "reprice">,
+  command: CommandOf<"correct" | "reprice">,
 ): Promise<unknown> {
   const everyone = { organizationId: everyOrganization } as const;
   if (command.type === "reprice") {
@@ -122,7 +122,7 @@ async function changeFigures(
 
 async function changeConnections(
   world: World,
-  command: Of<"setConnection" | "removeConnection" | "reseal">,
+  command: CommandOf<"setConnection" | "removeConnection" | "reseal">,
 ): Promise<unknown> {
   if (command.type === "reseal") {
     world.restart();

@@ -1,36 +1,40 @@
 import {
-  type Asked,
+  type HistoryRequest,
+  type ReceivedAnswer,
+  receive,
+  receiveInBackground,
+  referenceIn,
   requestOf,
   requestWithoutBody,
-  type Seen,
-  seen,
-  seenWhile,
-  toldBy,
 } from "./ask.ts";
 import { at } from "./at.ts";
 import type { Command } from "./command.ts";
 import type { World } from "./world.ts";
 
 /** What later commands refer to. */
-export interface Known {
+export interface HistoryState {
   readonly keys: { readonly id: string; readonly organizationId: string; secret: string }[];
   readonly conversations: { readonly sessionId: string; readonly messages: readonly unknown[] }[];
   readonly responses: string[];
-  readonly streams: { readonly leave: () => void; readonly seen: () => Seen }[];
-  last: Asked | null;
+  readonly streams: { readonly leave: () => void; readonly seen: () => ReceivedAnswer }[];
+  last: HistoryRequest | null;
 }
 
-type Of<Type extends Command["type"]> = Extract<Command, { type: Type }>;
+type CommandOf<Type extends Command["type"]> = Extract<Command, { type: Type }>;
 
 const scripted = "test/tollgate/scripted";
 const models = { ours: scripted, own: "own/tollgate/scripted", denied: "test/tollgate/denied" };
 const tools = [{ type: "function", function: { name: "look", parameters: { type: "object" } } }];
 
-export async function askChat(world: World, known: Known, command: Of<"chat">): Promise<unknown> {
-  const conversation = command.after === null ? undefined : at(known.conversations, command.after);
+export async function askChat(
+  world: World,
+  state: HistoryState,
+  command: CommandOf<"chat">,
+): Promise<unknown> {
+  const conversation = command.after === null ? undefined : at(state.conversations, command.after);
   const messages = [...(conversation?.messages ?? []), userMessage(command.words)];
-  const asked = {
-    secret: secretAt(known, command.key),
+  const request = {
+    secret: secretAt(state, command.key),
     path: "chat/completions",
     body: {
       model: models[command.model],
@@ -40,17 +44,17 @@ export async function askChat(world: World, known: Known, command: Of<"chat">): 
       ...(command.named && conversation ? { session_id: conversation.sessionId } : {}),
     },
   };
-  return ask(world, known, asked);
+  return ask(world, state, request);
 }
 
 export async function askRespond(
   world: World,
-  known: Known,
-  command: Of<"respond">,
+  state: HistoryState,
+  command: CommandOf<"respond">,
 ): Promise<unknown> {
-  const previous = command.after === null ? undefined : at(known.responses, command.after);
-  const asked = {
-    secret: secretAt(known, command.key),
+  const previous = command.after === null ? undefined : at(state.responses, command.after);
+  const request = {
+    secret: secretAt(state, command.key),
     path: "responses",
     body: {
       model: scripted,
@@ -61,24 +65,28 @@ export async function askRespond(
       ...(previous === undefined ? {} : { previous_response_id: previous }),
     },
   };
-  return ask(world, known, asked);
+  return ask(world, state, request);
 }
 
-export async function retry(world: World, known: Known): Promise<unknown> {
-  return known.last === null ? null : ask(world, known, known.last);
+export async function retry(world: World, state: HistoryState): Promise<unknown> {
+  return state.last === null ? null : ask(world, state, state.last);
 }
 
 /** Asks, and remembers what a later request can go on with. */
-async function ask(world: World, known: Known, asked: Asked): Promise<Seen> {
-  known.last = asked;
-  const answer = await world.drive(world.gateway().fetch(requestOf(asked)).then(seen));
-  const told = toldBy(answer);
-  if (told?.id.startsWith("resp_")) known.responses.push(told.id);
-  const { messages } = asked.body;
-  if (told?.message && Array.isArray(messages))
-    known.conversations.push({
-      sessionId: told.sessionId,
-      messages: [...messages, told.message],
+async function ask(
+  world: World,
+  state: HistoryState,
+  request: HistoryRequest,
+): Promise<ReceivedAnswer> {
+  state.last = request;
+  const answer = await world.drive(world.gateway().fetch(requestOf(request)).then(receive));
+  const answerIds = referenceIn(answer);
+  if (answerIds?.id.startsWith("resp_")) state.responses.push(answerIds.id);
+  const { messages } = request.body;
+  if (answerIds?.message && Array.isArray(messages))
+    state.conversations.push({
+      sessionId: answerIds.sessionId,
+      messages: [...messages, answerIds.message],
     });
   return answer;
 }
@@ -86,29 +94,30 @@ async function ask(world: World, known: Known, asked: Asked): Promise<Seen> {
 /** Four events of an answer, five seconds apart: the client is there until it leaves. */
 export async function beginSlowly(
   world: World,
-  known: Known,
-  command: Of<"chatSlowly">,
+  state: HistoryState,
+  command: CommandOf<"chatSlowly">,
 ): Promise<void> {
   world.provider.reply({ text: ["One", " two", " three"], pace: "5s" });
   const client = new AbortController();
   const body = { model: scripted, messages: [userMessage(command.words)], stream: true };
-  const asked = { secret: secretAt(known, command.key), path: "chat/completions", body };
-  const watched = seenWhile(world.gateway().fetch(requestOf(asked, client.signal)));
-  known.streams.push({ leave: () => client.abort(), seen: watched });
+  const request = { secret: secretAt(state, command.key), path: "chat/completions", body };
+  const readSoFar = receiveInBackground(world.gateway().fetch(requestOf(request, client.signal)));
+  state.streams.push({ leave: () => client.abort(), seen: readSoFar });
 }
 
-export async function stored(
+export async function useStoredResponse(
   world: World,
-  known: Known,
-  { type, response, key }: Of<"getResponse" | "listItems" | "deleteResponse">,
+  state: HistoryState,
+  { type, response, key }: CommandOf<"getResponse" | "listItems" | "deleteResponse">,
 ): Promise<unknown> {
-  const id = at(known.responses, response) ?? "resp_unknown";
+  const id = at(state.responses, response) ?? "resp_unknown";
   const method = type === "deleteResponse" ? "DELETE" : "GET";
   const path = `responses/${id}${type === "listItems" ? "/input_items" : ""}`;
-  const request = requestWithoutBody(method, path, secretAt(known, key));
-  return world.drive(world.gateway().fetch(request).then(seen));
+  const request = requestWithoutBody(method, path, secretAt(state, key));
+  return world.drive(world.gateway().fetch(request).then(receive));
 }
 
-const secretAt = ({ keys }: Known, number: number): string => at(keys, number)?.secret ?? "none";
+const secretAt = ({ keys }: HistoryState, number: number): string =>
+  at(keys, number)?.secret ?? "none";
 const wordsOf = (count: number): string => "word ".repeat(count).trim();
 const userMessage = (words: number) => ({ role: "user", content: wordsOf(words) });

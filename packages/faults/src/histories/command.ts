@@ -30,7 +30,7 @@ export type Command =
   | { readonly type: "retry" }
   | { readonly type: "disconnect"; readonly stream: number }
   /** What the next call upstream meets. */
-  | { readonly type: "upstream"; readonly does: Meeting }
+  | { readonly type: "upstream"; readonly behavior: UpstreamBehavior }
   | {
       readonly type: "getResponse" | "listItems" | "deleteResponse";
       readonly response: number;
@@ -42,9 +42,9 @@ export type Command =
   | { readonly type: "setWall"; readonly hours: number };
 
 /** Once refused, refused until the fallback is asked, cut in mid answer, a call of a tool, an answer that ran out. */
-export type Meeting = "refuse" | "exhaust" | "break" | "callTool" | "truncate";
+export type UpstreamBehavior = "refuse" | "exhaust" | "break" | "callTool" | "truncate";
 
-const place = fc.nat({ max: 7 });
+const reference = fc.nat({ max: 7 });
 const words = fc.integer({ min: 1, max: 3 });
 const stream = fc.boolean();
 const key = fc.nat({ max: 3 });
@@ -56,7 +56,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({
       type: fc.constant("chat" as const),
       key,
-      after: fc.option(place, { freq: 3 }),
+      after: fc.option(reference, { freq: 3 }),
       stream,
       named: fc.boolean(),
       model: fc.constantFrom("ours" as const, "ours" as const, "own" as const, "denied" as const),
@@ -68,7 +68,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({
       type: fc.constant("respond" as const),
       key,
-      after: fc.option(place, { freq: 3 }),
+      after: fc.option(reference, { freq: 3 }),
       stream,
       store: fc.boolean(),
       words,
@@ -83,20 +83,26 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
         "listItems" as const,
         "deleteResponse" as const,
       ),
-      response: place,
+      response: reference,
       key,
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant("retry" as const) }) },
   {
     weight: 2,
-    arbitrary: fc.record({ type: fc.constant("disconnect" as const), stream: place }),
+    arbitrary: fc.record({ type: fc.constant("disconnect" as const), stream: reference }),
   },
   {
     weight: 2,
     arbitrary: fc.record({
       type: fc.constant("upstream" as const),
-      does: fc.constantFrom<Meeting[]>("refuse", "exhaust", "break", "callTool", "truncate"),
+      behavior: fc.constantFrom<UpstreamBehavior[]>(
+        "refuse",
+        "exhaust",
+        "break",
+        "callTool",
+        "truncate",
+      ),
     }),
   },
   { weight: 18, arbitrary: administrativeCommand },

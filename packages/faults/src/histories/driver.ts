@@ -3,7 +3,7 @@ import type { SteppedClock } from "./stepped-clock.ts";
 /** Waits for a promise, moving time on where that is waited for. */
 export type Drive = <Result>(promise: Promise<Result>) => Promise<Result>;
 
-const mostSeconds = 600;
+const maxSeconds = 600;
 
 export function createDriver(clock: SteppedClock, rest: () => Promise<void>): Drive {
   return async (promise) => {
@@ -14,7 +14,7 @@ export function createDriver(clock: SteppedClock, rest: () => Promise<void>): Dr
     promise.then(settle, settle);
     await rest();
     for (let waited = 0; !isSettled; waited++) {
-      if (waited === mostSeconds) throw new Error(`nothing came within ${mostSeconds} seconds`);
+      if (waited === maxSeconds) throw new Error(`nothing came within ${maxSeconds} seconds`);
       await clock.advance(1_000);
     }
     return promise;

@@ -1,12 +1,19 @@
 import { GatewayError } from "@tollgate/core";
 import type { Store } from "@tollgate/core/store";
 import { administer } from "./administer.ts";
-import { askChat, askRespond, beginSlowly, type Known, retry, stored } from "./asking.ts";
+import {
+  askChat,
+  askRespond,
+  beginSlowly,
+  type HistoryState,
+  retry,
+  useStoredResponse,
+} from "./asking.ts";
 import { at } from "./at.ts";
 import type { Command } from "./command.ts";
 import { observe } from "./observe.ts";
-import { requireTrueEvents } from "./settled-events.ts";
-import { meet } from "./upstream.ts";
+import { requireMatchingEvents } from "./settled-events.ts";
+import { scriptUpstream } from "./upstream.ts";
 import { createWorld, type World } from "./world.ts";
 
 /** What happened: for each command what its caller was told, and at the end everything that can be seen. */
@@ -17,19 +24,25 @@ const hour = 3_600_000;
 /** Plays commands on a store that has nothing in it. */
 export async function play(store: Store, commands: readonly Command[]): Promise<History> {
   const world = createWorld(store);
-  const known: Known = { keys: [], conversations: [], responses: [], streams: [], last: null };
+  const state: HistoryState = {
+    keys: [],
+    conversations: [],
+    responses: [],
+    streams: [],
+    last: null,
+  };
   const history: unknown[] = [];
   const first: Command = { type: "createKey", user: 0, organization: 0 };
   for (const command of [first, ...commands]) {
-    history.push({ command, told: await told(() => perform(world, known, command, store)) });
-    await world.rest();
+    history.push({ command, told: await outcomeOf(() => perform(world, state, command, store)) });
+    await world.untilIdle();
   }
   await world.clock.advance(30_000);
-  for (const { leave } of known.streams) leave();
-  await world.rest();
-  await requireTrueEvents(world.gateway(), world.settled);
+  for (const { leave } of state.streams) leave();
+  await world.untilIdle();
+  await requireMatchingEvents(world.gateway(), world.settled);
   history.push(
-    known.streams.map((stream) => stream.seen()),
+    state.streams.map((stream) => stream.seen()),
     await observe(world.gateway(), store),
     world.provider.calls.map(({ gateway, credential }) => [gateway, credential]),
   );
@@ -37,7 +50,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
 }
 
 /** What a command gave; an error of the gateway is an answer like any other. */
-async function told(run: () => Promise<unknown>): Promise<unknown> {
+async function outcomeOf(run: () => Promise<unknown>): Promise<unknown> {
   try {
     return await run();
   } catch (error) {
@@ -48,28 +61,28 @@ async function told(run: () => Promise<unknown>): Promise<unknown> {
 
 async function perform(
   world: World,
-  known: Known,
+  state: HistoryState,
   command: Command,
   store: Store,
 ): Promise<unknown> {
   const gateway = world.gateway();
   switch (command.type) {
     case "chat":
-      return askChat(world, known, command);
+      return askChat(world, state, command);
     case "respond":
-      return askRespond(world, known, command);
+      return askRespond(world, state, command);
     case "chatSlowly":
-      return beginSlowly(world, known, command);
+      return beginSlowly(world, state, command);
     case "retry":
-      return retry(world, known);
+      return retry(world, state);
     case "disconnect":
-      return void at(known.streams, command.stream)?.leave();
+      return void at(state.streams, command.stream)?.leave();
     case "upstream":
-      return meet(world.provider, command.does);
+      return scriptUpstream(world.provider, command.behavior);
     case "getResponse":
     case "listItems":
     case "deleteResponse":
-      return stored(world, known, command);
+      return useStoredResponse(world, state, command);
     case "sweep":
       return gateway.sweep();
     case "recover":
@@ -83,6 +96,6 @@ async function perform(
     case "setWall":
       return world.clock.moveWall(command.hours * hour);
     default:
-      return administer(world, known, command);
+      return administer(world, state, command);
   }
 }

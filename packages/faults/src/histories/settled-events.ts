@@ -7,16 +7,16 @@ export type SettledEvent = Extract<GatewayEvent, { type: "step.settled" }>;
  * Requires that every Step was told of once, with the outcome, the reason and the sums that its record has; corrections
  * come after its end, so what was recorded before them counts. Steps that retention removed have no record any more.
  */
-export async function requireTrueEvents(
+export async function requireMatchingEvents(
   gateway: Gateway,
   events: readonly SettledEvent[],
 ): Promise<void> {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const event of events) {
     const { organizationId, stepId: id, outcome, reason, totalTokens, costNanoUsd } = event;
     const name = `${organizationId} ${id}`;
-    if (told.has(name)) throw new Error(`observers were told of Step ${id} twice`);
-    told.add(name);
+    if (reported.has(name)) throw new Error(`observers were told of Step ${id} twice`);
+    reported.add(name);
     const step = await stepOrNull(gateway, { organizationId, id });
     if (step === null) continue;
     const ended = step.attempts.map((attempt) => attempt.recorded ?? attempt);

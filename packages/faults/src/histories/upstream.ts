@@ -1,6 +1,6 @@
 import { ProviderError } from "@tollgate/core/provider";
 import type { ScriptedProvider } from "@tollgate/testing";
-import type { Meeting } from "./command.ts";
+import type { UpstreamBehavior } from "./command.ts";
 
 const busy = new ProviderError("The provider is busy.", {
   reason: "status_503",
@@ -16,8 +16,8 @@ const cut = new ProviderError("The provider broke off.", {
 const attempts = 3;
 
 /** Scripts what the next calls meet. */
-export function meet(provider: ScriptedProvider, does: Meeting): void {
-  switch (does) {
+export function scriptUpstream(provider: ScriptedProvider, behavior: UpstreamBehavior): void {
+  switch (behavior) {
     case "refuse":
       provider.fail(busy);
       return;

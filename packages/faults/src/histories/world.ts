@@ -2,8 +2,8 @@ import { type Clock, createGateway, type Gateway } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import type { Store } from "@tollgate/core/store";
 import { countingIds, type ScriptedProvider, scriptedProvider } from "@tollgate/testing";
-import { aroundStore } from "../stores/around-store.ts";
-import { type QuietStore, quietStore } from "../stores/quiet-store.ts";
+import { type ObservedStore, observeStore } from "../stores/observed-store.ts";
+import { wrapStore } from "../stores/wrap-store.ts";
 import { createDriver, type Drive } from "./driver.ts";
 import type { SettledEvent } from "./settled-events.ts";
 import { type SteppedClock, steppedClock } from "./stepped-clock.ts";
@@ -19,64 +19,64 @@ export interface World {
   /** The process is gone: nothing of it reaches the store any more. Another takes its place. */
   restart(): void;
   readonly drive: Drive;
-  rest(): Promise<void>;
+  untilIdle(): Promise<void>;
 }
 
 export function createWorld(store: Store): World {
-  const quiet = quietStore(store);
-  const clock = steppedClock(quiet.rest);
+  const quiet = observeStore(store);
+  const clock = steppedClock(quiet.untilIdle);
   const provider = scriptedProvider({
     clock,
     models: { "tollgate/scripted": { input: "1", output: "2", maxOutputTokens: 100 } },
   });
   const settled: SettledEvent[] = [];
   let life = 0;
-  const born = (): Mortal => createMortal({ quiet, clock, provider, settled, life: ++life });
-  let mortal = born();
+  const start = (): GatewayLife => startLife({ quiet, clock, provider, settled, life: ++life });
+  let current = start();
 
   return {
     clock,
     provider,
     settled,
-    gateway: () => mortal.gateway,
+    gateway: () => current.gateway,
     restart() {
-      mortal.die();
-      mortal = born();
+      current.die();
+      current = start();
     },
-    rest: quiet.rest,
-    drive: createDriver(clock, quiet.rest),
+    untilIdle: quiet.untilIdle,
+    drive: createDriver(clock, quiet.untilIdle),
   };
 }
 
-interface Mortal {
+interface GatewayLife {
   readonly gateway: Gateway;
   die(): void;
 }
 
-function createMortal({
+function startLife({
   quiet,
   clock,
   provider,
   settled,
   life,
 }: {
-  readonly quiet: QuietStore;
+  readonly quiet: ObservedStore;
   readonly clock: Clock;
   readonly provider: ScriptedProvider;
   readonly settled: SettledEvent[];
   readonly life: number;
-}): Mortal {
+}): GatewayLife {
   let isAlive = true;
   const never = new Promise<never>(() => {});
-  const mortalClock: Clock = {
+  const lifeClock: Clock = {
     ...clock,
     after: (milliseconds, run, options) =>
       clock.after(milliseconds, () => (isAlive ? run() : undefined), options),
   };
   return {
     gateway: createGateway({
-      store: aroundStore(quiet.store, (_, call) => (isAlive ? call() : never)),
-      clock: mortalClock,
+      store: wrapStore(quiet.store, (_, call) => (isAlive ? call() : never)),
+      clock: lifeClock,
       ids: countingIds(life),
       observers: [(event) => void (event.type === "step.settled" && settled.push(event))],
       providers: {

@@ -28,7 +28,7 @@ export type LedgerAct =
 
 const tokens = fc.tuple(fc.nat(5_000), fc.nat(500));
 
-export const someActs: fc.Arbitrary<readonly LedgerAct[]> = fc.array(
+export const anyActs: fc.Arbitrary<readonly LedgerAct[]> = fc.array(
   fc.oneof(
     {
       weight: 3,
@@ -75,10 +75,10 @@ export async function openLedger(store: Store) {
     prices: { "spare/a/two": { input: 3, output: 4 } },
     policy: definePolicy({ rules: [permit("all", {}, { fallbacks: ["spare/a/two"] })] }),
   };
-  const gone = await createTestGateway({ ...options, clock: manualClock() });
-  const here = await createTestGateway({ ...options, ids: countingIds(1) });
-  const all = { organizationId: gone.key.organizationId };
-  const { gateway, provider, clock } = here;
+  const dying = await createTestGateway({ ...options, clock: manualClock() });
+  const living = await createTestGateway({ ...options, ids: countingIds(1) });
+  const all = { organizationId: dying.key.organizationId };
+  const { gateway, provider, clock } = living;
 
   async function openSteps(): Promise<number> {
     return (await steps()).filter(({ outcome }) => outcome === "open").length;
@@ -89,7 +89,7 @@ export async function openLedger(store: Store) {
     const calls = provider.calls.length;
     // A plain answer is read on after its client left, and has to end before the lease is let lapse.
     provider.reply({ text: ["a", "b"], delay: "10s" });
-    const request = new Request(here.chat(body), { signal: client.signal });
+    const request = new Request(living.chat(body), { signal: client.signal });
     const asked = gateway.fetch(request).then((answer) => answer.text());
     while (provider.calls.length === calls) await new Promise((resolve) => setImmediate(resolve));
     client.abort();
@@ -99,10 +99,10 @@ export async function openLedger(store: Store) {
   async function ask({ ending, stream, tokens: [promptTokens, completionTokens] }: Ask) {
     const body = { stream, max_completion_tokens: 500 };
     if (ending === "interrupted") {
-      gone.provider.reply(() => new Promise(() => {}));
-      const calls = gone.provider.calls.length;
-      void gone.gateway.fetch(gone.chat(body));
-      while (gone.provider.calls.length === calls)
+      dying.provider.reply(() => new Promise(() => {}));
+      const calls = dying.provider.calls.length;
+      void dying.gateway.fetch(dying.chat(body));
+      while (dying.provider.calls.length === calls)
         await new Promise((resolve) => setImmediate(resolve));
       return;
     }
@@ -112,20 +112,20 @@ export async function openLedger(store: Store) {
     if (ending === "unknown") provider.fail(unknown);
     if (ending === "completed" || ending === "fallback")
       provider.reply({ text: "OK", usage: { promptTokens, completionTokens } });
-    await (await gateway.fetch(here.chat(body))).text();
+    await (await gateway.fetch(living.chat(body))).text();
   }
 
-  async function correct({ which, tokens: given, cost }: Correct): Promise<void> {
+  async function correct({ which, tokens: usage, cost }: Correct): Promise<void> {
     const settled = (await steps()).filter(({ outcome }) => outcome !== "open");
     const step = settled[which % Math.max(1, settled.length)];
     if (!step) return;
-    const [promptTokens, completionTokens] = given ?? [0, 0];
+    const [promptTokens, completionTokens] = usage ?? [0, 0];
     await gateway.steps.correct({
       ...all,
       id: step.id,
       attempt: (which % step.attempts.length) + 1,
       costNanoUsd: cost,
-      ...(given === null ? {} : { usage: { promptTokens, completionTokens } }),
+      ...(usage === null ? {} : { usage: { promptTokens, completionTokens } }),
       reason: "a later word",
     });
   }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import type { Place } from "../stores/place.ts";
+import type { DatabaseLocation } from "../stores/database-location.ts";
 
 /** A counter right after one change of it, as the database saw it. */
 export interface CounterState {
@@ -15,13 +15,13 @@ export interface CounterState {
 }
 
 /** Lets the database itself note every change of a counter. The store must have been migrated, and nothing may run. */
-export async function auditCounters(place: Place): Promise<void> {
+export async function auditCounters(place: DatabaseLocation): Promise<void> {
   if ("filename" in place) return void onSqlite(place.filename, (file) => file.exec(sqliteAudit));
   await onPostgres(place.url, (client) => client.query(postgresAudit(place.schema)));
 }
 
 /** What was noted, in order. */
-export async function readAudit(place: Place): Promise<readonly CounterState[]> {
+export async function readAudit(place: DatabaseLocation): Promise<readonly CounterState[]> {
   const columns = "subject, at, settled, held, is_hold";
   const rows: readonly object[] =
     "filename" in place
@@ -72,7 +72,7 @@ export interface LedgerSums {
 }
 
 /** Adds up the ledger of a store where nothing runs and nothing was corrected. */
-export async function readLedgerSums(place: Place): Promise<LedgerSums> {
+export async function readLedgerSums(place: DatabaseLocation): Promise<LedgerSums> {
   const of = (table: string): string => ("filename" in place ? table : `${place.schema}.${table}`);
   const sums = `SELECT (SELECT count(*) FROM ${of("holds")}) AS holds, count(*) AS drift
     FROM ${of("budget_counters")} c FULL JOIN (SELECT budget_id, subject, period_start, sum(settled) AS settled,

@@ -2,7 +2,7 @@ import type { EvidenceLeaf } from "@tollgate/core/store";
 import type { CounterState } from "./audit-counters.ts";
 
 /** How long a request may have been under way when it was refused, in milliseconds. */
-const longestRequest = 5_000;
+const maxRequestMs = 5_000;
 
 /** What every key may use, and what one request holds. */
 export interface Allowance {
@@ -30,7 +30,7 @@ export function countFalseRefusals(
     const before = states.findLastIndex(({ at }) => at <= leaf.at);
     return states
       .slice(Math.max(0, before))
-      .filter(({ at }) => at <= leaf.at + longestRequest)
+      .filter(({ at }) => at <= leaf.at + maxRequestMs)
       .every(({ settled, held }) => settled + held + amount <= limit);
   }).length;
 }

@@ -1,14 +1,14 @@
 import { createGateway } from "@tollgate/core";
 import { scriptedProvider } from "@tollgate/testing";
-import { openPlace, type Place } from "../stores/place.ts";
+import { type DatabaseLocation, openDatabase } from "../stores/database-location.ts";
 
 /** Keys of one organization, made by a process that does nothing else. */
 export async function createSecrets(
-  place: Place,
+  place: DatabaseLocation,
   { organizationId, count }: { readonly organizationId: string; readonly count: number },
 ): Promise<readonly string[]> {
   const providers = { test: scriptedProvider() };
-  const gateway = createGateway({ store: openPlace(place), providers, maintenance: false });
+  const gateway = createGateway({ store: openDatabase(place), providers, maintenance: false });
   const secrets: string[] = [];
   for (let number = 0; number < count; number++) {
     const who = { organizationId, userId: "jane", label: `key ${number}` };

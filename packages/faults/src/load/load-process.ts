@@ -2,17 +2,21 @@
 import { type BudgetConfiguration, createGateway } from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { pushedClock, scriptedProvider, serveAsProcess } from "@tollgate/testing";
+import {
+  type DatabaseLocation,
+  isDatabaseLocation,
+  openDatabase,
+} from "../stores/database-location.ts";
 import { failingStore } from "../stores/failing-store.ts";
-import { isPlace, openPlace, type Place } from "../stores/place.ts";
 import { createLoad } from "./load.ts";
 
 /** What such a process is told. */
 export interface LoadSettings {
-  readonly place: Place;
+  readonly place: DatabaseLocation;
   /** The hard limit of each key, in US dollars. */
   readonly usd: number;
   /** How many further hard budgets every request is held on, with room for all; at most 15. */
-  readonly further: number;
+  readonly extraBudgetCount: number;
   /** How many of a thousand openings and settlements fail, before or after they were written. */
   readonly failing: number;
 }
@@ -20,7 +24,7 @@ export interface LoadSettings {
 const periods = ["hour", "day", "week", "month", "total"] as const;
 
 /** Budgets of every unit, period and `each`, with room for whatever a load spends: some hold all, most each key. */
-const roomy: readonly BudgetConfiguration[] = [
+const extraBudgets: readonly BudgetConfiguration[] = [
   { id: "all", limit: { usd: 1_000_000 }, period: "total" },
   { id: "gateway", scope: { gateway: "test" }, limit: { requests: 1_000_000_000 }, period: "day" },
   { id: "organization", scope: { each: "organization" }, limit: { usd: 9_999 }, period: "month" },
@@ -40,12 +44,12 @@ serveAsProcess(async (settings) => {
   });
   provider.reply({ text: "OK", delay: "10ms" }, { times: Number.POSITIVE_INFINITY });
   const gateway = createGateway({
-    store: failingStore(openPlace(settings.place), settings.failing),
+    store: failingStore(openDatabase(settings.place), settings.failing),
     clock,
     providers: { test: provider },
     budgets: [
       { id: "each-key", scope: { each: "key" }, limit: { usd: settings.usd }, period: "total" },
-      ...roomy.slice(0, settings.further),
+      ...extraBudgets.slice(0, settings.extraBudgetCount),
     ],
   });
   await gateway.ready();
@@ -58,9 +62,9 @@ serveAsProcess(async (settings) => {
   return {
     url: server.url,
     commands: {
-      begin: (what) => load.begin(what),
+      begin: (plan) => load.begin(plan),
       end: () => load.end(),
-      told: () => load.told(),
+      report: () => load.report(),
       push: (milliseconds) => clock.push(Number(milliseconds)),
       recover: () => gateway.recover(),
     },
@@ -76,7 +80,9 @@ function isSettings(value: unknown): value is LoadSettings {
     typeof value === "object" &&
     value !== null &&
     "place" in value &&
-    isPlace(value.place) &&
-    ["usd", "further", "failing"].every((name) => typeof Reflect.get(value, name) === "number")
+    isDatabaseLocation(value.place) &&
+    ["usd", "extraBudgetCount", "failing"].every(
+      (name) => typeof Reflect.get(value, name) === "number",
+    )
   );
 }

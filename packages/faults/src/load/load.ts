@@ -1,19 +1,25 @@
 import type { Gateway } from "@tollgate/core";
-import { type Asked, requestOf, type Seen, seen, toldBy } from "../histories/ask.ts";
+import {
+  type HistoryRequest,
+  type ReceivedAnswer,
+  receive,
+  referenceIn,
+  requestOf,
+} from "../histories/ask.ts";
 
 /** What to ask, and with which keys, one after the other. */
 export interface LoadPlan {
   readonly secrets: readonly string[];
   /** How many ask at once. */
-  readonly workers: number;
+  readonly concurrency: number;
   /** How many refusals for its budget a worker takes before it goes on to the next key. */
   readonly refusals: number;
   /** Whether ids of Steps are told. */
-  readonly remembers?: boolean;
+  readonly keepsIds?: boolean;
 }
 
 /** What has come of a load so far. */
-export interface LoadTold {
+export interface LoadReport {
   /** The key that the last worker is at. */
   readonly key: number;
   /** Ids of the Steps whose answers came whole, where the plan asks for them. */
@@ -28,7 +34,7 @@ export interface LoadTold {
 export interface Load {
   begin(plan: unknown): void;
   end(): Promise<void>;
-  told(): LoadTold;
+  report(): LoadReport;
 }
 
 /** Asks a gateway in its own process, streamed and plain in turn. */
@@ -36,22 +42,22 @@ export function createLoad(gateway: Gateway): Load {
   const acknowledged: string[] = [];
   const keys: number[] = [];
   let [answered, refused, failed, running] = [0, 0, 0, 0];
-  let remembers = true;
+  let keepsIds = true;
   let isEnding = false;
   let work: Promise<unknown> = Promise.resolve();
 
-  const note = (answer: Seen): boolean => {
-    const told = toldBy(answer);
-    if (told !== null) {
+  const note = (answer: ReceivedAnswer): boolean => {
+    const reference = referenceIn(answer);
+    if (reference !== null) {
       answered++;
-      if (remembers) acknowledged.push(told.id.slice("chatcmpl-".length));
+      if (keepsIds) acknowledged.push(reference.id.slice("chatcmpl-".length));
     } else if (answer.status === 429) refused++;
     else failed++;
     return answer.status === 429;
   };
   const exhaust = async (secret: string, refusals: number): Promise<void> => {
-    for (let [met, asked] = [0, 0]; met < refusals && !isEnding; asked++)
-      if (note(await ask(gateway, { secret, stream: asked % 2 === 0 }))) met++;
+    for (let [refusalCount, asked] = [0, 0]; refusalCount < refusals && !isEnding; asked++)
+      if (note(await ask(gateway, { secret, stream: asked % 2 === 0 }))) refusalCount++;
   };
   const worker = async (number: number, { secrets, refusals }: LoadPlan): Promise<void> => {
     for (const [key, secret] of secrets.entries()) {
@@ -63,15 +69,17 @@ export function createLoad(gateway: Gateway): Load {
   return {
     begin(plan) {
       if (!isPlan(plan)) throw new Error("this is no plan of a load");
-      running = plan.workers;
-      remembers = plan.remembers ?? true;
-      work = Promise.all(Array.from({ length: plan.workers }, (_, number) => worker(number, plan)));
+      running = plan.concurrency;
+      keepsIds = plan.keepsIds ?? true;
+      work = Promise.all(
+        Array.from({ length: plan.concurrency }, (_, number) => worker(number, plan)),
+      );
     },
     async end() {
       isEnding = true;
       await work;
     },
-    told: () => ({
+    report: () => ({
       key: Math.min(...keys),
       acknowledged,
       answered,
@@ -85,8 +93,8 @@ export function createLoad(gateway: Gateway): Load {
 async function ask(
   gateway: Gateway,
   { secret, stream }: { readonly secret: string; readonly stream: boolean },
-): Promise<Seen> {
-  const asked: Asked = {
+): Promise<ReceivedAnswer> {
+  const asked: HistoryRequest = {
     secret,
     path: "chat/completions",
     body: {
@@ -96,7 +104,7 @@ async function ask(
       stream,
     },
   };
-  return seen(await gateway.fetch(requestOf(asked)));
+  return receive(await gateway.fetch(requestOf(asked)));
 }
 
 function isPlan(value: unknown): value is LoadPlan {
@@ -105,6 +113,6 @@ function isPlan(value: unknown): value is LoadPlan {
     value !== null &&
     "secrets" in value &&
     Array.isArray(value.secrets) &&
-    ["workers", "refusals"].every((name) => Number.isSafeInteger(Reflect.get(value, name)))
+    ["concurrency", "refusals"].every((name) => Number.isSafeInteger(Reflect.get(value, name)))
   );
 }

@@ -16,8 +16,8 @@ export interface RunningPgBouncer {
 }
 
 /** How long it may take to answer, and how often it is asked. Milliseconds. */
-const longestStart = 10_000;
-const interval = 50;
+const maxStartMs = 10_000;
+const intervalMs = 50;
 
 /** Starts PgBouncer on a free port, in transaction mode, with this many connections to the server. */
 export async function startPgBouncer({
@@ -40,7 +40,7 @@ export async function startPgBouncer({
   });
   const url = new URL(server);
   url.port = String(port);
-  await answering(child, url.href);
+  await untilReady(child, url.href);
   return {
     url: url.href,
     version,
@@ -77,8 +77,8 @@ function readVersion(): string {
   }
 }
 
-async function answering(child: ChildProcess, url: string): Promise<void> {
-  for (let waited = 0; ; waited += interval) {
+async function untilReady(child: ChildProcess, url: string): Promise<void> {
+  for (let waited = 0; ; waited += intervalMs) {
     const client = new pg.Client(url);
     client.on("error", () => {});
     const failure = await client.connect().then(
@@ -87,9 +87,9 @@ async function answering(child: ChildProcess, url: string): Promise<void> {
     );
     await client.end();
     if (failure === null) return;
-    if (child.exitCode !== null || waited > longestStart)
+    if (child.exitCode !== null || waited > maxStartMs)
       throw new Error("PgBouncer did not start", { cause: failure });
-    await pause(interval);
+    await pause(intervalMs);
   }
 }
 

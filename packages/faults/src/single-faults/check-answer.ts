@@ -1,9 +1,9 @@
 import type { Store } from "@tollgate/core/store";
-import { type Seen, toldBy } from "../histories/ask.ts";
+import { type ReceivedAnswer, referenceIn } from "../histories/ask.ts";
 
 /** What does not hold of an answer: its status, or that what is shown complete is settled as completed. */
 export async function answerProblems(
-  answer: Seen,
+  answer: ReceivedAnswer,
   statuses: readonly number[],
   { store, organizationId }: { readonly store: Store; readonly organizationId: string },
 ): Promise<readonly string[]> {
@@ -12,9 +12,9 @@ export async function answerProblems(
   const hasLeft = status === 0;
   if (!isUnavailable && !hasLeft && !statuses.includes(status))
     return [`answered ${status} ${body}`];
-  const told = toldBy(answer);
-  if (told === null) return [];
-  const step = await store.steps.get(organizationId, stepOf(told.id));
+  const reference = referenceIn(answer);
+  if (reference === null) return [];
+  const step = await store.steps.get(organizationId, stepOf(reference.id));
   return step?.outcome === "completed" ? [] : [`a whole answer of a Step that is ${step?.outcome}`];
 }
 

@@ -1,12 +1,12 @@
 import type { Store } from "@tollgate/core/store";
-import { aroundStore } from "../stores/around-store.ts";
+import { wrapStore } from "../stores/wrap-store.ts";
 
 /** What befalls one call of a store, whichever it is. */
 export interface CallFault {
   /** The call it befalls, from 1. */
   readonly nth: number;
   /** Fails before the change or after it was committed, or the client leaves while the call runs. */
-  readonly does: "fail before" | "fail after" | "client leaves";
+  readonly action: "fail before" | "fail after" | "client leaves";
   /** Whether every later call fails too, until it is mended. */
   readonly lasting: boolean;
 }
@@ -30,13 +30,13 @@ export function countedStore(
     fault !== null && !isMended && (fault.lasting ? call >= fault.nth : call === fault.nth);
   return {
     calls,
-    store: aroundStore(beneath, async (name, call) => {
+    store: wrapStore(beneath, async (name, call) => {
       const number = calls.push(name);
       if (!isHit(number)) return call();
-      if (fault?.does === "client leaves") leave();
-      if (fault?.does === "fail before") throw failed(name, number);
+      if (fault?.action === "client leaves") leave();
+      if (fault?.action === "fail before") throw failed(name, number);
       const result = await call();
-      if (fault?.does === "fail after") throw failed(name, number);
+      if (fault?.action === "fail after") throw failed(name, number);
       return result;
     }),
     mend() {

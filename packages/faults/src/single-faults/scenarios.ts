@@ -1,6 +1,6 @@
-import type { Asked, Seen } from "../histories/ask.ts";
-import { toldBy } from "../histories/ask.ts";
-import { meet } from "../histories/upstream.ts";
+import type { HistoryRequest, ReceivedAnswer } from "../histories/ask.ts";
+import { referenceIn } from "../histories/ask.ts";
+import { scriptUpstream } from "../histories/upstream.ts";
 import type { Trial } from "./trial.ts";
 
 /** What clients do, and which statuses they may be answered beside 503. */
@@ -16,15 +16,15 @@ const model = "test/tollgate/scripted";
 const hello = { role: "user", content: "Hello" };
 const tools = [{ type: "function", function: { name: "look", parameters: { type: "object" } } }];
 
-const chat = (body: object = {}): Omit<Asked, "secret"> => ({
+const chat = (body: object = {}): Omit<HistoryRequest, "secret"> => ({
   path: "chat/completions",
   body: { model, messages: [hello], ...body },
 });
-const respond = (body: object): Omit<Asked, "secret"> => ({
+const respond = (body: object): Omit<HistoryRequest, "secret"> => ({
   path: "responses",
   body: { model, input: "Hello", ...body },
 });
-const isWhole = (answer: Seen): boolean => toldBy(answer) !== null;
+const isWhole = (answer: ReceivedAnswer): boolean => referenceIn(answer) !== null;
 
 /** Everything a client can set going, each with the calls of the store it makes. */
 export const scenarios: readonly Scenario[] = [
@@ -50,9 +50,9 @@ export const scenarios: readonly Scenario[] = [
     name: "a tool loop",
     statuses: [200],
     async run({ ask, provider }) {
-      meet(provider, "callTool");
+      scriptUpstream(provider, "callTool");
       const first = await ask(chat({ tools }));
-      const message = toldBy(first)?.message;
+      const message = referenceIn(first)?.message;
       if (!message) return;
       const result = { role: "tool", tool_call_id: "call_1", content: "3" };
       await ask(chat({ tools, stream: true, messages: [hello, message, result] }));
@@ -62,12 +62,12 @@ export const scenarios: readonly Scenario[] = [
     name: "a chain of responses",
     statuses: [200],
     async run({ ask, askWithoutBody }) {
-      const first = toldBy(await ask(respond({})));
+      const first = referenceIn(await ask(respond({})));
       if (!first) return;
       const second = await ask(respond({ previous_response_id: first.id, stream: true }));
       if (!isWhole(second)) return;
-      await askWithoutBody("GET", `responses/${toldBy(second)?.id}`);
-      await askWithoutBody("GET", `responses/${toldBy(second)?.id}/input_items`);
+      await askWithoutBody("GET", `responses/${referenceIn(second)?.id}`);
+      await askWithoutBody("GET", `responses/${referenceIn(second)?.id}/input_items`);
       await askWithoutBody("DELETE", `responses/${first.id}`);
     },
   },
@@ -88,7 +88,7 @@ export const scenarios: readonly Scenario[] = [
     name: "a fallback",
     statuses: [200],
     async run({ ask, provider }) {
-      meet(provider, "exhaust");
+      scriptUpstream(provider, "exhaust");
       await ask(chat({ stream: true }));
     },
   },
@@ -104,9 +104,9 @@ export const scenarios: readonly Scenario[] = [
     name: "an upstream that breaks off",
     statuses: [200, 502],
     async run({ ask, provider }) {
-      meet(provider, "break");
+      scriptUpstream(provider, "break");
       await ask(chat({ stream: true }));
-      meet(provider, "break");
+      scriptUpstream(provider, "break");
       await ask(chat());
     },
   },

@@ -10,10 +10,16 @@ import {
   type ScriptedProvider,
   scriptedProvider,
 } from "@tollgate/testing";
-import { type Asked, requestOf, requestWithoutBody, type Seen, seen } from "../histories/ask.ts";
+import {
+  type HistoryRequest,
+  type ReceivedAnswer,
+  receive,
+  requestOf,
+  requestWithoutBody,
+} from "../histories/ask.ts";
 import { createDriver } from "../histories/driver.ts";
 import { type SteppedClock, steppedClock } from "../histories/stepped-clock.ts";
-import { quietStore } from "../stores/quiet-store.ts";
+import { observeStore } from "../stores/observed-store.ts";
 import { answerProblems } from "./check-answer.ts";
 import { type CallFault, type CountedStore, countedStore } from "./nth-call.ts";
 import type { Scenario } from "./scenarios.ts";
@@ -21,31 +27,31 @@ import type { Scenario } from "./scenarios.ts";
 /** A scenario under way. */
 export interface Trial {
   readonly provider: ScriptedProvider;
-  ask(asked: Omit<Asked, "secret">): Promise<Seen>;
+  ask(asked: Omit<HistoryRequest, "secret">): Promise<ReceivedAnswer>;
   /** The same for a caller whom the host names. */
-  askAs(asked: Omit<Asked, "secret">): Promise<Seen>;
-  askWithoutBody(method: string, path: string): Promise<Seen>;
+  askAs(asked: Omit<HistoryRequest, "secret">): Promise<ReceivedAnswer>;
+  askWithoutBody(method: string, path: string): Promise<ReceivedAnswer>;
   /** Leaves in the middle of the answer. */
-  askAndLeave(asked: Omit<Asked, "secret">): Promise<void>;
+  askAndLeave(asked: Omit<HistoryRequest, "secret">): Promise<void>;
 }
 
 /** What came of one: how many calls of the store it made, and everything that does not hold. */
-export interface Verdict {
+export interface TrialResult {
   readonly calls: readonly string[];
   readonly problems: readonly string[];
 }
 
 const organizationId = "acme";
-const lapse = 40_000;
+const leaseLapseMs = 40_000;
 
 /** Plays a scenario on an empty store while one of its calls meets a fault; mends it, recovers, and looks at everything. */
-export async function tryOnce(
+export async function runTrial(
   beneath: Store,
   scenario: Scenario,
   fault: CallFault | null,
-): Promise<Verdict> {
-  const { store, rest } = quietStore(beneath);
-  const clock = steppedClock(rest);
+): Promise<TrialResult> {
+  const { store, untilIdle } = observeStore(beneath);
+  const clock = steppedClock(untilIdle);
   const secret = await createSecret(store, clock);
   const problems: string[] = [];
   let client = new AbortController();
@@ -54,12 +60,12 @@ export async function tryOnce(
   const gateway = openGateway(counted, {
     clock,
     scenario,
-    provider: watched(provider, store, problems),
+    provider: watchProvider(provider, store, problems),
   });
-  const drive = createDriver(clock, rest);
+  const drive = createDriver(clock, untilIdle);
 
-  const answered = async (answer: Promise<Response>): Promise<Seen> => {
-    const result = await drive(answer.then(seen, brokenOff));
+  const answered = async (answer: Promise<Response>): Promise<ReceivedAnswer> => {
+    const result = await drive(answer.then(receive, brokenOff));
     problems.push(...(await answerProblems(result, scenario.statuses, { store, organizationId })));
     return result;
   };
@@ -80,19 +86,19 @@ export async function tryOnce(
       client = new AbortController();
       const answer = gateway
         .fetch(requestOf({ ...asked, secret }, client.signal))
-        .then(seen, brokenOff);
+        .then(receive, brokenOff);
       await clock.advance(6_000);
       client.abort();
       await drive(answer);
     },
   });
-  await rest();
+  await untilIdle();
   const calls = [...counted.calls];
 
   counted.mend();
   // The first that failed may not even have opened its gateway: the next request opens it.
   await drive(gateway.ready());
-  await clock.advance(lapse);
+  await clock.advance(leaseLapseMs);
   const query = { organizations: [organizationId], at: clock.now(), activity: gateway.activity };
   const dump = await drive(dumpStore(store, query));
   problems.push(...checkDump(dump), ...checkQuiet(dump));
@@ -141,7 +147,7 @@ function openGateway(
 }
 
 /** The provider, which looks at each call whether its attempt is recorded. */
-function watched(provider: ScriptedProvider, store: Store, problems: string[]): Provider {
+function watchProvider(provider: ScriptedProvider, store: Store, problems: string[]): Provider {
   return {
     ...provider,
     async *complete(call) {
@@ -154,6 +160,6 @@ function watched(provider: ScriptedProvider, store: Store, problems: string[]): 
   };
 }
 
-function brokenOff(error: unknown): Seen {
+function brokenOff(error: unknown): ReceivedAnswer {
   return { status: 0, headers: [], body: error instanceof Error ? error.name : "unknown" };
 }

@@ -1,6 +1,6 @@
 import type { Store } from "@tollgate/core/store";
 import { seededRandom } from "../random.ts";
-import { aroundStore } from "./around-store.ts";
+import { wrapStore } from "./wrap-store.ts";
 
 const verbs = ["openStep", "openAttempt", "settleStep"];
 
@@ -8,7 +8,7 @@ const verbs = ["openStep", "openAttempt", "settleStep"];
 export function failingStore(store: Store, failing: number): Store {
   if (failing === 0) return store;
   const random = seededRandom(process.pid);
-  return aroundStore(store, async (name, call) => {
+  return wrapStore(store, async (name, call) => {
     const fails = verbs.includes(name) && random() * 1_000 < failing;
     if (fails && random() < 0.5) throw new Error("the store did not do it");
     const result = await call();

@@ -10,7 +10,7 @@ interface Account {
   overage: number;
 }
 
-interface Running {
+interface OpenStep {
   holds: readonly Hold[];
   usd: number;
   tokens: number;
@@ -22,8 +22,8 @@ interface Running {
  */
 export function checkBudgets({ leaves, counters }: StoreDump): readonly string[] {
   const accounts = new Map<string, Account>();
-  const running = new Map<string, Running>();
-  const problems = leaves.flatMap((leaf) => replay(leaf, accounts, running));
+  const openSteps = new Map<string, OpenStep>();
+  const problems = leaves.flatMap((leaf) => replay(leaf, accounts, openSteps));
   const known = new Map(counters.map((counter) => [counterName(counter), counter]));
   for (const [name, { settled, held }] of accounts) {
     const counter = known.get(name);
@@ -38,33 +38,37 @@ export function checkBudgets({ leaves, counters }: StoreDump): readonly string[]
 function replay(
   leaf: EvidenceLeaf,
   accounts: Map<string, Account>,
-  running: Map<string, Running>,
+  openSteps: Map<string, OpenStep>,
 ): string[] {
   const facts = leafFacts(leaf);
   const step = String(facts["step"]);
-  const now = running.get(step) ?? { holds: [], usd: 0, tokens: 0 };
-  running.set(step, now);
+  const openStep = openSteps.get(step) ?? { holds: [], usd: 0, tokens: 0 };
+  openSteps.set(step, openStep);
   switch (leaf.kind) {
     case "step.opened":
-      return take(leaf, now, accounts);
+      return applyHolds(leaf, openStep, accounts);
     case "attempt.opened":
-      charge(now, facts["ended"]);
+      charge(openStep, facts["ended"]);
       if (facts["holds"] === null) return [];
-      settle(now, accounts);
-      return take(leaf, now, accounts);
+      settle(openStep, accounts);
+      return applyHolds(leaf, openStep, accounts);
     case "step.settled":
-      charge(now, facts["attempt"]);
-      settle(now, accounts);
+      charge(openStep, facts["attempt"]);
+      settle(openStep, accounts);
       return [];
     default:
       return [];
   }
 }
 
-function take(leaf: EvidenceLeaf, now: Running, accounts: Map<string, Account>): string[] {
+function applyHolds(
+  leaf: EvidenceLeaf,
+  openStep: OpenStep,
+  accounts: Map<string, Account>,
+): string[] {
   // A pace follows the time, and no ledger.
-  now.holds = leafHolds(leaf).filter(({ unit }) => !unit.endsWith("_pace"));
-  return now.holds.flatMap((hold) => {
+  openStep.holds = leafHolds(leaf).filter(({ unit }) => !unit.endsWith("_pace"));
+  return openStep.holds.flatMap((hold) => {
     const name = counterName(hold);
     const account = accounts.get(name) ?? { hold, settled: 0, held: 0, overage: 0 };
     accounts.set(name, account);
@@ -76,25 +80,25 @@ function take(leaf: EvidenceLeaf, now: Running, accounts: Map<string, Account>):
   });
 }
 
-function charge(now: Running, ended: unknown): void {
+function charge(openStep: OpenStep, ended: unknown): void {
   const { costNanoUsd, usage } = factsOf(ended);
-  now.usd += Number(costNanoUsd ?? 0);
-  now.tokens += Number(factsOf(usage)["totalTokens"] ?? 0);
+  openStep.usd += Number(costNanoUsd ?? 0);
+  openStep.tokens += Number(factsOf(usage)["totalTokens"] ?? 0);
 }
 
-function settle(now: Running, accounts: Map<string, Account>): void {
-  for (const hold of now.holds) {
+function settle(openStep: OpenStep, accounts: Map<string, Account>): void {
+  for (const hold of openStep.holds) {
     const account = accounts.get(counterName(hold));
     if (!account) continue;
-    const { requests, usd, tokens } = { ...now, requests: hold.amount };
+    const { requests, usd, tokens } = { ...openStep, requests: hold.amount };
     const spent = { requests, usd, tokens, steps: 0, requests_pace: 0, tokens_pace: 0 }[hold.unit];
     account.held -= hold.amount;
     account.settled += spent;
     account.overage += Math.max(0, spent - hold.amount);
   }
-  now.holds = [];
-  now.usd = 0;
-  now.tokens = 0;
+  openStep.holds = [];
+  openStep.usd = 0;
+  openStep.tokens = 0;
 }
 
 function counterName({ budgetId, subject, periodStart }: BudgetCounterKey): string {

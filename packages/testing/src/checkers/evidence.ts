@@ -42,13 +42,13 @@ function stepProblems(step: Step, leaves: readonly EvidenceLeaf[]): readonly str
     ...expected
       .filter(([kind, wanted]) => count(kind) !== wanted)
       .map(([kind, wanted]) => `Step ${step.id}: ${count(kind)} leaves ${kind}, not ${wanted}`),
-    ...(settled === undefined || saysTheSame(step, settled)
+    ...(settled === undefined || matchesStep(step, settled)
       ? []
       : [`Step ${step.id}: its settled leaf says something else`]),
   ];
 }
 
-function saysTheSame(step: Step, leaf: EvidenceLeaf): boolean {
+function matchesStep(step: Step, leaf: EvidenceLeaf): boolean {
   const { outcome, attempt } = leafFacts(leaf);
   const { number, costNanoUsd, usage } = factsOf(attempt);
   const last = step.attempts.at(-1);

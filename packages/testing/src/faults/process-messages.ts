@@ -1,5 +1,5 @@
 /** What a test tells a gateway process. */
-export type ToProcess =
+export type ProcessCommand =
   | { readonly type: "start"; readonly settings: unknown }
   | {
       readonly type: "command";
@@ -10,7 +10,7 @@ export type ToProcess =
   | { readonly type: "release"; readonly barrier: string };
 
 /** What a gateway process tells its test. */
-export type FromProcess =
+export type ProcessEvent =
   | { readonly type: "listening"; readonly url: string }
   | { readonly type: "reached"; readonly barrier: string }
   | { readonly type: "answered"; readonly id: number; readonly value: unknown }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { type FromProcess, isMessage, type ToProcess } from "./process-messages.ts";
+import { isMessage, type ProcessCommand, type ProcessEvent } from "./process-messages.ts";
 
 /** A gateway in a process of its own, with real signals and barriers between the two. */
 export interface GatewayProcess {
@@ -22,7 +22,7 @@ export interface GatewayProcess {
   stop(): Promise<number | null>;
 }
 
-const longestStart = 30_000;
+const maxStartMs = 30_000;
 const fromProcess = { listening: true, reached: true, answered: true, failed: true } as const;
 
 /**
@@ -35,51 +35,51 @@ export async function spawnGateway(script: URL, settings: unknown): Promise<Gate
   const child = spawn(process.execPath, [...conditions, "--no-warnings", fileURLToPath(script)], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  const conversation = converse(child);
-  const expired = setTimeout(() => child.kill("SIGKILL"), longestStart);
-  conversation.tell({ type: "start", settings });
-  const url = await conversation.listening.finally(() => clearTimeout(expired));
-  const gone = async (signal: NodeJS.Signals): Promise<void> => {
+  const channel = openChannel(child);
+  const expired = setTimeout(() => child.kill("SIGKILL"), maxStartMs);
+  channel.send({ type: "start", settings });
+  const url = await channel.listening.finally(() => clearTimeout(expired));
+  const exit = async (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal);
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   };
   return {
     url,
-    command: conversation.command,
-    reached: conversation.reached,
-    release: (barrier) => conversation.tell({ type: "release", barrier }),
-    kill: () => gone("SIGKILL"),
+    command: channel.command,
+    reached: channel.reached,
+    release: (barrier) => channel.send({ type: "release", barrier }),
+    kill: () => exit("SIGKILL"),
     pause: () => void child.kill("SIGSTOP"),
     resume: () => void child.kill("SIGCONT"),
     async stop() {
-      await gone("SIGTERM");
+      await exit("SIGTERM");
       return child.exitCode;
     },
   };
 }
 
-interface Conversation extends Pick<GatewayProcess, "command" | "reached"> {
+interface Channel extends Pick<GatewayProcess, "command" | "reached"> {
   readonly listening: Promise<string>;
-  tell(message: ToProcess): void;
+  send(message: ProcessCommand): void;
 }
 
-function converse(child: ChildProcess): Conversation {
+function openChannel(child: ChildProcess): Channel {
   const listening = Promise.withResolvers<string>();
   const barriers = new Map<string, PromiseWithResolvers<void>>();
   const answers = new Map<number, PromiseWithResolvers<unknown>>();
   let commands = 0;
 
-  const hear = (message: FromProcess): void => {
+  const handle = (message: ProcessEvent): void => {
     if (message.type === "listening") listening.resolve(message.url);
     else if (message.type === "reached") barrierOf(barriers, message.barrier).resolve();
     else if (message.type === "answered") answers.get(message.id)?.resolve(message.value);
     else answers.get(message.id)?.reject(new Error(message.message));
   };
-  const tell = (message: ToProcess): void => {
+  const send = (message: ProcessCommand): void => {
     if (child.connected) child.send(message, () => {});
   };
   child.on("message", (message: unknown) => {
-    if (isMessage<FromProcess>(message, fromProcess)) hear(message);
+    if (isMessage<ProcessEvent>(message, fromProcess)) handle(message);
   });
   child.on("exit", (code, signal) => {
     const ended = new Error(`The gateway process ended (${signal ?? code}).`);
@@ -89,13 +89,13 @@ function converse(child: ChildProcess): Conversation {
 
   return {
     listening: listening.promise,
-    tell,
+    send,
     reached: (barrier) => barrierOf(barriers, barrier).promise,
     command(name, value = null) {
       const id = ++commands;
       const answer = Promise.withResolvers<unknown>();
       answers.set(id, answer);
-      tell({ type: "command", id, name, value });
+      send({ type: "command", id, name, value });
       return answer.promise.finally(() => answers.delete(id));
     },
   };

@@ -51,11 +51,11 @@ export async function rawClient(url: string): Promise<RawClient> {
     async until(text) {
       while (!received().includes(text)) {
         if (isOver()) throw new Error(`It ended without ${JSON.stringify(text)}: ${received()}`);
-        await news(socket);
+        await nextEvent(socket);
       }
     },
     async ended() {
-      while (!isOver()) await news(socket);
+      while (!isOver()) await nextEvent(socket);
       socket.destroy();
       return received();
     },
@@ -68,13 +68,13 @@ export async function rawClient(url: string): Promise<RawClient> {
 }
 
 /** Resolves when something came or the connection ended. */
-function news(socket: Socket): Promise<void> {
+function nextEvent(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
-    const come = (): void => {
-      socket.off("data", come).off("end", come).off("close", come);
+    const onEvent = (): void => {
+      socket.off("data", onEvent).off("end", onEvent).off("close", onEvent);
       resolve();
     };
-    socket.on("data", come).on("end", come).on("close", come);
+    socket.on("data", onEvent).on("end", onEvent).on("close", onEvent);
   });
 }
 

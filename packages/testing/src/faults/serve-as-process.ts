@@ -1,4 +1,4 @@
-import { type FromProcess, isMessage, type ToProcess } from "./process-messages.ts";
+import { isMessage, type ProcessCommand, type ProcessEvent } from "./process-messages.ts";
 
 const toProcess = { start: true, command: true, release: true } as const;
 
@@ -26,20 +26,20 @@ export function serveAsProcess(
   const reach: ReachBarrier = (name) =>
     new Promise((resolve) => {
       released.set(name, resolve);
-      tell({ type: "reached", barrier: name });
+      send({ type: "reached", barrier: name });
     });
   const start = async (settings: unknown): Promise<void> => {
     served = await open(settings, reach);
-    tell({ type: "listening", url: served.url });
+    send({ type: "listening", url: served.url });
   };
-  const hear = (message: ToProcess): void => {
+  const handle = (message: ProcessCommand): void => {
     if (message.type === "start") void start(message.settings);
     else if (message.type === "release") released.get(message.barrier)?.();
     else void answer(message, served);
   };
 
   process.on("message", (message: unknown) => {
-    if (isMessage<ToProcess>(message, toProcess)) hear(message);
+    if (isMessage<ProcessCommand>(message, toProcess)) handle(message);
   });
   process.on("disconnect", () => process.exit(1));
   process.once("SIGTERM", async () => {
@@ -49,18 +49,18 @@ export function serveAsProcess(
 }
 
 async function answer(
-  { id, name, value }: Extract<ToProcess, { type: "command" }>,
+  { id, name, value }: Extract<ProcessCommand, { type: "command" }>,
   served: ServedProcess | null,
 ): Promise<void> {
   try {
     const command = served?.commands?.[name];
     if (command === undefined) throw new Error(`There is no command ${name}.`);
-    tell({ type: "answered", id, value: (await command(value)) ?? null });
+    send({ type: "answered", id, value: (await command(value)) ?? null });
   } catch (error) {
-    tell({ type: "failed", id, message: String(error) });
+    send({ type: "failed", id, message: String(error) });
   }
 }
 
-function tell(message: FromProcess): void {
+function send(message: ProcessEvent): void {
   process.send?.(message);
 }

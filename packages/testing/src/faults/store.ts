@@ -1,5 +1,5 @@
 import type { Store } from "@tollgate/core/store";
-import { createBarrier, type Hold } from "../hold.ts";
+import { type Barrier, createBarrier } from "../barrier.ts";
 
 /** The verbs of a store that a fault can befall. */
 export type StoreVerb =
@@ -19,13 +19,13 @@ export interface StoreFault {
   /** Before the change, or after it was committed. */
   readonly when: "before" | "after";
   /** `fail` rejects; `wait` stands still until it is released, and then goes on. Default `fail`. */
-  readonly does?: "fail" | "wait";
+  readonly action?: "fail" | "wait";
   /** Whether it happens at every call from then on, until it is mended. Default false. */
   readonly lasting?: boolean;
 }
 
 /** A fault in the hands of a test: `reached` and `release` are of its `wait`. */
-export interface RunningFault extends Hold {
+export interface RunningFault extends Barrier {
   /** From now on the store is whole; what waits goes on. */
   mend(): void;
   /** How many calls of the verb there were. */
@@ -47,20 +47,20 @@ export function faultyStore(
 
   const happens = (call: number): boolean =>
     !isMended && (on.lasting ? call >= on.nth : call === on.nth);
-  const befall = async (): Promise<void> => {
-    if (on.does === "wait") return barrier.pass(endless);
+  const applyFault = async (): Promise<void> => {
+    if (on.action === "wait") return barrier.pass(endless);
     throw new Error(`The store failed ${on.when} call ${calls} of ${on.verb}.`);
   };
-  const faulty = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+  const withFault = async <Result>(call: () => Promise<Result>): Promise<Result> => {
     const isHit = happens(++calls);
-    if (isHit && on.when === "before") await befall();
+    if (isHit && on.when === "before") await applyFault();
     const result = await call();
-    if (isHit && on.when === "after") await befall();
+    if (isHit && on.when === "after") await applyFault();
     return result;
   };
 
   return {
-    store: { ...store, ...wrapped(store, on.verb, faulty) },
+    store: { ...store, ...wrapVerb(store, on.verb, withFault) },
     fault: {
       reached: barrier.reached,
       release: barrier.release,
@@ -73,17 +73,17 @@ export function faultyStore(
   };
 }
 
-type Around = <Result>(call: () => Promise<Result>) => Promise<Result>;
+type WrapCall = <Result>(call: () => Promise<Result>) => Promise<Result>;
 
-function wrapped(store: Store, verb: StoreVerb, around: Around): Partial<Store> {
+function wrapVerb(store: Store, verb: StoreVerb, wrap: WrapCall): Partial<Store> {
   const verbs: Pick<Store, StoreVerb> = {
-    migrate: (mode) => around(() => store.migrate(mode)),
-    openStep: (intent) => around(() => store.openStep(intent)),
-    openAttempt: (intent) => around(() => store.openAttempt(intent)),
-    settleStep: (settlement) => around(() => store.settleStep(settlement)),
-    recordRefusal: (refusal) => around(() => store.recordRefusal(refusal)),
-    renewLease: (renewal) => around(() => store.renewLease(renewal)),
-    lapsedSteps: (query) => around(() => store.lapsedSteps(query)),
+    migrate: (mode) => wrap(() => store.migrate(mode)),
+    openStep: (intent) => wrap(() => store.openStep(intent)),
+    openAttempt: (intent) => wrap(() => store.openAttempt(intent)),
+    settleStep: (settlement) => wrap(() => store.settleStep(settlement)),
+    recordRefusal: (refusal) => wrap(() => store.recordRefusal(refusal)),
+    renewLease: (renewal) => wrap(() => store.renewLease(renewal)),
+    lapsedSteps: (query) => wrap(() => store.lapsedSteps(query)),
   };
   return { [verb]: verbs[verb] };
 }

@@ -35,7 +35,11 @@ export async function createCluster({
   const programs = unpackServer(folder, installedIn);
   const data = join(folder, "data");
   mkdirSync(data, { mode: 0o700 });
-  const environment = { cwd: folder, env: { LC_ALL: "C", TZ: "UTC" }, ...giveAway(folder, data) };
+  const environment = {
+    cwd: folder,
+    env: { LC_ALL: "C", TZ: "UTC" },
+    ...giveToNobody(folder, data),
+  };
   initialise(join(programs, "initdb"), data, environment);
   const port = await freePort();
   const settings = [
@@ -49,7 +53,7 @@ export async function createCluster({
 }
 
 /** PostgreSQL refuses to run as root, so root hands the folder to the user `nobody`. */
-function giveAway(folder: string, data: string): { uid?: number; gid?: number } {
+function giveToNobody(folder: string, data: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const idOf = (kind: string): number => Number(execFileSync("id", [kind, "nobody"]).toString());
   const [uid, gid] = [idOf("-u"), idOf("-g")];

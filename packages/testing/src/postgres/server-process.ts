@@ -11,8 +11,8 @@ export interface ServerProcess {
   stop(mode: "immediate" | "fast"): Promise<void>;
 }
 
-const longestStart = 30_000;
-const interval = 25;
+const maxStartMs = 30_000;
+const intervalMs = 25;
 /** The first byte of what a server says to a session it takes. */
 const authenticates = 0x52;
 const startupMessage = (() => {
@@ -38,17 +38,17 @@ export async function startServer(cluster: Cluster): Promise<ServerProcess> {
   });
   const exited = once(shell, "exit");
   const log = keepLog(shell);
-  for (let waited = 0; !(await answers(cluster.port)); waited += interval) {
-    if (shell.exitCode !== null || waited > longestStart)
+  for (let waited = 0; !(await answers(cluster.port)); waited += intervalMs) {
+    if (shell.exitCode !== null || waited > maxStartMs)
       throw new Error(`PostgreSQL did not start:\n${log()}`);
-    await pause(interval);
+    await pause(intervalMs);
   }
   return {
     async stop(mode) {
       const pid = pidOf(cluster);
       // A server whose disk was full may have ended by itself.
       if (pid !== null && isAlive(pid)) process.kill(pid, signals[mode]);
-      if (pid !== null) await gone(pid);
+      if (pid !== null) await untilGone(pid);
       shell.stdin.end();
       await exited;
     },
@@ -70,10 +70,10 @@ function keepLog(shell: ChildProcess): () => string {
   return () => log;
 }
 
-async function gone(pid: number): Promise<void> {
-  for (let waited = 0; isAlive(pid); waited += interval) {
-    if (waited > longestStart) throw new Error(`PostgreSQL (process ${pid}) does not stop`);
-    await pause(interval);
+async function untilGone(pid: number): Promise<void> {
+  for (let waited = 0; isAlive(pid); waited += intervalMs) {
+    if (waited > maxStartMs) throw new Error(`PostgreSQL (process ${pid}) does not stop`);
+    await pause(intervalMs);
   }
 }
 

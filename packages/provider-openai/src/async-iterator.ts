@@ -1,16 +1,16 @@
 import type { AnswerSink, CompletionEvent } from "@tollgate/core/provider";
 
-const over = { done: true, value: undefined } as const;
+const done = { done: true, value: undefined } as const;
 
 /** An answer that is told, as an iteration: for those who take no calls. It begins, and goes on, when it is asked. */
-export function iterationOf(
+export function toAsyncIterator(
   tell: (sink: AnswerSink) => () => void,
   signal: AbortSignal,
 ): AsyncIterator<readonly CompletionEvent[], undefined> {
   let batch: readonly CompletionEvent[] | null = null;
   let end: { readonly failure: { readonly thrown: unknown } | null } | null = null;
   let cancel: (() => void) | null = null;
-  let goOn = (): void => {};
+  let resume = (): void => {};
   let wake = (): void => {};
 
   function finish(failure: { readonly thrown: unknown } | null): void {
@@ -31,21 +31,21 @@ export function iterationOf(
       batch = events;
       wake();
       return new Promise((resolve) => {
-        goOn = resolve;
+        resume = resolve;
       });
     },
     ended: () => finish(null),
     failed: (thrown) => finish({ thrown }),
   };
   function askForMore(): void {
-    if (cancel !== null) goOn();
+    if (cancel !== null) resume();
     else {
       signal.throwIfAborted();
       signal.addEventListener("abort", onAbort, { once: true });
       cancel = tell(sink);
     }
   }
-  function taken(): readonly CompletionEvent[] | null {
+  function takeBatch(): readonly CompletionEvent[] | null {
     const events = batch;
     batch = null;
     if (events === null && end?.failure) {
@@ -62,12 +62,12 @@ export function iterationOf(
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
-      const events = taken();
-      return events === null ? over : { done: false, value: events };
+      const events = takeBatch();
+      return events === null ? done : { done: false, value: events };
     },
     async return() {
       stop(null);
-      return over;
+      return done;
     },
   };
 }

@@ -5,18 +5,18 @@ import {
   type ProviderCall,
 } from "@tollgate/core/provider";
 import type { Agent } from "undici";
-import { ask, type Question } from "./ask.ts";
 import { credentialOf } from "./credential.ts";
 import { createExchange } from "./exchange.ts";
 import { failureOf } from "./failure-of.ts";
 import { notSent } from "./failures.ts";
 import { languageModel } from "./language-model.ts";
+import { callModel, type ModelCall } from "./model-call.ts";
 import type { AiSdkOptions, Connect } from "./options.ts";
 import { readAnswer } from "./read-answer.ts";
 
 export interface GovernedCall {
   readonly name: string;
-  readonly question: Question;
+  readonly modelCall: ModelCall;
   readonly options: AiSdkOptions;
   readonly call: ProviderCall;
   readonly agent: Agent;
@@ -24,33 +24,33 @@ export interface GovernedCall {
 }
 
 /** A call over a `fetch` of our own: the AI SDK is asked first, and its request waits until it is announced. */
-export async function* askGoverned(
+export async function* callGoverned(
   connect: Connect,
-  { name, question, options, call, agent, clock }: GovernedCall,
+  { name, modelCall, options, call, agent, clock }: GovernedCall,
 ): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
-  const { signal } = question;
+  const { signal } = modelCall;
   const { limits, stream } = call;
   const credential = await credentialOf(options, call);
   const exchange = createExchange({ agent, hosts: options.hosts, limits, stream, signal, clock });
   const model = languageModel(connect({ fetch: exchange.fetch, credential }), name);
-  const asked = ask(model, question);
+  const parts = callModel(model, modelCall);
   let sent = false;
   try {
     const outgoing = await orAborted(signal, () =>
-      Promise.race([exchange.outgoing, asked.then(withoutFetch)]),
+      Promise.race([exchange.outgoing, parts.then(withoutFetch)]),
     );
     yield [{ type: "request-sent", ...outgoing }];
     signal.throwIfAborted();
     exchange.release();
     sent = true;
-    yield* readAnswer(asked, { signal, clock });
+    yield* readAnswer(parts, { signal, clock });
   } catch (thrown) {
     signal.throwIfAborted();
     const failure = failureOf(exchange.failure() ?? thrown, { sent, now: clock.now() });
     throw failure.redact([...exchange.secrets(), ...(credential === null ? [] : [credential])]);
   } finally {
     // Given up before it was read: then its failure has nobody left to tell.
-    asked.catch(() => {});
+    parts.catch(() => {});
   }
 }
 

@@ -8,7 +8,7 @@ import { createToolCalls, type ToolCalls } from "./tool-calls.ts";
 import { usageReport } from "./usage-report.ts";
 
 /** Turns the chunks of one answer into events. */
-export interface Answer {
+export interface AnswerReader {
   /** Adds the events of one chunk. */
   add(chunk: Json, into: CompletionEvent[]): void;
   /** Adds the events of a whole completion. */
@@ -21,7 +21,7 @@ export interface Answer {
   finish(into: CompletionEvent[]): void;
 }
 
-export interface AnswerOptions {
+export interface AnswerReaderOptions {
   /** Tells this answer from others. */
   readonly seed: string;
   /** Never passed on, whatever an upstream says. */
@@ -42,7 +42,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["model_length", "length"],
 ]);
 
-export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
+export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): AnswerReader {
   let toolCalls: ToolCalls | null = null;
   const addShown = createShown();
   let started = false;
@@ -85,14 +85,14 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
     started = true;
   };
 
-  const refuseError = (answered: Json): void => {
+  const throwError = (answered: Json): void => {
     const error = errorIn(answered);
     if (error !== null) throw errorEvent(error, { answered: written, secrets });
   };
 
   return {
     add(chunk, into) {
-      refuseError(chunk);
+      throwError(chunk);
       if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is no object.");
       begin(chunk, into);
       const choice = firstChoice(chunk["choices"]);
@@ -100,7 +100,7 @@ export function createAnswer({ seed, secrets }: AnswerOptions): Answer {
       addUsage(chunk, into);
     },
     addWhole(body, into) {
-      refuseError(body);
+      throwError(body);
       if (!isObject(body) || !hasMessages(body)) throw noCompletion();
       begin(body, into);
       const choice = firstChoice(body["choices"]);

@@ -1,5 +1,5 @@
 /** A barrier at which calls of a scripted provider wait until a test lets them go on. */
-export interface Hold {
+export interface Barrier {
   /** Resolves when this many calls have come to the barrier; default 1. */
   reached(calls?: number): Promise<void>;
   /** Lets every call go on, those to come too. */
@@ -7,12 +7,12 @@ export interface Hold {
 }
 
 /** The provider's side of a hold. */
-export interface Barrier extends Hold {
+export interface ProviderBarrier extends Barrier {
   /** Resolves when the barrier is released or the signal aborts. */
   pass(signal: AbortSignal): Promise<void>;
 }
 
-export function createBarrier(): Barrier {
+export function createBarrier(): ProviderBarrier {
   const released = Promise.withResolvers<void>();
   let count = 0;
   let waiting: { readonly calls: number; readonly resolve: () => void }[] = [];

@@ -1,29 +1,29 @@
 import type { CompletionEvent, FinishReason } from "@tollgate/core/provider";
-import type { Part } from "./ask.ts";
 import { invalidAnswer } from "./failures.ts";
+import type { Part } from "./model-call.ts";
 import {
   extraContent,
   isSigned,
   joinMetadata,
-  type Thought,
-  thoughtFields,
+  type ReasoningBlock,
+  reasoningFields,
 } from "./provider-state.ts";
 import { createToolCalls } from "./tool-calls.ts";
 import { errorWithin } from "./upstream-error.ts";
 import { usageReport } from "./usage-report.ts";
 
 /** Reads the parts of one answer as completion events. */
-export interface Answer {
+export interface AnswerReader {
   /** @throws ProviderError for an error among the parts, and for what cannot be presented */
   add(part: Part, into: CompletionEvent[]): void;
   /** Whether the model stopped; nothing that matters comes after that. */
   finished(): boolean;
 }
 
-export function createAnswer(): Answer {
+export function createAnswerReader(): AnswerReader {
   const toolCalls = createToolCalls();
-  const thoughts = new Map<string, Thought>();
-  let ended = 0;
+  const blocks = new Map<string, ReasoningBlock>();
+  let blockCount = 0;
   let started = false;
   let written = false;
   let finished = false;
@@ -37,7 +37,7 @@ export function createAnswer(): Answer {
       ...label("providerModel", modelId),
     });
   };
-  const say = (
+  const addText = (
     type: "text-delta" | "reasoning-delta",
     text: string,
     into: CompletionEvent[],
@@ -47,24 +47,24 @@ export function createAnswer(): Answer {
     if (text !== "") into.push({ type, text });
   };
 
-  const think = (part: Thinking, into: CompletionEvent[]): void => {
-    const thought = thoughts.get(part.id) ?? { text: "", metadata: undefined };
-    thoughts.set(part.id, thought);
-    thought.metadata = joinMetadata(thought.metadata, part.providerMetadata);
+  const addReasoning = (part: ReasoningStreamPart, into: CompletionEvent[]): void => {
+    const block = blocks.get(part.id) ?? { text: "", metadata: undefined };
+    blocks.set(part.id, block);
+    block.metadata = joinMetadata(block.metadata, part.providerMetadata);
     if (part.type === "reasoning-delta") {
-      thought.text += part.delta;
-      say(part.type, part.delta, into);
+      block.text += part.delta;
+      addText(part.type, part.delta, into);
     }
-    if (part.type === "reasoning-end") recall(part.id, into);
+    if (part.type === "reasoning-end") endBlock(part.id, into);
   };
   /** A thought that is whole goes back as it is. */
-  const recall = (id: string, into: CompletionEvent[]): void => {
-    const thought = thoughts.get(id);
-    if (!thought || !thoughts.delete(id)) return;
-    if (thought.text === "" && thought.metadata === undefined) return;
+  const endBlock = (id: string, into: CompletionEvent[]): void => {
+    const block = blocks.get(id);
+    if (!block || !blocks.delete(id)) return;
+    if (block.text === "" && block.metadata === undefined) return;
     start(into);
-    into.push({ type: "state", fields: thoughtFields(ended, thought) });
-    ended++;
+    into.push({ type: "state", fields: reasoningFields(blockCount, block) });
+    blockCount++;
   };
 
   return {
@@ -75,11 +75,11 @@ export function createAnswer(): Answer {
         case "reasoning-start":
         case "reasoning-delta":
         case "reasoning-end":
-          return think(part, into);
+          return addReasoning(part, into);
         case "text-start":
         case "text-delta":
         case "text-end":
-          if (part.type === "text-delta") say(part.type, part.delta, into);
+          if (part.type === "text-delta") addText(part.type, part.delta, into);
           if (isSigned(part.providerMetadata))
             into.push({ type: "state", fields: extraContent(part.providerMetadata) });
           return;
@@ -97,7 +97,7 @@ export function createAnswer(): Answer {
         case "finish": {
           start(into);
           // Some providers end no part of their reasoning.
-          for (const id of [...thoughts.keys()]) recall(id, into);
+          for (const id of [...blocks.keys()]) endBlock(id, into);
           const usage = usageReport(part.usage, part.providerMetadata);
           if (usage) into.push({ type: "usage", usage });
           into.push({ type: "finish", reason: reasonOf(part.finishReason) });
@@ -109,7 +109,10 @@ export function createAnswer(): Answer {
   };
 }
 
-type Thinking = Extract<Part, { type: "reasoning-start" | "reasoning-delta" | "reasoning-end" }>;
+type ReasoningStreamPart = Extract<
+  Part,
+  { type: "reasoning-start" | "reasoning-delta" | "reasoning-end" }
+>;
 
 interface Metadata {
   readonly id?: string;

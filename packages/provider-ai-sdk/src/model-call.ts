@@ -17,7 +17,7 @@ import type { Settings } from "./settings.ts";
 /** One piece of an answer, in either version of the AI SDK's language. */
 export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart;
 
-export interface Question {
+export interface ModelCall {
   readonly messages: readonly Message[];
   readonly settings: Settings;
   readonly stream: boolean;
@@ -29,22 +29,25 @@ export function callOptions({
   messages,
   settings,
   signal,
-}: Omit<Question, "stream">): LanguageModelV4CallOptions {
+}: Omit<ModelCall, "stream">): LanguageModelV4CallOptions {
   return { ...settings, prompt: promptOf(messages, file), abortSignal: signal };
 }
 
 /** Asks a model: the parts of its stream, or those of its whole answer as if it had been one. */
-export async function ask(model: AiSdkModel, question: Question): Promise<AsyncIterator<Part>> {
+export async function callModel(
+  model: AiSdkModel,
+  modelCall: ModelCall,
+): Promise<AsyncIterator<Part>> {
   if (model.specificationVersion === "v4") {
-    const options = callOptions(question);
-    if (question.stream) return read((await model.doStream(options)).stream);
+    const options = callOptions(modelCall);
+    if (modelCall.stream) return read((await model.doStream(options)).stream);
     return read(partsOf(await model.doGenerate(options)));
   }
   // The older version has no word for reasoning effort.
-  const { reasoning: _, ...settings } = question.settings;
-  const { signal: abortSignal, messages } = question;
+  const { reasoning: _, ...settings } = modelCall.settings;
+  const { signal: abortSignal, messages } = modelCall;
   const options = { ...settings, prompt: promptOf(messages, olderFile), abortSignal };
-  if (question.stream) return read((await model.doStream(options)).stream);
+  if (modelCall.stream) return read((await model.doStream(options)).stream);
   return read(partsOf(await model.doGenerate(options)));
 }
 

@@ -6,26 +6,26 @@ import { sqliteStore } from "@tollgate/store-sqlite";
 import pg from "pg";
 
 /** A store that has nothing in it yet. */
-export interface FreshStore {
+export interface EmptyStore {
   readonly store: Store;
   /** Removes what it kept. */
   drop(): Promise<void>;
 }
 
 /** Opens stores of one kind. */
-export interface FreshStores {
+export interface EmptyStores {
   readonly name: string;
-  open(): Promise<FreshStore>;
+  open(): Promise<EmptyStore>;
   close(): Promise<void>;
 }
 
-export const freshMemory: FreshStores = {
+export const emptyMemoryStores: EmptyStores = {
   name: "memoryStore",
   open: async () => ({ store: memoryStore(), drop: async () => {} }),
   close: async () => {},
 };
 
-export const freshSqlite: FreshStores = {
+export const emptySqliteStores: EmptyStores = {
   name: "sqliteStore",
   async open() {
     const client = new DatabaseSync(":memory:");
@@ -35,7 +35,7 @@ export const freshSqlite: FreshStores = {
 };
 
 /** Stores in schemas of one database, over one connection, so that calls that overlap run in the order they were made. */
-export function freshPostgres(url: string): FreshStores {
+export function emptyPostgresStores(url: string): EmptyStores {
   const pool = new pg.Pool({ connectionString: url, max: 1 });
   // When the server goes first, there is nobody to tell.
   pool.on("error", () => {});
