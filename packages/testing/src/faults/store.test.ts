@@ -36,7 +36,7 @@ it("fails from a call on until it is mended", async () => {
 });
 
 it("stands still at a barrier until it is released", async () => {
-  const on = { verb: "settleStep", nth: 1, when: "before", does: "wait" } as const;
+  const on = { verb: "settleStep", nth: 1, when: "before", action: "wait" } as const;
   const { gateway, chat, fault, store } = await gatewayOn(on);
   const answer = gateway.fetch(chat());
   await fault.reached();
