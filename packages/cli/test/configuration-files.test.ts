@@ -87,7 +87,7 @@ const valid = () => ({
   secrets: { current: "k1", keys: { k1: keyEncryptionKey } },
   limits: { bodyBytes: 1_000_000 },
   deadlines: { total: "5m" },
-  retries: { most: 1, allowDuplicates: false },
+  retries: { max: 1, allowDuplicates: false },
   retention: { responses: "7d" },
   onDisconnect: "abort",
   toolOutputs: "parts",

@@ -14,7 +14,7 @@ const page = z.object({ data: z.array(z.looseObject({ id: z.string() })) });
 beforeAll(async () => {
   const { gateway, chat, provider, clock } = await createTestGateway({
     store: sqliteStore({ filename: join(folder, "tollgate.db") }),
-    retries: { most: 0 },
+    retries: { max: 0 },
     budgets: [{ id: "few", limit: { requests: 2 }, period: "day" }],
   });
   const cut = new ProviderError("Cut.", { reason: "connection_reset", delivery: "unknown" });

@@ -13,9 +13,9 @@ import { createSessions, type Sessions } from "./administration/sessions.ts";
 import { createSteps, type Steps } from "./administration/steps.ts";
 import type { HostCaller } from "./contracts/authenticate.ts";
 import type { Observer } from "./contracts/observer.ts";
-import { createEntrance, type Entrance } from "./endpoints/entrance.ts";
 import { createIdentify } from "./endpoints/identify.ts";
 import { createConversations } from "./endpoints/read-conversation.ts";
+import { createRequestHandlers, type RequestHandlers } from "./endpoints/request-handlers.ts";
 import { createAuthenticator } from "./identity/authenticate.ts";
 import { createKeyCache } from "./identity/key-cache.ts";
 import { createLastUsed } from "./identity/last-used.ts";
@@ -28,7 +28,7 @@ import { sweep } from "./pipeline/sweep.ts";
 import { readOptions } from "./read-options.ts";
 
 /** A governed model gateway: one handler for every route, and its administration. */
-export interface Gateway extends Entrance {
+export interface Gateway extends RequestHandlers {
   /**
    * The gateway as one caller sees it, for a signed-in user or a job of the host itself: no API key is needed, and an
    * Authorization header is ignored. Cheap enough to be called for each request. The first call keeps a key's record
@@ -36,7 +36,7 @@ export interface Gateway extends Entrance {
    * refuses the caller.
    * @throws GatewayError `invalid_argument`, naming what is wrong with the caller
    */
-  readonly as: (caller: HostCaller) => Entrance;
+  readonly as: (caller: HostCaller) => RequestHandlers;
   readonly keys: Keys;
   readonly connections: Connections;
   readonly budgets: Budgets;
@@ -79,33 +79,33 @@ export interface Gateway extends Entrance {
 export function createGateway<const Providers extends GatewayOptions["providers"]>(
   options: GatewayOptions<keyof Providers & string> & { readonly providers: Providers },
 ): Gateway {
-  const line = readOptions(options);
-  const { store, clock } = line;
-  const administered = durableLine(line);
+  const context = readOptions(options);
+  const { store, clock } = context;
+  const administered = durableLine(context);
   const lastUsed = createLastUsed(store.keys, clock);
   const authenticator = createAuthenticator({
     keys: store.keys,
     cache: createKeyCache(clock),
     clock,
-    dataClasses: line.dataClasses,
-    ensure: (named) => ensureKey(line, named),
+    dataClasses: context.dataClasses,
+    ensure: (named) => ensureKey(context, named),
     used: lastUsed.note,
   });
-  const maintenance = createMaintenance(line, { recovers: options.maintenance ?? true });
-  const lifecycle = createLifecycle(line, { maintenance, lastUsed });
+  const maintenance = createMaintenance(context, { recovers: options.maintenance ?? true });
+  const lifecycle = createLifecycle(context, { maintenance, lastUsed });
   const ready = () => orUnavailable(lifecycle.ready());
-  const context = {
-    line,
+  const dependencies = {
+    context,
     authenticator,
-    identify: createIdentify(line, options.authenticate),
-    conversations: createConversations(line.limits),
+    identify: createIdentify(context, options.authenticate),
+    conversations: createConversations(context.limits),
   };
 
   return {
-    ...createEntrance(context, lifecycle),
+    ...createRequestHandlers(dependencies, lifecycle),
     as(caller) {
-      const credential = { named: readCaller(caller, line.dataClasses) };
-      return createEntrance({ ...context, identify: () => credential }, lifecycle);
+      const credential = { named: readCaller(caller, context.dataClasses) };
+      return createRequestHandlers({ ...dependencies, identify: () => credential }, lifecycle);
     },
     keys: createKeys(administered, ready),
     connections: createConnections(administered, ready),
@@ -115,7 +115,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     sessions: createSessions(administered, ready),
     changes: createChanges(administered, ready),
     decisions: createDecisions(administered, ready),
-    observe: line.observe,
+    observe: context.observe,
     ready,
     checkStore: () => administered.store.migrate("check"),
     async recover() {

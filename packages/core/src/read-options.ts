@@ -1,10 +1,10 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
-import { createBudgetBook } from "./budgets/book.ts";
+import { createBudgetCache } from "./budgets/budget-cache.ts";
 import { toBudget } from "./budgets/read-budget.ts";
-import { createBudgetWatch } from "./budgets/watch.ts";
-import { createCredentialBook } from "./connections/credential-book.ts";
+import { createThresholdTracker } from "./budgets/thresholds.ts";
+import { createCredentialCache } from "./connections/credential-cache.ts";
+import { type CredentialSealer, createCredentialSealer } from "./connections/credential-sealer.ts";
 import { createKeyRing, noKeys } from "./connections/key-ring.ts";
-import { createVault, type Vault } from "./connections/vault.ts";
 import type { GatewayEvent, Observer } from "./contracts/observer.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
 import { defaultRetention, type Retention } from "./domain/retention.ts";
@@ -24,8 +24,8 @@ import {
 } from "./option-problems.ts";
 import type { GatewayOptions } from "./options.ts";
 import { gatewayOptionsSchema } from "./options-schema.ts";
-import { createGrounds } from "./pipeline/ground.ts";
-import type { HeaderNames, Line } from "./pipeline/line.ts";
+import type { GatewayContext, HeaderNames } from "./pipeline/context.ts";
+import { createDecisionCache } from "./pipeline/decision-cache.ts";
 import { createOpenSteps } from "./pipeline/open-steps.ts";
 import { permitAll } from "./policy/decide.ts";
 import {
@@ -44,7 +44,7 @@ import { defaultDataClasses } from "./sensitivity/classify.ts";
  * Reads options into a line.
  * @throws GatewayError `invalid_configuration`, with every problem and its path.
  */
-export function readOptions(options: GatewayOptions): Line {
+export function readOptions(options: GatewayOptions): GatewayContext {
   const { budgets: declared = [], ...checked } = checkShapes(options);
   const providers = new Map(Object.entries(options.providers));
   const dataClasses = checked.dataClasses ?? defaultDataClasses;
@@ -76,7 +76,7 @@ export function readOptions(options: GatewayOptions): Line {
     ...(prices !== undefined && isPriceBook(prices) ? [prices] : []),
   ]);
   const router = createRouter(providers);
-  const vault = readVault(options.secrets, { clock, ids, notify });
+  const sealer = readVault(options.secrets, { clock, ids, notify });
   const policy = options.policy ?? permitAll;
   return {
     store: options.store,
@@ -84,11 +84,11 @@ export function readOptions(options: GatewayOptions): Line {
     router,
     modelLists: createModelLists({ prices: books, router, clock }),
     policy,
-    budgets: createBudgetBook(budgets, options.store.budgets),
-    vault,
-    credentials: createCredentialBook(options.store.connections, vault, clock),
-    budgetWatch: createBudgetWatch(),
-    grounds: createGrounds({ policy, dataClasses }),
+    budgets: createBudgetCache(budgets, options.store.budgets),
+    sealer,
+    credentials: createCredentialCache(options.store.connections, sealer, clock),
+    thresholds: createThresholdTracker(),
+    decisionCache: createDecisionCache({ policy, dataClasses }),
     prices: books,
     modelFacts: modelFacts(books, () =>
       notify({ type: "gateway.degraded", at: clock.now(), what: "prices" }),
@@ -101,7 +101,7 @@ export function readOptions(options: GatewayOptions): Line {
     retry: { ...defaultRetryRules, ...checked.retries },
     onDisconnect: options.onDisconnect ?? null,
     toolOutputs: options.toolOutputs ?? "text",
-    drains: createSlots({ most: limits.drains, mostPerOwner: limits.drainsPerKey }),
+    drains: createSlots({ max: limits.drains, maxPerOwner: limits.drainsPerKey }),
     openSteps: createOpenSteps(ids.uuid()),
     clock,
     timers: createTimers(clock),
@@ -157,9 +157,9 @@ function retentionOf(written: Partial<Record<string, Duration>>): {
 
 function readVault(
   secrets: GatewayOptions["secrets"] = noKeys,
-  parts: Omit<Parameters<typeof createVault>[0], "box">,
-): Vault {
-  return createVault({
+  parts: Omit<Parameters<typeof createCredentialSealer>[0], "box">,
+): CredentialSealer {
+  return createCredentialSealer({
     ...parts,
     box: "wrap" in secrets ? secrets : createKeyRing(secrets, parts.ids),
   });

@@ -1,4 +1,4 @@
-import type { Entrance } from "./endpoints/entrance.ts";
+import type { RequestHandlers } from "./endpoints/request-handlers.ts";
 import { GatewayError } from "./errors/gateway-error.ts";
 
 /**
@@ -6,7 +6,7 @@ import { GatewayError } from "./errors/gateway-error.ts";
  * is what the embedder wrote, for the message: `tollgate(gateway)`.
  * @throws GatewayError `invalid_configuration`
  */
-export function requireGateway(value: unknown, call: string): asserts value is Entrance {
+export function requireGateway(value: unknown, call: string): asserts value is RequestHandlers {
   if (typeof value === "object" && value !== null) {
     if ("answer" in value && typeof value.answer === "function" && "fetch" in value) return;
     if ("then" in value) throw wrong(call, "a promise: await it first");

@@ -272,7 +272,7 @@ describe("a provider's failure, as the caller sees it (section 7)", () => {
   ];
   it.each(rows)("%s", async (_, details, status, error, retry) => {
     for (const stream of [false, true]) {
-      const test = await createTestGateway({ retries: { most: 0 } });
+      const test = await createTestGateway({ retries: { max: 0 } });
       test.provider.fail(fault(details));
       const answer = await test.gateway.fetch(test.chat({ stream }));
       expect(answer.status).toBe(status);
@@ -291,7 +291,7 @@ describe("a provider's failure, as the caller sees it (section 7)", () => {
   });
 
   it("whatever else it throws is an upstream error, and its text stays inside", async () => {
-    const test = await createTestGateway({ retries: { most: 0 } });
+    const test = await createTestGateway({ retries: { max: 0 } });
     test.provider.fail(new Error("a secret of the upstream"));
     const answer = await test.gateway.fetch(test.chat());
     expect(answer.status).toBe(502);
@@ -366,7 +366,7 @@ describe("deadlines", () => {
   });
 
   it("bound the whole answer, retries included", async () => {
-    const test = await createTestGateway({ deadlines: { total: "8s" }, retries: { most: 9 } });
+    const test = await createTestGateway({ deadlines: { total: "8s" }, retries: { max: 9 } });
     const busy = fault({ status: 503, retryAfterMs: 3_000 });
     test.provider.fail(busy, { times: 9 });
     const answer = await test.clock.until(test.gateway.fetch(test.chat()));

@@ -22,7 +22,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     [
       "a fallback",
       {
-        retries: { allowDuplicates: true, most: 0 },
+        retries: { allowDuplicates: true, max: 0 },
         policy: definePolicy({
           rules: [permit("all", {}, { fallbacks: ["spare/tollgate/scripted"] })],
         }),

@@ -169,7 +169,7 @@ describe("further attempts", () => {
   });
 
   it("use the credential that is set by then, in whichever process", async () => {
-    const test = await openOwnGateways({ retries: { most: 1 } });
+    const test = await openOwnGateways({ retries: { max: 1 } });
     const { store, clock } = test;
     const other = await openOwnGateways({ store, clock, ids: countingIds(1) });
     await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
@@ -183,7 +183,7 @@ describe("further attempts", () => {
   });
 
   it("fail where the credential is removed by then, and the next request is refused", async () => {
-    const test = await openOwnGateways({ retries: { most: 1 } });
+    const test = await openOwnGateways({ retries: { max: 1 } });
     await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
     test.upstream.reply(async () => {
       await test.gateway.connections.remove(acme);

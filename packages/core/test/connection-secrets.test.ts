@@ -64,7 +64,7 @@ async function everythingSaid(store: Store): Promise<readonly string[]> {
     store,
     providers: { own },
     observers: log.observers,
-    retries: { most: 0 },
+    retries: { max: 0 },
     secrets: { current: "k1", keys: { k1: keyBytes.toString("base64") } },
   });
   const { gateway, chat, key } = test;

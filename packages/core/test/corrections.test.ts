@@ -73,7 +73,7 @@ describe.each(stores)("a correction on %s", (_, open) => {
     const test = await createTestGateway({
       store: open(),
       policy: definePolicy({ rules: [permit("all", {}, { fallbacks: ["spare/a/two"] })] }),
-      retries: { most: 0 },
+      retries: { max: 0 },
       prices: { "spare/a/two": { input: 1, output: 2 } },
       budgets: ["test", "spare"].map((gateway) => ({
         id: gateway,

@@ -83,7 +83,7 @@ describe("data sensitivity (section 5.3)", () => {
         permit("cleared", { model: "test/a/cleared", upTo: "D2_CONFIDENTIAL" }),
       ],
     });
-    const { gateway, provider, chat } = await createTestGateway({ policy, retries: { most: 0 } });
+    const { gateway, provider, chat } = await createTestGateway({ policy, retries: { max: 0 } });
     const down = new ProviderError("Down.", { reason: "down", delivery: "not-sent" });
     provider.fail(down, { when: (call) => call.model === "a/first", times: 2 });
     const ask = (dataClass: string) =>

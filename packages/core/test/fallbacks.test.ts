@@ -27,7 +27,7 @@ function open(
   return createTestGateway({
     policy,
     prices,
-    retries: { most: 0 },
+    retries: { max: 0 },
     ...options,
   });
 }
@@ -101,7 +101,7 @@ describe("fallbacks", () => {
   });
 
   it("of a gateway that does not exist are refused at start, and skipped where a function names them", async () => {
-    const options = { prices, retries: { most: 0 } };
+    const options = { prices, retries: { max: 0 } };
     const unknown = { providers: { test: scriptedProvider().at("test") }, store: memoryStore() };
     // @ts-expect-error the compiler cannot know the gateway, and says so first
     expect(() => createGateway({ ...unknown, policy: falling("nowhere/a/b") })).toThrow(
@@ -180,7 +180,7 @@ describe("fallbacks", () => {
         permit("spare", { gateway: "spare" }, { transcript: "digest", maxOutputTokens: 7 }),
       ],
     });
-    const test = await createTestGateway({ policy, prices, retries: { most: 0 } });
+    const test = await createTestGateway({ policy, prices, retries: { max: 0 } });
     test.provider.fail(down);
     test.provider.reply("for nobody else");
     const answer = await completionOf(test.gateway.fetch(test.chat({ model: "test/a/one" })));
@@ -196,7 +196,7 @@ describe("fallbacks", () => {
   });
 
   it("are retried like the first model, each as often", async () => {
-    const test = await open(falling("spare/a/two"), { retries: { most: 1 } });
+    const test = await open(falling("spare/a/two"), { retries: { max: 1 } });
     test.provider.fail(down, { times: 3 });
     const answering = test.gateway.fetch(test.chat({ model: "test/a/one" }));
     expect((await test.clock.until(answering)).status).toBe(200);

@@ -20,7 +20,7 @@ function problemsOf(options: object): string {
 describe("options", () => {
   it.each([
     ["`onDisconnect` must be abort or drain", { onDisconnect: "ignore" }],
-    ["retries.most", { retries: { most: -1 } }],
+    ["retries.max", { retries: { max: -1 } }],
     ["retries.allowDuplicates", { retries: { allowDuplicates: 1 } }],
     ["retries.sometimes", { retries: { sometimes: 1 } }],
     ["limits.messages", { limits: { messages: 0 } }],
@@ -74,7 +74,7 @@ describe("options", () => {
   it("count as not given where they are undefined", async () => {
     const { gateway, chat } = await createTestGateway({
       ...{ limits: { maxOutputTokens: undefined, messages: undefined, bodyBytes: undefined } },
-      ...{ retries: { most: undefined } },
+      ...{ retries: { max: undefined } },
       budgets: [{ id: "b", limit: { usd: 1 }, period: "day" }],
     } as object);
     expect((await gateway.fetch(chat())).status).toBe(200);

@@ -143,7 +143,7 @@ describe.each(stores)("a call that names no cap, on %s", (_, open) => {
       store: open(),
       policy,
       budgets: [{ ...tokens(20_010), scope: { gateway: "spare" } }],
-      retries: { most: 0 },
+      retries: { max: 0 },
     });
     test.provider.fail(
       new ProviderError("Down.", { reason: "status_503", delivery: "answered", status: 503 }),
@@ -164,7 +164,7 @@ describe("an attempt that is made again", () => {
     ] as const) {
       const { gateway, provider, clock, ask } = await asked({
         budgets: [tokens(limit)],
-        retries: { most: 1, allowDuplicates: true },
+        retries: { max: 1, allowDuplicates: true },
       });
       provider.fail(new ProviderError("Gone.", { reason: "reset", delivery: "unknown" }), {
         times: 2,

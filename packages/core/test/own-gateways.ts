@@ -22,7 +22,7 @@ export async function openOwnGateways(options: TestGatewayOptions = {}): Promise
     connection: "customer",
   });
   const providers = { own: customer("own"), spare: customer("spare"), ...options.providers };
-  const test = await createTestGateway({ retries: { most: 0 }, ...options, providers });
+  const test = await createTestGateway({ retries: { max: 0 }, ...options, providers });
   return {
     ...test,
     upstream,

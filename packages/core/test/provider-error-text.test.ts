@@ -56,7 +56,7 @@ describe.each(stores)("a provider's error text on %s", (_, open) => {
     const policy = definePolicy({
       rules: [permit("all", {}, { fallbacks: ["test/tollgate/other"] })],
     });
-    const test = await start({ store, policy, retries: { most: 0 } });
+    const test = await start({ store, policy, retries: { max: 0 } });
     test.provider.fail(rejected("first", "status_503"));
     test.provider.fail(rejected("second", "status_503"));
     await (await test.gateway.fetch(test.chat())).text();
@@ -90,7 +90,7 @@ describe.each(stores)("a provider's error text on %s", (_, open) => {
   });
 
   it("is null where the provider said nothing or the attempt succeeded", async () => {
-    const test = await start({ retries: { most: 0 } });
+    const test = await start({ retries: { max: 0 } });
     test.provider.fail(new ProviderError("Down.", { reason: "down", delivery: "not-sent" }));
     await (await test.gateway.fetch(test.chat())).text();
     expect(await stepsOf(test)).toEqual([[null]]);

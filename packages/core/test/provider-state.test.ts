@@ -344,7 +344,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     const policy = definePolicy({
       rules: [permit("all", {}, { fallbacks: ["spare/acme/two"] })],
     });
-    const made = await opened(open(), { policy, retries: { most: 0 } });
+    const made = await opened(open(), { policy, retries: { max: 0 } });
     const message = await firstRound(made, signed);
     for (const model of ["test/acme/one", "spare/tollgate/scripted"]) {
       await secondRound(made, message, { model });

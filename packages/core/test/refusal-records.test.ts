@@ -67,7 +67,7 @@ describe.each(stores)("the record of a refused request on %s", (_, open) => {
     const test = await createTestGateway({
       store: open(),
       policy,
-      retries: { most: 0 },
+      retries: { max: 0 },
       budgets: [
         { id: "dear", scope: { model: "test/a/*" }, limit: { requests: 0 }, period: "day" },
       ],

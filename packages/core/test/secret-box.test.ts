@@ -142,7 +142,7 @@ describe("a box over a key management service", () => {
     const test = await openOwnGateways({
       secrets,
       observers: log.observers,
-      retries: { most: 1 },
+      retries: { max: 1 },
     });
     await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
     const answering = test.gateway.fetch(test.chat({ model: "own/a/b" }));

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 
 const down = new ProviderError("Down.", { reason: "down", delivery: "answered", status: 503 });
 const policy = definePolicy({ rules: [permit("all", {}, { fallbacks: ["test/a/spare"] })] });
-const options = { policy, retries: { most: 0 } };
+const options = { policy, retries: { max: 0 } };
 
 const responses = (fields: Record<string, unknown>, secret: string) =>
   new Request("http://test/v1/responses", {
@@ -30,7 +30,7 @@ describe("X-Service-Model", () => {
   });
 
   it("is on no error", async () => {
-    const { gateway, provider, chat } = await createTestGateway({ retries: { most: 0 } });
+    const { gateway, provider, chat } = await createTestGateway({ retries: { max: 0 } });
     provider.fail(down);
     const answer = await gateway.fetch(chat());
     expect(answer.ok).toBe(false);

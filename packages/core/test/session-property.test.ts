@@ -122,7 +122,7 @@ function createSide(
 
 describe.each(stores)("session assignment on %s", (_, open) => {
   it("equals a naive reference on random trees of messages (SE1 to SE7)", async () => {
-    const test = await createTestGateway({ store: open(), retries: { most: 0 } });
+    const test = await createTestGateway({ store: open(), retries: { max: 0 } });
     let runs = 0;
     const property = fc.asyncProperty(
       fc.array(send, { minLength: 4, maxLength: 25 }),

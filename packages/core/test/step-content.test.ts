@@ -15,7 +15,7 @@ async function newestOf({ gateway }: TestGateway) {
 
 describe.each(stores)("what was said in a Step on %s", (_, open) => {
   const start = async (options: TestGatewayOptions = {}) => {
-    const test = await createTestGateway({ store: open(), retries: { most: 0 }, ...options });
+    const test = await createTestGateway({ store: open(), retries: { max: 0 }, ...options });
     onTestFinished(() => test.gateway.close());
     return test;
   };
@@ -98,7 +98,7 @@ describe.each(stores)("what was said in a Step on %s", (_, open) => {
 });
 
 it("has no answer yet while the Step is open", async () => {
-  const test = await createTestGateway({ retries: { most: 0 } });
+  const test = await createTestGateway({ retries: { max: 0 } });
   const hold = test.provider.hold();
   const answering = test.gateway.fetch(test.chat());
   await hold.reached();

@@ -31,7 +31,7 @@ async function gatewayOf(tell: (sink: AnswerSink) => void, end: () => void = () 
   };
   const test = await createTestGateway({
     providers: { told },
-    retries: { most: 0 },
+    retries: { max: 0 },
     deadlines: { firstByte: "10s" },
   });
   const ask = (fields: object = {}) =>

@@ -22,7 +22,7 @@ describe.each(stores)("summaries on %s", (_, open) => {
       policy,
       prices,
       gateways: ["other"],
-      retries: { most: 0 },
+      retries: { max: 0 },
     });
     const { gateway, provider, clock, chat, createKey } = test;
     provider.fail(down);

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { type Answer, type Entrance, requireGateway } from "@tollgate/core";
+import { type GatewayResponse, type RequestHandlers, requireGateway } from "@tollgate/core";
 import {
   type IncomingRequest,
   type NodeHandlerOptions,
@@ -24,7 +24,7 @@ export type Middleware = (
  * the body parser: a parsed body has lost what the parser let through, such as a member given twice.
  * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no whole number from 1.
  */
-export function tollgate(gateway: Entrance, options: ExpressOptions = {}): Middleware {
+export function tollgate(gateway: RequestHandlers, options: ExpressOptions = {}): Middleware {
   requireGateway(gateway, "tollgate(gateway)");
   const { writeStall } = requireHandlerOptions(options);
 
@@ -40,7 +40,7 @@ export function tollgate(gateway: Entrance, options: ExpressOptions = {}): Middl
 }
 
 /** A stream that says it may not be compressed: `compression` would keep its events until it ends. */
-function untransformed(answer: Answer): Answer {
+function untransformed(answer: GatewayResponse): GatewayResponse {
   if (typeof answer.body === "string") return answer;
   const headers = { ...answer.headers, "cache-control": "no-cache, no-transform" };
   return { ...answer, headers };

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { type Entrance, GatewayError, requireGateway } from "@tollgate/core";
+import { GatewayError, type RequestHandlers, requireGateway } from "@tollgate/core";
 import {
   type NodeHandlerOptions,
   requireHandlerOptions,
@@ -11,7 +11,7 @@ import { answerParserErrors } from "./answer-parser-errors.ts";
 
 /** What `app.register` is given with the plugin. */
 export interface TollgateOptions extends NodeHandlerOptions {
-  readonly gateway: Entrance;
+  readonly gateway: RequestHandlers;
   /**
    * Where the gateway is mounted, decoded as Fastify matches paths: `/a b` for `/a%20b`. Without it, the gateway
    * answers every path that no other route takes.

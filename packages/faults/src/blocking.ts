@@ -85,7 +85,7 @@ async function measureStore(name: string, store: Store): Promise<boolean> {
       up: openaiCompatible({ baseURL, apiKey: null }),
       "ai-sdk": aiSdk(({ fetch }) => createOpenAICompatible({ name: "up", baseURL, fetch })),
     },
-    retries: { most: 0 },
+    retries: { max: 0 },
     toolOutputs: "parts",
   });
   const { secret } = await gateway.keys.create({

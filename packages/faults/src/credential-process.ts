@@ -21,7 +21,7 @@ serveAsProcess(async (settings) => {
   const gateway = createGateway({
     store: openDatabase(place),
     providers: { own: openaiCompatible({ baseURL: `${upstream}/v1`, connection: "customer" }) },
-    retries: { most: 0 },
+    retries: { max: 0 },
     secrets,
   });
   await gateway.ready();

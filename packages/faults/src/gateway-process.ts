@@ -53,7 +53,7 @@ serveAsProcess(async (settings, reach) => {
       ...eachKey(settings),
     ],
     authenticate,
-    retries: { most: 0 },
+    retries: { max: 0 },
     providers: { up: providerOf(settings, clock) },
   });
   const watch = createCostWatch();

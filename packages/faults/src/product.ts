@@ -131,7 +131,7 @@ async function serveGateway(
   });
   const gateway = createGateway<Record<string, Provider>>({
     budgets: [{ id: budget, limit: { usd: 1_000 }, period: "total" }],
-    retries: { most: 0 },
+    retries: { max: 0 },
     ...options.gateway,
     clock,
     store: options.wrap?.(store) ?? store,

@@ -15,7 +15,7 @@ it("F15 what the upstream asks to retry is retried, and each attempt has its own
     const product = await startProduct(
       ({ send, body }, number) =>
         send(number < 3 ? json(status, { error: { message: "no" } }, header) : goodAnswer(body)),
-      { gateway: { retries: { most: 2, backoff: 1 } } },
+      { gateway: { retries: { max: 2, backoff: 1 } } },
     );
     expect((await product.ask()).status).toBe(200);
     expect(await endings(product)).toMatchObject([
@@ -29,7 +29,7 @@ it("F15 what the upstream asks to retry is retried, and each attempt has its own
 
 it("F15 a wait of ten years is not waited for", async () => {
   const product = await startProduct(answering(json(429, {}, "retry-after: 315360000")), {
-    gateway: { retries: { most: 2, backoff: 1 } },
+    gateway: { retries: { max: 2, backoff: 1 } },
   });
   const answer = await product.ask({ stream: true });
   expect(answer.status).toBe(429);
@@ -41,7 +41,7 @@ it("F15 a wait of ten years is not waited for", async () => {
 
 it("F15 retries end with the deadline of the whole", async () => {
   const product = await startProduct(answering(json(503, {})), {
-    gateway: { retries: { most: 1_000, backoff: 5_000 }, deadlines: { total: "60s" } },
+    gateway: { retries: { max: 1_000, backoff: 5_000 }, deadlines: { total: "60s" } },
   });
   const answer = product.ask();
   while ((await product.steps()).length === 0 || product.clock.timers() < 3)

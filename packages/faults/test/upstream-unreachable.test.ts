@@ -35,7 +35,7 @@ it("F1 a refused connection is tried again, and costs nothing when it stays refu
   await new Promise((resolve) => closed.close(resolve));
   const product = await startProduct(good, {
     baseURL: `http://127.0.0.1:${port}/v1`,
-    gateway: { retries: { most: 1, backoff: 1 } },
+    gateway: { retries: { max: 1, backoff: 1 } },
   });
   for (const stream of [false, true]) {
     const answer = await product.ask({ stream });
@@ -89,7 +89,7 @@ const held = 1_000;
 it("F2 a request whose fate is unknown is not sent again, and its usage is estimated", async () => {
   for (const end of ["reset", "end"] as const) {
     const product = await startProduct((exchange) => exchange[end](), {
-      gateway: { retries: { most: 2, backoff: 1 } },
+      gateway: { retries: { max: 2, backoff: 1 } },
     });
     const answer = await product.ask();
     expect(answer.status).toBe(502);
@@ -109,7 +109,7 @@ it("F2 a request whose fate is unknown is sent again where duplicates are allowe
   const product = await startProduct(
     (exchange, number) =>
       number === 1 ? exchange.reset() : exchange.send(goodAnswer(exchange.body)),
-    { gateway: { retries: { most: 2, backoff: 1, allowDuplicates: true } } },
+    { gateway: { retries: { max: 2, backoff: 1, allowDuplicates: true } } },
   );
   expect((await product.ask()).status).toBe(200);
   expect(await endings(product)).toMatchObject([

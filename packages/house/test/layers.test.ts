@@ -41,7 +41,7 @@ describe("the layers of core", () => {
     [
       "pipeline importing http",
       "pipeline/execute.ts",
-      'import { answer } from "../http/answer.ts"',
+      'import { toResponse } from "../http/to-response.ts"',
     ],
     ["a module without a layer", "utils/help.ts", ""],
     ["an import that leaves core", "policy.ts", 'import { x } from "../../node/src/index.ts"'],

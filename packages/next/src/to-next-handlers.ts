@@ -1,4 +1,4 @@
-import { type Entrance, type Handler, requireGateway } from "@tollgate/core";
+import { type Handler, type RequestHandlers, requireGateway } from "@tollgate/core";
 import { milliseconds, read, type Schema, z } from "@tollgate/core/schemas";
 import { cutStalled } from "./cut-stalled.ts";
 
@@ -25,7 +25,7 @@ const nextOptions: Schema<NextOptions> = z.strictObject({
  * between; the route needs the Node.js runtime, which is Next's default.
  * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no whole number from 1.
  */
-export function toNextHandlers(gateway: Entrance, options: NextOptions = {}): NextHandlers {
+export function toNextHandlers(gateway: RequestHandlers, options: NextOptions = {}): NextHandlers {
   requireGateway(gateway, "toNextHandlers(gateway)");
   const { writeStall = 30_000 } = read(nextOptions, options, {
     code: "invalid_configuration",

@@ -1,4 +1,4 @@
-import type { Answer, GatewayRequest } from "@tollgate/core";
+import type { GatewayRequest, GatewayResponse } from "@tollgate/core";
 
 /** Anything that answers a web `Request` with a `Response`: a gateway, a Hono app. */
 export interface FetchHandler {
@@ -7,5 +7,5 @@ export interface FetchHandler {
 
 /** A handler whose answers can be written without building a `Response` first: what `createGateway` returns. */
 export interface AnswerHandler {
-  answer(request: GatewayRequest): Promise<Answer>;
+  answer(request: GatewayRequest): Promise<GatewayResponse>;
 }

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Answer, StreamBody } from "@tollgate/core";
+import type { GatewayResponse, StreamBody } from "@tollgate/core";
 import { defaultServerLimits } from "./server-limits.ts";
 
 /** What is handed to the socket at once; progress is watched from one such piece to the next. Bytes. */
@@ -36,7 +36,7 @@ export async function send(
 /** Writes a gateway's answer as `send` writes a `Response`, without building one. */
 export function sendAnswer(
   outgoing: ServerResponse,
-  { status, headers, body }: Answer,
+  { status, headers, body }: GatewayResponse,
   writeStall: number = defaultServerLimits.writeStall,
 ): Promise<void> {
   try {
@@ -50,7 +50,7 @@ export function sendAnswer(
 
 function sendText(
   outgoing: ServerResponse,
-  { status, headers, body }: Answer & { readonly body: string },
+  { status, headers, body }: GatewayResponse & { readonly body: string },
   writeStall: number,
 ): Promise<void> {
   const bytes = Buffer.byteLength(body);
@@ -78,7 +78,7 @@ function begin(
 /** Resolves when the body is written, or the client is gone; rejects when it broke off, having cut the connection. */
 function sendStream(
   outgoing: ServerResponse,
-  { status, headers, body }: Answer & { readonly body: StreamBody },
+  { status, headers, body }: GatewayResponse & { readonly body: StreamBody },
   writeStall: number,
 ): Promise<void> {
   begin(outgoing, status, headers, () => body.leave());

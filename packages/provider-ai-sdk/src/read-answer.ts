@@ -1,4 +1,9 @@
-import { type Clock, type CompletionEvent, orAborted, otherWork } from "@tollgate/core/provider";
+import {
+  type Clock,
+  type CompletionEvent,
+  orAborted,
+  yieldToEventLoop,
+} from "@tollgate/core/provider";
 import { createAnswerReader } from "./answer-reader.ts";
 import { invalidAnswer } from "./failures.ts";
 import type { Part } from "./model-call.ts";
@@ -24,7 +29,7 @@ export async function* readAnswer(
   const answer = createAnswerReader();
   try {
     for (let read = 1; !answer.finished(); read++) {
-      if (read % maxPartsPerTurn === 0) await orAborted(signal, otherWork);
+      if (read % maxPartsPerTurn === 0) await orAborted(signal, yieldToEventLoop);
       const next = await orAborted(signal, () => parts.next());
       if (next.done === true)
         throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");

@@ -4,11 +4,11 @@ import {
   type CompletionEvent,
   isLarge,
   type Json,
-  otherWork,
   type ProviderAnswer,
   type ProviderCall,
   ProviderError,
   retryAfterMs,
+  yieldToEventLoop,
 } from "@tollgate/core/provider";
 import type { Pool } from "undici";
 import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
@@ -112,9 +112,9 @@ class Call implements AnswerReceiver {
   }
 
   async #sendLarge({ body, sha256 }: WrittenRequest, credential: Credential): Promise<void> {
-    await otherWork();
+    await yieldToEventLoop();
     const bodySha256 = sha256();
-    await otherWork();
+    await yieldToEventLoop();
     if (!this.#isOver) this.#announceAndSend(body, bodySha256, credential);
   }
 

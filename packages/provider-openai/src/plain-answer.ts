@@ -1,5 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { type CompletionEvent, isTooMuchJson, type Json, otherWork } from "@tollgate/core/provider";
+import {
+  type CompletionEvent,
+  isTooMuchJson,
+  type Json,
+  yieldToEventLoop,
+} from "@tollgate/core/provider";
 import type { AnswerReader } from "./answer-reader.ts";
 import { invalidAnswer, tooManyValues } from "./failures.ts";
 
@@ -22,11 +27,11 @@ export async function readLargeAnswer(
   into: CompletionEvent[],
 ): Promise<void> {
   const text = textOf(bytes);
-  await otherWork();
+  await yieldToEventLoop();
   if (isTooMuchJson(text)) throw tooManyValues();
-  await otherWork();
+  await yieldToEventLoop();
   const body = parse(text);
-  await otherWork();
+  await yieldToEventLoop();
   answer.addWhole(body, into);
   answer.finish(into);
 }

@@ -13,7 +13,7 @@ async function openGateway() {
   const test = await createTestGateway({
     store: postgresStore({ url: inject("postgresUrl") }, { schema }),
     providers: { own: { ...upstream.at("own"), connection: "customer" } },
-    retries: { most: 0 },
+    retries: { max: 0 },
   });
   onTestFinished(() => test.gateway.close());
   const other = await test.createKey({ organizationId: "globex" });

@@ -38,7 +38,7 @@ export function describeFailures(binding: Binding): void {
     });
 
     it("of the provider before its answer is a status", async () => {
-      const { post, provider } = await drive(binding, {}, { retries: { most: 0 } });
+      const { post, provider } = await drive(binding, {}, { retries: { max: 0 } });
       provider.fail(rejected, { times: Number.POSITIVE_INFINITY });
       const answer = await post(chatPath, { ...bodies[chatPath](), stream: true });
       expect(answer.status).toBe(502);

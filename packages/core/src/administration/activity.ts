@@ -1,7 +1,7 @@
 import type { OneOrMany } from "../domain/pattern.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
 import { filters, read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { type ActivityRecord, toActivityRecord } from "./activity-records.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
 import { activityColumns } from "./export-columns.ts";
@@ -28,7 +28,7 @@ export interface Activity {
 /** Which records: every member of a filter of Steps, except how they ended. */
 export type ActivityFilter = Omit<StepFilter, "outcome">;
 
-export function createActivity(line: Line, ready: () => Promise<void>): Activity {
+export function createActivity(line: GatewayContext, ready: () => Promise<void>): Activity {
   const list: Activity["list"] = (filter, paging) =>
     listOf(
       async (storePaging) => readSteps(line, ready, completed(filter), storePaging),

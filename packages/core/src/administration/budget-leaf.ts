@@ -1,11 +1,11 @@
 import type { Budget, BudgetRaise } from "../domain/budget.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { createLeaf } from "../evidence/leaves.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 
 /** The leaf of a change to a budget: in the log of its one organization, or in the log of no organization. */
 export function budgetLeaf(
-  { ids, clock }: Line,
+  { ids, clock }: GatewayContext,
   kind: LeafKind,
   {
     budget,

@@ -1,8 +1,8 @@
-import type { RaisedBudget } from "../budgets/book.ts";
+import type { RaisedBudget } from "../budgets/budget-cache.ts";
 import { toAmount } from "../budgets/read-budget.ts";
 import type { BudgetRaise } from "../domain/budget.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { checked } from "./arguments.ts";
 import { budgetLeaf } from "./budget-leaf.ts";
 import type { BudgetRaiseRecord, Budgets, RaiseBudgetOptions } from "./budget-records.ts";
@@ -13,7 +13,7 @@ const maxRaises = 100;
 
 /** Temporary raises of limits. `find` reads a budget as it stands in the store. */
 export function createBudgetRaises(
-  line: Line,
+  line: GatewayContext,
   find: (id: string) => Promise<RaisedBudget>,
 ): Pick<Budgets, "raise" | "raises" | "cancelRaise"> {
   const inForce = (budget: RaisedBudget): readonly BudgetRaise[] =>
@@ -43,7 +43,7 @@ export function createBudgetRaises(
 }
 
 function requireRaise(
-  { ids, clock }: Line,
+  { ids, clock }: GatewayContext,
   budget: RaisedBudget,
   { by, until: written, actor }: RaiseBudgetOptions,
 ): BudgetRaise {

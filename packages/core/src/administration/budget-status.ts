@@ -1,9 +1,9 @@
-import type { RaisedBudget } from "../budgets/book.ts";
+import type { RaisedBudget } from "../budgets/budget-cache.ts";
 import { limitInForce } from "../budgets/limit-in-force.ts";
 import { periodEnd, periodStart } from "../budgets/period.ts";
 import type { BudgetCounter } from "../domain/budget.ts";
 import { read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import type { BudgetStatus, BudgetStatusQuery } from "./budget-records.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { budgetStatusQuery } from "./schemas.ts";
@@ -11,7 +11,7 @@ import { fromIso, toIso } from "./tenant.ts";
 
 /** The counters of a budget in one of its periods, by what its `each` counts separately. */
 export function budgetStatus(
-  line: Line,
+  line: GatewayContext,
   {
     find,
     query: written,

@@ -1,11 +1,11 @@
-import type { RaisedBudget } from "../budgets/book.ts";
+import type { RaisedBudget } from "../budgets/budget-cache.ts";
 import { type BudgetConfiguration, toBudget } from "../budgets/read-budget.ts";
 import type { Budget } from "../domain/budget.ts";
 import { decodeCursor, encodeCursor } from "../domain/cursor.ts";
 import { selects } from "../domain/pattern.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { checked } from "./arguments.ts";
 import { budgetLeaf } from "./budget-leaf.ts";
 import { createBudgetRaises } from "./budget-raises.ts";
@@ -15,7 +15,7 @@ import { listOf } from "./list.ts";
 import { budgetFilter, budgetReference, budgetRemoval, budgetWriting } from "./schemas.ts";
 import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
-export function createBudgets(line: Line, ready: () => Promise<void>): Budgets {
+export function createBudgets(line: GatewayContext, ready: () => Promise<void>): Budgets {
   const { all, find, requireCreated } = budgetRecords(line, ready);
 
   return {
@@ -65,7 +65,7 @@ function toRecord({ raises: _raises, ...record }: FoundBudget): BudgetRecord {
 }
 
 /** Ways to read budgets together with where they come from. */
-function budgetRecords(line: Line, ready: () => Promise<void>) {
+function budgetRecords(line: GatewayContext, ready: () => Promise<void>) {
   async function all(): Promise<readonly FoundBudget[]> {
     await ready();
     const created = await line.store.budgets.list();
@@ -132,7 +132,7 @@ function requireSameCounters(budget: Budget, before: Budget): void {
 }
 
 /** Counters outlive their budget: one that counted dollars cannot go on in tokens. */
-async function requireSameUnit(line: Line, { id, unit }: Budget): Promise<void> {
+async function requireSameUnit(line: GatewayContext, { id, unit }: Budget): Promise<void> {
   const { data } = await line.store.budgets.counters({ budgetId: id }, { cursor: null, limit: 1 });
   const counted = data[0]?.unit ?? unit;
   if (counted === unit) return;
@@ -151,7 +151,7 @@ function idTaken(id: string): GatewayError {
   return new GatewayError("invalid_argument", `The budget id ${id} is taken.`, { param: "id" });
 }
 
-function requireBudget(line: Line, written: BudgetConfiguration): Budget {
+function requireBudget(line: GatewayContext, written: BudgetConfiguration): Budget {
   const budget = toBudget(written);
   const unknown = [budget.scope.gateway ?? []]
     .flat()

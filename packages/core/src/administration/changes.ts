@@ -3,7 +3,7 @@ import { type ChangeKind, isChangeKind } from "../domain/change-kind.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import { listed, type OneOrMany } from "../domain/pattern.ts";
 import { filters, read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { changeFilter } from "./schemas.ts";
 import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
@@ -38,7 +38,7 @@ export interface Changes {
   list(filter: ChangeFilter, paging?: Paging): List<ChangeRecord>;
 }
 
-export function createChanges({ store }: Line, ready: () => Promise<void>): Changes {
+export function createChanges({ store }: GatewayContext, ready: () => Promise<void>): Changes {
   return {
     list: (filter, paging) =>
       listOf(

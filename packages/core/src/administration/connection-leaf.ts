@@ -1,11 +1,11 @@
-import type { CredentialPlace } from "../connections/vault.ts";
+import type { CredentialPlace } from "../connections/credential-sealer.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { createLeaf } from "../evidence/leaves.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 
 /** A leaf names the connection and who wraps its data key, and holds nothing that is sealed. */
 export function connectionLeaf(
-  { ids, clock }: Line,
+  { ids, clock }: GatewayContext,
   kind: LeafKind,
   {
     organizationId,

@@ -1,8 +1,8 @@
-import { Unsealable } from "../connections/vault.ts";
+import { UnsealError } from "../connections/credential-sealer.ts";
 import type { SealedConnection } from "../domain/gateway-connection.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { checked } from "./arguments.ts";
 import { connectionLeaf } from "./connection-leaf.ts";
 import {
@@ -23,7 +23,7 @@ import {
 } from "./schemas.ts";
 import { tenantOf } from "./tenant.ts";
 
-export function createConnections(line: Line, ready: () => Promise<void>): Connections {
+export function createConnections(line: GatewayContext, ready: () => Promise<void>): Connections {
   const { store, credentials } = line;
 
   async function find({ organizationId, gateway }: ConnectionReference): Promise<SealedConnection> {
@@ -68,7 +68,7 @@ export function createConnections(line: Line, ready: () => Promise<void>): Conne
 }
 
 async function set(
-  line: Line,
+  line: GatewayContext,
   { organizationId, gateway, apiKey, actor }: SetConnectionOptions,
 ): Promise<ConnectionRecord> {
   const owner = {
@@ -82,7 +82,7 @@ async function set(
     ...place,
     createdAt: held?.createdAt ?? updatedAt,
     updatedAt,
-    ...(await line.vault.seal(place, apiKey).catch(cannotSeal)),
+    ...(await line.sealer.seal(place, apiKey).catch(cannotSeal)),
   };
   const leaf = connectionLeaf(line, "connection.set", { ...connection, actor });
   await line.store.connections.set({ connection, leaf });
@@ -91,7 +91,7 @@ async function set(
 }
 
 /** The name is not repeated: who mixes up the arguments would find a credential in the message. */
-function requireCustomerOwned({ providers }: Line, gateway: string): string {
+function requireCustomerOwned({ providers }: GatewayContext, gateway: string): string {
   const owned = [...providers].flatMap(([name, { connection }]) =>
     connection === "customer" ? name : [],
   );
@@ -105,7 +105,7 @@ function requireCustomerOwned({ providers }: Line, gateway: string): string {
 }
 
 function cannotSeal(thrown: unknown): never {
-  if (!(thrown instanceof Unsealable)) throw thrown;
+  if (!(thrown instanceof UnsealError)) throw thrown;
   throw new GatewayError(
     "connection_unavailable",
     "The credential cannot be sealed: the key-encryption key does not answer.",

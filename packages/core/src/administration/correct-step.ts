@@ -10,7 +10,7 @@ import {
 import { createLeaf } from "../evidence/leaves.ts";
 import { invalidInput, problemAt } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import type { WithActor } from "./key-records.ts";
 
 /** Tokens as a correction gives them; the total is their sum, and a detail is a part of its count. */
@@ -35,7 +35,7 @@ export interface StepCorrection extends WithActor {
 
 /** What the store is to write for a correction of a Step as it was read. */
 export function correctionOf(
-  { ids, clock }: Line,
+  { ids, clock }: GatewayContext,
   step: Step,
   correction: StepCorrection,
 ): CorrectionIntent {

@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { checked } from "./arguments.ts";
 import { type DecisionFilter, readDecisionFilter } from "./decision-filter.ts";
 import { type DecisionRecord, toDecisionRecord } from "./decision-records.ts";
@@ -20,7 +20,7 @@ export interface Decisions {
   export(filter: DecisionFilter, options: ExportOptions): ReadableStream<Uint8Array>;
 }
 
-export function createDecisions(line: Line, ready: () => Promise<void>): Decisions {
+export function createDecisions(line: GatewayContext, ready: () => Promise<void>): Decisions {
   const { store, dataClasses } = line;
   const list: Decisions["list"] = (filter, paging) =>
     listOf(

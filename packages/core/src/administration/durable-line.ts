@@ -1,9 +1,9 @@
 import { GatewayError } from "../errors/gateway-error.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { evidenceUnavailable } from "../pipeline/durable.ts";
-import type { Line } from "../pipeline/line.ts";
 
 /** The line as the administration uses it: whatever its store fails with is a GatewayError that keeps its cause. */
-export function durableLine(line: Line): Line {
+export function durableLine(line: GatewayContext): GatewayContext {
   return { ...line, store: durably(line.store), budgets: durably(line.budgets) };
 }
 

@@ -1,6 +1,6 @@
 import type { KeyWithSalt } from "../contracts/key-repository.ts";
 import type { NamedCaller } from "../identity/named-caller.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { newKey } from "./new-key.ts";
 
 /**
@@ -8,7 +8,7 @@ import { newKey } from "./new-key.ts";
  * itself: what the host says of the caller holds beside what an administrator makes of the record.
  */
 export function ensureKey(
-  line: Line,
+  line: GatewayContext,
   { organizationId, userId, label }: NamedCaller,
 ): Promise<KeyWithSalt> {
   return line.store.keys.ensure(newKey(line, { organizationId, userId, label }, ""));

@@ -1,8 +1,8 @@
 import type { Tenant } from "../contracts/step-query.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { type CsvField, csvRecord } from "../kernel/csv.ts";
-import { otherWork } from "../kernel/other-work.ts";
-import type { Line } from "../pipeline/line.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import type { Page, Paging } from "./list.ts";
 import { organizationsOf } from "./organizations.ts";
 
@@ -31,7 +31,7 @@ const rowsPerPage = 250;
  * @throws GatewayError `invalid_argument` for a format that there is not
  */
 export function exportFile<Row>(
-  line: Line,
+  line: GatewayContext,
   ready: () => Promise<void>,
   { format, ...source }: ExportSource<Row> & ExportOptions,
 ): ReadableStream<Uint8Array> {
@@ -59,7 +59,7 @@ export function exportFile<Row>(
 }
 
 async function* pagesOf<Row>(
-  { store }: Line,
+  { store }: GatewayContext,
   ready: () => Promise<void>,
   { tenant, read }: ExportSource<Row>,
 ): AsyncGenerator<readonly Row[], void, void> {
@@ -70,7 +70,7 @@ async function* pagesOf<Row>(
       const page: Page<Row> = await read(organizationId, { cursor, limit: rowsPerPage });
       if (page.data.length > 0) yield page.data;
       cursor = page.nextCursor;
-      await otherWork();
+      await yieldToEventLoop();
     } while (cursor !== null);
   }
 }

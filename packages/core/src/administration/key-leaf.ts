@@ -3,12 +3,12 @@ import type { ApiKey } from "../domain/api-key.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { sha256Hex } from "../kernel/digest.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import type { WithActor } from "./key-records.ts";
 
 /** The leaf of a change of a key. A label is free text: only its digest is evidence. */
 export function keyLeaf(
-  { ids, clock }: Pick<Line, "ids" | "clock">,
+  { ids, clock }: Pick<GatewayContext, "ids" | "clock">,
   kind: LeafKind,
   { organizationId, id }: Pick<ApiKey, "organizationId" | "id">,
   { actor, label, models, ...facts }: KeyPatch & WithActor,

@@ -5,7 +5,7 @@ import { requireClasses } from "../identity/key-arguments.ts";
 import { createSecret, displayPrefix, secretDigest } from "../identity/secret.ts";
 import { filters, read } from "../input/read.ts";
 import { parseDuration } from "../kernel/duration.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { checked } from "./arguments.ts";
 import { keyLeaf } from "./key-leaf.ts";
 import { keyQuery } from "./key-query.ts";
@@ -23,7 +23,7 @@ import { createRevoke } from "./revoke-keys.ts";
 import { keyChange, keyCreation, keyFilter, keyReference, keyRotation } from "./schemas.ts";
 import { tenantOf } from "./tenant.ts";
 
-export function createKeys(line: Line, ready: () => Promise<void>): Keys {
+export function createKeys(line: GatewayContext, ready: () => Promise<void>): Keys {
   const { store } = line;
 
   async function find(reference: KeyReference): Promise<ApiKey> {
@@ -70,7 +70,7 @@ export function createKeys(line: Line, ready: () => Promise<void>): Keys {
 }
 
 async function rotate(
-  line: Line,
+  line: GatewayContext,
   key: ApiKey,
   { milliseconds, ...acting }: { readonly milliseconds: number } & WithActor,
 ): Promise<KeyWithSecret> {
@@ -95,7 +95,7 @@ async function rotate(
 }
 
 /** What changes of a key as it is now: another change may have come between. */
-function patchOf(line: Line, key: ApiKey, wanted: UpdateKeyOptions): KeyPatch {
+function patchOf(line: GatewayContext, key: ApiKey, wanted: UpdateKeyOptions): KeyPatch {
   const { label, expiresAt, models, defaultDataClass, minimumDataClass } = wanted;
   if (key.revokedAt !== null) throw notLive("The API key is revoked: it stays as it is.");
   if (key.prefix === "" && label !== undefined && label !== key.label)

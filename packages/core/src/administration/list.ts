@@ -1,6 +1,6 @@
 import type { StorePage, StorePaging } from "../contracts/repositories.ts";
 import { read } from "../input/read.ts";
-import { otherWork } from "../kernel/other-work.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { pagingSchema } from "./schemas.ts";
 
 /** Which page of a list: `cursor` is what the page before gave, `limit` is 1 to 1,000 rows (default 100). */
@@ -49,7 +49,7 @@ export function listOf<Stored, Row>(
         const { data, nextCursor } = await page(cursor);
         yield* data;
         cursor = nextCursor;
-        if (cursor !== null) await otherWork();
+        if (cursor !== null) await yieldToEventLoop();
       } while (cursor !== null);
     },
   };

@@ -2,13 +2,13 @@ import type { KeyEntry } from "../contracts/key-repository.ts";
 import type { ApiKey } from "../domain/api-key.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { higher, requireClass, requireClasses } from "../identity/key-arguments.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { keyLeaf } from "./key-leaf.ts";
 import type { CreateKeyOptions } from "./key-records.ts";
 import { fromIso } from "./tenant.ts";
 
 /** A key as a creation asks for it; `prefix` is empty for one without a secret. */
-export function newKey(line: Line, creation: CreateKeyOptions, prefix: string): KeyEntry {
+export function newKey(line: GatewayContext, creation: CreateKeyOptions, prefix: string): KeyEntry {
   const { ids, clock } = line;
   const { actor } = creation;
   const key: ApiKey = {
@@ -36,7 +36,7 @@ export function newKey(line: Line, creation: CreateKeyOptions, prefix: string): 
 }
 
 /** When a key stops working, which is in the future; null for never. */
-export function expiryOf({ clock }: Line, written: string | null): number | null {
+export function expiryOf({ clock }: GatewayContext, written: string | null): number | null {
   const expiresAt = written === null ? null : fromIso(written);
   if (expiresAt === null || expiresAt > clock.now()) return expiresAt;
   throw new GatewayError("invalid_argument", "expiresAt must be in the future.", {

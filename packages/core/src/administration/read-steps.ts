@@ -4,12 +4,12 @@ import { parseModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
 import { lowerAscii } from "../domain/pattern.ts";
 import type { Step } from "../domain/step.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";
 
 /** A page of Steps. Model patterns are applied here, so it can be shorter than its limit. */
 export async function readSteps(
-  line: Line,
+  line: GatewayContext,
   ready: () => Promise<void>,
   filter: StepFilter,
   paging: StorePaging,

@@ -6,7 +6,7 @@ import type { Attempt, Step } from "../domain/step.ts";
 import type { Usage } from "../domain/usage.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { invalidInput, read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import {
   isPriceBook,
   type PriceTable,
@@ -60,7 +60,7 @@ const reason = "repriced";
  * @throws GatewayError `invalid_argument`
  */
 export function createRepricing(
-  line: Line,
+  line: GatewayContext,
   written: RepriceOptions,
 ): (steps: readonly Step[]) => Promise<readonly RepricedAttempt[]> {
   const { apply = false, actor } = read(repricing, { ...written });

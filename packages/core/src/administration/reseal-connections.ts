@@ -1,7 +1,7 @@
-import { Unsealable } from "../connections/vault.ts";
+import { UnsealError } from "../connections/credential-sealer.ts";
 import type { SealedConnection } from "../domain/gateway-connection.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { connectionLeaf } from "./connection-leaf.ts";
 import type { ResealResult } from "./connection-records.ts";
 
@@ -10,13 +10,13 @@ const pageSize = 20;
 
 /** Wraps anew what another key than the current one wraps, page by page; what another process does meanwhile stands. */
 export async function resealConnections(
-  line: Line,
+  line: GatewayContext,
   actor: string | undefined,
 ): Promise<ResealResult> {
-  const { store, vault } = line;
-  if (vault.current === "")
+  const { store, sealer } = line;
+  if (sealer.current === "")
     throw new GatewayError("invalid_configuration", "There are no secrets to reseal with.");
-  const query = { organizationId: null, notWrappedBy: vault.current };
+  const query = { organizationId: null, notWrappedBy: sealer.current };
   let [resealed, failed] = [0, 0];
   let cursor: string | null = null;
   do {
@@ -31,12 +31,12 @@ export async function resealConnections(
 
 /** `changed`: set anew, removed or resealed by somebody else since it was read. */
 async function reseal(
-  line: Line,
+  line: GatewayContext,
   connection: SealedConnection,
   actor: string | undefined,
 ): Promise<"resealed" | "changed" | "failed"> {
-  const to = await line.vault.rewrap(connection).catch((thrown: unknown) => {
-    if (thrown instanceof Unsealable) return null;
+  const to = await line.sealer.rewrap(connection).catch((thrown: unknown) => {
+    if (thrown instanceof UnsealError) return null;
     throw thrown;
   });
   if (to === null) return "failed";

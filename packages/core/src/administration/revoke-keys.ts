@@ -1,7 +1,7 @@
 import type { KeySelection } from "../contracts/key-repository.ts";
 import type { ApiKey } from "../domain/api-key.ts";
 import { read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { keyLeaf } from "./key-leaf.ts";
 import {
   type KeyRecord,
@@ -15,7 +15,7 @@ import { keyReference, keysOfUser } from "./schemas.ts";
 
 /** Revocation of one key, or of all keys of a user. A key that is revoked already keeps the time of that. */
 export function createRevoke(
-  line: Line,
+  line: GatewayContext,
   find: (reference: KeyReference) => Promise<ApiKey>,
 ): Keys["revoke"] {
   async function revokeSelected(

@@ -3,7 +3,7 @@ import type { Message } from "../domain/message.ts";
 import type { Session } from "../domain/session.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { checked } from "./arguments.ts";
 import { type List, listOf, type Paging } from "./list.ts";
 import { recordReference, sessionFilter } from "./schemas.ts";
@@ -45,7 +45,7 @@ export interface Sessions {
   ): Promise<readonly TranscriptEntry[]>;
 }
 
-export function createSessions({ store }: Line, ready: () => Promise<void>): Sessions {
+export function createSessions({ store }: GatewayContext, ready: () => Promise<void>): Sessions {
   return {
     list: (filter, paging) =>
       listOf(

@@ -4,7 +4,7 @@ import type { Step } from "../domain/step.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { checked } from "./arguments.ts";
 import { correctionOf, type StepCorrection } from "./correct-step.ts";
 import { type ExportOptions, exportFile } from "./export.ts";
@@ -64,7 +64,7 @@ export interface Steps {
   export(filter: StepFilter, options: ExportOptions): ReadableStream<Uint8Array>;
 }
 
-export function createSteps(line: Line, ready: () => Promise<void>): Steps {
+export function createSteps(line: GatewayContext, ready: () => Promise<void>): Steps {
   async function find(tenant: Tenant, id: string): Promise<Step> {
     await ready();
     const step = await line.store.steps.get(tenant, id);

@@ -5,8 +5,8 @@ import { createUsageFold, type UsageFold } from "../domain/usage-fold.ts";
 import type { SummaryDimension, UsageGroup, UsageSums } from "../domain/usage-group.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
-import { otherWork } from "../kernel/other-work.ts";
-import type { Line } from "../pipeline/line.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { organizationsOf } from "./organizations.ts";
 import { dimensionsSchema } from "./schemas.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";
@@ -31,7 +31,7 @@ const stepsPerPage = 1_000;
  * that neither memory nor the store is held by how many there are.
  */
 export async function summarize(
-  line: Line,
+  line: GatewayContext,
   ready: () => Promise<void>,
   { filter, by }: { readonly filter: StepFilter; readonly by: OneOrMany<SummaryDimension> },
 ): Promise<readonly UsageSummary[]> {
@@ -53,14 +53,18 @@ export async function summarize(
     .map((group) => toSummary(dimensions, group));
 }
 
-async function addAll({ store }: Line, fold: UsageFold, query: SummaryQuery): Promise<void> {
+async function addAll(
+  { store }: GatewayContext,
+  fold: UsageFold,
+  query: SummaryQuery,
+): Promise<void> {
   let cursor: string | null = null;
   do {
     const page = await store.steps.summarize(query, { cursor, limit: stepsPerPage });
     for (const group of page.groups) fold.addGroup(group);
     if (fold.size > maxGroups) throw tooManyGroups();
     cursor = page.nextCursor;
-    await otherWork();
+    await yieldToEventLoop();
   } while (cursor !== null);
 }
 

@@ -1,4 +1,4 @@
-const longest = 3_600_000;
+const maxWaitMs = 3_600_000;
 
 type HeaderValue = string | readonly string[] | undefined;
 
@@ -13,7 +13,7 @@ export function retryAfterMs(
 ): number | null {
   const { "retry-after-ms": milliseconds, "retry-after": either } = headers;
   const wait = number(milliseconds, 1) ?? number(either, 1_000) ?? date(either, now);
-  return wait === null ? null : Math.min(wait, longest);
+  return wait === null ? null : Math.min(wait, maxWaitMs);
 }
 
 function number(value: HeaderValue, unit: number): number | null {

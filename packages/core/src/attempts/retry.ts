@@ -3,19 +3,19 @@ import type { ProviderError } from "../contracts/provider.ts";
 /** How often and when a failed attempt is made again. */
 export interface RetryRules {
   /** Further attempts on the same model. */
-  readonly most: number;
+  readonly max: number;
   /** Milliseconds before the first retry; doubled for each further one. */
   readonly backoff: number;
   /** A longer wait than this is not waited for. Milliseconds. */
-  readonly longestWait: number;
+  readonly maxWait: number;
   /** Whether a request whose outcome is unknown may be sent again, and so be made twice. */
   readonly allowDuplicates: boolean;
 }
 
 export const defaultRetryRules: RetryRules = {
-  most: 2,
+  max: 2,
   backoff: 250,
-  longestWait: 10_000,
+  maxWait: 10_000,
   allowDuplicates: false,
 };
 
@@ -43,5 +43,5 @@ export function retryWait(
   { retry, spread }: { readonly retry: number; readonly spread: number },
 ): number | null {
   const wait = error.retryAfterMs ?? rules.backoff * 2 ** retry * (0.5 + spread / 2);
-  return wait <= rules.longestWait ? wait : null;
+  return wait <= rules.maxWait ? wait : null;
 }

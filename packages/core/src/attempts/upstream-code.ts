@@ -44,7 +44,7 @@ const tooLong: readonly string[] = [
   "reduce the length of the messages",
 ];
 
-const longestText = 4_096;
+const maxTextLength = 4_096;
 
 /**
  * The meaning of a provider's error by the codes and types it has, else by its text; null for one that clients do not
@@ -56,6 +56,6 @@ export function upstreamCode(codes: readonly unknown[], text: unknown): Upstream
     if (known) return known;
   }
   if (typeof text !== "string") return null;
-  const said = text.slice(0, longestText).toLowerCase();
+  const said = text.slice(0, maxTextLength).toLowerCase();
   return tooLong.some((words) => said.includes(words)) ? "context_length_exceeded" : null;
 }

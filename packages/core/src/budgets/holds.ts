@@ -4,7 +4,7 @@ import type { ModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
 import { selects } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
-import type { RaisedBudget } from "./book.ts";
+import type { RaisedBudget } from "./budget-cache.ts";
 import { limitInForce } from "./limit-in-force.ts";
 import { periodEnd, periodStart } from "./period.ts";
 
@@ -39,7 +39,7 @@ function matchingBudgets(
 }
 
 /** Holds without their amounts, as they are from one moment to another, and what they ask of a call. */
-export interface StandingHolds {
+export interface HoldTemplates {
   readonly from: number;
   readonly until: number;
   /** In the one fixed order. Soft budgets hold nothing and count at the end. */
@@ -51,11 +51,11 @@ export interface StandingHolds {
 }
 
 /** The holds to take on the budgets that count this spender, until a period or a raise of one of them ends. */
-export function standingHolds(
+export function holdTemplates(
   budgets: readonly RaisedBudget[],
   spender: Spender,
   at: number,
-): StandingHolds {
+): HoldTemplates {
   const matching = matchingBudgets(budgets, spender);
   const holds = matching.map((budget) => ({
     budgetId: budget.id,
@@ -81,7 +81,7 @@ export function standingHolds(
 }
 
 /** Holds for these estimates. */
-export function heldAt(holds: readonly Hold[], estimates: Estimates): readonly Hold[] {
+export function withAmounts(holds: readonly Hold[], estimates: Estimates): readonly Hold[] {
   return holds.map((hold) => ({ ...hold, amount: amountOf(hold, estimates) }));
 }
 

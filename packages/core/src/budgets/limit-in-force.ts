@@ -1,4 +1,4 @@
-import type { RaisedBudget } from "./book.ts";
+import type { RaisedBudget } from "./budget-cache.ts";
 
 /** A budget's limit at a time: its own and the raises that are not over. */
 export function limitInForce({ limit, unit, raises }: RaisedBudget, at: number): number {

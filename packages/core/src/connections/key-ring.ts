@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject } from "node:crypto";
 import type { SecretBox } from "../contracts/secret-box.ts";
-import { decrypt, encrypt, type Lock } from "../kernel/aes-gcm.ts";
+import { type CipherParameters, decrypt, encrypt } from "../kernel/aes-gcm.ts";
 import type { IdSource } from "../kernel/ids.ts";
 
 /**
@@ -42,7 +42,7 @@ export function secretKeyProblems({ current, keys }: SecretKeys): readonly strin
 /** A box over keys that have no problems. Which key wraps is part of the wrap's own context, and of nothing else. */
 export function createKeyRing({ current, keys }: SecretKeys, ids: IdSource): SecretBox {
   const ring = new Map(Object.entries(keys).flatMap(([id, text]) => entryOf(id, text)));
-  const lockOf = (keyId: string, context: Uint8Array): Lock => {
+  const lockOf = (keyId: string, context: Uint8Array): CipherParameters => {
     const key = ring.get(keyId);
     if (!key) throw new TypeError("there is no such key-encryption key");
     return { key, context: wrapContext(keyId, context) };

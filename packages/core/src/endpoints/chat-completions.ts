@@ -1,36 +1,37 @@
 import type { Caller } from "../domain/caller.ts";
 import { replyMessage } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
-import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
+import type { GatewayResponse } from "../http/gateway-response.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import type { GovernedAnswer, GovernedCall, PreparedRequest } from "../pipeline/governed-call.ts";
-import type { Line } from "../pipeline/line.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import { chatCompletionBody } from "../wire/chat-completions/body.ts";
 import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
 import type { KnownItems } from "../wire/read.ts";
-import { answerGoverned, type EndpointContext } from "./endpoint.ts";
+import { answerGoverned, type RequestScope } from "./endpoint.ts";
 import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
 import type { ReadConversation } from "./read-conversation.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
 export function chatCompletions(
-  context: EndpointContext,
+  scope: RequestScope,
   request: GatewayRequest,
-): Promise<Answer> {
-  const { line } = context;
-  return answerGoverned(context, request, {
-    conversations: context.conversations.messages,
-    read: (body, known) => parseChatCompletion(body, line.limits, known ? knownItems(known) : {}),
-    callOf: (caller, read) => callOf(line, request, caller, read),
+): Promise<GatewayResponse> {
+  const { context } = scope;
+  return answerGoverned(scope, request, {
+    conversations: scope.conversations.messages,
+    read: (body, known) =>
+      parseChatCompletion(body, context.limits, known ? knownItems(known) : {}),
+    callOf: (caller, read) => callOf(context, request, caller, read),
     present(answer, call) {
       const head = headOf(answer, call.model);
       return call.stream
-        ? presentStream(context, answer, chunkWriter(head, call.includeUsage))
-        : presentBody(line, answer, ({ completion, usage }) =>
+        ? presentStream(scope, answer, chunkWriter(head, call.includeUsage))
+        : presentBody(context, answer, ({ completion, usage }) =>
             chatCompletionBody(head, completion, usage),
           );
     },
@@ -38,7 +39,7 @@ export function chatCompletions(
 }
 
 function callOf(
-  { headerNames }: Line,
+  { headerNames }: GatewayContext,
   { headers, signal }: GatewayRequest,
   caller: Caller,
   { call, known, remember }: ReadConversation<Message, ChatCompletionCall>,

@@ -2,9 +2,10 @@ import type { ResponseDraft } from "../contracts/step-verbs.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { Completion } from "../domain/completion.ts";
 import type { Message } from "../domain/message.ts";
-import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
-import { isLarge, otherWork } from "../kernel/other-work.ts";
+import type { GatewayResponse } from "../http/gateway-response.ts";
+import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import type {
   AnswerHead,
   GovernedCall,
@@ -12,7 +13,6 @@ import type {
   PreparedRequest,
   SettledAnswer,
 } from "../pipeline/governed-call.ts";
-import type { Line } from "../pipeline/line.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import type { KnownItems } from "../wire/read.ts";
 import { createEventWriter } from "../wire/responses/events.ts";
@@ -24,34 +24,37 @@ import { outputItems } from "../wire/responses/output-items.ts";
 import { parseResponse, type ResponseCall } from "../wire/responses/parse.ts";
 import { type ResponseHead, responseBody } from "../wire/responses/response-object.ts";
 import { toMessages } from "../wire/responses/to-messages.ts";
-import { answerGoverned, type EndpointContext } from "./endpoint.ts";
+import { answerGoverned, type RequestScope } from "./endpoint.ts";
 import { presentBody } from "./present-body.ts";
 import { presentStream, type StreamWriter } from "./present-stream.ts";
 import type { ReadConversation } from "./read-conversation.ts";
 import { type Conversation, findConversation } from "./response-conversation.ts";
 
 /** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */
-export function createResponse(context: EndpointContext, request: GatewayRequest): Promise<Answer> {
-  const { line } = context;
-  return answerGoverned(context, request, {
-    conversations: context.conversations.input,
+export function createResponse(
+  scope: RequestScope,
+  request: GatewayRequest,
+): Promise<GatewayResponse> {
+  const { context } = scope;
+  return answerGoverned(scope, request, {
+    conversations: scope.conversations.input,
     read: (body, known) =>
-      parseResponse(body, line.limits, {
-        toolOutputs: line.toolOutputs,
+      parseResponse(body, context.limits, {
+        toolOutputs: context.toolOutputs,
         known: known ? knownItems(known) : {},
       }),
-    callOf: (caller, read) => callOf(line, request, caller, read),
+    callOf: (caller, read) => callOf(context, request, caller, read),
     present(answer, call) {
       const head = headOf(answer, call);
       return call.stream
-        ? presentStream(context, answer, eventWriter(head, call))
-        : presentBody(line, answer, (settled) => bodyOf(head, call, settled));
+        ? presentStream(scope, answer, eventWriter(head, call))
+        : presentBody(context, answer, (settled) => bodyOf(head, call, settled));
     },
   });
 }
 
 function callOf(
-  line: Line,
+  context: GatewayContext,
   { headers, signal }: GatewayRequest,
   caller: Caller,
   { call, known, remember }: ReadConversation<InputItem, ResponseCall>,
@@ -61,15 +64,15 @@ function callOf(
     endpoint: "responses",
     stream: call.stream,
     model: call.model,
-    dataClass: headers.get(line.headerNames.sent.dataSensitivity),
+    dataClass: headers.get(context.headerNames.sent.dataSensitivity),
     sessionId: call.sessionId,
     turnId: call.turnId,
     droppedFields: call.droppedFields,
     signal,
     prepare: async () => {
-      const conversation = await findConversation(line, caller, call, known);
+      const conversation = await findConversation(context, caller, call, known);
       return {
-        ...prepared(line, { caller, call, conversation }),
+        ...prepared(context, { caller, call, conversation }),
         known: known && knownTo(known, call),
         remember: remember && remembering(remember, call, conversation),
       };
@@ -84,7 +87,10 @@ interface Exchange {
 }
 
 /** Instructions come first for the model, and are no part of the conversation. */
-function prepared(line: Line, exchange: Exchange): Omit<PreparedRequest, "known" | "remember"> {
+function prepared(
+  context: GatewayContext,
+  exchange: Exchange,
+): Omit<PreparedRequest, "known" | "remember"> {
   const { call, conversation } = exchange;
   const transcript = [...conversation.history, ...conversation.messages];
   const { instructions } = call;
@@ -104,7 +110,7 @@ function prepared(line: Line, exchange: Exchange): Omit<PreparedRequest, "known"
       const reply = withState(toMessages(output.filter((item) => item.type !== "reasoning")));
       return {
         reply,
-        response: call.store ? await draft(line, exchange, { head, answer, reply }) : null,
+        response: call.store ? await draft(context, exchange, { head, answer, reply }) : null,
       };
     },
   };
@@ -145,7 +151,7 @@ function remembering(
 }
 
 async function draft(
-  line: Line,
+  context: GatewayContext,
   { caller, call, conversation }: Exchange,
   {
     head,
@@ -169,7 +175,7 @@ async function draft(
     dataClass: head.dataClass,
     previousResponseId: call.previousResponseId,
     createdAt: head.openedAt,
-    expiresAt: head.openedAt + line.retention.responses,
+    expiresAt: head.openedAt + context.retention.responses,
     body: await bytesOf(() => bodyOf(headOf(head, call), call, answer)),
     input: await bytesOf(() => JSON.stringify(storedInput(conversation.items, id))),
     messages: await bytesOf(() => JSON.stringify([...conversation.messages, ...reply])),
@@ -214,6 +220,6 @@ function eventWriter(head: ResponseHead, call: ResponseCall): StreamWriter {
 
 async function bytesOf(write: () => string): Promise<Buffer> {
   const bytes = Buffer.from(write());
-  if (isLarge(bytes.length)) await otherWork();
+  if (isLarge(bytes.length)) await yieldToEventLoop();
   return bytes;
 }

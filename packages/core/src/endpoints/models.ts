@@ -2,37 +2,37 @@ import type { Caller } from "../domain/caller.ts";
 import { formatModelId, parseModelId } from "../domain/model-id.ts";
 import { standardTier } from "../domain/service-tier.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
+import type { GatewayResponse } from "../http/gateway-response.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { isConnected } from "../pipeline/is-connected.ts";
-import type { Line } from "../pipeline/line.ts";
 import { decide } from "../policy/decide.ts";
 import { classify } from "../sensitivity/classify.ts";
-import { type EndpointContext, freshCaller, jsonHeaders } from "./endpoint.ts";
+import { freshCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
 
 /** GET /v1/models: the models each gateway lists, narrowed by the organization's connections, the key's own models and a dry run of the policy. */
 export async function listModels(
-  context: EndpointContext,
+  scope: RequestScope,
   request: GatewayRequest,
-): Promise<Answer> {
-  const { line } = context;
-  const caller = await freshCaller(context, request);
-  const data = (await listedModels(line, caller))
-    .filter((id) => mayUse(line, caller, id))
+): Promise<GatewayResponse> {
+  const { context } = scope;
+  const caller = await freshCaller(scope, request);
+  const data = (await listedModels(context, caller))
+    .filter((id) => mayUse(context, caller, id))
     .map(modelObject);
   return { status: 200, headers: jsonHeaders(), body: JSON.stringify({ object: "list", data }) };
 }
 
 /** GET /v1/models/{id}: a model that can be called, listed or not; the id holds slashes, written plainly or escaped. */
 export async function getModel(
-  context: EndpointContext,
+  scope: RequestScope,
   request: GatewayRequest,
   tail: string,
-): Promise<Answer> {
-  const { line } = context;
-  const caller = await freshCaller(context, request);
+): Promise<GatewayResponse> {
+  const { context } = scope;
+  const caller = await freshCaller(scope, request);
   const id = decoded(tail);
-  if (id === null || !(await canReach(line, caller, id)) || !mayUse(line, caller, id)) {
+  if (id === null || !(await canReach(context, caller, id)) || !mayUse(context, caller, id)) {
     throw new GatewayError(
       "model_not_found",
       "The model does not exist, or the API key may not use it.",
@@ -44,18 +44,18 @@ export async function getModel(
   return { status: 200, headers: jsonHeaders(), body: JSON.stringify(modelObject(id)) };
 }
 
-async function canReach(line: Line, caller: Caller, id: string): Promise<boolean> {
-  const route = line.router.find(id);
+async function canReach(context: GatewayContext, caller: Caller, id: string): Promise<boolean> {
+  const route = context.router.find(id);
   if (route === null) return false;
   const { connection, model } = route;
-  return isConnected(line, caller, { gateway: model.gateway, connection });
+  return isConnected(context, caller, { gateway: model.gateway, connection });
 }
 
 /** The models of the gateways that can be reached for the caller. */
-async function listedModels(line: Line, caller: Caller): Promise<readonly string[]> {
-  const ofEach = [...line.providers].map(async ([gateway, provider]) =>
-    (await isConnected(line, caller, { gateway, connection: provider.connection }))
-      ? line.modelLists.of(gateway, provider)
+async function listedModels(context: GatewayContext, caller: Caller): Promise<readonly string[]> {
+  const ofEach = [...context.providers].map(async ([gateway, provider]) =>
+    (await isConnected(context, caller, { gateway, connection: provider.connection }))
+      ? context.modelLists.of(gateway, provider)
       : [],
   );
   return (await Promise.all(ofEach)).flat();
@@ -64,8 +64,8 @@ async function listedModels(line: Line, caller: Caller): Promise<readonly string
 const noHeader = { name: "", value: null };
 
 /** A dry run: it is not recorded, and asks for nothing special at the key's default class. */
-function mayUse(line: Line, caller: Caller, id: string): boolean {
-  const route = line.router.find(id);
+function mayUse(context: GatewayContext, caller: Caller, id: string): boolean {
+  const route = context.router.find(id);
   if (!route) return false;
   const facts = {
     organization: caller.organizationId,
@@ -73,7 +73,7 @@ function mayUse(line: Line, caller: Caller, id: string): boolean {
     key: caller.keyId,
     source: caller.source,
     dataClass: classify(noHeader, caller, {
-      dataClasses: line.dataClasses,
+      dataClasses: context.dataClasses,
       referred: null,
       session: null,
     }),
@@ -88,9 +88,9 @@ function mayUse(line: Line, caller: Caller, id: string): boolean {
     estimatedOutputTokens: 0,
     estimatedCostNanoUsd: 0,
   };
-  const verdict = decide(line.policy, facts, {
+  const verdict = decide(context.policy, facts, {
     allowlists: caller.allowlists,
-    dataClasses: line.dataClasses,
+    dataClasses: context.dataClasses,
   });
   return verdict.effect === "permit";
 }

@@ -1,18 +1,18 @@
-import type { Answer } from "../http/answer.ts";
+import type { GatewayResponse } from "../http/gateway-response.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import type { GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
-import type { Line } from "../pipeline/line.ts";
 import { answerHeaders } from "../pipeline/with-decision.ts";
 import { jsonHeaders } from "./endpoint.ts";
 
 /** A governed answer as a plain body: the fold of the same events that a stream would send. */
 export function presentBody(
-  line: Line,
+  context: GatewayContext,
   answer: GovernedAnswer,
   bodyOf: (settled: SettledAnswer) => string,
-): Promise<Answer> {
-  const present = (settled: SettledAnswer): Answer => ({
+): Promise<GatewayResponse> {
+  const present = (settled: SettledAnswer): GatewayResponse => ({
     status: 200,
-    headers: answerHeaders(line.headerNames, answer, jsonHeaders()),
+    headers: answerHeaders(context.headerNames, answer, jsonHeaders()),
     body: bodyOf(settled),
   });
   return new Promise((resolve, reject) =>

@@ -1,11 +1,11 @@
 import type { CompletionEvent } from "../domain/completion-event.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
-import type { Answer, StreamBody, TextSink } from "../http/answer.ts";
 import { EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
+import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
 import type { Timed } from "../kernel/timers.ts";
 import type { AnswerReader, GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import { answerHeaders } from "../pipeline/with-decision.ts";
-import type { EndpointContext } from "./endpoint.ts";
+import type { RequestScope } from "./endpoint.ts";
 
 /** Writes a protocol's events: as one text, or in pieces that are made when they are read, since one may repeat the whole answer. */
 export interface StreamWriter {
@@ -20,12 +20,12 @@ export interface StreamWriter {
  * plain error; later failures take the stream's own form.
  */
 export function presentStream(
-  context: EndpointContext,
+  scope: RequestScope,
   answer: GovernedAnswer,
   writer: StreamWriter,
-): Promise<Answer> {
+): Promise<GatewayResponse> {
   return new Promise((resolve, reject) =>
-    new StreamAnswer(context, answer, writer).begin(resolve, reject),
+    new StreamAnswer(scope, answer, writer).begin(resolve, reject),
   );
 }
 
@@ -33,10 +33,10 @@ const never = Number.POSITIVE_INFINITY;
 
 /** The answer as a body: read at once, and written from when its sink is there. */
 class StreamAnswer implements AnswerReader, StreamBody, Timed {
-  readonly #context: EndpointContext;
+  readonly #context: RequestScope;
   readonly #answer: GovernedAnswer;
   readonly #writer: StreamWriter;
-  #resolve: (answer: Answer) => void = () => {};
+  #resolve: (answer: GatewayResponse) => void = () => {};
   #reject: (thrown: unknown) => void = () => {};
   #hasBegun = false;
   /** When the headers go out, whether there is an event or not. Monotonic. */
@@ -51,14 +51,14 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   #last: (() => string | Iterable<string>) | null = null;
   #isOver = false;
 
-  constructor(context: EndpointContext, answer: GovernedAnswer, writer: StreamWriter) {
-    this.#context = context;
+  constructor(scope: RequestScope, answer: GovernedAnswer, writer: StreamWriter) {
+    this.#context = scope;
     this.#answer = answer;
     this.#writer = writer;
   }
 
-  begin(resolve: (answer: Answer) => void, reject: (thrown: unknown) => void): void {
-    const { timers, deadlines } = this.#context.line;
+  begin(resolve: (answer: GatewayResponse) => void, reject: (thrown: unknown) => void): void {
+    const { timers, deadlines } = this.#context.context;
     this.#resolve = resolve;
     this.#reject = reject;
     this.#headersAt = timers.now() + deadlines.headers;
@@ -94,7 +94,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   }
 
   /** Sends the headers without an event when they have waited long enough. */
-  look(now: number): number {
+  check(now: number): number {
     if (now >= this.#headersAt) this.#sendHeaders();
     return this.#headersAt;
   }
@@ -102,7 +102,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   #sendHeaders(): void {
     if (this.#hasBegun) return;
     this.#begun();
-    const { headerNames } = this.#context.line;
+    const { headerNames } = this.#context.context;
     this.#resolve({
       status: 200,
       headers: answerHeaders(headerNames, this.#answer, { ...eventStreamHeaders }),
@@ -119,13 +119,13 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   #begun(): void {
     this.#hasBegun = true;
     this.#headersAt = never;
-    if (this.#slot !== null) this.#context.line.timers.remove(this.#slot);
+    if (this.#slot !== null) this.#context.context.timers.remove(this.#slot);
     this.#slot = null;
   }
 
   start(sink: TextSink): void {
     if (this.#isOver) return;
-    const { timers, deadlines } = this.#context.line;
+    const { timers, deadlines } = this.#context.context;
     this.#sink = sink;
     this.#output = new EventOutput(sink, { timers, every: deadlines.heartbeat });
     this.#writeEarly(this.#output);

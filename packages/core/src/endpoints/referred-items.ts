@@ -1,8 +1,8 @@
 import type { Owner } from "../domain/caller.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { durable } from "../pipeline/durable.ts";
-import type { Line } from "../pipeline/line.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
+import { orUnavailable } from "../pipeline/durable.ts";
 import { responseIdOfItem } from "../wire/responses/item-ids.ts";
 import type { ContentItem, InputItem, StoredItem } from "../wire/responses/items.ts";
 
@@ -22,7 +22,7 @@ export interface ResolvedInput {
  * @throws GatewayError `item_not_found`, or `request_too_large`
  */
 export async function resolveInput(
-  line: Line,
+  context: GatewayContext,
   caller: Owner,
   { input, room }: { readonly input: readonly InputItem[]; readonly room: number },
 ): Promise<ResolvedInput> {
@@ -30,14 +30,16 @@ export async function resolveInput(
   const dataClasses: string[] = [];
   let left = room;
   for (const [responseId, references] of referencesByResponse(input)) {
-    const response = await durable(line.store.responses.get(caller, responseId, line.clock.now()));
+    const response = await orUnavailable(
+      context.store.responses.get(caller, responseId, context.clock.now()),
+    );
     if (!response) continue;
     dataClasses.push(response.dataClass);
     for (const item of itemsOf(response)) {
       const times = references.filter((id) => id === item.id).length;
       if (times === 0) continue;
       left -= times * Buffer.byteLength(JSON.stringify(item));
-      if (left < 0) throw conversationTooLarge(line.limits.imageBodyBytes);
+      if (left < 0) throw conversationTooLarge(context.limits.imageBodyBytes);
       found.set(item.id, item);
     }
   }
@@ -48,10 +50,10 @@ export async function resolveInput(
 }
 
 /** What a request refers to is as bounded as what it may say itself. */
-export function conversationTooLarge(most: number): GatewayError {
+export function conversationTooLarge(maxBytes: number): GatewayError {
   return new GatewayError(
     "request_too_large",
-    `The conversation that the request refers to is larger than ${most} bytes.`,
+    `The conversation that the request refers to is larger than ${maxBytes} bytes.`,
   );
 }
 

@@ -3,9 +3,9 @@ import type { Owner } from "../domain/caller.ts";
 import { mostSensitive } from "../domain/data-class.ts";
 import type { Message } from "../domain/message.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { isLarge, otherWork } from "../kernel/other-work.ts";
-import { durable } from "../pipeline/durable.ts";
-import type { Line } from "../pipeline/line.ts";
+import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
+import { orUnavailable } from "../pipeline/durable.ts";
 import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
 import type { InputItem } from "../wire/responses/items.ts";
@@ -32,18 +32,18 @@ export interface Conversation {
  * expired or never was; `request_too_large`; `invalid_value` for too many messages.
  */
 export async function findConversation(
-  line: Line,
+  context: GatewayContext,
   caller: Owner,
   call: ResponseCall,
   known: CachedConversation<InputItem> | null,
 ): Promise<Conversation> {
-  const { limits } = line;
-  const previous = await previousOf(line, caller, call.previousResponseId);
+  const { limits } = context;
+  const previous = await previousOf(context, caller, call.previousResponseId);
   const said = previous?.messages.reduce((bytes, { length }) => bytes + length, 0) ?? 0;
-  if (isLarge(said)) await otherWork();
+  if (isLarge(said)) await yieldToEventLoop();
   const room = limits.imageBodyBytes - said;
   if (room < 0) throw conversationTooLarge(limits.imageBodyBytes);
-  const { items, dataClasses } = await resolveInput(line, caller, { input: call.input, room });
+  const { items, dataClasses } = await resolveInput(context, caller, { input: call.input, room });
   const history = await messagesOf(previous?.messages ?? []);
   const messages = known
     ? [...known.messages, ...toMessages(items.slice(known.items.length))]
@@ -54,19 +54,19 @@ export async function findConversation(
     history,
     items,
     messages,
-    dataClass: mostSensitive(line.dataClasses, referred),
+    dataClass: mostSensitive(context.dataClasses, referred),
     sessionId: previous?.response.sessionId ?? null,
   };
 }
 
 async function previousOf(
-  line: Line,
+  context: GatewayContext,
   caller: Owner,
   id: string | null,
 ): Promise<ResponseHistory | null> {
   if (id === null) return null;
   const previous = isResponseId(id)
-    ? await durable(line.store.responses.history(caller, id, line.clock.now()))
+    ? await orUnavailable(context.store.responses.history(caller, id, context.clock.now()))
     : null;
   if (previous) return previous;
   throw new GatewayError("previous_response_not_found", "The previous response was not found.", {
@@ -78,18 +78,18 @@ async function messagesOf(stored: readonly Uint8Array[]): Promise<readonly Messa
   const all: Message[] = [];
   for (const bytes of stored) {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-    if (isLarge(text.length)) await otherWork();
+    if (isLarge(text.length)) await yieldToEventLoop();
     const messages: readonly Message[] = JSON.parse(text);
     all.push(...messages);
-    if (isLarge(text.length)) await otherWork();
+    if (isLarge(text.length)) await yieldToEventLoop();
   }
   return all;
 }
 
-function tooManyMessages(most: number): GatewayError {
+function tooManyMessages(max: number): GatewayError {
   return new GatewayError(
     "invalid_value",
-    `The conversation must hold at most ${most} messages, with those it continues.`,
+    `The conversation must hold at most ${max} messages, with those it continues.`,
     { param: "input" },
   );
 }

@@ -1,43 +1,43 @@
 import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
-import type { Answer } from "../http/answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
-import { queryOf } from "../http/route.ts";
-import { durable } from "../pipeline/durable.ts";
+import type { GatewayResponse } from "../http/gateway-response.ts";
+import { queryOf } from "../http/route-path.ts";
+import { orUnavailable } from "../pipeline/durable.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
-import { type EndpointContext, freshCaller, jsonHeaders } from "./endpoint.ts";
+import { freshCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
 
 /** GET /v1/responses/{response_id} (section 4.3): the same JSON value that the creation returned. */
 export async function getResponse(
-  context: EndpointContext,
+  scope: RequestScope,
   request: GatewayRequest,
   id: string,
-): Promise<Answer> {
-  const response = await ownResponse(context, request, id);
+): Promise<GatewayResponse> {
+  const response = await ownResponse(scope, request, id);
   refuseResuming(queryOf(request.url));
   return { status: 200, headers: jsonHeaders(), body: Buffer.from(response.body).toString() };
 }
 
 /** DELETE /v1/responses/{response_id} (section 4.4): removes the response state; its evidence remains. */
 export async function deleteResponse(
-  context: EndpointContext,
+  scope: RequestScope,
   request: GatewayRequest,
   id: string,
-): Promise<Answer> {
-  const { line } = context;
-  const caller = await freshCaller(context, request);
-  const at = line.clock.now();
+): Promise<GatewayResponse> {
+  const { context } = scope;
+  const caller = await freshCaller(scope, request);
+  const at = context.clock.now();
   const { organizationId, userId, keyId } = caller;
-  const head = { id: line.ids.uuid(), organizationId, kind: "response.deleted" as const, at };
+  const head = { id: context.ids.uuid(), organizationId, kind: "response.deleted" as const, at };
   const deletion = {
     owner: { organizationId, userId, keyId },
     id,
     at,
     leaf: createLeaf(head, { key: keyId, response: id, user: userId }),
   };
-  if (!isResponseId(id) || !(await durable(line.store.responses.delete(deletion))))
+  if (!isResponseId(id) || !(await orUnavailable(context.store.responses.delete(deletion))))
     throw notFound();
   return {
     status: 200,
@@ -48,11 +48,11 @@ export async function deleteResponse(
 
 /** GET /v1/responses/{response_id}/input_items (section 4.5): its own input, a page at a time. */
 export async function listInputItems(
-  context: EndpointContext,
+  scope: RequestScope,
   request: GatewayRequest,
   id: string,
-): Promise<Answer> {
-  const response = await ownResponse(context, request, id);
+): Promise<GatewayResponse> {
+  const response = await ownResponse(scope, request, id);
   const items = JSON.parse(Buffer.from(response.input).toString());
   return {
     status: 200,
@@ -63,10 +63,10 @@ export async function listInputItems(
 
 /** POST …/cancel and …/compact: background work and compaction are not offered (section 4.6). */
 export async function notEmulated(
-  context: EndpointContext,
+  scope: RequestScope,
   request: GatewayRequest,
-): Promise<Answer> {
-  await freshCaller(context, request);
+): Promise<GatewayResponse> {
+  await freshCaller(scope, request);
   throw new GatewayError(
     "unsupported_parameter",
     "Responses can be neither cancelled nor compacted here.",
@@ -75,14 +75,14 @@ export async function notEmulated(
 
 /** @throws GatewayError `response_not_found` for what is not the caller's, or not there. */
 async function ownResponse(
-  context: EndpointContext,
+  scope: RequestScope,
   request: GatewayRequest,
   id: string,
 ): Promise<StoredResponse> {
-  const { line } = context;
-  const caller = await freshCaller(context, request);
+  const { context } = scope;
+  const caller = await freshCaller(scope, request);
   const response = isResponseId(id)
-    ? await durable(line.store.responses.get(caller, id, line.clock.now()))
+    ? await orUnavailable(context.store.responses.get(caller, id, context.clock.now()))
     : null;
   if (response) return response;
   throw notFound();

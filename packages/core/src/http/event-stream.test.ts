@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../kernel/clock.ts";
 import { createTimers } from "../kernel/timers.ts";
-import type { TextSink } from "./answer.ts";
 import { EventOutput, ping } from "./event-stream.ts";
+import type { TextSink } from "./gateway-response.ts";
 
 /** A clock that moves by hand. */
 function createClock(): Clock & { advance(milliseconds: number): void; waiting(): number } {

@@ -1,6 +1,6 @@
-import { isLarge, otherWork } from "../kernel/other-work.ts";
+import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { Timed, Timers } from "../kernel/timers.ts";
-import type { TextSink } from "./answer.ts";
+import type { TextSink } from "./gateway-response.ts";
 
 /** The headers of a stream of events. */
 export const eventStreamHeaders = {
@@ -64,7 +64,7 @@ export class EventOutput implements Timed {
     this.#heartbeat.timers.remove(this.#slot);
   }
 
-  look(now: number): number {
+  check(now: number): number {
     if (now >= this.#pingAt) this.#pass(ping);
     return this.#pingAt;
   }
@@ -88,7 +88,7 @@ export class EventOutput implements Timed {
     if (this.#isOver) return;
     const { timers, every } = this.#heartbeat;
     this.#pingAt = timers.now() + every;
-    timers.by(this.#pingAt);
+    timers.checkBy(this.#pingAt);
   }
 
   #queue(pieces: Pieces): Promise<void> {
@@ -106,7 +106,7 @@ export class EventOutput implements Timed {
       if (this.#full !== null) await this.#full;
       const text = pieces.take();
       this.#pass(text);
-      if (isLarge(text.length)) await otherWork();
+      if (isLarge(text.length)) await yieldToEventLoop();
     }
     if (this.#full !== null) await this.#full;
   }

@@ -8,23 +8,23 @@ import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
  * Throws or rejects with a GatewayError: `request_too_large`, or `invalid_json` when the upload ended early or was read
  * by someone else.
  */
-export function readBytes(request: GatewayRequest, most: number): Promise<Buffer> {
+export function readBytes(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
   if (request.bodyUsed)
     throw new GatewayError(
       "invalid_json",
       "The request's body was read before the gateway got it, and nothing of it was kept.",
     );
   const length = announcedLength(request.headers);
-  if (length !== null && length > most) throw tooLarge(most);
+  if (length !== null && length > maxBytes) throw tooLarge(maxBytes);
   return new Promise((resolve, reject) => {
     const taken = (bytes: Uint8Array): void => {
       if (request.signal.aborted) reject(endedEarly(request.signal.reason));
-      else if (bytes.length > most) reject(tooLarge(most));
+      else if (bytes.length > maxBytes) reject(tooLarge(maxBytes));
       else resolve(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
     };
     const failed = (error: unknown): void =>
       reject(error instanceof GatewayError ? error : endedEarly(error));
-    if (length === null) readCounted(request, most).then(taken, failed);
+    if (length === null) readCounted(request, maxBytes).then(taken, failed);
     else if ("readBody" in request) request.readBody(taken, failed);
     else
       unlessAborted(request.signal, request.arrayBuffer()).then(
@@ -45,7 +45,7 @@ function announcedLength(headers: RequestHeaders): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-async function readCounted(request: GatewayRequest, most: number): Promise<Uint8Array> {
+async function readCounted(request: GatewayRequest, maxBytes: number): Promise<Uint8Array> {
   if (request.body === null) return Buffer.alloc(0);
   const reader = request.body.getReader();
   const chunks: Uint8Array[] = [];
@@ -55,7 +55,7 @@ async function readCounted(request: GatewayRequest, most: number): Promise<Uint8
       const { done, value } = await unlessAborted(request.signal, reader.read());
       if (done) return Buffer.concat(chunks, length);
       length += value.length;
-      if (length > most) throw tooLarge(most);
+      if (length > maxBytes) throw tooLarge(maxBytes);
       chunks.push(value);
     }
   } catch (error) {
@@ -87,6 +87,9 @@ export function unlessAborted<Value>(
   });
 }
 
-function tooLarge(most: number): GatewayError {
-  return new GatewayError("request_too_large", `The request body is larger than ${most} bytes.`);
+function tooLarge(maxBytes: number): GatewayError {
+  return new GatewayError(
+    "request_too_large",
+    `The request body is larger than ${maxBytes} bytes.`,
+  );
 }

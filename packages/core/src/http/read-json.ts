@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import type { Limits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import { guardJson } from "../kernel/json-guard.ts";
 import type { JsonFaultKind } from "../kernel/json-rules.ts";
-import { isLarge, otherWork } from "../kernel/other-work.ts";
 import type { GatewayRequest } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 import { readBytes } from "./read-bytes.ts";
@@ -35,11 +35,11 @@ export function parseBody(bytes: Buffer, limits: Limits): object | Promise<objec
 
 async function parseLarge(bytes: Buffer, limits: Limits): Promise<object> {
   const text = textOf(bytes, limits);
-  await otherWork();
+  await yieldToEventLoop();
   requireSound(text, limits);
-  await otherWork();
+  await yieldToEventLoop();
   const body = parse(text);
-  await otherWork();
+  await yieldToEventLoop();
   return body;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { StreamBody, TextSink } from "./answer.ts";
 import { eventStreamHeaders } from "./event-stream.ts";
+import type { StreamBody, TextSink } from "./gateway-response.ts";
 import { toResponse } from "./to-response.ts";
 
 describe("toResponse", () => {

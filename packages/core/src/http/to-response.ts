@@ -1,7 +1,7 @@
-import type { Answer, StreamBody } from "./answer.ts";
+import type { GatewayResponse, StreamBody } from "./gateway-response.ts";
 
 /** An answer as a `Response`. A stream is read as fast as the client reads, one piece at a time. */
-export function toResponse(answer: Answer): Response {
+export function toResponse(answer: GatewayResponse): Response {
   const body = typeof answer.body === "string" ? answer.body : toStream(answer.body);
   return new Response(body, { status: answer.status, headers: answer.headers });
 }

@@ -4,7 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { type NamedCaller, readCaller } from "./named-caller.ts";
 
 /** How long the host may take to say who calls. Milliseconds. */
-const longestAuthentication = 10_000;
+const maxAuthenticationMs = 10_000;
 
 /**
  * Asks the host for whom a request is; null where it knows nobody.
@@ -16,7 +16,7 @@ export async function askHost(
   { clock, dataClasses }: { readonly clock: Clock; readonly dataClasses: readonly string[] },
 ): Promise<NamedCaller | null> {
   const late = Promise.withResolvers<never>();
-  const cancel = clock.after(longestAuthentication, () =>
+  const cancel = clock.after(maxAuthenticationMs, () =>
     late.reject(new Error("The host application did not answer in time.")),
   );
   try {

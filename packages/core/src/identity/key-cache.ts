@@ -22,7 +22,7 @@ export interface KnownKey {
   readonly named: WeakMap<NamedCaller, Caller>;
 }
 
-const bound = 10_000;
+const maxKeys = 10_000;
 const lifetimeMs = 5_000;
 
 export function createKeyCache(clock: Clock): KeyCache {
@@ -37,7 +37,7 @@ export function createKeyCache(clock: Clock): KeyCache {
     },
     set(name, found) {
       const known = { found, caller: callerOfKey(found), named: new WeakMap() };
-      if (entries.size >= bound) {
+      if (entries.size >= maxKeys) {
         const oldest = entries.keys().next();
         if (!oldest.done) entries.delete(oldest.value);
       }

@@ -9,9 +9,9 @@ export interface LastUsed {
   close(): Promise<void>;
 }
 
-const flushEvery = 30_000;
+const flushIntervalMs = 30_000;
 /** So many keys are written at once; while the store fails, no more are noted than this. */
-const mostNoted = 10_000;
+const maxNoted = 10_000;
 
 export function createLastUsed(keys: Pick<KeyRepository, "touch">, clock: Clock): LastUsed {
   let noted = new Map<string, { organizationId: string; keyId: string; at: number }>();
@@ -26,7 +26,7 @@ export function createLastUsed(keys: Pick<KeyRepository, "touch">, clock: Clock)
     try {
       await keys.touch([...uses.values()]);
     } catch {
-      noted = new Map([...uses, ...noted].slice(-mostNoted));
+      noted = new Map([...uses, ...noted].slice(-maxNoted));
     }
   }
 
@@ -40,10 +40,10 @@ export function createLastUsed(keys: Pick<KeyRepository, "touch">, clock: Clock)
       const name = `${organizationId}/${keyId}`;
       const use = noted.get(name);
       if (use) use.at = clock.now();
-      else if (noted.size < mostNoted) noted.set(name, { organizationId, keyId, at: clock.now() });
+      else if (noted.size < maxNoted) noted.set(name, { organizationId, keyId, at: clock.now() });
       else return;
       if (isClosed) return;
-      cancel ??= clock.after(flushEvery, flushLater, { background: true });
+      cancel ??= clock.after(flushIntervalMs, flushLater, { background: true });
     },
     close() {
       isClosed = true;

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
 
 /** Under which key, and for which place: what was encrypted for one place opens at no other. */
-export interface Lock {
+export interface CipherParameters {
   /** 32 bytes. */
   readonly key: Uint8Array | KeyObject;
   readonly context: Uint8Array;
@@ -14,7 +14,7 @@ const tagBytes = 16;
 /** AES-256-GCM: nonce, ciphertext and tag in one piece. `random` gives the 96 bits of the nonce. */
 export function encrypt(
   plain: Uint8Array,
-  { key, context }: Lock,
+  { key, context }: CipherParameters,
   random: (length: number) => Uint8Array,
 ): Buffer {
   const nonce = random(nonceBytes);
@@ -25,7 +25,7 @@ export function encrypt(
 }
 
 /** What `encrypt` was given. Throws where one bit of it, the key or the context is another. */
-export function decrypt(sealed: Uint8Array, { key, context }: Lock): Buffer {
+export function decrypt(sealed: Uint8Array, { key, context }: CipherParameters): Buffer {
   if (sealed.length < nonceBytes + tagBytes) throw new TypeError("too short for AES-256-GCM");
   const end = sealed.length - tagBytes;
   const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, nonceBytes), {

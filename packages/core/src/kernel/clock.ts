@@ -18,14 +18,14 @@ export interface TimerOptions {
 }
 
 /** A timer set for longer than this (24.8 days) would fire at once. */
-const longestTimer = 2_147_483_647;
+const maxTimerMs = 2_147_483_647;
 
 /** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(milliseconds, run, { background = false } = {}) {
-    const timer = setTimeout(run, Math.min(milliseconds, longestTimer));
+    const timer = setTimeout(run, Math.min(milliseconds, maxTimerMs));
     if (background) timer.unref();
     return () => clearTimeout(timer);
   },

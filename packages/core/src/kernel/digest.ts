@@ -25,8 +25,8 @@ export function sha256Of(...parts: readonly (string | Uint8Array)[]): Buffer {
   let size = 0;
   for (const part of parts) {
     // No UTF-16 unit takes more than three bytes.
-    const most = typeof part === "string" ? 3 * part.length : part.length;
-    if (size + most > scratch.length) return digestOf(parts);
+    const maxBytes = typeof part === "string" ? 3 * part.length : part.length;
+    if (size + maxBytes > scratch.length) return digestOf(parts);
     if (typeof part === "string") size += scratch.write(part, size);
     else {
       scratch.set(part, size);

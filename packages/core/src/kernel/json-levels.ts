@@ -4,7 +4,7 @@ interface Level {
   readonly isObject: boolean;
   readonly isFreeForm: boolean;
   /** How many levels may be open when one opens inside. */
-  readonly deepest: number;
+  readonly maxDepth: number;
   readonly keys: string[];
   /** The same keys, once there are many. */
   keySet: Set<string> | null;
@@ -14,7 +14,7 @@ interface Level {
 }
 
 const fewKeys = 12;
-const longestName = 64;
+const maxNameLength = 64;
 
 /** The objects and arrays that are open at one point of a JSON text, and what may come next in them. */
 export class JsonLevels {
@@ -31,7 +31,7 @@ export class JsonLevels {
     const rules = this.#rules;
     const depth = this.#levels.length;
     if (++this.#values > rules.values) return "values";
-    if (depth >= (this.#level?.deepest ?? rules.depth)) return "depth";
+    if (depth >= (this.#level?.maxDepth ?? rules.depth)) return "depth";
     this.#level = within(this.#level, depth, isObject, rules);
     this.#levels.push(this.#level);
     return null;
@@ -71,7 +71,7 @@ function within(parent: Level | null, depth: number, isObject: boolean, rules: J
   return {
     isObject,
     isFreeForm: continues || begins,
-    deepest: begins ? depth + rules.freeFormDepth : (parent?.deepest ?? rules.depth),
+    maxDepth: begins ? depth + rules.freeFormDepth : (parent?.maxDepth ?? rules.depth),
     keys: [],
     keySet: null,
     expectsKey: isObject,
@@ -96,7 +96,7 @@ function pathOf(levels: readonly Level[]): string {
   for (const { isObject, key, index } of levels) {
     if (!isObject) path += `[${index}]`;
     else if (key !== "")
-      path += (path === "" ? "" : ".") + key.slice(0, longestName).toWellFormed();
+      path += (path === "" ? "" : ".") + key.slice(0, maxNameLength).toWellFormed();
   }
   return path;
 }

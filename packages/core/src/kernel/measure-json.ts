@@ -22,7 +22,7 @@ const comma = 0x2c;
 const backslash = 0x5c;
 const colon = 0x3a;
 
-const mostExactDigits = 15;
+const maxExactDigits = 15;
 
 /** Measures a JSON text in one pass, without recursion; null for a text that is beyond the bounds. */
 export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | null {
@@ -42,7 +42,7 @@ export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | nul
     else if (isDigit(code)) {
       const end = endOfNumber(text, at);
       if (end - at > bounds.numberLength) return null;
-      if (end - at > mostExactDigits || hasExponent(text, at, end))
+      if (end - at > maxExactDigits || hasExponent(text, at, end))
         longNumbers.push(text.slice(text[at - 1] === "-" ? at - 1 : at, end));
       at = end - 1;
     }

@@ -8,8 +8,8 @@ export function isShallow(value: Json, depth: number): boolean {
 }
 
 /** Whether a value contains more than this many values, counting itself. The value must be shallow. */
-export function hasMoreValues(value: Json, most: number): boolean {
-  let left = most;
+export function hasMoreValues(value: Json, max: number): boolean {
+  let left = max;
   const take = (at: Json): boolean => {
     if (--left < 0) return false;
     return (
@@ -61,11 +61,11 @@ function isReturnable(value: Json, keys: number): boolean {
 }
 
 /** From here on JSON writes numbers with an exponent, so they don't pretend to digits that were lost. */
-const leastWithExponent = 1e21;
+const minWithExponent = 1e21;
 
 function isKept(value: number): boolean {
   if (!Number.isInteger(value)) return Number.isFinite(value);
-  return Number.isSafeInteger(value) || Math.abs(value) >= leastWithExponent;
+  return Number.isSafeInteger(value) || Math.abs(value) >= minWithExponent;
 }
 
 function membersOf(value: Exclude<Json, null | boolean | number | string>) {

@@ -40,7 +40,7 @@ function createClock() {
 function once(dueAt: number, seen: number[]): Timed & { dueAt: number } {
   return {
     dueAt,
-    look(now) {
+    check(now) {
       if (now >= this.dueAt) {
         seen.push(now);
         this.dueAt = never;
@@ -67,7 +67,7 @@ describe("the moments of many on one timer", () => {
     timers.add(moved, 50);
     for (let due = 51; due < 1_000; due++) {
       moved.dueAt = due;
-      timers.by(due);
+      timers.checkBy(due);
     }
     expect(clock.set()).toBe(1);
     const seen: number[] = [];
@@ -104,7 +104,7 @@ describe("the moments of many on one timer", () => {
     });
     const seen: number[] = [];
     timers.add(once(10, seen), 10);
-    timers.add({ look: (at) => at + 0.5 }, 10);
+    timers.add({ check: (at) => at + 0.5 }, 10);
     now = 10;
     run();
     expect(seen).toEqual([10]);

@@ -4,7 +4,7 @@ import { createInFlight } from "./in-flight.ts";
 /** Something with moments of its own, such as a deadline that every event moves: it keeps them as fields. */
 export interface Timed {
   /** Does what is due by `now`, and says when to look again: later than `now`, or infinity. Both are monotonic. */
-  look(now: number): number;
+  check(now: number): number;
 }
 
 /**
@@ -17,13 +17,13 @@ export interface Timers {
   /** Looks at `timed` at `due`, or earlier, or with thousands of others a few milliseconds later; returns its slot. */
   add(timed: Timed, due: number): number;
   /** Looks no later than at `due`: to be told when a moment of something comes earlier than it said. */
-  by(due: number): void;
+  checkBy(due: number): void;
   /** Call it once for each slot. */
   remove(slot: number): void;
 }
 
 /** For each so many timed at once, a moment may come a millisecond late: looking at all of them for each would never end. */
-const oneLate = 1_000;
+const timedPerMillisecond = 1_000;
 
 export function createTimers(clock: Clock): Timers {
   const timed = createInFlight<Timed>();
@@ -40,8 +40,9 @@ export function createTimers(clock: Clock): Timers {
     const now = clock.monotonic();
     nextLook = Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;
-    for (const one of timed.all()) next = Math.min(next, one.look(now));
-    if (timed.count() > 0) by(Math.max(next, now + Math.floor(timed.count() / oneLate)));
+    for (const one of timed.all()) next = Math.min(next, one.check(now));
+    if (timed.count() > 0)
+      by(Math.max(next, now + Math.floor(timed.count() / timedPerMillisecond)));
   }
   return {
     now: () => clock.monotonic(),
@@ -50,7 +51,7 @@ export function createTimers(clock: Clock): Timers {
       by(due);
       return slot;
     },
-    by,
+    checkBy: by,
     remove(slot) {
       timed.remove(slot);
       if (timed.count() > 0) return;

@@ -5,16 +5,13 @@ export interface Slots {
   release(owner: string): void;
 }
 
-export function createSlots(bounds: {
-  readonly most: number;
-  readonly mostPerOwner: number;
-}): Slots {
+export function createSlots(bounds: { readonly max: number; readonly maxPerOwner: number }): Slots {
   const taken = new Map<string, number>();
   let all = 0;
   return {
     take(owner) {
       const own = taken.get(owner) ?? 0;
-      if (all >= bounds.most || own >= bounds.mostPerOwner) return false;
+      if (all >= bounds.max || own >= bounds.maxPerOwner) return false;
       all++;
       taken.set(owner, own + 1);
       return true;

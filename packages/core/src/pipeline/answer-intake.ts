@@ -23,7 +23,7 @@ export interface AnswerIntake {
   failure(outputBytes: number, state: StateSize): ProviderError | null;
 }
 
-type Spoken = Extract<
+type TextDelta = Extract<
   CompletionEvent,
   { type: "text-delta" | "reasoning-delta" | "refusal-delta" }
 >;
@@ -33,7 +33,7 @@ type AnswerLimits = Pick<Limits, "depth" | "keys" | "tools" | "answerParts" | "a
 /** `isKept` says that the answer is written whole at its end, log probabilities and all: in one body, or as a response. */
 export function createAnswerIntake(limits: AnswerLimits, isKept: boolean): AnswerIntake {
   const bounds = createBounds(limits, isKept);
-  const halves = createHalves(limits);
+  const halves = createEventSanitizer(limits);
   let failure: ProviderError | null = null;
   return {
     take(events) {
@@ -67,11 +67,11 @@ function createBounds(
 } {
   let logprobBytes = 0;
   let shownBytes = 0;
-  let speaking: Spoken["type"] | null = null;
+  let speaking: TextDelta["type"] | null = null;
   let parts = 0;
   let toolCalls = 0;
 
-  function begin(type: Spoken["type"] | null): ProviderError | null {
+  function begin(type: TextDelta["type"] | null): ProviderError | null {
     speaking = type;
     return ++parts > limits.answerParts ? beyond("too_many_parts") : null;
   }
@@ -121,12 +121,12 @@ function beyond(reason: string): ProviderError {
  * Joins the halves of surrogate pairs that deltas of one part split between them. A half that stays alone becomes
  * U+FFFD, before the next part begins or the answer finishes.
  */
-function createHalves({ keys }: Pick<Limits, "keys">): {
+function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
   /** Whether `add` would add the event as it is, and nothing else. */
   passes(event: CompletionEvent): boolean;
   add(event: CompletionEvent, into: CompletionEvent[]): void;
 } {
-  let waiting: Spoken | null = null;
+  let waiting: TextDelta | null = null;
   // Most answers have neither calls nor state.
   let ofCalls: Map<number, string> | null = null;
   /** Of the message, which has no index, and of each call. */
@@ -136,7 +136,7 @@ function createHalves({ keys }: Pick<Limits, "keys">): {
     if (waiting !== null) into.push({ ...waiting, text: replacement });
     waiting = null;
   }
-  function say(event: Spoken, into: CompletionEvent[]): void {
+  function say(event: TextDelta, into: CompletionEvent[]): void {
     if (waiting !== null && waiting.type !== event.type) endSpoken(into);
     const [whole, half] = joined(waiting?.text ?? "", event.text);
     waiting = half === "" ? null : { ...event, text: half };

@@ -7,18 +7,22 @@ import { formatModelId } from "../domain/model-id.ts";
 import { toGatewayError } from "../errors/gateway-error.ts";
 import { knownOutputTokens } from "../evidence/meter.ts";
 import type { Timed } from "../kernel/timers.ts";
-import { ClientClosed, type Run, RunningAttempt, seenOf } from "./attempt.ts";
-import type { Candidate } from "./candidate.ts";
+import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
+import type { GatewayContext } from "./context.ts";
 import type { AnswerReader, GovernedAnswer, PreparedCall, SettledAnswer } from "./governed-call.ts";
-import type { Line } from "./line.ts";
 import { nextAttempt } from "./next-attempt.ts";
 import type { OpenedStep } from "./open-step.ts";
+import type { PlannedAttempt } from "./plan-attempt.ts";
 import { settleCompleted, settleEnded } from "./settle.ts";
 import { withDecision } from "./with-decision.ts";
 
 /** The answer of an opened Step: nothing is asked of the provider until it is read. */
-export function answerOf(line: Line, call: PreparedCall, opened: OpenedStep): GovernedAnswer {
-  const run = new StepRun(line, call, opened);
+export function startStep(
+  context: GatewayContext,
+  call: PreparedCall,
+  opened: OpenedStep,
+): GovernedAnswer {
+  const run = new StepExecution(context, call, opened);
   run.begin();
   return {
     ...opened.answer,
@@ -39,8 +43,8 @@ const never = Number.POSITIVE_INFINITY;
  * A Step from its opening to its end, in this order: ask, take what comes, retry or fall back, settle, tell the reader.
  * Whatever happens outside (the client leaves, a moment passes, the gateway closes) comes in by the methods after them.
  */
-class StepRun implements Run, Timed {
-  readonly line: Line;
+class StepExecution implements StepRun, Timed {
+  readonly context: GatewayContext;
   readonly call: PreparedCall;
   readonly opened: OpenedStep;
   readonly startedAt: number;
@@ -62,24 +66,24 @@ class StepRun implements Run, Timed {
   #drain: string | null = null;
   #slot = 0;
 
-  constructor(line: Line, call: PreparedCall, opened: OpenedStep) {
-    const { decided, holds } = opened.candidate;
-    this.line = line;
+  constructor(context: GatewayContext, call: PreparedCall, opened: OpenedStep) {
+    const { routed, holds } = opened.planned;
+    this.context = context;
     this.call = call;
     this.opened = opened;
-    this.startedAt = line.clock.monotonic();
-    this.fallbacks = [...(decided.decision.obligations?.fallbacks ?? [])];
+    this.startedAt = context.clock.monotonic();
+    this.fallbacks = [...(routed.decision.obligations?.fallbacks ?? [])];
     this.held = [...holds];
-    this.#deadlineAt = this.startedAt + line.deadlines.total;
-    this.attempt = new RunningAttempt(this, opened.candidate);
+    this.#deadlineAt = this.startedAt + context.deadlines.total;
+    this.attempt = new RunningAttempt(this, opened.planned);
   }
 
   /** From here on it ends, read or not: the client may leave, and its time runs. */
   begin(): void {
-    const { line, call, opened } = this;
-    this.#slot = line.timers.add(this, this.#deadlineAt);
+    const { context, call, opened } = this;
+    this.#slot = context.timers.add(this, this.#deadlineAt);
     opened.open.runs({
-      outputTokens: () => knownOutputTokens(this.attempt.candidate.attempt, seenOf(this.attempt)),
+      outputTokens: () => knownOutputTokens(this.attempt.planned.attempt, seenOf(this.attempt)),
       stop: () => this.stop(gatewayClosed()),
     });
     if (call.signal.aborted) this.leave();
@@ -117,32 +121,32 @@ class StepRun implements Run, Timed {
   async #goOn(thrown: unknown): Promise<void> {
     const failure = failureOf(this, thrown);
     this.#tellFailedAttempt(failure);
-    let candidate: Candidate;
+    let planned: PlannedAttempt;
     try {
-      candidate = await nextAttempt(this.line, this, failure);
+      planned = await nextAttempt(this.context, this, failure);
     } catch (last) {
       return this.#end(last);
     }
-    this.attempt = new RunningAttempt(this, candidate);
+    this.attempt = new RunningAttempt(this, planned);
     this.#ask();
   }
 
   /** Whether another attempt follows or not, and however much of this one the client has seen. */
   #tellFailedAttempt(failure: ClientClosed | ProviderError): void {
     if (!(failure instanceof ProviderError)) return;
-    this.line.notify({
+    this.context.notify({
       type: "attempt.failed",
-      at: this.line.clock.now(),
+      at: this.context.clock.now(),
       organizationId: this.opened.owner.organizationId,
       stepId: this.opened.answer.stepId,
-      attempt: this.attempt.candidate.attempt.number,
+      attempt: this.attempt.planned.attempt.number,
       reason: failure.reason,
     });
   }
 
   answered(finishReason: FinishReason): void {
     if (this.isAbandoned) this.failed(clientClosed());
-    else void settleCompleted(this.line, this, finishReason);
+    else void settleCompleted(this.context, this, finishReason);
   }
 
   completed(settled: SettledAnswer): void {
@@ -160,7 +164,7 @@ class StepRun implements Run, Timed {
 
   /** The Step did not complete, or its record could not be written. */
   async #end(thrown: unknown): Promise<void> {
-    if (!this.isEnding) await settleEnded(this.line, this, failureOf(this, thrown));
+    if (!this.isEnding) await settleEnded(this.context, this, failureOf(this, thrown));
     this.#conclude({ error: this.#visibleFailure(thrown) });
   }
 
@@ -173,14 +177,14 @@ class StepRun implements Run, Timed {
       failure instanceof ProviderError && isProviders
         ? upstreamFailure(failure)
         : toGatewayError(thrown);
-    return withDecision(error, this.line.headerNames, this.opened.answer);
+    return withDecision(error, this.context.headerNames, this.opened.answer);
   }
 
   #conclude(ending: Ending): void {
     this.#ending = ending;
-    this.line.timers.remove(this.#slot);
+    this.context.timers.remove(this.#slot);
     this.call.signal.removeEventListener("abort", this.leave);
-    if (this.#drain !== null) this.line.drains.release(this.#drain);
+    if (this.#drain !== null) this.context.drains.release(this.#drain);
     if (this.#reader !== null) tell(this.#reader, ending);
   }
 
@@ -189,33 +193,33 @@ class StepRun implements Run, Timed {
     if (this.isAbandoned || this.#ending !== null) return;
     this.isAbandoned = true;
     this.#reader?.left();
-    const { line, opened } = this;
+    const { context, opened } = this;
     const key = JSON.stringify([opened.owner.organizationId, opened.owner.keyId]);
-    if (!this.#mayBeReadOn() || !line.drains.take(key)) {
+    if (!this.#mayBeReadOn() || !context.drains.take(key)) {
       this.stop(clientClosed());
       return;
     }
     this.#drain = key;
     // A plain answer has its own deadline.
-    if (this.call.stream) this.#drainedAt = line.clock.monotonic() + line.deadlines.drain;
-    line.timers.by(this.#drainedAt);
+    if (this.call.stream) this.#drainedAt = context.clock.monotonic() + context.deadlines.drain;
+    context.timers.checkBy(this.#drainedAt);
     this.#readOn();
   };
 
   /** Only its end says what such an answer costs: a plain one shows nothing before, and reasoning is never all shown. */
   #mayBeReadOn(): boolean {
     const { attempt, call } = this;
-    const { onDisconnect } = this.line;
+    const { onDisconnect } = this.context;
     if (onDisconnect === "abort" || attempt.host === null || attempt.hasFailed) return false;
     return (
       onDisconnect === "drain" ||
       !call.stream ||
-      attempt.candidate.attempt.reasons ||
+      attempt.planned.attempt.reasons ||
       seenOf(attempt).hasReasoned
     );
   }
 
-  look(now: number): number {
+  check(now: number): number {
     if (now >= this.#drainedAt) {
       this.#drainedAt = never;
       this.stop(clientClosed());
@@ -246,7 +250,7 @@ class StepRun implements Run, Timed {
   servedBy(): string | null {
     return this.attempt.firstTokenAt === null && !this.isEnding
       ? null
-      : formatModelId(this.attempt.candidate.attempt);
+      : formatModelId(this.attempt.planned.attempt);
   }
 }
 
@@ -256,7 +260,7 @@ function tell(reader: AnswerReader, ending: Ending): void {
 }
 
 /** Whatever ended an attempt, as the reason it counts for. */
-function failureOf(run: Run, thrown: unknown): ClientClosed | ProviderError {
+function failureOf(run: StepRun, thrown: unknown): ClientClosed | ProviderError {
   if (run.stopReason !== null) return run.stopReason;
   if (thrown instanceof ProviderError || thrown instanceof ClientClosed) return thrown;
   return new ProviderError("The provider failed.", {

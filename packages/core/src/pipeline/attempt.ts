@@ -12,17 +12,17 @@ import { tokensOfBytes } from "../domain/estimate.ts";
 import type { Message } from "../domain/message.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import type { ObservedOutput } from "../evidence/meter.ts";
-import { otherWork } from "../kernel/other-work.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealFields } from "../sessions/state-seal.ts";
 import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";
-import { type Candidate, sentBefore } from "./candidate.ts";
+import type { GatewayContext } from "./context.ts";
 import type { PreparedCall, SettledAnswer, TakeEvents } from "./governed-call.ts";
-import type { Line } from "./line.ts";
 import type { OpenedStep } from "./open-step.ts";
+import { type PlannedAttempt, sentBefore } from "./plan-attempt.ts";
 
 /** A Step while it runs: its attempts one after the other, until it is stopped or ends. */
-export interface Run {
-  readonly line: Line;
+export interface StepRun {
+  readonly context: GatewayContext;
   readonly call: PreparedCall;
   readonly opened: OpenedStep;
   /** Monotonic. */
@@ -59,12 +59,12 @@ export class ClientClosed extends Error {
 }
 
 /** After so many events what else waits for the process has its turn: a provider may have them all at hand. */
-const mostAtOnce = 256;
+const maxEventsPerTurn = 256;
 const never = Number.POSITIVE_INFINITY;
 
 /** One attempt in flight: its provider tells it what happens, and it keeps what was seen. */
 export class RunningAttempt implements AnswerSink {
-  readonly candidate: Candidate;
+  readonly planned: PlannedAttempt;
   readonly fold: CompletionFold = createFold();
   /** Monotonic. */
   readonly startedAt: number;
@@ -84,7 +84,7 @@ export class RunningAttempt implements AnswerSink {
   hasFailed = false;
   /** Monotonic; null until the model said something. */
   firstTokenAt: number | null = null;
-  readonly #run: Run;
+  readonly #run: StepRun;
   readonly #intake: AnswerIntake;
   /** Nothing more is taken of its provider. */
   #isOver = false;
@@ -97,30 +97,33 @@ export class RunningAttempt implements AnswerSink {
   /** When the provider has been silent for too long; never while the client is what is waited for. Monotonic. */
   #silentAt = never;
   #handled = 0;
-  #goOn = (): void => {};
+  #resume = (): void => {};
 
-  constructor(run: Run, candidate: Candidate) {
-    const { line, call } = run;
+  constructor(run: StepRun, planned: PlannedAttempt) {
+    const { context, call } = run;
     this.#run = run;
-    this.candidate = candidate;
-    this.startedAt = line.clock.monotonic();
-    this.#intake = createAnswerIntake(line.limits, !call.stream || call.endpoint === "responses");
+    this.planned = planned;
+    this.startedAt = context.clock.monotonic();
+    this.#intake = createAnswerIntake(
+      context.limits,
+      !call.stream || call.endpoint === "responses",
+    );
   }
 
   /** Asks the provider, on the platform's account or the organization's own. */
   ask(): void {
-    const { line, call } = this.#run;
-    const { firstByte, plainAnswer } = line.deadlines;
+    const { context, call } = this.#run;
+    const { firstByte, plainAnswer } = context.deadlines;
     // A plain answer comes all at once, and whatever its provider sends before says nothing.
-    this.#hear(line.clock.monotonic(), call.stream ? firstByte : plainAnswer);
-    if (this.candidate.decided.route.connection === "customer") void this.#askWithCredential();
+    this.#expectEvent(context.clock.monotonic(), call.stream ? firstByte : plainAnswer);
+    if (this.planned.routed.route.connection === "customer") void this.#askWithCredential();
     else this.#begin();
   }
 
   events(events: readonly CompletionEvent[]): Promise<void> | null {
     if (this.#isOver) return null;
     try {
-      return this.#take(events) ?? this.#turn(events.length);
+      return this.#take(events) ?? this.#yieldSometimes(events.length);
     } catch (thrown) {
       this.failed(thrown);
       return null;
@@ -155,7 +158,7 @@ export class RunningAttempt implements AnswerSink {
 
   /** The client is waited for no more: it left, or is not to hold the rest up. */
   release(): void {
-    this.#goOn();
+    this.#resume();
   }
 
   /** Aborts when the attempt is stopped. */
@@ -175,12 +178,12 @@ export class RunningAttempt implements AnswerSink {
 
   /** Each attempt opens the credential for itself; after a failure it may be another one by now. */
   async #askWithCredential(): Promise<void> {
-    const { line, call } = this.#run;
+    const { context, call } = this.#run;
     const { organizationId } = call.caller;
-    const owner = { organizationId, gateway: this.candidate.decided.route.model.gateway };
-    const fresh = this.candidate.attempt.number > 1;
+    const owner = { organizationId, gateway: this.planned.routed.route.model.gateway };
+    const fresh = this.planned.attempt.number > 1;
     try {
-      this.#credential = await line.credentials.open(owner, { fresh });
+      this.#credential = await context.credentials.open(owner, { fresh });
     } catch (thrown) {
       return this.failed(thrown);
     }
@@ -189,7 +192,7 @@ export class RunningAttempt implements AnswerSink {
 
   #begin(): void {
     try {
-      const answer = this.candidate.decided.route.provider.complete(
+      const answer = this.planned.routed.route.provider.complete(
         new CallOfAttempt(this, this.#run, this.#credential),
       );
       this.#cancel = answer.subscribe?.(this) ?? pull(answer, this);
@@ -202,17 +205,17 @@ export class RunningAttempt implements AnswerSink {
 
   /** Takes events in, and hands on what the client is to see. */
   #take(events: readonly CompletionEvent[]): Promise<void> | null {
-    const { line, call, take } = this.#run;
-    const now = line.clock.monotonic();
+    const { context, call, take } = this.#run;
+    const now = context.clock.monotonic();
     const visible: CompletionEvent[] = [];
     for (const event of this.#intake.take(events))
       if (this.#note(event, now)) visible.push(this.#sealed(event));
     let room: Promise<void> | null = null;
     if (visible.length > 0) {
-      this.#hear(now, call.stream ? line.deadlines.idle : line.deadlines.plainAnswer);
+      this.#expectEvent(now, call.stream ? context.deadlines.idle : context.deadlines.plainAnswer);
       room = take(visible);
     } else if (call.stream && events.some(({ type }) => type !== "request-sent"))
-      this.#hear(now, line.deadlines.idle);
+      this.#expectEvent(now, context.deadlines.idle);
     const excess = this.#intake.failure(this.fold.outputBytes(), this.fold.stateSize());
     if (excess !== null) throw excess;
     return room && this.#untilRoom(room);
@@ -220,34 +223,34 @@ export class RunningAttempt implements AnswerSink {
 
   /** While the client is what is waited for, the provider's silence does not count. */
   #untilRoom(room: Promise<void>): Promise<void> {
-    const { line, call } = this.#run;
+    const { context, call } = this.#run;
     this.#silentAt = never;
     return new Promise((resolve) => {
-      this.#goOn = () => {
+      this.#resume = () => {
         if (!this.#isOver && this.#silentAt === never)
-          this.#hear(
-            line.clock.monotonic(),
-            call.stream ? line.deadlines.idle : line.deadlines.plainAnswer,
+          this.#expectEvent(
+            context.clock.monotonic(),
+            call.stream ? context.deadlines.idle : context.deadlines.plainAnswer,
           );
         resolve();
       };
-      room.then(this.#goOn, (thrown) => {
+      room.then(this.#resume, (thrown) => {
         this.failed(thrown);
         resolve();
       });
     });
   }
 
-  #turn(events: number): Promise<void> | null {
+  #yieldSometimes(events: number): Promise<void> | null {
     this.#handled += events;
-    if (this.#handled <= mostAtOnce) return null;
+    if (this.#handled <= maxEventsPerTurn) return null;
     this.#handled = 0;
-    return otherWork();
+    return yieldToEventLoop();
   }
 
-  #hear(now: number, bound: number): void {
+  #expectEvent(now: number, bound: number): void {
     this.#silentAt = now + bound;
-    this.#run.line.timers.by(this.#silentAt);
+    this.#run.context.timers.checkBy(this.#silentAt);
   }
 
   #end(): void {
@@ -298,7 +301,7 @@ export class RunningAttempt implements AnswerSink {
   /** What only the provider can read leaves sealed. */
   #sealed(event: CompletionEvent): CompletionEvent {
     if (event.type !== "state") return event;
-    const origin = stateOrigin(this.candidate.attempt);
+    const origin = stateOrigin(this.planned.attempt);
     return { ...event, fields: sealFields(this.#run.call.state.seal, origin, event.fields) };
   }
 }
@@ -322,20 +325,20 @@ class CallOfAttempt implements ProviderCall {
   readonly limits: ProviderCall["limits"];
   readonly #attempt: RunningAttempt;
 
-  constructor(attempt: RunningAttempt, { line, call }: Run, credential: string | null) {
-    const { model, upstreamName } = attempt.candidate.decided.route;
+  constructor(attempt: RunningAttempt, { context, call }: StepRun, credential: string | null) {
+    const { model, upstreamName } = attempt.planned.routed.route;
     this.model = `${model.vendor}/${model.model}`;
     this.upstreamName = upstreamName;
-    this.request = attempt.candidate.request;
+    this.request = attempt.planned.request;
     const before = sentBefore(call, this.request);
     if (before) this.continues = before.messages;
     this.stream = call.stream;
     this.credential = credential;
     Object.defineProperty(this, "signal", CallOfAttempt.#signal);
     this.limits = {
-      eventBytes: line.limits.upstreamEventBytes,
-      totalBytes: line.limits.upstreamBytes,
-      bodyBytes: 2 * line.limits.answerBytes,
+      eventBytes: context.limits.upstreamEventBytes,
+      totalBytes: context.limits.upstreamBytes,
+      bodyBytes: 2 * context.limits.answerBytes,
     };
     this.#attempt = attempt;
   }

@@ -1,9 +1,13 @@
 import type { CommittedContent } from "../contracts/step-verbs.ts";
 import { commitContent } from "../domain/leaf-template.ts";
-import type { Line } from "./line.ts";
+import type { GatewayContext } from "./context.ts";
 
 /** Content with its commitment, without its bytes if the policy keeps only digests. */
-export function committed({ ids }: Line, content: Uint8Array, isKept: boolean): CommittedContent {
+export function committed(
+  { ids }: GatewayContext,
+  content: Uint8Array,
+  isKept: boolean,
+): CommittedContent {
   const contentSalt = ids.bytes(32);
   return {
     content: isKept ? content : null,

@@ -2,13 +2,13 @@ import type { StateNeeds } from "../contracts/provider.ts";
 import type { SessionMatch } from "../contracts/step-verbs.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Message, ProviderState } from "../domain/message.ts";
-import type { Route } from "../routing/route.ts";
+import type { ModelRoute } from "../routing/route.ts";
 import { countDropped, restoreState, unsealState } from "../sessions/provider-state.ts";
 import { createStateSeal } from "../sessions/state-seal.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
-import { durable } from "./durable.ts";
+import type { GatewayContext } from "./context.ts";
+import { orUnavailable } from "./durable.ts";
 import type { GovernedCall, PreparedCall, PreparedRequest } from "./governed-call.ts";
-import type { Line } from "./line.ts";
 
 /**
  * The call with what its client brought of provider state: opened where it was sealed for this key, left out where it
@@ -66,22 +66,28 @@ function changes(
  * nothing: most calls begin with a question.
  */
 export function withSession(
-  line: Line,
+  context: GatewayContext,
   call: PreparedCall,
-  { stateNeeds }: Route,
+  { stateNeeds }: ModelRoute,
 ): PreparedCall | Promise<PreparedCall> {
   const first = firstToRestore(call, stateNeeds.restore);
-  return first < 0 && line.policy.sessions === "ignore" ? call : findSession(line, call, first);
+  return first < 0 && context.policy.sessions === "ignore"
+    ? call
+    : findSession(context, call, first);
 }
 
-async function findSession(line: Line, call: PreparedCall, first: number): Promise<PreparedCall> {
+async function findSession(
+  context: GatewayContext,
+  call: PreparedCall,
+  first: number,
+): Promise<PreparedCall> {
   const { transcript, caller } = call;
   const chain = await chainOf(transcript, caller.salt, call.known?.chain);
   const { organizationId, userId, keyId, source } = caller;
   const { sessionId, turnId, previousSessionId } = call;
   const owner = { organizationId, userId, keyId };
-  const found = await durable(
-    line.store.sessions.find({
+  const found = await orUnavailable(
+    context.store.sessions.find({
       owner,
       source,
       transcript: { sessionId, turnId, previousSessionId, chain: chain.values },
@@ -92,7 +98,7 @@ async function findSession(line: Line, call: PreparedCall, first: number): Promi
   const from = chain.places[first] ?? 0;
   const recorded =
     found && found.commonLength > from
-      ? await recordedMessages(line, owner, { ...found, from })
+      ? await recordedMessages(context, owner, { ...found, from })
       : new Map<number, Message>();
   const replaced = restoreState(
     transcript.slice(first).map((message, at) => ({
@@ -146,11 +152,13 @@ function isIssued({ state }: { readonly state?: ProviderState }): boolean {
 
 /** What a Session recorded from a position on, of the messages that a request begins with. */
 async function recordedMessages(
-  line: Line,
+  context: GatewayContext,
   { organizationId }: Owner,
   { sessionId, commonLength, from }: SessionMatch & { readonly from: number },
 ): Promise<ReadonlyMap<number, Message>> {
-  const parts = await durable(line.store.sessions.transcript(organizationId, sessionId, from));
+  const parts = await orUnavailable(
+    context.store.sessions.transcript(organizationId, sessionId, from),
+  );
   const recorded = new Map<number, Message>();
   for (const part of parts ?? []) {
     if (part.content === null) continue;

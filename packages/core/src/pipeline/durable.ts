@@ -1,7 +1,7 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 
 /** Waits for the store; whatever it fails with, the record could not be written and the request cannot go on. */
-export function durable<Result>(writing: Promise<Result>): Promise<Result> {
+export function orUnavailable<Result>(writing: Promise<Result>): Promise<Result> {
   return writing.catch((cause: unknown) => {
     throw unrecorded(cause);
   });

@@ -3,22 +3,22 @@ import type { GatewayError } from "../errors/gateway-error.ts";
 import { connectionRequired } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
-import { answerOf } from "./answer.ts";
-import {
-  type Candidate,
-  type Decided,
-  decideOn,
-  lacksAccount,
-  planAttempt,
-  sessionClassOf,
-} from "./candidate.ts";
+import { startStep } from "./answer.ts";
+import type { GatewayContext } from "./context.ts";
 import { withClientState, withSession } from "./conversation-state.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call.ts";
 import { isConnected } from "./is-connected.ts";
-import type { Line } from "./line.ts";
 import { requireOwned } from "./named-ids.ts";
 import { KeyChanged, openStep, SessionChanged } from "./open-step.ts";
+import {
+  decideRoute,
+  lacksAccount,
+  type PlannedAttempt,
+  planAttempt,
+  type RoutedDecision,
+  sessionClassOf,
+} from "./plan-attempt.ts";
 import { policyDenied, priceUnknown, refuse, refusedByPrice } from "./refuse.ts";
 import { withDecision } from "./with-decision.ts";
 
@@ -27,50 +27,53 @@ import { withDecision } from "./with-decision.ts";
  * Nothing is sent to a provider before the Step is durable, and nothing complete is released before its settlement is.
  * It waits only for what is not at hand: most steps give a promise only where they read something.
  */
-export async function execute(line: Line, call: GovernedCall): Promise<GovernedAnswer> {
-  const asked = classifyCall(line, call, { referred: null, session: null });
-  const route = line.router.require(call.model);
+export async function execute(
+  context: GatewayContext,
+  call: GovernedCall,
+): Promise<GovernedAnswer> {
+  const asked = classifyCall(context, call, { referred: null, session: null });
+  const route = context.router.require(call.model);
   const { model, connection } = route;
-  const connected = isConnected(line, call.caller, { gateway: model.gateway, connection });
+  const connected = isConnected(context, call.caller, { gateway: model.gateway, connection });
   if (!(connected instanceof Promise ? await connected : connected)) throw connectionRequired();
-  if (call.sessionId !== null || call.turnId !== null) await requireOwned(line.store, call);
+  if (call.sessionId !== null || call.turnId !== null) await requireOwned(context.store, call);
   const preparing = call.prepare();
   const prepared = preparing instanceof Promise ? await preparing : preparing;
   const given = withClientState(call, prepared);
   for (let round = 1; ; round++) {
-    const finding = withSession(line, given, route);
+    const finding = withSession(context, given, route);
     const current = finding instanceof Promise ? await finding : finding;
-    const dataClass = floorClass(line, current, asked);
-    const decided = decideOn(line, current, { route, dataClass, first: null });
+    const dataClass = raisedClass(context, current, asked);
+    const routed = decideRoute(context, current, { route, dataClass, first: null });
     try {
-      const planning = permitted(line, current, decided);
-      const candidate = planning instanceof Promise ? await planning : planning;
+      const planning = permitted(context, current, routed);
+      const planned = planning instanceof Promise ? await planning : planning;
       const { continued } = current.state;
       const { transcript, caller, known } = current;
       const chaining = continued?.chain ?? chainOf(transcript, caller.salt, known?.chain);
       const chain = chaining instanceof Promise ? await chaining : chaining;
-      const opened = await openStep(line, current, { candidate, chain });
-      rememberConversation(current, decided, chain);
-      return answerOf(line, current, opened);
+      const opened = await openStep(context, current, { planned, chain });
+      rememberConversation(current, routed, chain);
+      return startStep(context, current, opened);
     } catch (thrown) {
       if (thrown instanceof KeyChanged) throw thrown;
       if (!(thrown instanceof SessionChanged))
-        throw withDecision(thrown, line.headerNames, {
+        throw withDecision(thrown, context.headerNames, {
           dataClass,
-          decisionId: decided.decision.id,
+          decisionId: routed.decision.id,
         });
-      if (round === mostRounds) throw evidenceUnavailable(thrown);
+      if (round === maxRounds) throw evidenceUnavailable(thrown);
     }
   }
 }
 
 /** How often another Session than the one that was read may be the one to go on with. */
-const mostRounds = 5;
+const maxRounds = 5;
 
 /** For the next request of the same conversation. The texts of its messages are stored by now. */
 function rememberConversation(
   call: PreparedCall,
-  { request: { messages }, size }: Decided,
+  { request: { messages }, size }: RoutedDecision,
   { messages: _, ...chain }: TranscriptChain,
 ): void {
   const isSentWhole = messages === call.request.messages;
@@ -78,38 +81,38 @@ function rememberConversation(
 }
 
 /** The key's own class or the header's, raised to what the call refers to and to its Session's where the policy says so. */
-function floorClass(line: Line, call: PreparedCall, asked: string): string {
+function raisedClass(context: GatewayContext, call: PreparedCall, asked: string): string {
   const referred = call.referredClass;
-  const session = line.policy.sessions === "raise" ? sessionClassOf(line, call) : null;
+  const session = context.policy.sessions === "raise" ? sessionClassOf(context, call) : null;
   return referred === null && session === null
     ? asked
-    : classifyCall(line, call, { referred, session });
+    : classifyCall(context, call, { referred, session });
 }
 
 /** The decision's candidate; a call that may not be made is recorded, and the promise rejects with why. */
 function permitted(
-  line: Line,
+  context: GatewayContext,
   call: PreparedCall,
-  decided: Decided,
-): Candidate | Promise<Candidate> {
-  const { decision } = decided;
+  routed: RoutedDecision,
+): PlannedAttempt | Promise<PlannedAttempt> {
+  const { decision } = routed;
   const refused = async (refusal: DecisionRefusal | null, error: GatewayError): Promise<never> => {
-    throw await refuse(line, call.caller, { decision, refusal, error });
+    throw await refuse(context, call.caller, { decision, refusal, error });
   };
   if (decision.effect === "deny") return refused(null, policyDenied(decision));
   // Before any budget: what the route cannot meet does not depend on what is left.
-  if (lacksAccount(decided)) return refused({ by: "connection" }, connectionRequired());
-  const priced = (candidate: Candidate | null): Candidate | Promise<Candidate> =>
-    candidate ?? refused(refusedByPrice(decided), priceUnknown(decided));
-  const planning = planAttempt(line, call, { decided, number: 1 });
+  if (lacksAccount(routed)) return refused({ by: "connection" }, connectionRequired());
+  const priced = (planned: PlannedAttempt | null): PlannedAttempt | Promise<PlannedAttempt> =>
+    planned ?? refused(refusedByPrice(routed), priceUnknown(routed));
+  const planning = planAttempt(context, call, { routed, number: 1 });
   return planning instanceof Promise ? planning.then(priced) : priced(planning);
 }
 
 function classifyCall(
-  line: Line,
+  context: GatewayContext,
   call: Pick<GovernedCall, "caller" | "dataClass">,
   floors: { readonly referred: string | null; readonly session: string | null },
 ): string {
-  const header = { name: line.headerNames.dataSensitivity, value: call.dataClass };
-  return classify(header, call.caller, { dataClasses: line.dataClasses, ...floors });
+  const header = { name: context.headerNames.dataSensitivity, value: call.dataClass };
+  return classify(header, call.caller, { dataClasses: context.dataClasses, ...floors });
 }

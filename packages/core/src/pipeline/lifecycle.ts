@@ -3,7 +3,7 @@ import { createLeaf } from "../evidence/leaves.ts";
 import type { LastUsed } from "../identity/last-used.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
-import type { Line } from "./line.ts";
+import type { GatewayContext } from "./context.ts";
 import type { Maintenance } from "./maintenance.ts";
 
 /** A gateway from its first use to its end. */
@@ -40,31 +40,31 @@ export interface CloseOptions {
 
 /** What is left of the bound to settle what was ended, to answer it and to close the store: a part of it, and at most. */
 const endingShare = 1 / 5;
-const longestEnding = 5_000;
+const maxEndingMs = 5_000;
 
 interface Parts {
   readonly maintenance: Maintenance;
   readonly lastUsed: LastUsed;
 }
 
-export function createLifecycle(line: Line, parts: Parts): Lifecycle {
+export function createLifecycle(context: GatewayContext, parts: Parts): Lifecycle {
   const opening = createOpening(async () => {
-    await line.store.migrate();
-    await notePolicy(line);
-    await line.budgets.reload();
+    await context.store.migrate();
+    await notePolicy(context);
+    await context.budgets.reload();
     await parts.maintenance.start();
   });
   const requests = createRequests();
   let closing: Promise<void> | null = null;
   let isClosed = false;
-  const ending = createDeadline(line.clock);
-  const giveUp = createDeadline(line.clock);
-  const over = createDeadline(line.clock);
+  const ending = createDeadline(context.clock);
+  const giveUp = createDeadline(context.clock);
+  const over = createDeadline(context.clock);
 
   async function shutDown(): Promise<void> {
-    void ending.passed.then(line.openSteps.stopAll);
+    void ending.passed.then(context.openSteps.stopAll);
     await Promise.race([requests.ended(), ending.passed]);
-    await Promise.race([line.openSteps.idle(), giveUp.passed]);
+    await Promise.race([context.openSteps.idle(), giveUp.passed]);
     await Promise.race([requests.ended(), giveUp.passed]);
     await Promise.race([closeParts(), over.passed]);
     isClosed = true;
@@ -75,8 +75,8 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
     await opening.ended();
     await parts.maintenance.stop();
     await parts.lastUsed.close();
-    await Promise.all([...line.providers.values()].map((provider) => provider.close()));
-    await line.store.close();
+    await Promise.all([...context.providers.values()].map((provider) => provider.close()));
+    await context.store.close();
   }
 
   return {
@@ -91,9 +91,9 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
     },
     leave: requests.end,
     async close(options) {
-      const within = boundOf(options, line.deadlines.close);
+      const within = boundOf(options, context.deadlines.close);
       if (isClosed) return;
-      const rest = Math.min(longestEnding, within * endingShare);
+      const rest = Math.min(maxEndingMs, within * endingShare);
       ending.within(within - rest);
       giveUp.within(within - rest * endingShare);
       over.within(within);
@@ -104,7 +104,7 @@ export function createLifecycle(line: Line, parts: Parts): Lifecycle {
 }
 
 /** Records that another policy decides from now on, once: of no organization, and by nobody that is known. */
-async function notePolicy({ store, policy, ids, clock }: Line): Promise<void> {
+async function notePolicy({ store, policy, ids, clock }: GatewayContext): Promise<void> {
   const { version } = policy;
   const id = ids.uuid();
   await store.evidence.notePolicy({

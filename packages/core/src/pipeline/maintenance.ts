@@ -1,5 +1,5 @@
+import type { GatewayContext } from "./context.ts";
 import { leaseClockOf } from "./lease-clock.ts";
-import type { Line } from "./line.ts";
 import { recoverSteps } from "./recover.ts";
 import { sweep } from "./sweep.ts";
 
@@ -10,16 +10,16 @@ export interface Maintenance {
   stop(): Promise<void>;
 }
 
-const renewEvery = 5_000;
+const renewalIntervalMs = 5_000;
 const leaseMs = 15_000;
 /** A peer's last renewal may be one round older than this process's own: its lease could lapse after a longer gap. */
-const mostGap = leaseMs - renewEvery;
+const maxRenewalGapMs = leaseMs - renewalIntervalMs;
 /** Rounds between two sweeps: a minute. */
-const sweepEvery = 12;
+const roundsPerSweep = 12;
 
 /** Renews the process's lease and recovers what other processes left. One round ends before the next begins. */
 export function createMaintenance(
-  line: Line,
+  context: GatewayContext,
   { recovers }: { readonly recovers: boolean },
 ): Maintenance {
   let cancel = (): void => {};
@@ -27,7 +27,7 @@ export function createMaintenance(
   let sweeping: Promise<void> | null = null;
   let isStopped = false;
   let rounds = 0;
-  let renewed = timesOf(line);
+  let renewed = timesOf(context);
 
   function schedule(): void {
     if (isStopped) return;
@@ -35,29 +35,29 @@ export function createMaintenance(
       round = beat().then(schedule);
     };
     // An open Step's deadline keeps the process alive, and with it these rounds.
-    cancel = line.clock.after(renewEvery, begin, { background: true });
+    cancel = context.clock.after(renewalIntervalMs, begin, { background: true });
   }
 
   async function beat(): Promise<void> {
-    const at = timesOf(line);
-    const isRenewed = await attempt(line, "lease", () => renew(line));
+    const at = timesOf(context);
+    const isRenewed = await attempt(context, "lease", () => renew(context));
     const mayRecover = isRenewed && !isLate(renewed, at);
     if (isRenewed) renewed = at;
     if (!recovers) return;
-    if (mayRecover) await attempt(line, "recovery", () => recoverSteps(line));
-    if (++rounds % sweepEvery === 0) sweeping ??= sweepOnce();
+    if (mayRecover) await attempt(context, "recovery", () => recoverSteps(context));
+    if (++rounds % roundsPerSweep === 0) sweeping ??= sweepOnce();
   }
 
   /** Not waited for: much to remove must not keep the lease from being renewed. */
   async function sweepOnce(): Promise<void> {
-    await attempt(line, "sweep", () => sweep(line, () => isStopped));
+    await attempt(context, "sweep", () => sweep(context, () => isStopped));
     sweeping = null;
   }
 
   return {
     async start() {
-      renewed = timesOf(line);
-      await renew(line);
+      renewed = timesOf(context);
+      await renew(context);
       schedule();
     },
     async stop() {
@@ -69,21 +69,25 @@ export function createMaintenance(
   };
 }
 
-async function renew(line: Line): Promise<void> {
-  const { processId } = line.openSteps;
-  const at = line.clock.now();
-  const { renewal, steps } = line.openSteps.nextRenewal();
-  const time = { at, until: at + leaseMs, clock: leaseClockOf(line) };
-  await line.store.renewLease({ processId, renewal, ...time, steps });
+async function renew(context: GatewayContext): Promise<void> {
+  const { processId } = context.openSteps;
+  const at = context.clock.now();
+  const { renewal, steps } = context.openSteps.nextRenewal();
+  const time = { at, until: at + leaseMs, clock: leaseClockOf(context) };
+  await context.store.renewLease({ processId, renewal, ...time, steps });
 }
 
 /** A failure here has no caller to tell: the observers hear of it, and the next round tries again. */
-async function attempt(line: Line, what: string, run: () => Promise<unknown>): Promise<boolean> {
+async function attempt(
+  context: GatewayContext,
+  what: string,
+  run: () => Promise<unknown>,
+): Promise<boolean> {
   try {
     await run();
     return true;
   } catch {
-    line.notify({ type: "gateway.degraded", at: line.clock.now(), what });
+    context.notify({ type: "gateway.degraded", at: context.clock.now(), what });
     return false;
   }
 }
@@ -93,7 +97,7 @@ interface Times {
   readonly monotonic: number;
 }
 
-function timesOf({ clock }: Line): Times {
+function timesOf({ clock }: GatewayContext): Times {
   return { wall: clock.now(), monotonic: clock.monotonic() };
 }
 
@@ -103,5 +107,5 @@ function timesOf({ clock }: Line): Times {
  * Monotonic time stops while a machine is suspended and wall time can be set back, so either counts.
  */
 function isLate(last: Times, now: Times): boolean {
-  return Math.max(now.wall - last.wall, now.monotonic - last.monotonic) > mostGap;
+  return Math.max(now.wall - last.wall, now.monotonic - last.monotonic) > maxRenewalGapMs;
 }

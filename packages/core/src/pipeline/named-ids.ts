@@ -1,6 +1,6 @@
 import type { Store } from "../contracts/store.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { durable } from "./durable.ts";
+import { orUnavailable } from "./durable.ts";
 import type { GovernedCall } from "./governed-call.ts";
 
 /** Named ids must be the caller's before anything is decided; opening the Step checks again. */
@@ -8,9 +8,9 @@ export async function requireOwned(
   store: Store,
   { caller, sessionId, turnId }: GovernedCall,
 ): Promise<void> {
-  if (sessionId !== null && !(await durable(store.sessions.isOwned(caller, sessionId))))
+  if (sessionId !== null && !(await orUnavailable(store.sessions.isOwned(caller, sessionId))))
     throw notOwned("session_not_found");
-  if (turnId !== null && (await durable(store.sessions.findByTurn(caller, turnId))) === null)
+  if (turnId !== null && (await orUnavailable(store.sessions.findByTurn(caller, turnId))) === null)
     throw notOwned("turn_not_found");
 }
 

@@ -11,26 +11,26 @@ import { invalidApiKey } from "../identity/authenticate.ts";
 import { addDropped } from "../sessions/provider-state.ts";
 import { stepNumberOf } from "../sessions/step-number.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
-import { type Candidate, fitted, planAttempt } from "./candidate.ts";
 import { committed } from "./committed.ts";
-import { durable, evidenceUnavailable, unrecorded } from "./durable.ts";
+import type { GatewayContext } from "./context.ts";
+import { evidenceUnavailable, orUnavailable, unrecorded } from "./durable.ts";
 import type { AnswerHead, PreparedCall } from "./governed-call.ts";
-import type { Line } from "./line.ts";
 import { notOwned } from "./named-ids.ts";
 import type { OpenStep } from "./open-steps.ts";
+import { fitToBudget, type PlannedAttempt, planAttempt } from "./plan-attempt.ts";
 import { budgetExceeded, priceUnknown, refuse, refusedByBudget, refusedByPrice } from "./refuse.ts";
 
 /** A Step that is durable: the provider may be asked. */
 export interface OpenedStep {
-  readonly candidate: Candidate;
+  readonly planned: PlannedAttempt;
   readonly chain: TranscriptChain;
   readonly owner: Owner;
   readonly answer: AnswerHead;
   readonly open: OpenStep;
 }
 
-interface Opening {
-  readonly candidate: Candidate;
+interface StepToOpen {
+  readonly planned: PlannedAttempt;
   readonly chain: TranscriptChain;
 }
 
@@ -44,25 +44,25 @@ export class SessionChanged extends Error {
   override readonly name = "SessionChanged";
 }
 
-const mostRounds = 16;
+const maxRounds = 16;
 
 /**
  * Opens the Step. Where budgets changed since its holds were computed, or do not fit them, it computes holds that do, a
  * bounded number of times.
  */
 export function openStep(
-  line: Line,
+  context: GatewayContext,
   call: PreparedCall,
-  opening: Opening,
+  step: StepToOpen,
   round = 0,
 ): Promise<OpenedStep> {
-  const intent = intentOf(line, call, opening);
-  const open = line.openSteps.add(intent.owner.organizationId, intent.stepId);
-  return line.store.openStep(intent).then(
+  const intent = intentOf(context, call, step);
+  const open = context.openSteps.add(intent.owner.organizationId, intent.stepId);
+  return context.store.openStep(intent).then(
     (result) => {
-      if (result.opened) return openedStep(line, opening, { intent, open, result });
+      if (result.opened) return openedStep(context, step, { intent, open, result });
       open.remove();
-      return openAgain(line, call, { ...opening, refusal: result.refusal, round });
+      return openAgain(context, call, { ...step, refusal: result.refusal, round });
     },
     (cause: unknown) => {
       open.remove();
@@ -71,23 +71,27 @@ export function openStep(
   );
 }
 
-async function openAgain(line: Line, call: PreparedCall, refused: Refused): Promise<OpenedStep> {
-  const candidate = await recomputed(line, call, refused);
-  if (candidate === null) throw await refusalOf(line, call, refused);
+async function openAgain(
+  context: GatewayContext,
+  call: PreparedCall,
+  refused: RefusedOpening,
+): Promise<OpenedStep> {
+  const planned = await recomputed(context, call, refused);
+  if (planned === null) throw await openingError(context, call, refused);
   const round = refused.round + 1;
-  if (round < mostRounds) return openStep(line, call, { ...refused, candidate }, round);
+  if (round < maxRounds) return openStep(context, call, { ...refused, planned }, round);
   throw evidenceUnavailable(new Error("the budgets kept changing"));
 }
 
 /** An opening that the store refused, in which round. */
-interface Refused extends Opening {
+interface RefusedOpening extends StepToOpen {
   readonly refusal: OpenStepRefusal;
   readonly round: number;
 }
 
 function openedStep(
-  line: Line,
-  { candidate, chain }: Opening,
+  context: GatewayContext,
+  { planned, chain }: StepToOpen,
   {
     intent,
     open,
@@ -99,39 +103,43 @@ function openedStep(
   },
 ): OpenedStep {
   const { stepId, owner, at, decision } = intent;
-  if (line.isObserved())
-    line.notify({
+  if (context.isObserved())
+    context.notify({
       type: "step.opened",
       at,
       organizationId: owner.organizationId,
       stepId,
       sessionId,
       decisionId: decision.id,
-      model: formatModelId(candidate.attempt),
+      model: formatModelId(planned.attempt),
     });
-  const { dataClass } = candidate.decided;
+  const { dataClass } = planned.routed;
   const answer = { stepId, sessionId, turnId, decisionId: decision.id, dataClass, openedAt: at };
-  return { candidate, chain, owner, answer, open };
+  return { planned, chain, owner, answer, open };
 }
 
-function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening): StepIntent {
+function intentOf(
+  context: GatewayContext,
+  call: PreparedCall,
+  { planned, chain }: StepToOpen,
+): StepIntent {
   const { organizationId, userId, keyId, keyVersion, source } = call.caller;
-  const { ids } = line;
-  const { decision } = candidate.decided;
+  const { ids } = context;
+  const { decision } = planned.routed;
   const keep = decision.obligations?.transcript ?? "full";
   const intent: Omit<StepIntent, "leaf"> = {
     stepId: ids.uuid(),
-    process: { id: line.openSteps.processId, renewal: line.openSteps.renewal() },
-    at: candidate.attempt.startedAt,
+    process: { id: context.openSteps.processId, renewal: context.openSteps.renewal() },
+    at: planned.attempt.startedAt,
     owner: { organizationId, userId, keyId },
     keyVersion,
     source,
     endpoint: call.endpoint,
     stream: call.stream,
     requestedModel: call.model,
-    dataClass: candidate.decided.dataClass,
+    dataClass: planned.routed.dataClass,
     stepNumber: stepNumberOf(call.transcript),
-    droppedFields: addDropped(call.droppedFields, call.state.dropped, candidate.decided.dropped),
+    droppedFields: addDropped(call.droppedFields, call.state.dropped, planned.routed.dropped),
     metadata: keep === "digest" ? {} : (call.request.metadata ?? {}),
     transcript: {
       sessionId: call.sessionId,
@@ -146,28 +154,28 @@ function intentOf(line: Line, call: PreparedCall, { candidate, chain }: Opening)
       contentSalt: ids.bytes(32),
       ...(call.state.continued && { expectedSession: call.state.continued.session }),
     },
-    instructions: instructionsOf(line, call, keep),
+    instructions: instructionsOf(context, call, keep),
     decision,
-    attempt: candidate.attempt,
-    holds: candidate.holds,
-    budgetsVersion: candidate.budgetsVersion,
+    attempt: planned.attempt,
+    holds: planned.holds,
+    budgetsVersion: planned.budgetsVersion,
   };
   return Object.assign(intent, { leaf: openedLeaf(ids.uuid(), intent) });
 }
 
 function instructionsOf(
-  line: Line,
+  context: GatewayContext,
   { instructions }: PreparedCall,
   keep: "full" | "digest",
 ): CommittedContent | null {
   if (instructions === null) return null;
-  return committed(line, Buffer.from(instructions), keep === "full");
+  return committed(context, Buffer.from(instructions), keep === "full");
 }
 
-async function refusalOf(
-  line: Line,
+async function openingError(
+  context: GatewayContext,
   call: PreparedCall,
-  { candidate, refusal }: Refused,
+  { planned, refusal }: RefusedOpening,
 ): Promise<Error> {
   switch (refusal.code) {
     case "invalid_api_key":
@@ -177,23 +185,23 @@ async function refusalOf(
     case "session_changed":
       return new SessionChanged();
     case "budgets_changed":
-      return refuse(line, call.caller, {
-        decision: candidate.decided.decision,
-        refusal: refusedByPrice(candidate.decided),
-        error: priceUnknown(candidate.decided),
+      return refuse(context, call.caller, {
+        decision: planned.routed.decision,
+        refusal: refusedByPrice(planned.routed),
+        error: priceUnknown(planned.routed),
       });
     case "session_not_found":
     case "turn_not_found":
       return notOwned(refusal.code);
     case "budget_exceeded": {
-      const sheet = line.budgets.current();
-      const { budgets } = sheet instanceof Promise ? await durable(sheet) : sheet;
+      const snapshot = context.budgets.current();
+      const { budgets } = snapshot instanceof Promise ? await orUnavailable(snapshot) : snapshot;
       const { organizationId } = call.caller;
       const { budgetId } = refusal.hold;
-      const now = line.clock.now();
-      line.notify({ type: "budget.exhausted", at: now, organizationId, budgetId });
-      return refuse(line, call.caller, {
-        decision: candidate.decided.decision,
+      const now = context.clock.now();
+      context.notify({ type: "budget.exhausted", at: now, organizationId, budgetId });
+      return refuse(context, call.caller, {
+        decision: planned.routed.decision,
         refusal: refusedByBudget(refusal),
         error: budgetExceeded(refusal.hold, budgets, now),
       });
@@ -203,16 +211,16 @@ async function refusalOf(
 
 /** The call with other holds; null where there are none that it may be made with. */
 async function recomputed(
-  line: Line,
+  context: GatewayContext,
   call: PreparedCall,
-  { candidate, refusal, round }: Refused,
-): Promise<Candidate | null> {
+  { planned, refusal, round }: RefusedOpening,
+): Promise<PlannedAttempt | null> {
   switch (refusal.code) {
     case "budget_exceeded":
-      return fitted(line, call, { candidate, refused: refusal, round });
+      return fitToBudget(context, call, { planned, refused: refusal, round });
     case "budgets_changed":
-      await durable(line.budgets.reload());
-      return planAttempt(line, call, { decided: candidate.decided, number: 1 });
+      await orUnavailable(context.budgets.reload());
+      return planAttempt(context, call, { routed: planned.routed, number: 1 });
     default:
       return null;
   }

@@ -17,12 +17,12 @@ export interface OpenSteps {
 /** A Step as its process has it open. */
 export interface OpenStep {
   /** Tells how to follow and to stop it; after `stopAll` it is stopped at once. */
-  runs(running: RunningStep): void;
+  runs(running: StepControl): void;
   /** The process does not mean to settle it any more. Safe to call twice. */
   remove(): void;
 }
 
-export interface RunningStep {
+export interface StepControl {
   /** The output that what was seen so far tells; null while that says nothing of what it costs. */
   readonly outputTokens: () => number | null;
   readonly stop: () => void;
@@ -37,7 +37,7 @@ export interface StepProgress {
 interface Entry {
   readonly organizationId: string;
   readonly stepId: string;
-  running: RunningStep | null;
+  running: StepControl | null;
 }
 
 export function createOpenSteps(processId: string): OpenSteps {

@@ -3,8 +3,8 @@ import type { Attempt } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterInterrupted } from "../evidence/meter.ts";
+import type { GatewayContext } from "./context.ts";
 import { leaseClockOf } from "./lease-clock.ts";
-import type { Line } from "./line.ts";
 
 const pageSize = 100;
 
@@ -12,12 +12,12 @@ const pageSize = 100;
  * Settles the Steps that no process will settle any more as `interrupted`, and says how many. Any process may run it,
  * and several at once: a Step is settled once.
  */
-export async function recoverSteps(line: Line): Promise<number> {
+export async function recoverSteps(context: GatewayContext): Promise<number> {
   let recovered = 0;
   for (;;) {
-    const time = { at: line.clock.now(), clock: leaseClockOf(line) };
-    const lapsed = await line.store.lapsedSteps({ ...time, limit: pageSize });
-    const results = await Promise.all(lapsed.map((step) => recover(line, step)));
+    const time = { at: context.clock.now(), clock: leaseClockOf(context) };
+    const lapsed = await context.store.lapsedSteps({ ...time, limit: pageSize });
+    const results = await Promise.all(lapsed.map((step) => recover(context, step)));
     const settled = results.filter(Boolean).length;
     recovered += settled;
     // A page on which nothing could be settled would only come back.
@@ -25,16 +25,19 @@ export async function recoverSteps(line: Line): Promise<number> {
   }
 }
 
-async function recover(line: Line, { step, outputTokens }: LapsedStep): Promise<boolean> {
+async function recover(
+  context: GatewayContext,
+  { step, outputTokens }: LapsedStep,
+): Promise<boolean> {
   const running = step.attempts.at(-1);
   if (!running) return false;
-  const settlement = interruption(line, { step, running, outputTokens });
-  const { settled } = await line.store.settleStep({
+  const settlement = interruption(context, { step, running, outputTokens });
+  const { settled } = await context.store.settleStep({
     ...settlement,
-    leaf: settledLeaf(line.ids.uuid(), settlement),
+    leaf: settledLeaf(context.ids.uuid(), settlement),
   });
   if (settled) {
-    line.notify({
+    context.notify({
       type: "step.settled",
       at: settlement.at,
       organizationId: step.organizationId,
@@ -49,7 +52,7 @@ async function recover(line: Line, { step, outputTokens }: LapsedStep): Promise<
 }
 
 function interruption(
-  line: Line,
+  context: GatewayContext,
   {
     step,
     running,
@@ -60,7 +63,7 @@ function interruption(
     readonly outputTokens: number | null;
   },
 ): Omit<StepSettlement, "leaf"> {
-  const at = line.clock.now();
+  const at = context.clock.now();
   return {
     organizationId: step.organizationId,
     stepId: step.id,

@@ -6,8 +6,8 @@ import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.
 import type { Price } from "../domain/price.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { refusalLeaf } from "../evidence/leaves.ts";
-import { durable } from "./durable.ts";
-import type { Line } from "./line.ts";
+import type { GatewayContext } from "./context.ts";
+import { orUnavailable } from "./durable.ts";
 
 /** A decision that lets nothing happen, and what refused it; null where the policy did. */
 interface Refused {
@@ -17,7 +17,7 @@ interface Refused {
 
 /** Records a decision that lets nothing happen. Denied is evidence too. */
 export async function recordRefusal(
-  line: Line,
+  context: GatewayContext,
   caller: Caller,
   { decision, refusal }: Refused,
 ): Promise<void> {
@@ -26,20 +26,20 @@ export async function recordRefusal(
     owner: { organizationId, userId, keyId },
     decision: { ...decision, refusal },
   };
-  await durable(
-    line.store.recordRefusal({ ...refused, leaf: refusalLeaf(line.ids.uuid(), refused) }),
+  await orUnavailable(
+    context.store.recordRefusal({ ...refused, leaf: refusalLeaf(context.ids.uuid(), refused) }),
   );
 }
 
 /** Records the refusal, tells the observers, and gives the error to throw. */
 export async function refuse(
-  line: Line,
+  context: GatewayContext,
   caller: Caller,
   { decision, refusal, error }: Refused & { readonly error: GatewayError },
 ): Promise<GatewayError> {
-  await recordRefusal(line, caller, { decision, refusal });
+  await recordRefusal(context, caller, { decision, refusal });
   const { organizationId } = caller;
-  line.notify({
+  context.notify({
     type: "request.denied",
     at: decision.at,
     organizationId,

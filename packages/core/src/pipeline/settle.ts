@@ -14,16 +14,16 @@ import { sumsOf } from "../domain/step-sums.ts";
 import type { Usage } from "../domain/usage.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
 import { meterAttempt } from "../evidence/meter.ts";
-import { isLarge, otherWork } from "../kernel/other-work.ts";
+import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";
-import { type ClientClosed, type Run, seenOf } from "./attempt.ts";
-import type { Candidate } from "./candidate.ts";
+import { type ClientClosed, type StepRun, seenOf } from "./attempt.ts";
 import { committed } from "./committed.ts";
+import type { GatewayContext } from "./context.ts";
 import { evidenceUnavailable } from "./durable.ts";
 import type { SettledAnswer } from "./governed-call.ts";
-import type { Line } from "./line.ts";
-import { writeAgain } from "./surely.ts";
+import type { PlannedAttempt } from "./plan-attempt.ts";
+import { retryWrite } from "./surely.ts";
 import { warnOfBudgets } from "./warn-of-budgets.ts";
 
 /**
@@ -31,36 +31,36 @@ import { warnOfBudgets } from "./warn-of-budgets.ts";
  * recovery and the observers are told.
  */
 export async function settleCompleted(
-  line: Line,
-  run: Run,
+  context: GatewayContext,
+  run: StepRun,
   finishReason: FinishReason,
 ): Promise<void> {
   let settled: SettledAnswer;
   try {
     const answered = run.attempt.fold.completion();
-    const attempt = meterRunning(line, run, { outcome: "completed", reason: null });
-    settled = settledAnswer(line, run, { answered, finishReason, usage: attempt.usage });
+    const attempt = meterRunning(context, run, { outcome: "completed", reason: null });
+    settled = settledAnswer(context, run, { answered, finishReason, usage: attempt.usage });
     fixOutcome(run);
     const isLong = isLarge(run.attempt.fold.outputBytes());
-    if (isLong) await otherWork();
+    if (isLong) await yieldToEventLoop();
     const concluding = run.call.conclude(run.opened.answer, settled, (reply) =>
       keepsContent(run) ? withState(reply, answered, originOf(run)) : reply,
     );
     const { reply, response } = concluding instanceof Promise ? await concluding : concluding;
     const content = Buffer.from(JSON.stringify(reply));
-    if (isLarge(content.length)) await otherWork();
+    if (isLarge(content.length)) await yieldToEventLoop();
     const chain = replyChain(run.opened.chain, reply, run.call.caller.salt);
-    if (isLong) await otherWork();
-    await settle(line, run, {
+    if (isLong) await yieldToEventLoop();
+    await settle(context, run, {
       attempt,
       finishReason,
-      reply: { ...committed(line, content, keepsContent(run)), chain },
-      reasoning: shownReasoning(line, run, answered),
+      reply: { ...committed(context, content, keepsContent(run)), chain },
+      reasoning: shownReasoning(context, run, answered),
       response,
     });
-    if (isLong) await otherWork();
+    if (isLong) await yieldToEventLoop();
   } catch (thrown) {
-    if (run.isEnding) leaveToRecovery(line, run);
+    if (run.isEnding) leaveToRecovery(context, run);
     run.unsettled(thrown);
     return;
   }
@@ -68,8 +68,8 @@ export async function settleCompleted(
 }
 
 function settledAnswer(
-  line: Line,
-  run: Run,
+  context: GatewayContext,
+  run: StepRun,
   {
     answered,
     finishReason,
@@ -87,12 +87,12 @@ function settledAnswer(
     sealedState: () => sealBundle(answered, origin, seal),
     finishReason,
     usage,
-    settledAt: line.clock.now(),
+    settledAt: context.clock.now(),
   };
 }
 
-function originOf({ attempt }: Run): string {
-  return stateOrigin(attempt.candidate.attempt);
+function originOf({ attempt }: StepRun): string {
+  return stateOrigin(attempt.planned.attempt);
 }
 
 /**
@@ -100,8 +100,8 @@ function originOf({ attempt }: Run): string {
  * joins the Session. Where that fails, it is left to recovery and the observers are told.
  */
 export async function settleEnded(
-  line: Line,
-  run: Run,
+  context: GatewayContext,
+  run: StepRun,
   failure: ClientClosed | ProviderError,
 ): Promise<void> {
   const ended =
@@ -111,28 +111,28 @@ export async function settleEnded(
   fixOutcome(run);
   try {
     const said = run.attempt.fold.completion();
-    await settle(line, run, {
-      attempt: meterRunning(line, run, ended, failure),
+    await settle(context, run, {
+      attempt: meterRunning(context, run, ended, failure),
       finishReason: run.isAbandoned ? said.finishReason : null,
-      reply: partialReply(line, run, said),
-      reasoning: shownReasoning(line, run, said),
+      reply: partialReply(context, run, said),
+      reasoning: shownReasoning(context, run, said),
       response: null,
     });
   } catch {
-    leaveToRecovery(line, run);
+    leaveToRecovery(context, run);
   }
 }
 
 /** Whatever failed, the lease must not name the Step any more, or nobody would recover it. */
-function leaveToRecovery(line: Line, run: Run): void {
+function leaveToRecovery(context: GatewayContext, run: StepRun): void {
   run.opened.open.remove();
-  line.notify({ type: "gateway.degraded", at: line.clock.now(), what: "settlement" });
+  context.notify({ type: "gateway.degraded", at: context.clock.now(), what: "settlement" });
 }
 
 /** The usage record of the running attempt, as it ends. */
 export function meterRunning(
-  line: Line,
-  run: Run,
+  context: GatewayContext,
+  run: StepRun,
   ended: { readonly outcome: StepOutcome; readonly reason: string | null },
   failure: ClientClosed | ProviderError | null = null,
 ): AttemptSettlement {
@@ -147,27 +147,31 @@ export function meterRunning(
     startedAt,
     fold,
   } = attempt;
-  return meterAttempt(attempt.candidate.attempt, ended, {
+  return meterAttempt(attempt.planned.attempt, ended, {
     host,
     bodySha256,
     providerRequestId,
     providerModel,
     usage: fold.usage(),
-    reportedCostFactor: factorOf(attempt.candidate.decided.route.provider),
+    reportedCostFactor: factorOf(attempt.planned.routed.route.provider),
     output: seenOf(attempt),
     toolCalls,
-    durationMs: line.clock.monotonic() - startedAt,
+    durationMs: context.clock.monotonic() - startedAt,
     timeToFirstTokenMs: firstTokenAt === null ? null : firstTokenAt - startedAt,
     nothingUsed:
       host === null ||
       (failure instanceof ProviderError && wasRefused(failure, fold.outputBytes())),
-    error: failure instanceof ProviderError ? errorOf(line, run, failure) : null,
+    error: failure instanceof ProviderError ? errorOf(context, run, failure) : null,
   });
 }
 
 /** It can quote the prompt, so it is kept as the transcript is. */
-function errorOf(line: Line, run: Run, { text }: ProviderError): CommittedContent | null {
-  return text === null ? null : committed(line, Buffer.from(text), keepsContent(run));
+function errorOf(
+  context: GatewayContext,
+  run: StepRun,
+  { text }: ProviderError,
+): CommittedContent | null {
+  return text === null ? null : committed(context, Buffer.from(text), keepsContent(run));
 }
 
 const defaultFactor = 2;
@@ -188,25 +192,25 @@ function wasRefused({ delivery, status }: ProviderError, outputBytes: number): b
 type Ending = Pick<StepSettlement, "attempt" | "finishReason" | "reply" | "reasoning" | "response">;
 
 /** From here on nothing stops the run, however long its records take. */
-function fixOutcome(run: Run): void {
+function fixOutcome(run: StepRun): void {
   run.isEnding = true;
 }
 
-function settle(line: Line, run: Run, ending: Ending): Promise<void> {
-  const settlement = settlementOf(line, run, ending);
+function settle(context: GatewayContext, run: StepRun, ending: Ending): Promise<void> {
+  const settlement = settlementOf(context, run, ending);
   const { open } = run.opened;
-  const write = () => line.store.settleStep(settlement);
+  const write = () => context.store.settleStep(settlement);
   const written = (result: SettleStepResult, isRepeated: boolean): void => {
     // An earlier try may have settled it; only recovery settles a Step otherwise.
     if (!result.settled && !(isRepeated && result.outcome === settlement.outcome))
       throw evidenceUnavailable(new Error("the Step was settled by recovery"));
     open.remove();
-    if (line.isObserved()) tellSettled(line, run, settlement);
+    if (context.isObserved()) tellSettled(context, run, settlement);
   };
   return write().then(
     (result) => written(result, false),
     (failure: unknown) =>
-      writeAgain(line.clock, write, failure).then(
+      retryWrite(context.clock, write, failure).then(
         (result) => written(result, true),
         (cause: unknown) => {
           throw evidenceUnavailable(cause);
@@ -215,9 +219,9 @@ function settle(line: Line, run: Run, ending: Ending): Promise<void> {
   );
 }
 
-function tellSettled(line: Line, run: Run, settlement: StepSettlement): void {
+function tellSettled(context: GatewayContext, run: StepRun, settlement: StepSettlement): void {
   const { at, organizationId, stepId, outcome, reason, attempt } = settlement;
-  line.notify({
+  context.notify({
     type: "step.settled",
     at,
     organizationId,
@@ -225,22 +229,22 @@ function tellSettled(line: Line, run: Run, settlement: StepSettlement): void {
     outcome,
     reason,
     ...sumsOf([...run.ended, attempt]),
-    durationMs: Math.round(line.clock.monotonic() - run.startedAt),
+    durationMs: Math.round(context.clock.monotonic() - run.startedAt),
   });
   // Nobody waits for a warning.
-  const { holds } = run.attempt.candidate;
-  void warnOfBudgets(line, { organizationId, holds, charge: attempt.charge });
+  const { holds } = run.attempt.planned;
+  void warnOfBudgets(context, { organizationId, holds, charge: attempt.charge });
 }
 
 function settlementOf(
-  line: Line,
-  { opened }: Run,
+  context: GatewayContext,
+  { opened }: StepRun,
   { attempt, finishReason, reply, reasoning, response }: Ending,
 ): StepSettlement {
   const settlement: Omit<StepSettlement, "leaf"> = {
     organizationId: opened.owner.organizationId,
     stepId: opened.answer.stepId,
-    at: line.clock.now(),
+    at: context.clock.now(),
     outcome: attempt.outcome,
     reason: attempt.reason,
     attempt,
@@ -249,31 +253,35 @@ function settlementOf(
     reasoning,
     response,
   };
-  return { ...settlement, leaf: settledLeaf(line.ids.uuid(), settlement) };
+  return { ...settlement, leaf: settledLeaf(context.ids.uuid(), settlement) };
 }
 
 /** What was said before a Step failed or was cancelled stays on the Step and never joins the Session. */
-function partialReply(line: Line, run: Run, said: Completion): StepReply | null {
+function partialReply(context: GatewayContext, run: StepRun, said: Completion): StepReply | null {
   const message = replyMessage(said);
   const isEmpty =
     message.content == null && message.refusal === undefined && message.tool_calls === undefined;
   if (isEmpty) return null;
   const content = Buffer.from(JSON.stringify([message]));
-  return { ...committed(line, content, keepsContent(run)), chain: new Uint8Array() };
+  return { ...committed(context, content, keepsContent(run)), chain: new Uint8Array() };
 }
 
-function shownReasoning(line: Line, run: Run, said: Completion): CommittedContent | null {
+function shownReasoning(
+  context: GatewayContext,
+  run: StepRun,
+  said: Completion,
+): CommittedContent | null {
   const text = textOfKind(said, "reasoning");
   return text === null || text === ""
     ? null
-    : committed(line, Buffer.from(text), keepsContent(run));
+    : committed(context, Buffer.from(text), keepsContent(run));
 }
 
 /** What a fallback answers is kept only as its own decision and the request's first one both allow. */
-function keepsContent({ opened, attempt }: Run): boolean {
-  return keeps(opened.candidate) && keeps(attempt.candidate);
+function keepsContent({ opened, attempt }: StepRun): boolean {
+  return keeps(opened.planned) && keeps(attempt.planned);
 }
 
-function keeps({ decided }: Candidate): boolean {
-  return decided.decision.obligations?.transcript !== "digest";
+function keeps({ routed }: PlannedAttempt): boolean {
+  return routed.decision.obligations?.transcript !== "digest";
 }

@@ -8,12 +8,15 @@ const waits = [50, 200, 800, 2_000];
  * Writes what is safe to write again: an unknown outcome is simply tried once more, a bounded number of times. What the
  * store refuses in so many words, it would refuse again.
  */
-export function surely<Result>(clock: Clock, write: () => Promise<Result>): Promise<Result> {
-  return write().catch((failure: unknown) => writeAgain(clock, write, failure));
+export function retryUnknownOutcome<Result>(
+  clock: Clock,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  return write().catch((failure: unknown) => retryWrite(clock, write, failure));
 }
 
 /** What `surely` does once a write has failed. */
-export async function writeAgain<Result>(
+export async function retryWrite<Result>(
   clock: Clock,
   write: () => Promise<Result>,
   failure: unknown,

@@ -1,7 +1,7 @@
 import type { Sweep, SweepResult } from "../contracts/retention.ts";
 import { activityRemovedLeaf, transcriptsErasedLeaf } from "../evidence/leaves.ts";
-import { durable } from "./durable.ts";
-import type { Line } from "./line.ts";
+import type { GatewayContext } from "./context.ts";
+import { orUnavailable } from "./durable.ts";
 
 const chunk = 100;
 
@@ -10,12 +10,15 @@ const chunk = 100;
  * several at once. It ends early once `isStopped` says so. What cannot be removed keeps nothing else: the first failure
  * is thrown at the end.
  */
-export async function sweep(line: Line, isStopped = (): boolean => false): Promise<number> {
-  const { store, ids, retention } = line;
+export async function sweep(
+  context: GatewayContext,
+  isStopped = (): boolean => false,
+): Promise<number> {
+  const { store, ids, retention } = context;
   const everyChunk = async (keep: number | null, next: (one: Sweep) => Promise<SweepResult>) => {
     if (keep === null) return 0;
     for (let removed = 0; ; ) {
-      const swept = await durable(next({ at: line.clock.now(), keep, limit: chunk }));
+      const swept = await orUnavailable(next({ at: context.clock.now(), keep, limit: chunk }));
       removed += swept.removed;
       if (!swept.more || isStopped()) return removed;
     }

@@ -1,6 +1,6 @@
-import type { WatchedCounter } from "../budgets/watch.ts";
+import type { TrackedCounter } from "../budgets/thresholds.ts";
 import { type Hold, isBudgetUnit } from "../domain/budget.ts";
-import type { Line } from "./line.ts";
+import type { GatewayContext } from "./context.ts";
 
 /** A Step that was settled: what it held at last, and what became of that. */
 export interface ChargedStep {
@@ -13,27 +13,27 @@ export interface ChargedStep {
  * Tells the observers which budgets have reached a threshold with a Step. It comes after the record, which it cannot
  * fail: where the store does not answer, nobody is warned.
  */
-export async function warnOfBudgets(line: Line, step: ChargedStep): Promise<void> {
+export async function warnOfBudgets(context: GatewayContext, step: ChargedStep): Promise<void> {
   try {
-    for (const hold of step.holds) await warnOf(line, step, hold);
+    for (const hold of step.holds) await warnOf(context, step, hold);
   } catch {
     // The next Step on the same counter looks again.
   }
 }
 
-async function warnOf(line: Line, step: ChargedStep, hold: Hold): Promise<void> {
+async function warnOf(context: GatewayContext, step: ChargedStep, hold: Hold): Promise<void> {
   const { unit } = hold;
   if (!isBudgetUnit(unit)) return;
-  const { budgets } = await line.budgets.current();
+  const { budgets } = await context.budgets.current();
   const { warnAt = [] } = budgets.find(({ id }) => id === hold.budgetId) ?? {};
   if (warnAt.length === 0) return;
   const counter = { ...hold, warnAt };
   const charged = unit === "requests" ? hold.amount : step.charge[unit];
-  if (!line.budgetWatch.charge(counter, charged, line.clock.now())) return;
-  const settled = await settledOn(line, counter);
-  const at = line.clock.now();
-  for (const threshold of line.budgetWatch.take(counter, settled, at))
-    line.notify({
+  if (!context.thresholds.charge(counter, charged, context.clock.now())) return;
+  const settled = await settledOn(context, counter);
+  const at = context.clock.now();
+  for (const threshold of context.thresholds.newlyReached(counter, settled, at))
+    context.notify({
       type: "budget.warned",
       at,
       organizationId: step.organizationId,
@@ -45,7 +45,7 @@ async function warnOf(line: Line, step: ChargedStep, hold: Hold): Promise<void> 
     });
 }
 
-async function settledOn({ store }: Line, counter: WatchedCounter): Promise<number> {
+async function settledOn({ store }: GatewayContext, counter: TrackedCounter): Promise<number> {
   const { budgetId, subject, periodStart } = counter;
   const query = { budgetId, subject, periodStart };
   const { data } = await store.budgets.counters(query, { cursor: null, limit: 1 });

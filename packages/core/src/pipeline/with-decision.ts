@@ -1,6 +1,6 @@
 import { GatewayError, toGatewayError } from "../errors/gateway-error.ts";
+import type { HeaderNames } from "./context.ts";
 import type { GovernedAnswer } from "./governed-call.ts";
-import type { HeaderNames } from "./line.ts";
 
 /** What every answer says that got as far as a decision. */
 export interface DecisionMark {

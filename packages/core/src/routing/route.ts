@@ -6,7 +6,7 @@ import { stateNeedsFor } from "./state-needs.ts";
 import { createUpstreamNames, type UpstreamName, type UpstreamNames } from "./upstream-names.ts";
 
 /** Where a model id leads. */
-export interface Route extends UpstreamName {
+export interface ModelRoute extends UpstreamName {
   readonly model: ModelId;
   readonly provider: Provider;
   readonly connection: ConnectionOwnership;
@@ -17,14 +17,14 @@ export interface Route extends UpstreamName {
 /** Finds where model ids lead: those of requests, of a policy's fallbacks and of `/v1/models` alike. */
 export interface Router {
   /** Null for an id that is ill-formed, names no gateway, or names a model its gateway does not have. */
-  find(model: string): Route | null;
+  find(model: string): ModelRoute | null;
   /** @throws GatewayError `model_not_found` */
-  require(model: string): Route;
+  require(model: string): ModelRoute;
   /** The id of the model that a gateway's upstream knows by a name; null where none reaches it. */
   idOf(gateway: string, upstreamName: string): string | null;
 }
 
-const mostRemembered = 512;
+const maxRemembered = 512;
 
 export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
   const names = new Map<string, UpstreamNames>();
@@ -43,12 +43,12 @@ export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
     return name && { model, provider, connection, stateNeeds: needsOf(provider, model), ...name };
   };
   // Most requests name one of a few models.
-  const remembered = new Map<string, Route>();
+  const remembered = new Map<string, ModelRoute>();
   const find: Router["find"] = (text) => {
     const known = remembered.get(text);
     if (known) return known;
     const route = lookUp(text);
-    if (remembered.size === mostRemembered) remembered.clear();
+    if (remembered.size === maxRemembered) remembered.clear();
     if (route) remembered.set(text, route);
     return route;
   };
@@ -57,7 +57,9 @@ export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
     require(text) {
       const route = find(text);
       if (route) return route;
-      throw new GatewayError("model_not_found", whyNot(text, providers), { param: "model" });
+      throw new GatewayError("model_not_found", notFoundMessage(text, providers), {
+        param: "model",
+      });
     },
     idOf(gateway, upstreamName) {
       const provider = providers.get(gateway);
@@ -67,7 +69,7 @@ export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
   };
 }
 
-function whyNot(text: string, providers: ReadonlyMap<string, Provider>): string {
+function notFoundMessage(text: string, providers: ReadonlyMap<string, Provider>): string {
   const model = parseModelId(text);
   if (model === null)
     return "A model is named <gateway>/<vendor>/<model>, in at most 255 characters without white space.";

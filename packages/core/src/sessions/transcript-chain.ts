@@ -1,7 +1,7 @@
 import type { MessageTexts } from "../contracts/step-verbs.ts";
 import type { Message } from "../domain/message.ts";
 import { sha256, sha256Of } from "../kernel/digest.ts";
-import { otherWork } from "../kernel/other-work.ts";
+import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { canonicalMessage } from "./canonical-message.ts";
 
 /** A request's messages as the chain counts them: an assistant message repeated right after itself counts once. */
@@ -48,7 +48,7 @@ const nothingKnown: KnownChain = {
 };
 
 async function addWithPauses(links: ChainBuilder): Promise<TranscriptChain> {
-  do await otherWork();
+  do await yieldToEventLoop();
   while (!links.add());
   return links.chain();
 }

@@ -48,7 +48,7 @@ async function play({ store, untilIdle }: ObservedStore, plan: Plan): Promise<re
     store,
     providers: { up: provider },
     budgets,
-    retries: { most: 0 },
+    retries: { max: 0 },
     ...(onDisconnect === null ? {} : { onDisconnect }),
   };
   const doomed = await createTestGateway(common);

@@ -71,7 +71,7 @@ export async function openLedger(store: Store) {
   const options = {
     store,
     budgets,
-    retries: { most: 0 },
+    retries: { max: 0 },
     prices: { "spare/a/two": { input: 3, output: 4 } },
     policy: definePolicy({ rules: [permit("all", {}, { fallbacks: ["spare/a/two"] })] }),
   };

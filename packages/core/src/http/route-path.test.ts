@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { queryOf, routeOf } from "./route.ts";
+import { queryOf, routePath } from "./route-path.ts";
 
 describe("routeOf", () => {
   it.each([
@@ -12,7 +12,7 @@ describe("routeOf", () => {
     ["http://host/v1/chat%2fcompletions", "chat%2fcompletions"],
     ["http://host/v1/CHAT/completions", "CHAT/completions"],
   ])("of %j is %j", (url, route) => {
-    expect(routeOf(url)).toBe(route);
+    expect(routePath(url)).toBe(route);
   });
 
   it.each([
@@ -36,7 +36,7 @@ describe("routeOf", () => {
     "http://v1/models",
     "",
   ])("of %j is none", (url) => {
-    expect(routeOf(url)).toBeNull();
+    expect(routePath(url)).toBeNull();
   });
 });
 

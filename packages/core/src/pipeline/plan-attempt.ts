@@ -1,5 +1,5 @@
-import type { BudgetSheet } from "../budgets/book.ts";
-import { type Estimates, heldAt } from "../budgets/holds.ts";
+import type { BudgetSnapshot } from "../budgets/budget-cache.ts";
+import { type Estimates, withAmounts } from "../budgets/holds.ts";
 import type { RefusedHold } from "../contracts/step-verbs.ts";
 import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
@@ -11,18 +11,18 @@ import { isPrice, maxCost, type Price } from "../domain/price.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
 import type { AttemptStart, DroppedFields, OutputCapSource } from "../domain/step.ts";
-import type { Route } from "../routing/route.ts";
+import type { ModelRoute } from "../routing/route.ts";
 import type { SentMessages } from "../sessions/conversation-cache.ts";
 import { countDropped, requestFor } from "../sessions/provider-state.ts";
-import { durable } from "./durable.ts";
+import type { GatewayContext } from "./context.ts";
+import type { CachedDecision } from "./decision-cache.ts";
+import { orUnavailable } from "./durable.ts";
 import type { PreparedCall } from "./governed-call.ts";
-import type { Ground } from "./ground.ts";
-import type { Line } from "./line.ts";
 
 /** A recorded decision on one model, with the price and the input estimate it was made on. */
-export interface Decided {
-  readonly route: Route;
-  readonly ground: Ground;
+export interface RoutedDecision {
+  readonly route: ModelRoute;
+  readonly cached: CachedDecision;
   readonly dataClass: string;
   readonly decision: PolicyDecision;
   readonly price: Price | null;
@@ -37,8 +37,8 @@ export interface Decided {
 }
 
 /** A permitted way to answer a call: under which decision, capped how, with which estimate, against which holds. */
-export interface Candidate {
-  readonly decided: Decided;
+export interface PlannedAttempt {
+  readonly routed: RoutedDecision;
   readonly request: CompletionRequest;
   readonly attempt: AttemptStart;
   readonly holds: readonly Hold[];
@@ -46,43 +46,43 @@ export interface Candidate {
 }
 
 /** Decides on one model for a call: its first, or a fallback, whose decision links to the first. */
-export function decideOn(
-  line: Line,
+export function decideRoute(
+  context: GatewayContext,
   call: PreparedCall,
   {
     route,
     dataClass,
     first,
   }: {
-    readonly route: Route;
+    readonly route: ModelRoute;
     readonly dataClass: string;
     readonly first: PolicyDecision | null;
   },
-): Decided {
-  const at = line.clock.now();
-  const price = priceOf(line, route, at);
+): RoutedDecision {
+  const at = context.clock.now();
+  const price = priceOf(context, route, at);
   const { request, dropped } = requestOn(route, call);
   const size = sizeOfMessages(request.messages, sentBefore(call, request));
-  const inputTokens = estimateInput(request, size, line.limits.imageTokens);
-  const facts = line.modelFacts(route.model);
-  const { tokens: output } = outputCap(line, facts, call.request, undefined);
+  const inputTokens = estimateInput(request, size, context.limits.imageTokens);
+  const facts = context.modelFacts(route.model);
+  const { tokens: output } = outputCap(context, facts, call.request, undefined);
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const { usd: cost } = estimatesOf(asked, output);
-  const session = line.policy.sessions === "ignore" ? null : sessionClassOf(line, call);
+  const session = context.policy.sessions === "ignore" ? null : sessionClassOf(context, call);
   const estimated = { input: inputTokens, output, cost };
   const asking = factsOf(call, { route, dataClass, session, size, estimated });
-  const ground = line.grounds.of({ caller: call.caller, route, facts: asking });
+  const cached = context.decisionCache.of({ caller: call.caller, route, facts: asking });
   const decision: PolicyDecision = {
-    ...ground.verdictOn(asking),
-    id: line.ids.uuid(),
+    ...cached.verdictOn(asking),
+    id: context.ids.uuid(),
     at,
     facts: asking,
-    policyVersion: line.policy.version,
+    policyVersion: context.policy.version,
     firstDecisionId: first?.id ?? null,
     refusal: null,
   };
-  return { route, ground, dataClass, decision, price, facts, request, dropped, inputTokens, size };
+  return { route, cached, dataClass, decision, price, facts, request, dropped, inputTokens, size };
 }
 
 /** What was sent before of a request's messages, if they are sent as the client gave them; null for nothing. */
@@ -93,51 +93,55 @@ export function sentBefore(
   return sent.messages === messages ? (known?.sent ?? null) : null;
 }
 
-function requestOn({ model, stateNeeds }: Route, { request, state }: PreparedCall) {
+function requestOn({ model, stateNeeds }: ModelRoute, { request, state }: PreparedCall) {
   const { note, counts } = countDropped();
   const target = { origin: stateOrigin(model), needs: stateNeeds, restored: state.restored };
   return { request: requestFor(request, target, note), dropped: counts() };
 }
 
 /** Whether a permit demands an account of the organization's own where the route has none. */
-export function lacksAccount({ decision, route }: Decided): boolean {
+export function lacksAccount({ decision, route }: RoutedDecision): boolean {
   return decision.obligations?.connection === "customer" && route.connection !== "customer";
 }
 
 /** Computes an attempt and its holds; null where a hard budget in US dollars applies and there is no price of its tier. */
 export function planAttempt(
-  line: Line,
+  context: GatewayContext,
   call: PreparedCall,
-  plan: { readonly decided: Decided; readonly number: number },
-): Candidate | null | Promise<Candidate | null> {
-  const sheet = line.budgets.current();
-  return sheet instanceof Promise
-    ? durable(sheet).then((read) => planWithin(line, call, { ...plan, sheet: read }))
-    : planWithin(line, call, { ...plan, sheet });
+  plan: { readonly routed: RoutedDecision; readonly number: number },
+): PlannedAttempt | null | Promise<PlannedAttempt | null> {
+  const snapshot = context.budgets.current();
+  return snapshot instanceof Promise
+    ? orUnavailable(snapshot).then((read) => planWithin(context, call, { ...plan, snapshot: read }))
+    : planWithin(context, call, { ...plan, snapshot });
 }
 
 function planWithin(
-  line: Line,
+  context: GatewayContext,
   call: PreparedCall,
   {
-    decided,
+    routed,
     number,
-    sheet,
-  }: { readonly decided: Decided; readonly number: number; readonly sheet: BudgetSheet },
-): Candidate | null {
-  const { route, decision, price, facts, inputTokens } = decided;
+    snapshot,
+  }: {
+    readonly routed: RoutedDecision;
+    readonly number: number;
+    readonly snapshot: BudgetSnapshot;
+  },
+): PlannedAttempt | null {
+  const { route, decision, price, facts, inputTokens } = routed;
   // A Step opens in the moment of its permit, which a store can then keep with it.
-  const at = number === 1 ? decision.at : line.clock.now();
-  const { holds, needsPrice, capsOutput } = decided.ground.holdsWithin(sheet, at);
+  const at = number === 1 ? decision.at : context.clock.now();
+  const { holds, needsPrice, capsOutput } = routed.cached.holdsWithin(snapshot, at);
   const policyCap = decision.obligations?.maxOutputTokens;
-  const cap = outputCap(line, facts, call.request, policyCap);
+  const cap = outputCap(context, facts, call.request, policyCap);
   const capped = policyCap !== undefined || capsOutput;
-  const { request, serviceTiers } = askedTier(decided.request, decided);
+  const { request, serviceTiers } = withServiceTier(routed.request, routed);
   const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const estimates = estimatesOf(asked, cap.tokens);
   if (estimates.usd === null && needsPrice) return null;
   return {
-    decided,
+    routed,
     request: capped ? { ...request, maxOutputTokens: cap.tokens } : request,
     attempt: {
       number,
@@ -150,42 +154,42 @@ function planWithin(
       reasons: facts.reasons === true,
       startedAt: at,
     },
-    holds: heldAt(holds, estimates),
-    budgetsVersion: sheet.version,
+    holds: withAmounts(holds, estimates),
+    budgetsVersion: snapshot.version,
   };
 }
 
 /** Rounds in which a cap is fitted to what is left; the next one asks for the least that is ever held. */
-const mostFittings = 8;
+const maxFittings = 8;
 
 /**
  * The candidate with its output lowered to what a hold's counter had left, never below `limits.maxOutputTokens`. Null
  * where that does not fit either, where the client named a cap, and where output is not what the hold counts. Others may
  * take what is left before it is asked for again, so after some rounds only the least is asked for.
  */
-export function fitted(
-  line: Line,
+export function fitToBudget(
+  context: GatewayContext,
   call: PreparedCall,
   {
-    candidate,
+    planned,
     refused: { hold, left },
     round,
-  }: { readonly candidate: Candidate; readonly refused: RefusedHold; readonly round: number },
-): Candidate | null {
+  }: { readonly planned: PlannedAttempt; readonly refused: RefusedHold; readonly round: number },
+): PlannedAttempt | null {
   const { unit } = hold;
   if (call.request.maxOutputTokens !== undefined || unit === "requests" || !isBudgetUnit(unit))
     return null;
-  const { attempt } = candidate;
+  const { attempt } = planned;
   const fits = (output: number): boolean => (estimatesOf(attempt, output)[unit] ?? 0) <= left;
-  const most = attempt.estimatedOutputTokens;
-  const least = Math.min(line.limits.maxOutputTokens, most);
-  if (least === most || hold.limit === 0 || !fits(least)) return null;
-  const output = round < mostFittings ? largest(least, most, fits) : least;
+  const max = attempt.estimatedOutputTokens;
+  const min = Math.min(context.limits.maxOutputTokens, max);
+  if (min === max || hold.limit === 0 || !fits(min)) return null;
+  const output = round < maxFittings ? largest(min, max, fits) : min;
   return {
-    ...candidate,
-    request: { ...candidate.request, maxOutputTokens: output },
+    ...planned,
+    request: { ...planned.request, maxOutputTokens: output },
     attempt: { ...attempt, estimatedOutputTokens: output, outputCapFrom: "budget" },
-    holds: heldAt(candidate.holds, estimatesOf(attempt, output)),
+    holds: withAmounts(planned.holds, estimatesOf(attempt, output)),
   };
 }
 
@@ -201,21 +205,21 @@ function largest(low: number, high: number, isGood: (value: number) => boolean):
 }
 
 /** A price book of the host's own may fail: then the price is unknown, which is not zero. */
-function priceOf(line: Line, { model }: Route, at: number): Price | null {
+function priceOf(context: GatewayContext, { model }: ModelRoute, at: number): Price | null {
   try {
-    const price = line.prices.priceOf(model, at);
+    const price = context.prices.priceOf(model, at);
     if (price === null || isPrice(price)) return price;
   } catch {
     // Told below, like a price that cannot be computed with.
   }
-  line.notify({ type: "gateway.degraded", at, what: "prices" });
+  context.notify({ type: "gateway.degraded", at, what: "prices" });
   return null;
 }
 
 /** The request with the service tier that is sent, which a policy can set, and the tiers it may be served at. */
-function askedTier(
+function withServiceTier(
   request: CompletionRequest,
-  { route, decision }: Decided,
+  { route, decision }: RoutedDecision,
 ): { readonly request: CompletionRequest; readonly serviceTiers: readonly string[] } {
   const auto = route.provider.billing?.autoTiers ?? [];
   const set = decision.obligations?.serviceTier;
@@ -231,7 +235,7 @@ function askedTier(
 }
 
 /** More than any model writes, and few enough that sums and costs stay exact, whatever is configured. */
-const mostOutputTokens = 2_147_483_647;
+const absoluteMaxOutputTokens = 2_147_483_647;
 
 interface OutputCap {
   readonly tokens: number;
@@ -240,15 +244,15 @@ interface OutputCap {
 
 /** The smallest of the client's cap, the policy's and the model's own, or the configured one where it states none. */
 function outputCap(
-  line: Line,
+  context: GatewayContext,
   { maxOutputTokens: stated }: ModelFacts,
   request: CompletionRequest,
   policyCap: number | undefined,
 ): OutputCap {
   const own: OutputCap =
     stated === null
-      ? { tokens: line.limits.maxOutputTokens, from: "limit" }
-      : { tokens: Math.min(stated, mostOutputTokens), from: "model" };
+      ? { tokens: context.limits.maxOutputTokens, from: "limit" }
+      : { tokens: Math.min(stated, absoluteMaxOutputTokens), from: "model" };
   const { maxOutputTokens: asked } = request;
   const client: OutputCap =
     asked !== undefined && asked < own.tokens ? { tokens: asked, from: "client" } : own;
@@ -275,7 +279,10 @@ function estimatesOf(
 }
 
 /** The most sensitive class under which content of the Session that a call goes on with was handled; null for a new one. */
-export function sessionClassOf({ dataClasses }: Line, { state }: PreparedCall): string | null {
+export function sessionClassOf(
+  { dataClasses }: GatewayContext,
+  { state }: PreparedCall,
+): string | null {
   return mostSensitive(dataClasses, state.continued?.session?.dataClasses ?? []);
 }
 
@@ -288,7 +295,7 @@ function factsOf(
     size,
     estimated,
   }: {
-    readonly route: Route;
+    readonly route: ModelRoute;
     readonly dataClass: string;
     readonly session: string | null;
     readonly size: MessagesSize;

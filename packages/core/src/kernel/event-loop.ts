@@ -1,5 +1,5 @@
 /** Lets what else waits for the process run: long reads that never leave the process would hold it up. */
-export function otherWork(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 

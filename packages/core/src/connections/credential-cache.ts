@@ -2,7 +2,7 @@ import { ProviderError } from "../contracts/provider.ts";
 import type { ConnectionRepository } from "../contracts/repositories.ts";
 import type { SealedConnection } from "../domain/gateway-connection.ts";
 import type { Clock } from "../kernel/clock.ts";
-import type { Vault } from "./vault.ts";
+import type { CredentialSealer } from "./credential-sealer.ts";
 
 /** Whose credential for which gateway. */
 export interface CredentialOwner {
@@ -11,7 +11,7 @@ export interface CredentialOwner {
 }
 
 /** The organizations' own credentials, from reads at most 5 seconds old: so long a removed one may still be used. */
-export interface CredentialBook {
+export interface CredentialCache {
   /** Whether the organization has one. That it has none is never remembered. */
   has(owner: CredentialOwner): Promise<boolean>;
   /**
@@ -29,14 +29,14 @@ interface Entry {
   dataKey: Promise<Uint8Array> | null;
 }
 
-const bound = 10_000;
+const maxEntries = 10_000;
 const lifetimeMs = 5_000;
 
-export function createCredentialBook(
+export function createCredentialCache(
   repository: ConnectionRepository,
-  vault: Vault,
+  sealer: CredentialSealer,
   clock: Clock,
-): CredentialBook {
+): CredentialCache {
   const entries = new Map<string, Entry>();
   const readings = new Map<string, Promise<Entry | null>>();
   const isYoung = ({ readAt }: Entry): boolean => clock.monotonic() - readAt < lifetimeMs;
@@ -45,7 +45,7 @@ export function createCredentialBook(
   function keep(name: string, entry: Entry | null): void {
     entries.delete(name);
     for (const [first, old] of entries) {
-      if (entries.size < bound && isYoung(old)) break;
+      if (entries.size < maxEntries && isYoung(old)) break;
       entries.delete(first);
     }
     if (entry) entries.set(name, entry);
@@ -73,12 +73,12 @@ export function createCredentialBook(
   /** Callers share one unwrapping; one that failed is tried again by the next. */
   async function openEntry(entry: Entry): Promise<string> {
     const { connection } = entry;
-    const dataKey = entry.dataKey ?? vault.unwrap(connection);
+    const dataKey = entry.dataKey ?? sealer.unwrap(connection);
     entry.dataKey = dataKey;
     dataKey.catch(() => {
       entry.dataKey = null;
     });
-    return vault.open(connection, await dataKey);
+    return sealer.open(connection, await dataKey);
   }
 
   return {

@@ -1,8 +1,8 @@
 import type { RetryRules } from "../attempts/retry.ts";
-import type { BudgetBook } from "../budgets/book.ts";
-import type { BudgetWatch } from "../budgets/watch.ts";
-import type { CredentialBook } from "../connections/credential-book.ts";
-import type { Vault } from "../connections/vault.ts";
+import type { BudgetCache } from "../budgets/budget-cache.ts";
+import type { ThresholdTracker } from "../budgets/thresholds.ts";
+import type { CredentialCache } from "../connections/credential-cache.ts";
+import type { CredentialSealer } from "../connections/credential-sealer.ts";
 import type { GatewayEvent, Observer } from "../contracts/observer.ts";
 import type { Policy } from "../contracts/policy.ts";
 import type { PriceBook } from "../contracts/price-book.ts";
@@ -18,21 +18,21 @@ import type { Timers } from "../kernel/timers.ts";
 import type { Slots } from "../limits/slots.ts";
 import type { ModelLists } from "../routing/model-lists.ts";
 import type { Router } from "../routing/route.ts";
-import type { Grounds } from "./ground.ts";
+import type { DecisionCache } from "./decision-cache.ts";
 import type { OpenSteps } from "./open-steps.ts";
 
 /** Everything the governed path stands on; one per gateway. */
-export interface Line {
+export interface GatewayContext {
   readonly store: Store;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly router: Router;
   readonly modelLists: ModelLists;
   readonly policy: Policy;
-  readonly budgets: BudgetBook;
-  readonly vault: Vault;
-  readonly credentials: CredentialBook;
-  readonly budgetWatch: BudgetWatch;
-  readonly grounds: Grounds;
+  readonly budgets: BudgetCache;
+  readonly sealer: CredentialSealer;
+  readonly credentials: CredentialCache;
+  readonly thresholds: ThresholdTracker;
+  readonly decisionCache: DecisionCache;
   readonly prices: PriceBook;
   /** What configuration, else the price book, says of a model besides its price. */
   readonly modelFacts: (model: ModelId) => ModelFacts;

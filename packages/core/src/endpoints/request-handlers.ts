@@ -1,17 +1,17 @@
 import type { Owner } from "../domain/caller.ts";
 import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
-import type { Answer } from "../http/answer.ts";
 import { errorAnswer } from "../http/error-answer.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
+import type { GatewayResponse } from "../http/gateway-response.ts";
 import { requireSmallHeaders } from "../http/headers.ts";
 import { toResponse } from "../http/to-response.ts";
-import { durable } from "../pipeline/durable.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
+import { orUnavailable } from "../pipeline/durable.ts";
 import type { Lifecycle } from "../pipeline/lifecycle.ts";
-import type { Line } from "../pipeline/line.ts";
 import { DecidedError } from "../pipeline/with-decision.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { createResponse } from "./create-response.ts";
-import type { Endpoint, EntranceContext, RequestReport } from "./endpoint.ts";
+import type { EndpointHandler, HandlerDependencies, RequestReport } from "./endpoint.ts";
 import { getModel, listModels } from "./models.ts";
 import { endpointOf, tailFor } from "./routes.ts";
 import { deleteResponse, getResponse, listInputItems } from "./stored-responses.ts";
@@ -20,7 +20,7 @@ import { deleteResponse, getResponse, listInputItems } from "./stored-responses.
 export type Handler = (request: Request) => Promise<Response>;
 
 /** The handlers of a gateway by name, for hosts that route by themselves. */
-export interface Handlers {
+export interface EndpointHandlers {
   readonly chatCompletions: Handler;
   readonly createResponse: Handler;
   readonly getResponse: Handler;
@@ -31,7 +31,7 @@ export interface Handlers {
 }
 
 /** Where requests come in: what bindings mount, and what SDKs take in place of `fetch`. */
-export interface Entrance {
+export interface RequestHandlers {
   /**
    * Answers a request to any path that ends in one of the routes after its last `/v1/`. Takes what `fetch` takes, and
    * is bound, so that it can be given to an SDK in place of `fetch`; the second argument after a Request is ignored.
@@ -39,41 +39,44 @@ export interface Entrance {
    */
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>;
   /** What a binding uses instead of `fetch`: it takes its server's own request, and gives the answer as it is written. */
-  readonly answer: (request: GatewayRequest) => Promise<Answer>;
-  readonly handlers: Handlers;
+  readonly answer: (request: GatewayRequest) => Promise<GatewayResponse>;
+  readonly handlers: EndpointHandlers;
 }
 
-export function createEntrance(
-  context: EntranceContext,
+export function createRequestHandlers(
+  dependencies: HandlerDependencies,
   gate: Pick<Lifecycle, "open" | "enter" | "leave">,
-): Entrance {
-  const { line } = context;
+): RequestHandlers {
+  const { context } = dependencies;
 
   /** The endpoint's own answer, or a rejection: nothing is thrown. */
   function asked(
     request: GatewayRequest,
-    endpoint: Endpoint | null,
+    endpoint: EndpointHandler | null,
     report: Report,
-  ): Promise<Answer> {
+  ): Promise<GatewayResponse> {
     try {
       gate.enter();
       report.isAdmitted = true;
       report.endpoint = endpoint;
-      requireSmallHeaders(request, line.limits.headerBytes);
+      requireSmallHeaders(request, context.limits.headerBytes);
       const found = endpoint ? { endpoint, tail: tailFor(endpoint, request) } : endpointOf(request);
       report.endpoint = found.endpoint;
-      const given = { ...context, report };
+      const given = { ...dependencies, report };
       const opening = gate.open();
       return opening === null
         ? found.endpoint(given, request, found.tail)
-        : durable(opening).then(() => found.endpoint(given, request, found.tail));
+        : orUnavailable(opening).then(() => found.endpoint(given, request, found.tail));
     } catch (thrown) {
       return Promise.reject(thrown);
     }
   }
 
-  function answer(request: GatewayRequest, endpoint: Endpoint | null): Promise<Answer> {
-    const report = new Report(line);
+  function answer(
+    request: GatewayRequest,
+    endpoint: EndpointHandler | null,
+  ): Promise<GatewayResponse> {
+    const report = new Report(context);
     return asked(request, endpoint, report).then(
       (answered) => {
         gate.leave();
@@ -90,7 +93,7 @@ export function createEntrance(
   }
 
   const handler =
-    (endpoint: Endpoint): Handler =>
+    (endpoint: EndpointHandler): Handler =>
     async (request) =>
       toResponse(await answer(request, endpoint));
 
@@ -110,7 +113,7 @@ export function createEntrance(
   };
 }
 
-const endpoints: Readonly<Record<keyof Handlers, Endpoint>> = {
+const endpoints: Readonly<Record<keyof EndpointHandlers, EndpointHandler>> = {
   chatCompletions,
   createResponse,
   getResponse,
@@ -123,23 +126,23 @@ const endpoints: Readonly<Record<keyof Handlers, Endpoint>> = {
 class Report implements RequestReport {
   readonly requestId: string;
   isAdmitted = false;
-  endpoint: Endpoint | null = null;
+  endpoint: EndpointHandler | null = null;
   caller: Owner | null = null;
-  readonly #line: Line;
+  readonly #context: GatewayContext;
 
-  constructor(line: Line) {
-    this.#line = line;
-    this.requestId = line.ids.uuid();
+  constructor(context: GatewayContext) {
+    this.#context = context;
+    this.requestId = context.ids.uuid();
   }
 
   /** The answer with the request's id among its headers. */
-  marked(answer: Answer): Answer {
+  marked(answer: GatewayResponse): GatewayResponse {
     answer.headers["x-request-id"] = this.requestId;
     return answer;
   }
 
   failed(error: GatewayError): void {
-    const { clock, notify } = this.#line;
+    const { clock, notify } = this.#context;
     const { requestId, endpoint, caller } = this;
     const { code, status, param, cause } = error;
     const at = clock.now();

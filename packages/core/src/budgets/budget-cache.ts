@@ -8,25 +8,25 @@ export interface RaisedBudget extends Budget {
 }
 
 /** All budgets that apply, and the version of those created at run time. */
-export interface BudgetSheet {
+export interface BudgetSnapshot {
   readonly budgets: readonly RaisedBudget[];
   readonly version: number;
 }
 
 /** The declared budgets and those of the store. The sheet may be old: opening a Step compares its version. */
-export interface BudgetBook {
+export interface BudgetCache {
   /** Whether it has to be read first is known at once. */
-  current(): BudgetSheet | Promise<BudgetSheet>;
-  reload(): Promise<BudgetSheet>;
+  current(): BudgetSnapshot | Promise<BudgetSnapshot>;
+  reload(): Promise<BudgetSnapshot>;
 }
 
-export function createBudgetBook(
+export function createBudgetCache(
   declared: readonly Budget[],
   repository: BudgetRepository,
-): BudgetBook {
-  let sheet: BudgetSheet | Promise<BudgetSheet> | null = null;
+): BudgetCache {
+  let snapshot: BudgetSnapshot | Promise<BudgetSnapshot> | null = null;
 
-  async function read(): Promise<BudgetSheet> {
+  async function read(): Promise<BudgetSnapshot> {
     // The version first: a change in between then shows as a version that is too old, never as one too new.
     const version = await repository.version();
     const created = await repository.list();
@@ -40,17 +40,17 @@ export function createBudgetBook(
     return { budgets, version };
   }
 
-  function reload(): Promise<BudgetSheet> {
+  function reload(): Promise<BudgetSnapshot> {
     const reading = read();
-    sheet = reading;
-    const end = (current: BudgetSheet | null): void => {
-      if (sheet === reading) sheet = current;
+    snapshot = reading;
+    const end = (current: BudgetSnapshot | null): void => {
+      if (snapshot === reading) snapshot = current;
     };
     reading.then(end, () => end(null));
     return reading;
   }
 
-  return { current: () => sheet ?? reload(), reload };
+  return { current: () => snapshot ?? reload(), reload };
 }
 
 function declaredAndCreated(id: string): GatewayError {

@@ -1,5 +1,5 @@
 /** What a handler answers, before it becomes a `Response`. */
-export interface Answer {
+export interface GatewayResponse {
   readonly status: number;
   /** Names in lower case. Of this answer alone: it gets more of them on its way. */
   readonly headers: Record<string, string>;

@@ -1,21 +1,21 @@
-import type { BudgetSheet } from "../budgets/book.ts";
-import { type Spender, type StandingHolds, standingHolds } from "../budgets/holds.ts";
+import type { BudgetSnapshot } from "../budgets/budget-cache.ts";
+import { type HoldTemplates, holdTemplates, type Spender } from "../budgets/holds.ts";
 import type { Policy } from "../contracts/policy.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
 import { decide } from "../policy/decide.ts";
-import type { Route } from "../routing/route.ts";
+import type { ModelRoute } from "../routing/route.ts";
 
 /** What decides, the same for all calls. */
-interface Deciding {
+interface DecisionRules {
   readonly policy: Policy;
   readonly dataClasses: readonly string[];
 }
 
 /** The caller, the route and the facts of one call. */
-interface Asked {
+interface DecisionInput {
   readonly caller: Caller;
-  readonly route: Route;
+  readonly route: ModelRoute;
   readonly facts: PolicyFacts;
 }
 
@@ -24,19 +24,19 @@ interface Asked {
  * estimates, and the holds but for their amounts. A caller is read again when its key changes and the sheet when budgets do:
  * both are other objects then, and what was found for them is not found by the new ones.
  */
-export class Ground {
-  readonly #deciding: Deciding;
-  readonly #asked: Asked;
+export class CachedDecision {
+  readonly #deciding: DecisionRules;
+  readonly #asked: DecisionInput;
   #verdict: Verdict | null = null;
-  #holds: { readonly sheet: BudgetSheet; readonly standing: StandingHolds } | null = null;
+  #holds: { readonly snapshot: BudgetSnapshot; readonly standing: HoldTemplates } | null = null;
 
-  constructor(deciding: Deciding, asked: Asked) {
+  constructor(deciding: DecisionRules, asked: DecisionInput) {
     this.#deciding = deciding;
     this.#asked = asked;
   }
 
   /** Whether it is the ground of calls like this one, of the same caller. */
-  isOf({ route, facts }: Asked): boolean {
+  isOf({ route, facts }: DecisionInput): boolean {
     const own = this.#asked.facts;
     return (
       this.#asked.route === route &&
@@ -59,46 +59,46 @@ export class Ground {
     return verdict;
   }
 
-  holdsWithin(sheet: BudgetSheet, at: number): StandingHolds {
+  holdsWithin(snapshot: BudgetSnapshot, at: number): HoldTemplates {
     const known = this.#holds;
-    if (known?.sheet === sheet && known.standing.from <= at && at < known.standing.until)
+    if (known?.snapshot === snapshot && known.standing.from <= at && at < known.standing.until)
       return known.standing;
     const { caller, route } = this.#asked;
     const { organizationId, userId, keyId } = caller;
     const { model, connection } = route;
     const spender: Spender = { organizationId, userId, keyId, model, connection };
-    const standing = standingHolds(sheet.budgets, spender, at);
-    this.#holds = { sheet, standing };
+    const standing = holdTemplates(snapshot.budgets, spender, at);
+    this.#holds = { snapshot, standing };
     return standing;
   }
 }
 
 /** The grounds that were found lately. */
-export interface Grounds {
-  of(asked: Asked): Ground;
+export interface DecisionCache {
+  of(asked: DecisionInput): CachedDecision;
 }
 
-const mostOfCaller = 16;
-const mostOfAll = 10_000;
+const maxPerCaller = 16;
+const maxCached = 10_000;
 
 /** Each caller's latest grounds, and so many of all callers: then it begins again with none. */
-export function createGrounds(deciding: Deciding): Grounds {
-  let grounds = new WeakMap<Caller, Ground[]>();
+export function createDecisionCache(deciding: DecisionRules): DecisionCache {
+  let grounds = new WeakMap<Caller, CachedDecision[]>();
   let count = 0;
   return {
     of(asked) {
       const known = grounds.get(asked.caller) ?? [];
-      const found = known.find((ground) => ground.isOf(asked));
+      const found = known.find((cached) => cached.isOf(asked));
       if (found) return found;
-      const ground = new Ground(deciding, asked);
-      if (++count > mostOfAll) {
+      const cached = new CachedDecision(deciding, asked);
+      if (++count > maxCached) {
         grounds = new WeakMap();
         count = 1;
       }
-      if (known.length === mostOfCaller) known.shift();
-      known.push(ground);
+      if (known.length === maxPerCaller) known.shift();
+      known.push(cached);
       grounds.set(asked.caller, known);
-      return ground;
+      return cached;
     },
   };
 }

@@ -10,7 +10,7 @@ import { inTime } from "./in-time.ts";
 export type CredentialPlace = Pick<GatewayConnection, "id" | "organizationId" | "gateway">;
 
 /** Seals credentials, each under a data key of its own that the box wraps, and opens them. */
-export interface Vault {
+export interface CredentialSealer {
   /** The key-encryption key that wraps from now on; empty where there is none. */
   readonly current: string;
   /** @throws Unsealable */
@@ -27,11 +27,11 @@ export interface Vault {
 }
 
 /** A credential that stays closed. It carries no cause: what a key service says of a data key is not ours to show. */
-export class Unsealable extends Error {
+export class UnsealError extends Error {
   override readonly name = "Unsealable";
   readonly reason: "key_unavailable" | "credential_damaged";
 
-  constructor(reason: Unsealable["reason"]) {
+  constructor(reason: UnsealError["reason"]) {
     super(reason);
     this.reason = reason;
   }
@@ -40,23 +40,23 @@ export class Unsealable extends Error {
 /** The form of what is sealed: its first byte, and part of what it is bound to. */
 const format = 1;
 const dataKeyBytes = 32;
-const longestCall = 5_000;
+const maxCallMs = 5_000;
 
-interface VaultParts {
+interface SealerParts {
   readonly box: SecretBox;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly notify: (event: GatewayEvent) => void;
 }
 
-export function createVault({ box, clock, ids, notify }: VaultParts): Vault {
+export function createCredentialSealer({ box, clock, ids, notify }: SealerParts): CredentialSealer {
   const random = (length: number): Uint8Array => ids.bytes(length);
 
   async function ask<Answer>(call: () => Answer | Promise<Answer>): Promise<Answer> {
     try {
-      return await inTime(clock, longestCall, call);
+      return await inTime(clock, maxCallMs, call);
     } catch {
-      throw new Unsealable("key_unavailable");
+      throw new UnsealError("key_unavailable");
     }
   }
 
@@ -65,7 +65,7 @@ export function createVault({ box, clock, ids, notify }: VaultParts): Vault {
     return { keyId: key.keyId, wrappedKey: key.wrapped };
   }
 
-  function unavailable(connection: GatewayConnection, reason: Unsealable["reason"]): Unsealable {
+  function unavailable(connection: GatewayConnection, reason: UnsealError["reason"]): UnsealError {
     const { organizationId, gateway, id: connectionId, keyId } = connection;
     const at = clock.now();
     notify({
@@ -77,7 +77,7 @@ export function createVault({ box, clock, ids, notify }: VaultParts): Vault {
       keyId,
       reason,
     });
-    return new Unsealable(reason);
+    return new UnsealError(reason);
   }
 
   async function unwrap(connection: SealedConnection): Promise<Uint8Array> {

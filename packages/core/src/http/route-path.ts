@@ -5,7 +5,7 @@ const irregular = /\/\/|;|\\|\/\.{1,2}(?:\/|$)|\/$/;
  * What follows the last `/v1/` of a URL's path, as it is written: `chat/completions`. Null when the path has no
  * `/v1/`, nothing after it, or a form that two readers could understand differently.
  */
-export function routeOf(url: string): string | null {
+export function routePath(url: string): string | null {
   const path = pathOf(url);
   const version = path.lastIndexOf("/v1/");
   return version < 0 || irregular.test(path) ? null : path.slice(version + "/v1/".length);
