@@ -86,7 +86,7 @@ describe("tollgate check", () => {
   it("opens the store only with --store, and changes nothing in it", async () => {
     const { exitCode, line } = await check(sound, "--store");
     expect(exitCode).toBe(2);
-    expect(line).toContain("there is no database yet");
+    expect(line).toContain("the database doesn't exist yet");
     expect(existsSync(database)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 /** Bytes of one value of a transcript chain. */
 const valueBytes = 32;
 
-/** How many messages a chain covers; no integer for bytes that are no chain. */
+/** The number of messages a chain covers. Not an integer if the bytes are not a chain. */
 export function chainLength(chain: Uint8Array): number {
   return chain.length / valueBytes;
 }
@@ -11,21 +11,21 @@ export function chainSlice(chain: Uint8Array, from: number, to?: number): Uint8A
   return chain.subarray(from * valueBytes, to === undefined ? undefined : to * valueBytes);
 }
 
-/** The value after a number of messages in hex, as a head is kept; empty for none. */
+/** The value after a number of messages, in hex, which is the form of a Session's head. Empty for no messages. */
 export function chainHead(chain: Uint8Array, length: number = chainLength(chain)): string {
   if (length === 0) return "";
   const start = chain.byteOffset + (length - 1) * valueBytes;
   return Buffer.from(chain.buffer, start, valueBytes).toString("hex");
 }
 
-/** How many messages two chains share from the start. */
+/** The number of messages two chains share from the start. */
 export function commonPrefix(a: Uint8Array, b: Uint8Array): number {
   const max = Math.min(chainLength(a), chainLength(b));
   let length = 0;
-  while (length < max && sameValue(a, b, length)) length++;
+  while (length < max && isSameValue(a, b, length)) length++;
   return length;
 }
 
-function sameValue(a: Uint8Array, b: Uint8Array, at: number): boolean {
+function isSameValue(a: Uint8Array, b: Uint8Array, at: number): boolean {
   return Buffer.compare(chainSlice(a, at, at + 1), chainSlice(b, at, at + 1)) === 0;
 }

@@ -183,7 +183,7 @@ describe("settling a Step", () => {
   it("refuses a chain that is not made of whole values", () => {
     const { step, sessions } = opened();
     const settle = () => settleStep(viewOf({ step, sessions }), stepSettlement(new Uint8Array(33)));
-    expect(settle).toThrow("32 bytes per message");
+    expect(settle).toThrow("32 bytes for each message");
   });
 });
 

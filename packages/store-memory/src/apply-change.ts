@@ -1,10 +1,12 @@
 import {
   type Change,
   type CorrectionRecord,
+  type Decision,
   type DecisionRecord,
   type ErrorRecord,
   type HoldRecord,
   idTakenError,
+  isSameHold,
   moveCounter,
   type Operation,
   type PartRecord,
@@ -12,15 +14,28 @@ import {
   type RowName,
   type SessionState,
   type StepRecord,
+  type View,
 } from "@tollgate/store-engine";
-import { copyOf } from "./responses.ts";
-import { type SessionRow, type State, type StepRow, touchSession } from "./state.ts";
+import { copyResponse, type SessionRow, type State, type StepRow, touchSession } from "./state.ts";
+import { viewOf } from "./view.ts";
 
-/** Most rows have none of what only a few have, and share this. */
+/** Runs a rule on the state and writes its change. Nothing is awaited in between, so it is atomic. */
+export type CarryOut = <Result>(decide: (view: View) => Decision<Result>) => Result;
+
+export function createCarryOut(state: State): CarryOut {
+  const view = viewOf(state);
+  return (decide) => {
+    const { result, change } = decide(view);
+    applyChange(state, change);
+    return result;
+  };
+}
+
+/** Shared by the many rows that have no branches, holds, errors or corrections. */
 const none: readonly never[] = [];
 
-/** Writes a change whole, or throws before any of it is written. */
-export function applyChange(state: State, change: Change): void {
+/** Writes the whole change, or throws before writing any of it. */
+function applyChange(state: State, change: Change): void {
   for (const operation of change) requireFree(state, operation);
   for (const operation of change) apply(state, operation);
 }
@@ -173,7 +188,7 @@ function insertError(state: State, error: ErrorRecord): void {
 function insertResponse(state: State, response: ResponseRecord): void {
   const { builtOn } = response;
   const inherited = new Uint8Array(response.inherited);
-  state.responses.set({ ...copyOf(response), builtOn, inherited });
+  state.responses.set({ ...copyResponse(response), builtOn, inherited });
 }
 
 function relinkResponse(
@@ -211,15 +226,6 @@ function eraseSession(session: SessionRow): void {
   session.holdsContent = false;
 }
 
-function isSameHold(a: HoldRecord, b: HoldRecord): boolean {
-  return (
-    a.attempt === b.attempt &&
-    a.budgetId === b.budgetId &&
-    a.subject === b.subject &&
-    a.periodStart === b.periodStart
-  );
-}
-
 function sessionOf(state: State, { organizationId, id }: RowName): SessionRow {
   return requireRow(state.sessions.get(organizationId, id));
 }
@@ -235,8 +241,8 @@ function stepOfRecord(
   return stepOf(state, { organizationId, id: stepId });
 }
 
-/** A change names what its decision has seen, or what it makes itself. */
+/** A change only names rows that its rule has seen or that it inserts itself. */
 function requireRow<Row>(row: Row | null): Row {
-  if (row === null) throw new TypeError("a change names a row that is not there");
+  if (row === null) throw new TypeError("A change names a row that doesn't exist.");
   return row;
 }

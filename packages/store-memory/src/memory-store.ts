@@ -1,28 +1,34 @@
 import { read, type Schema, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
 import { correct, openAttempt, openStep, recordRefusal, settleStep } from "@tollgate/store-engine";
-import { createBudgetRepository } from "./budget-repository.ts";
-import { createCarryOut } from "./carry-out.ts";
-import { createConnectionRepository } from "./connection-repository.ts";
-import { createEvidenceRepository } from "./evidence-repository.ts";
-import { createKeyRepository } from "./key-repository.ts";
-import { lapsedSteps, renewLease } from "./leases.ts";
-import { createResponseRepository } from "./response-repository.ts";
-import { createSessionRepository } from "./session-repository.ts";
+import {
+  createBudgetRepository,
+  createConnectionRepository,
+  createKeyRepository,
+} from "./administration.ts";
+import { createCarryOut } from "./apply-change.ts";
+import {
+  createDecisionRepository,
+  createEvidenceRepository,
+  createResponseRepository,
+  createSessionRepository,
+  createStepRepository,
+  lapsedSteps,
+  renewLease,
+} from "./history.ts";
 import { createState } from "./state.ts";
-import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
 
-/** A memory store has no options: passing one, such as a file name, is probably meant for another store. */
+/** A memory store has no options. An option such as a file name is probably meant for another store. */
 export type MemoryStoreOptions = Readonly<Record<string, never>>;
 
 const optionsSchema: Schema<object> = z.strictObject({});
 
 /**
- * Creates a store that keeps everything in this process's memory, for tests and trials. It implements the whole
- * contract, atomic verbs included, but nothing outlives the process, no other process sees it, and it grows with
- * every Step that is kept. Verbs reject with a `GatewayError`: `step_not_found` for a Step it does not have,
- * `invalid_argument` for a cursor of another list, a chain that does not fit its messages or an id that is taken.
- * @throws GatewayError `invalid_configuration` for an option
+ * Creates a store that keeps everything in the memory of this process, for tests and trials. It implements the whole
+ * contract, including atomic verbs. Its data is lost with the process, is not shared with other processes, and grows with
+ * every Step. Verbs reject with a `GatewayError`: `step_not_found` for an unknown Step, `invalid_argument` for a cursor of
+ * another list, a chain that does not fit its messages or an id that is taken.
+ * @throws GatewayError `invalid_configuration` for any option
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   read(optionsSchema, options, { code: "invalid_configuration", noun: "option" });
@@ -32,7 +38,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     contract: 1,
     async migrate() {},
     async close() {},
-    // `async` turns what a verb throws into a rejection.
+    // `async` turns an exception into a rejection.
     openStep: async (intent) => carryOut((view) => openStep(view, intent)),
     openAttempt: async (intent) => carryOut((view) => openAttempt(view, intent)),
     settleStep: async (settlement) => carryOut((view) => settleStep(view, settlement)),

@@ -1,125 +1,57 @@
 import {
   type ApiKey,
   type Budget,
+  type BudgetCounter,
+  type BudgetCounterKey,
   type BudgetRaise,
   createInFlight,
+  decodeCursor,
   type EvidenceLeaf,
+  encodeCursor,
   type InFlight,
   isChangeKind,
   type Owner,
   type PolicyDecision,
   type SealedConnection,
+  type StoredResponse,
+  type StorePage,
+  type StorePaging,
+  type Tenant,
 } from "@tollgate/core/store";
 import type {
   CorrectionRecord,
   ErrorRecord,
   HoldRecord,
   PartRecord,
+  ResponseRecord,
+  ResponseView,
+  RowName,
   SessionState,
   StepRecord,
   TurnRecord,
 } from "@tollgate/store-engine";
-import { type Counters, createCounters } from "./counters.ts";
-import { createResponses, type Responses } from "./responses.ts";
-import { createTable, type Table } from "./table.ts";
-
-export interface KeyRow {
-  readonly id: string;
-  readonly organizationId: string;
-  key: ApiKey;
-  readonly secrets: SecretRow[];
-  /** Its most recently updated Sessions of each source. */
-  readonly recent: Map<string, RecentSessions>;
-}
-
-export interface SecretRow {
-  readonly keyRow: KeyRow;
-  expiresAt: number | null;
-}
-
-export interface SessionRow {
-  readonly id: string;
-  readonly organizationId: string;
-  record: SessionState;
-  /** Sessions that branched from this one. */
-  branches: readonly SessionRow[];
-  /** What its Steps added, what is recorded on them alone included, in the order it was written. */
-  readonly parts: PartRow[];
-  errors: readonly ErrorRow[];
-  /** Whether anything was recorded of what was said in it since that was last erased. */
-  holdsContent: boolean;
-}
-
-/**
- * A part with its chain in hex and its content in latin1, a character for each byte: a text is lighter to make and to keep
- * than bytes. Nobody asks for salts and commitments.
- */
-export interface PartRow extends Pick<PartRecord, "stepId" | "kind" | "position" | "count"> {
-  readonly chain: string;
-  content: string | null;
-}
-
-/** What a provider said of an attempt; null where only its commitment is kept. */
-export interface ErrorRow extends Pick<ErrorRecord, "attempt"> {
-  message: string | null;
-}
-
-export interface StepRow {
-  readonly id: string;
-  readonly organizationId: string;
-  /** How often its process had renewed its lease when it opened. */
-  readonly renewal: number;
-  record: StepRecord;
-  /** Every hold it took, those that are settled too. */
-  holds: readonly HoldRecord[];
-  errors: readonly ErrorRow[];
-  corrections: readonly CorrectionRecord[];
-  outputTokens: number | null;
-  /** The latest renewal of its process's lease that named it. */
-  lastRenewal: number;
-  /** Its slot among the open Steps; null once it is settled. */
-  openSlot: number | null;
-}
-
-/** A leaf with its hash in hex: a text is lighter to keep than bytes. */
-export type LeafRow = Omit<EvidenceLeaf, "hash"> & { readonly hash: string };
-
-/** Every leaf, in the order they were written; those of administrative changes are kept by their time as well. */
-export interface Leaves extends Pick<Table<LeafRow>, "page"> {
-  insert(leaf: EvidenceLeaf): void;
-}
-
-export interface DecisionRow extends Owner {
-  readonly id: string;
-  readonly decision: PolicyDecision;
-}
-
-export interface Lease {
-  readonly renewal: number;
-  readonly until: number;
-}
 
 /** Everything a memory store keeps. */
 export interface State {
   readonly salts: Map<string, Uint8Array>;
   readonly keys: Table<KeyRow>;
-  /** Those without a secret, by organization, user and label. */
+  /** The keys without a secret, by organization, user and label. */
   readonly secretlessKeys: Map<string, KeyRow>;
   /** By the digest of the secret, in hex. */
   readonly secrets: Map<string, SecretRow>;
   /** By organization and gateway. */
   readonly connections: Map<string, SealedConnection>;
   readonly sessions: Table<SessionRow>;
-  /** Up to which update each organization's Sessions were looked at for what is to be erased. */
+  /** The update up to which each organization's Sessions were checked for erasure. */
   readonly erasedUpTo: Map<string, number>;
   readonly turns: Table<TurnRecord>;
   readonly steps: Table<StepRow>;
   readonly openSteps: InFlight<StepRow>;
-  /** Every Step that ever held something: the ledger of the counters. */
+  /** Every Step that ever had a hold: the ledger of the counters. */
   readonly stepsWithHolds: Set<StepRow>;
   readonly decisions: Table<DecisionRow>;
   readonly leaves: Leaves;
-  /** Those of administrative changes, by their time. */
+  /** The leaves of administrative changes, by time. */
   readonly changes: Table<LeafRow>;
   readonly leases: Map<string, Lease>;
   readonly budgets: Map<string, Budget>;
@@ -127,7 +59,7 @@ export interface State {
   readonly counters: Counters;
   readonly responses: Responses;
   budgetsVersion: number;
-  /** The policy that decided last; null before the first. */
+  /** The version of the latest policy. Null before the first. */
   policyVersion: string | null;
   updates: number;
 }
@@ -171,12 +103,246 @@ function leavesWith(changes: Table<LeafRow>): Leaves {
   };
 }
 
+export interface KeyRow extends RowName {
+  key: ApiKey;
+  readonly secrets: SecretRow[];
+  /** Its most recently updated Sessions, by source. */
+  readonly recent: Map<string, RecentSessions>;
+}
+
+export interface SecretRow {
+  readonly keyRow: KeyRow;
+  expiresAt: number | null;
+}
+
+export interface SessionRow extends RowName {
+  record: SessionState;
+  /** Sessions that branched from this one. */
+  branches: readonly SessionRow[];
+  /** Everything its Steps added, in the order it was written. */
+  readonly parts: PartRow[];
+  errors: readonly ErrorRow[];
+  /** Whether any content was added since it was last erased. */
+  holdsContent: boolean;
+}
+
+/**
+ * A part, with its chain in hex and its content in latin1, one character per byte: strings are cheaper to create and keep
+ * than bytes. Salts and commitments are never read, so they are not kept.
+ */
+interface PartRow extends Pick<PartRecord, "stepId" | "kind" | "position" | "count"> {
+  readonly chain: string;
+  content: string | null;
+}
+
+/** A provider's error message. Null if only its commitment is kept. */
+interface ErrorRow extends Pick<ErrorRecord, "attempt"> {
+  message: string | null;
+}
+
+export interface StepRow extends RowName {
+  /** The renewal of its process's lease at the time it opened. */
+  readonly renewal: number;
+  record: StepRecord;
+  /** Every hold it took, including settled ones. */
+  holds: readonly HoldRecord[];
+  errors: readonly ErrorRow[];
+  corrections: readonly CorrectionRecord[];
+  outputTokens: number | null;
+  /** The latest renewal of its process's lease that included it. */
+  lastRenewal: number;
+  /** Its slot among the open Steps. Null once it is settled. */
+  openSlot: number | null;
+}
+
+/** A leaf with its hash in hex: strings are cheaper to keep than bytes. */
+export type LeafRow = Omit<EvidenceLeaf, "hash"> & { readonly hash: string };
+
+/** Every leaf, in the order written. */
+interface Leaves extends Pick<Table<LeafRow>, "page"> {
+  insert(leaf: EvidenceLeaf): void;
+}
+
+export interface DecisionRow extends Owner {
+  readonly id: string;
+  readonly decision: PolicyDecision;
+}
+
+interface Lease {
+  readonly renewal: number;
+  readonly until: number;
+}
+
+/** Rows sorted by time, then by the order written, and found by id. An id is unique only within its organization. */
+interface Table<Row extends RowName> {
+  /** Returns false and writes nothing if the organization already has the id. */
+  insert(row: Row): boolean;
+  remove(row: Row): void;
+  get(tenant: Tenant, id: string): Row | null;
+
+  /** All rows, oldest first. */
+  rows(): Iterable<Row>;
+  /** Every matching row, oldest first. */
+  all(query: Omit<TableQuery<Row>, "direction">): readonly Row[];
+  /** A page of matching rows. */
+  page(query: TableQuery<Row>, paging: StorePaging): StorePage<Row>;
+}
+
+interface TableQuery<Row> {
+  readonly direction: "oldest-first" | "newest-first";
+  readonly tenant: Tenant;
+  readonly matches?: (row: Row) => boolean;
+}
+
+/** A row and its place in the order. */
+interface Entry<Row> {
+  readonly time: number;
+  readonly written: number;
+  readonly row: Row;
+}
+
+/** `timeOf` sorts the rows. The order of writing is not enough, because clocks differ and are set back. */
+function createTable<Row extends RowName>(
+  name: string,
+  timeOf: (row: Row) => number = () => 0,
+): Table<Row> {
+  const entries: Entry<Row>[] = [];
+  const byOrganization = new Map<string, Map<string, Entry<Row>>>();
+  let writes = 0;
+
+  const get = (tenant: Tenant, id: string): Row | null => {
+    if (tenant !== null) return byOrganization.get(tenant)?.get(id)?.row ?? null;
+    for (const rows of byOrganization.values()) {
+      const entry = rows.get(id);
+      if (entry) return entry.row;
+    }
+    return null;
+  };
+  const rowsOf = (organizationId: string): Map<string, Entry<Row>> => {
+    const rows = byOrganization.get(organizationId) ?? new Map<string, Entry<Row>>();
+    byOrganization.set(organizationId, rows);
+    return rows;
+  };
+  const cursorOf = ({ time, written }: Entry<Row>): string =>
+    encodeCursor(name, { order: time, tie: String(written) });
+
+  return {
+    get,
+
+    insert(row) {
+      const rows = rowsOf(row.organizationId);
+      if (rows.has(row.id)) return false;
+      const entry = { time: timeOf(row), written: writes++, row };
+      rows.set(row.id, entry);
+      const last = entries.at(-1);
+      if (!last || last.time <= entry.time) entries.push(entry);
+      else entries.splice(placeOf(entries, entry), 0, entry);
+      return true;
+    },
+    remove(row) {
+      const rows = rowsOf(row.organizationId);
+      const entry = rows.get(row.id);
+      if (entry?.row !== row) return;
+      rows.delete(row.id);
+      entries.splice(placeOf(entries, entry), 1);
+    },
+    *rows() {
+      for (const { row } of entries) yield row;
+    },
+    all: ({ tenant, matches }) =>
+      entries.flatMap(({ row }) => (isIn(tenant, row) && (matches?.(row) ?? true) ? [row] : [])),
+    page({ direction, tenant, matches = () => true }, { cursor, limit }) {
+      const step = direction === "oldest-first" ? 1 : -1;
+      const data: Row[] = [];
+      let last: Entry<Row> | null = null;
+      for (let at = startOf(name, entries, { step, cursor }); ; at += step) {
+        const entry = entries[at];
+        if (!entry) return { data, nextCursor: null };
+        const { row } = entry;
+        if (!isIn(tenant, row) || !matches(row)) continue;
+        if (last && data.length === limit) return { data, nextCursor: cursorOf(last) };
+        data.push(row);
+        last = entry;
+      }
+    },
+  };
+}
+
+function isIn(tenant: Tenant, { organizationId }: RowName): boolean {
+  return tenant === null || organizationId === tenant;
+}
+
+/** The index where a page starts: at one end, or next to the last row of the previous page. */
+function startOf(
+  name: string,
+  entries: readonly Entry<unknown>[],
+  { step, cursor }: { readonly step: 1 | -1; readonly cursor: string | null },
+): number {
+  if (cursor === null) return step === 1 ? 0 : entries.length - 1;
+  const { order, tie } = decodeCursor(name, cursor);
+  return placeOf(entries, { time: order, written: Number(tie) }) + (step === 1 ? 1 : -1);
+}
+
+/** The number of entries before this place. */
+function placeOf(
+  entries: readonly Entry<unknown>[],
+  { time, written }: Pick<Entry<unknown>, "time" | "written">,
+): number {
+  let [from, to] = [0, entries.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    const entry = entries[middle];
+    if (entry && (entry.time < time || (entry.time === time && entry.written < written)))
+      from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** Converts each row of a page. */
+export function mapPage<Row, Item>(
+  page: StorePage<Row>,
+  convert: (row: Row) => Item,
+): StorePage<Item> {
+  return { data: page.data.map(convert), nextCursor: page.nextCursor };
+}
+
+/** A place in a list that is sorted for each page. */
+export interface Place {
+  readonly order: number;
+  readonly tie: string;
+}
+
+/** A page of a list that no table keeps in order: filters and sorts its rows. */
+export function sortedPage<Row>(
+  list: {
+    readonly name: string;
+    readonly rows: readonly Row[];
+    readonly placeOf: (row: Row) => Place;
+    readonly compare: (a: Place, b: Place) => number;
+  },
+  { cursor, limit }: StorePaging,
+): StorePage<Row> {
+  const { name, compare } = list;
+  const after = cursor === null ? null : decodeCursor(name, cursor);
+  const entries = list.rows
+    .map((row) => ({ row, place: list.placeOf(row) }))
+    .filter(({ place }) => after === null || compare(after, place) < 0)
+    .sort((a, b) => compare(a.place, b.place));
+  const shown = entries.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    data: shown.map(({ row }) => row),
+    nextCursor: last && entries.length > limit ? encodeCursor(name, last.place) : null,
+  };
+}
+
 const maxCandidates = 100;
 
-/** The 100 most recently updated Sessions of one key and source: those that a request without ids may continue. */
-export class RecentSessions {
+/** The 100 most recently updated Sessions of one key and source: the candidates for a request without ids. */
+class RecentSessions {
   readonly #rows: SessionRow[] = [];
-  /** What is looked at first of each, oldest first: most rows do not match. */
+  /** Compared before the row itself, because most rows don't match. Oldest update first. */
   readonly #lengths: number[] = [];
   readonly headPrefixes: number[] = [];
   readonly #inFlight: boolean[] = [];
@@ -191,7 +357,7 @@ export class RecentSessions {
     if (this.#rows.length > maxCandidates) this.#remove(0);
   }
 
-  /** Those whose head may be the chain's value at their length, without those that are in flight and as long. */
+  /** The Sessions whose head may be the chain's value at their length, without those in flight of the same length. */
   prefixCandidates(chain: Buffer): readonly SessionRow[] {
     const max = chain.length / valueBytes;
     const candidates: SessionRow[] = [];
@@ -217,10 +383,10 @@ export class RecentSessions {
 }
 
 const valueBytes = 32;
-/** Three bytes: small enough to be compared as they are kept. */
+/** Three bytes, which fit a small integer. */
 const prefixDigits = 6;
 
-/** Makes a Session its key's most recently updated one. */
+/** Makes a Session the most recently updated one of its key. */
 export function touchSession(state: State, session: SessionRow, record: SessionState): void {
   session.record = { ...record, updated: ++state.updates };
   const { organizationId, keyId, source } = record;
@@ -229,4 +395,128 @@ export function touchSession(state: State, session: SessionRow, record: SessionS
   const ofSource = recent.get(source) ?? new RecentSessions();
   if (!recent.has(source)) recent.set(source, ofSource);
   ofSource.touch(session, record);
+}
+
+/** The counters of all budgets. A counter starts with its first hold. */
+interface Counters {
+  get(key: BudgetCounterKey): BudgetCounter | null;
+  set(counter: BudgetCounter): void;
+  page(query: CounterQuery, paging: StorePaging): StorePage<BudgetCounter>;
+  all(): readonly BudgetCounter[];
+}
+
+interface CounterQuery {
+  readonly budgetId: string;
+  readonly subject?: string;
+  readonly periodStart?: number;
+}
+
+function createCounters(): Counters {
+  const budgets = new Map<string, Map<string, BudgetCounter>>();
+  return {
+    get: (key) => budgets.get(key.budgetId)?.get(counterKey(key)) ?? null,
+    set(counter) {
+      const ofBudget = budgets.get(counter.budgetId) ?? new Map<string, BudgetCounter>();
+      budgets.set(counter.budgetId, ofBudget.set(counterKey(counter), counter));
+    },
+    all: () => [...budgets.values()].flatMap((ofBudget) => [...ofBudget.values()]),
+    page({ budgetId, subject, periodStart }, paging) {
+      const rows = [...(budgets.get(budgetId)?.values() ?? [])].filter(
+        (row) =>
+          (subject === undefined || row.subject === subject) &&
+          (periodStart === undefined || row.periodStart === periodStart),
+      );
+      const placeOf = (row: BudgetCounter): Place => ({ order: row.periodStart, tie: row.subject });
+      return sortedPage({ name: "counters", rows, placeOf, compare: newestPeriodFirst }, paging);
+    },
+  };
+}
+
+function counterKey({ subject, periodStart }: BudgetCounterKey): string {
+  return `${periodStart}/${subject}`;
+}
+
+/** Newest period first, then by subject. */
+function newestPeriodFirst(a: Place, b: Place): number {
+  return b.order - a.order || (a.tie < b.tie ? -1 : a.tie > b.tie ? 1 : 0);
+}
+
+/** The stored responses. Each is linked to the one it is built on, or has the messages before it. */
+interface Responses extends Omit<ResponseView, "response"> {
+  response(organizationId: string, id: string): ResponseRecord | null;
+  /** A response and the responses it is built on, oldest first. */
+  chain(response: ResponseRecord): readonly ResponseRecord[];
+  /** Adds a response, or replaces it. */
+  set(record: ResponseRecord): void;
+  remove(name: RowName): void;
+}
+
+function createResponses(): Responses {
+  const rows = new Map<string, ResponseRecord>();
+  /** The ids of continuations, by the response they are built on. */
+  const continuations = new Map<string, Set<string>>();
+
+  const response = (organizationId: string, id: string): ResponseRecord | null =>
+    rows.get(keyOf({ organizationId, id })) ?? null;
+  const previous = ({ organizationId, builtOn }: ResponseRecord): ResponseRecord | null =>
+    builtOn === null ? null : response(organizationId, builtOn);
+  const unlink = ({ organizationId, id, builtOn }: ResponseRecord): void => {
+    if (builtOn === null) return;
+    const name = keyOf({ organizationId, id: builtOn });
+    continuations.get(name)?.delete(id);
+    if (continuations.get(name)?.size === 0) continuations.delete(name);
+  };
+  const remove = (name: RowName): void => {
+    const row = response(name.organizationId, name.id);
+    if (row) unlink(row);
+    rows.delete(keyOf(name));
+  };
+  return {
+    response,
+    chain(last) {
+      const newestFirst: ResponseRecord[] = [];
+      for (let at: ResponseRecord | null = last; at; at = previous(at)) newestFirst.push(at);
+      return newestFirst.toReversed();
+    },
+    messagesOf(organizationId, id) {
+      const row = response(organizationId, id);
+      if (!row) throw new TypeError("Unknown response.");
+      return row;
+    },
+    continuations: (organizationId, id) => [
+      ...(continuations.get(keyOf({ organizationId, id })) ?? []),
+    ],
+    expiredResponses(at, limit) {
+      const expired = [...rows.values()].filter(({ expiresAt }) => expiresAt <= at);
+      return expired.sort(byExpiry).slice(0, limit);
+    },
+    set(record) {
+      remove(record);
+      const { organizationId, id, builtOn } = record;
+      rows.set(keyOf(record), record);
+      if (builtOn === null) return;
+      const name = keyOf({ organizationId, id: builtOn });
+      continuations.set(name, (continuations.get(name) ?? new Set()).add(id));
+    },
+    remove,
+  };
+}
+
+/** An id is unique only within its organization. */
+function keyOf({ organizationId, id }: RowName): string {
+  return JSON.stringify([organizationId, id]);
+}
+
+function byExpiry(a: ResponseRecord, b: ResponseRecord): number {
+  return a.expiresAt - b.expiresAt;
+}
+
+/** Copies a response and its bytes, so later changes to the original don't show. */
+export function copyResponse({ builtOn, inherited, ...response }: ResponseRecord): StoredResponse {
+  return {
+    ...response,
+    body: new Uint8Array(response.body),
+    input: new Uint8Array(response.input),
+    messages: new Uint8Array(response.messages),
+  };
 }

@@ -1,10 +1,10 @@
 import type { RetentionView, SessionState, View } from "@tollgate/store-engine";
 import type { SessionRow, State } from "./state.ts";
 
-/** Characters of one chain value in hex. */
+/** Hex characters of one chain value. */
 const width = 64;
 
-/** What decisions read of a state: it is there, so that nothing has to be fetched. */
+/** What rules read of a state. */
 export function viewOf(state: State): View {
   const session = (organizationId: string, id: string): SessionState | null =>
     state.sessions.get(organizationId, id)?.record ?? null;
@@ -41,8 +41,8 @@ export function viewOf(state: State): View {
 function viewRetention(state: State): Omit<RetentionView, "session"> {
   const inOrder = (organizationId: string, mark: number): readonly SessionState[] =>
     state.sessions
-      .newestFirst(organizationId)
-      .flatMap(({ record }) => (record.updated > mark ? [record] : []))
+      .all({ tenant: organizationId, matches: ({ record }) => record.updated > mark })
+      .map(({ record }) => record)
       .sort((a, b) => a.updated - b.updated);
   return {
     organizationsOfOldSteps: (before, limit) =>
@@ -73,7 +73,7 @@ function organizationsOf(
   return [...salts.keys()].filter(isIncluded).sort();
 }
 
-/** Up to which update the organization's Sessions were looked at for what is to be erased. */
+/** The update up to which the organization's Sessions were checked for erasure. */
 function markOf({ erasedUpTo }: State, organizationId: string): number {
   return erasedUpTo.get(organizationId) ?? -1;
 }
@@ -88,7 +88,7 @@ function oldStepsOf({ steps }: State, organizationId: string, before: number): r
   return ids;
 }
 
-/** Those whose head is the chain's value at their length. */
+/** The Sessions whose head is the chain's value at their length. */
 function matching(rows: readonly SessionRow[], chain: Uint8Array): readonly SessionState[] {
   if (rows.length === 0) return [];
   const values = Buffer.from(chain.buffer, chain.byteOffset, chain.byteLength).toString("hex");

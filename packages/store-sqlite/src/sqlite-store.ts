@@ -12,17 +12,20 @@ import {
   type View,
 } from "@tollgate/store-engine";
 import { createConditions, createRepositories } from "@tollgate/store-sql";
-import type { SqliteClient } from "./database/client.ts";
-import { createDatabase } from "./database/database.ts";
-import { openFile } from "./database/open-file.ts";
-import { scriptDatabaseOn } from "./database/scripts.ts";
-import { sqliteDialect } from "./database/sqlite-dialect.ts";
-import { createDecisionRepository } from "./repositories/decision-repository.ts";
-import { createResponseRepository } from "./repositories/response-repository.ts";
-import { createSessionRepository } from "./repositories/session-repository.ts";
-import { lapsedSteps, renewLease } from "./verbs/leases.ts";
+import { openFile, type SqliteClient } from "./connection.ts";
+import { createDatabase } from "./database.ts";
 
-/** Where the database is: a file, created when it is missing, or an open database that the caller closes. */
+import {
+  createDecisionRepository,
+  createResponseRepository,
+  createSessionRepository,
+  lapsedSteps,
+  renewLease,
+  scriptDatabaseOn,
+} from "./repositories.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
+
+/** The database: a file, which is created if missing, or an open database, which the caller closes. */
 export type SqliteSource = { readonly filename: string } | { readonly client: SqliteClient };
 
 const openDatabase = z.custom<SqliteClient>(
@@ -52,16 +55,16 @@ function requireSource(options: SqliteSource): SqliteSource {
 }
 
 /**
- * Creates a store in one SQLite file, which several processes of one machine may share. A resolved change is on disk
- * (write-ahead log, `synchronous=FULL`); changes that arrive together share one commit. The file is opened on first
- * use, and `migrate()` must have run on it once.
+ * Creates a store in one SQLite file, which several processes of one machine may share. When a write resolves, it is on
+ * disk (write-ahead log, `synchronous=FULL`); concurrent writes share a commit. The store opens the file on first use.
+ * Call `migrate()` first.
  *
- * `client` is an open database of `node:sqlite` or better-sqlite3 that nothing else uses; `close()` leaves it open.
+ * `client` is an open database of `node:sqlite` or better-sqlite3 that nothing else uses. `close()` leaves it open.
  *
- * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for what the caller got wrong, and with an
- * Error that says what is the matter when the database cannot serve: SQLite older than 3.51.3, the schema of a newer
- * release, a file that is not a database, was removed or replaced, is read-only or full, or stayed locked by another
- * process for 2 seconds. Throws a GatewayError `invalid_configuration` for a source that is none.
+ * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for a mistake of the caller. They reject with
+ * an Error that names the problem if the database can't serve: SQLite is older than 3.51.3, the schema belongs to a newer
+ * release, the file isn't a database, was removed or replaced, is read-only, the disk is full, or another process kept
+ * the database locked for 2 seconds. Throws a GatewayError `invalid_configuration` for an invalid source.
  */
 export function sqliteStore(options: SqliteSource): Store {
   const source = requireSource(options);

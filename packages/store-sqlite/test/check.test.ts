@@ -12,7 +12,7 @@ function openStore(filename: string) {
 
 it("changes nothing when it is asked to check, not even by making the file", async () => {
   const filename = temporaryFile();
-  await expect(openStore(filename).migrate("check")).rejects.toThrow("no database yet");
+  await expect(openStore(filename).migrate("check")).rejects.toThrow("database doesn't exist yet");
   expect(existsSync(filename)).toBe(false);
   new DatabaseSync(filename).close();
   await expect(openStore(filename).migrate("check")).rejects.toThrow("call migrate() first");

@@ -133,7 +133,7 @@ it("refuses the schema of a newer release", async () => {
   client.exec("UPDATE tollgate_schema SET version = 99");
   const store = sqliteStore({ filename });
   onTestFinished(() => store.close());
-  await expect(store.migrate()).rejects.toThrow("schema version 99, made by a newer release");
+  await expect(store.migrate()).rejects.toThrow("schema version 99 of a newer release");
   await expect(store.openStep(stepIntent("second"))).rejects.toThrow("newer release");
 });
 

@@ -10,9 +10,9 @@ import {
   summedSteps,
 } from "@tollgate/store-sql";
 import { beforeAll, describe, expect, it } from "vitest";
-import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
 import { sqliteStore } from "../src/index.ts";
-import { selectSourcesOfKey } from "../src/repositories/session-repository.ts";
+import { selectSourcesOfKey } from "../src/repositories.ts";
+import { sqliteDialect } from "../src/sqlite-dialect.ts";
 
 const client = new DatabaseSync(":memory:");
 const conditions = createConditions(sqliteDialect);

@@ -20,9 +20,9 @@ import {
   transcriptStatements,
 } from "@tollgate/store-sql";
 import { beforeAll, describe, expect, it } from "vitest";
-import { sqliteDialect } from "../src/database/sqlite-dialect.ts";
-import { embeddingStatements } from "../src/driver/carried.ts";
 import { sqliteStore } from "../src/index.ts";
+import { sqliteDialect } from "../src/sqlite-dialect.ts";
+import { embeddingStatements } from "../src/step-row.ts";
 
 const client = new DatabaseSync(":memory:");
 

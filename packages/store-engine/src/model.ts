@@ -1,0 +1,286 @@
+import {
+  type ApiKey,
+  type AppliedCorrection,
+  type BudgetCounter,
+  type BudgetCounterKey,
+  type CommittedContent,
+  type Correction,
+  type EvidenceLeaf,
+  GatewayError,
+  type HoldUnit,
+  type Owner,
+  type PolicyDecision,
+  type Session,
+  type Step,
+  type StoredResponse,
+} from "@tollgate/core/store";
+
+/** What a rule decided: its result, and the rows to write for it. An empty change writes nothing. */
+export interface Decision<Result> {
+  readonly result: Result;
+  readonly change: Change;
+  /**
+   * The result if a counter no longer has room when the change is written. Nothing is written then, and `left` is the
+   * amount that was left. A driver that decides inside its writing transaction never calls it.
+   */
+  readonly resultIfOverLimit?: (counter: BudgetCounterKey, left: number) => Result;
+}
+
+/** Rows to write, all or none, in this order. A driver gives each change one number of the store's sequence. */
+export type Change = readonly Operation[];
+
+/** One row to write. A driver knows where the row goes, but applies no rule. */
+export type Operation =
+  /** Also adds it to the open Steps, as of this renewal of its process's lease. Always first in its change. */
+  | { readonly write: "insert step"; readonly row: StepRecord; readonly renewal: number }
+  /** The Step continues with another attempt. */
+  | { readonly write: "update step"; readonly row: StepRecord }
+  /** The Step ended and is no longer open. */
+  | { readonly write: "settle step"; readonly row: StepRecord }
+  | { readonly write: "insert session"; readonly row: SessionState }
+  | { readonly write: "update session"; readonly row: SessionState }
+  /** Does nothing if the organization already has the id. */
+  | { readonly write: "insert turn"; readonly row: TurnRecord }
+  | { readonly write: "insert part"; readonly row: PartRecord }
+  | { readonly write: "insert error"; readonly row: ErrorRecord }
+  /** Does nothing if the organization already has the id. */
+  | { readonly write: "insert decision"; readonly row: DecisionRecord }
+  /** The rule did not find this decision. If it exists by now, the driver runs the rule again. */
+  | { readonly write: "claim decision"; readonly row: DecisionRecord }
+  | { readonly write: "insert hold"; readonly row: HoldRecord }
+  | { readonly write: "settle hold"; readonly row: HoldRecord }
+  /** A missing counter starts at 0. */
+  | { readonly write: "move counter"; readonly row: CounterMove }
+  | { readonly write: "insert correction"; readonly row: CorrectionRecord }
+  | { readonly write: "insert response"; readonly row: ResponseRecord }
+  | { readonly write: "remove response"; readonly row: RowName }
+  /** Links it to another response or to none, and stores the messages of the removed ones in between. */
+  | {
+      readonly write: "relink response";
+      readonly row: RowName & Pick<ResponseRecord, "builtOn" | "inherited">;
+    }
+  /** Keeps its Session, its transcript and its holds. */
+  | { readonly write: "remove step"; readonly row: RowName }
+  /** Removes all content and salts of its parts and errors. Keeps chain values and commitments. */
+  | { readonly write: "erase session"; readonly row: RowName }
+  /** Records up to which update an organization's Sessions were checked for erasure. */
+  | {
+      readonly write: "mark erased";
+      readonly row: { readonly organizationId: string; readonly updated: number };
+    }
+  | { readonly write: "insert leaf"; readonly row: EvidenceLeaf };
+
+/** Identifies a row by its organization and id. */
+export interface RowName {
+  readonly organizationId: string;
+  readonly id: string;
+}
+
+/** A decision that changes nothing. */
+export function unchanged<Result>(result: Result): Decision<Result> {
+  return { result, change: [] };
+}
+
+/** The error a driver throws instead of writing a Session or response whose id its organization already has. */
+export function idTakenError(noun: "new Session" | "stored response"): GatewayError {
+  return new GatewayError("invalid_argument", `The id for a ${noun} is taken.`);
+}
+
+/**
+ * What a rule reads: rows by their keys and a few short scans, all as of the transaction that will write the change. A
+ * driver may throw to fetch a row it doesn't have yet and then run the rule again, so a rule must have no side effects.
+ */
+export interface View extends SessionView, ResponseView, RetentionView {
+  budgetsVersion(): number;
+  key(
+    organizationId: string,
+    id: string,
+  ): Pick<ApiKey, "userId" | "label" | "expiresAt" | "revokedAt" | "version"> | null;
+  step(organizationId: string, id: string): StepRecord | null;
+  /**
+   * The Step to open, if it is already open. A driver may return null without looking. It then looks and runs the rule
+   * again if the rule refuses the Step or if inserting it finds an existing row.
+   */
+  openedBefore(organizationId: string, stepId: string): StepRecord | null;
+  /** Every hold of a Step, including settled ones. */
+  holds(step: StepRecord): readonly HoldRecord[];
+  /** Null if nothing was ever held on it. */
+  counter(key: BudgetCounterKey): BudgetCounter | null;
+  /** The corrections of a Step's attempts, oldest first. */
+  corrections(
+    organizationId: string,
+    stepId: string,
+  ): readonly { readonly attempt: number; readonly correction: Correction }[];
+  hasDecision(organizationId: string, id: string): boolean;
+}
+
+/** What assigning a request to a Session reads. An id is unique only within its organization. */
+export interface SessionView {
+  session(organizationId: string, id: string): SessionState | null;
+  sessionOfTurn(organizationId: string, turnId: string): SessionState | null;
+  /**
+   * Of the key's and source's 100 most recently updated Sessions, those whose history is a prefix of the request: their
+   * head is the chain's value at their length. In any order. A driver may omit Sessions in flight of the same length.
+   */
+  recentMatches(owner: Owner, source: string, chain: Uint8Array): readonly SessionState[];
+  /** The same among the Sessions that branched from this one, directly or through others. */
+  matchingBranches(session: SessionState, chain: Uint8Array): readonly SessionState[];
+  /** A Session's own chain values before a position, without those of the Session it branched from. */
+  chainBefore(session: SessionState, end: number): Uint8Array;
+}
+
+/** What storing and removing responses reads. */
+export interface ResponseView {
+  /** Null if it doesn't exist. An expired response exists until it is removed. */
+  response(
+    organizationId: string,
+    id: string,
+  ): (Owner & Pick<ResponseRecord, "expiresAt" | "builtOn">) | null;
+  messagesOf(organizationId: string, id: string): Pick<ResponseRecord, "inherited" | "messages">;
+  /** The ids of the responses built directly on this one. */
+  continuations(organizationId: string, id: string): readonly string[];
+  /** The responses of all organizations that have expired, oldest expiry first. */
+  expiredResponses(at: number, limit: number): readonly RowName[];
+}
+
+/** What retention reads. Every list is bounded, and starts with what is removed first. */
+export interface RetentionView extends Pick<SessionView, "session"> {
+  /** The ids of organizations with settled Steps opened before a time. */
+  organizationsOfOldSteps(before: number, limit: number): readonly string[];
+  /** The ids of those Steps of one organization, oldest first. */
+  oldSteps(organizationId: string, before: number, limit: number): readonly string[];
+  /**
+   * Organizations whose least recently updated Session after the mark was last updated before a time. The mark is the
+   * update up to which all Sessions were checked, -1 at first.
+   */
+  organizationsOfOldSessions(
+    before: number,
+    limit: number,
+  ): readonly { readonly organizationId: string; readonly mark: number }[];
+  /** The Sessions after the mark, in the order of their updates. */
+  sessionsInOrder(organizationId: string, mark: number, limit: number): readonly SessionState[];
+  /** Whether a Session that branched from this one, directly or through others, was updated at or after a time. */
+  hasBranchSince(session: SessionState, time: number): boolean;
+  /** Whether a Session has any content that isn't erased. */
+  holdsContent(session: SessionState): boolean;
+}
+
+/** Whether a record belongs to this organization, user and key. */
+export function isOwnedBy(owner: Owner, record: Owner): boolean {
+  return (
+    record.organizationId === owner.organizationId &&
+    record.userId === owner.userId &&
+    record.keyId === owner.keyId
+  );
+}
+
+/** An amount spent, in nanodollars and tokens. */
+export interface Charge {
+  readonly usd: number;
+  readonly tokens: number;
+}
+
+/** A Session, and what only the rules need to know about it. */
+export interface SessionState extends Session {
+  /** Its place in the order of all updates. Unique, so "most recently" has no ties. A driver sets it when it writes. */
+  readonly updated: number;
+  /**
+   * Whether the Step that created it is in flight and nothing was added since. An identical request does not continue
+   * such a Session.
+   */
+  readonly inFlight: boolean;
+  /** The latest Turn. */
+  readonly turnId: string;
+}
+
+/** A Turn of a Session. */
+export interface TurnRecord extends Owner {
+  readonly id: string;
+  readonly sessionId: string;
+}
+
+/** Content that one Step adds to its Session: messages of the transcript, or content recorded only with the Step. */
+export interface PartRecord extends CommittedContent {
+  readonly organizationId: string;
+  readonly sessionId: string;
+  readonly stepId: string;
+  readonly kind: "request" | "reply" | "instructions" | "reasoning";
+  /** The position of its first message in the transcript, from 0. Null if it isn't part of the transcript. */
+  readonly position: number | null;
+  /** The number of messages. */
+  readonly count: number;
+  /** The chain value after each message, 32 bytes each. */
+  readonly chain: Uint8Array;
+}
+
+/** A Step, and what only the rules need to know about it. */
+export interface StepRecord {
+  /** Without corrections and provider errors, which have their own records. */
+  readonly step: Step;
+  /** The process that will settle it. */
+  readonly processId: string;
+  /** The number of messages in the history it was sent with. */
+  readonly length: number;
+  readonly openedSession: boolean;
+  readonly branchedFromSessionId: string | null;
+  /** The number of holds of its running attempt. */
+  readonly holds: number;
+  /** The charges of ended attempts whose holds the next attempt kept. */
+  readonly carried: Charge;
+}
+
+/** An amount held for an attempt. `settled` is null while it is held, then the amount charged. */
+export interface HoldRecord extends BudgetCounterKey {
+  readonly organizationId: string;
+  readonly stepId: string;
+  readonly attempt: number;
+  readonly unit: HoldUnit;
+  readonly amount: number;
+  readonly settled: number | null;
+}
+
+/**
+ * The amounts to add to a counter. Many Steps move the same counter at once, so a rule states the difference, not the
+ * total it saw. The settled total stays between 0 and the largest safe integer.
+ */
+export interface CounterMove extends BudgetCounterKey {
+  readonly unit: HoldUnit;
+  readonly settled: number;
+  readonly held: number;
+  /** The least settled amount to move from: a lower one counts as this. */
+  readonly floor: number;
+  /** The part of `held` that is newly held and has to fit. */
+  readonly taken: number;
+  /** The most that settled and held may add up to after the move. Null if there is no limit. */
+  readonly limit: number | null;
+}
+
+/** What a provider said about an attempt that failed. */
+export interface ErrorRecord extends CommittedContent {
+  readonly organizationId: string;
+  readonly sessionId: string;
+  readonly stepId: string;
+  readonly attempt: number;
+}
+
+/** A correction of one attempt, and how far it moved the counters that the attempt was charged to. */
+export interface CorrectionRecord extends Pick<AppliedCorrection, "correction" | "delta"> {
+  readonly organizationId: string;
+  readonly stepId: string;
+  readonly attempt: number;
+  /** The attempt that took the holds it was charged to. Null if there were no holds. */
+  readonly heldBy: number | null;
+}
+
+/** A stored response: linked to the one it continues, or with the messages before it if that one is gone. */
+export interface ResponseRecord extends StoredResponse {
+  readonly builtOn: string | null;
+  /** Earlier messages that no other stored response contains: a JSON array in UTF-8. */
+  readonly inherited: Uint8Array;
+}
+
+/** A policy decision, and the owner of the request it was made for. */
+export interface DecisionRecord {
+  readonly owner: Owner;
+  readonly decision: PolicyDecision;
+}

@@ -1,0 +1,282 @@
+import {
+  type ApiKey,
+  type CommittedContent,
+  commitContent,
+  fillLeaf,
+  GatewayError,
+  isExpectedSession,
+  keyIsLive,
+  type OpenStepRefusal,
+  type OpenStepResult,
+  type Step,
+  type StepIntent,
+} from "@tollgate/core/store";
+import { chainHead, chainLength, chainSlice } from "./chain.ts";
+import { CounterDraft, insertHolds, refusedHold } from "./holds.ts";
+import {
+  type Decision,
+  type Operation,
+  type PartRecord,
+  type SessionState,
+  type StepRecord,
+  unchanged,
+  type View,
+} from "./model.ts";
+import { type Assignment, assignSession, foundSessionOf } from "./sessions.ts";
+
+/**
+ * Opens a Step. Checks the key, the Session, the version of the budgets and the holds in this order; the first failure
+ * determines the refusal. If the Step is already open, returns the first result again.
+ * @throws GatewayError `invalid_argument` for a chain that does not fit its messages
+ */
+export function openStep(view: View, intent: StepIntent): Decision<OpenStepResult> {
+  const { owner, stepId, transcript } = intent;
+  const known = view.openedBefore(owner.organizationId, stepId);
+  if (known) return unchanged(openingOf(known));
+  if (chainLength(transcript.chain) !== transcript.messages.length)
+    throw new GatewayError("invalid_argument", "The chain needs 32 bytes for each message.");
+  const key = view.key(owner.organizationId, owner.keyId);
+  if (key?.userId !== owner.userId || !keyIsLive(key, intent.at))
+    return refuse({ code: "invalid_api_key" });
+  if (key.version !== intent.keyVersion) return refuse({ code: "key_changed" });
+  const assignment = assignSession(view, intent);
+  if ("code" in assignment) return refuse(assignment);
+  if (!isExpectedSession(transcript.expectedSession, foundSessionOf(assignment)))
+    return refuse({ code: "session_changed" });
+  if (intent.budgetsVersion !== view.budgetsVersion()) return refuse({ code: "budgets_changed" });
+  const counters = new CounterDraft(view);
+  const refused = counters.take(intent.holds);
+  if (refused) return refuse({ code: "budget_exceeded", ...refused });
+
+  const record = stepRecord(intent, key, placementOf(intent, assignment));
+  const { organizationId } = owner;
+  const holder = { organizationId, stepId, attempt: intent.attempt.number };
+  const change = operationsFor(intent, assignment, record);
+  change.push(...counters.operations(), ...insertHolds(holder, intent.holds));
+  return {
+    result: openingOf(record),
+    change,
+    resultIfOverLimit: (counter, left) => {
+      const unfit = refusedHold(intent.holds, counter, left);
+      return { opened: false, refusal: { code: "budget_exceeded", ...unfit } };
+    },
+  };
+}
+
+function refuse(refusal: OpenStepRefusal): Decision<OpenStepResult> {
+  return unchanged({ opened: false, refusal });
+}
+
+function openingOf({ step, branchedFromSessionId }: StepRecord): OpenStepResult {
+  const { sessionId, turnId } = step;
+  return { opened: true, sessionId, turnId, branchedFromSessionId };
+}
+
+/** The Session and Turn that a Step belongs to. */
+interface Placement {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly openedSession: boolean;
+  readonly branchedFromSessionId: string | null;
+}
+
+/** Whether a request starts a Turn: it starts a Session, or adds a user message to one. */
+function isNewTurn({ transcript }: StepIntent, assignment: Assignment): boolean {
+  return assignment.kind !== "continue" || transcript.lastUserMessage > assignment.session.length;
+}
+
+function placementOf(intent: StepIntent, assignment: Assignment): Placement {
+  const { newSessionId, newTurnId, turnId } = intent.transcript;
+  const startsTurn = isNewTurn(intent, assignment);
+  if (assignment.kind !== "continue") {
+    const branchedFromSessionId = assignment.kind === "branch" ? assignment.origin.id : null;
+    const created = { sessionId: newSessionId, turnId: newTurnId };
+    return { ...created, openedSession: true, branchedFromSessionId };
+  }
+  const { session } = assignment;
+  return {
+    sessionId: session.id,
+    turnId: startsTurn ? newTurnId : (turnId ?? session.turnId),
+    openedSession: false,
+    branchedFromSessionId: null,
+  };
+}
+
+/** Writes every row of a new Step except its holds. */
+function operationsFor(
+  intent: StepIntent,
+  assignment: Assignment,
+  record: StepRecord,
+): Operation[] {
+  const { owner, decision } = intent;
+  const { sessionId, turnId } = record.step;
+  const commonLength = foundSessionOf(assignment)?.commonLength ?? 0;
+  const request = newMessagesPart(intent, sessionId, commonLength);
+  const change: Operation[] = [
+    { write: "insert step", row: record, renewal: intent.process.renewal },
+    sessionOperation(intent, assignment, turnId),
+  ];
+  if (isNewTurn(intent, assignment))
+    change.push({ write: "insert turn", row: { ...owner, id: turnId, sessionId } });
+  if (request) change.push({ write: "insert part", row: request });
+  const instructions = instructionsPart(intent, sessionId);
+  if (instructions) change.push({ write: "insert part", row: instructions });
+  change.push({ write: "insert decision", row: { owner, decision } });
+  const leaf = fillLeaf(intent.leaf, {
+    sessionId,
+    turnId,
+    branchedFromSessionId: record.branchedFromSessionId,
+    commonLength,
+    contentCommitment: request?.contentCommitment ?? null,
+  });
+  change.push({ write: "insert leaf", row: leaf });
+  return change;
+}
+
+/** Writes the Session with the request added. */
+function sessionOperation(intent: StepIntent, assignment: Assignment, turnId: string): Operation {
+  const { owner, transcript, at } = intent;
+  const length = transcript.messages.length;
+  const head = chainHead(transcript.chain);
+  const before = sessionOf(assignment);
+  const dataClasses = addDataClass(before?.dataClasses ?? [], intent.dataClass);
+  if (assignment.kind === "continue") {
+    const { session } = assignment;
+    // The request may name an earlier Turn of the Session, which does not become the latest.
+    const latest = isNewTurn(intent, assignment) ? turnId : session.turnId;
+    const inFlight = session.inFlight && session.length === length;
+    const changed = { head, length, dataClasses, inFlight, turnId: latest, updatedAt: at };
+    return { write: "update session", row: { ...session, ...changed } };
+  }
+  const row: SessionState = {
+    ...owner,
+    id: transcript.newSessionId,
+    source: intent.source,
+    head,
+    length,
+    dataClasses,
+    createdAt: at,
+    updatedAt: at,
+    branchedFromSessionId: before?.id ?? null,
+    commonLength: foundSessionOf(assignment)?.commonLength ?? 0,
+    updated: 0,
+    inFlight: true,
+    turnId,
+  };
+  return { write: "insert session", row };
+}
+
+function sessionOf(assignment: Assignment): SessionState | null {
+  if (assignment.kind === "create") return null;
+  return assignment.kind === "continue" ? assignment.session : assignment.origin;
+}
+
+function addDataClass(classes: readonly string[], dataClass: string): readonly string[] {
+  return classes.includes(dataClass) ? classes : [...classes, dataClass];
+}
+
+/** The messages the Session doesn't have yet. Null if there are none. */
+function newMessagesPart(
+  { owner, stepId, transcript }: StepIntent,
+  sessionId: string,
+  commonLength: number,
+): PartRecord | null {
+  const { messages, chain, keep, contentSalt } = transcript;
+  if (messages.length === commonLength) return null;
+  const content = Buffer.from(`[${messages.slice(commonLength).join(",")}]`);
+  return {
+    organizationId: owner.organizationId,
+    sessionId,
+    stepId,
+    kind: "request",
+    position: commonLength,
+    count: messages.length - commonLength,
+    chain: chainSlice(chain, commonLength),
+    content: keep === "full" ? content : null,
+    contentSalt,
+    contentCommitment: commitContent(contentSalt, content),
+  };
+}
+
+function instructionsPart(
+  { owner, stepId, instructions }: StepIntent,
+  sessionId: string,
+): PartRecord | null {
+  const { organizationId } = owner;
+  const step = { organizationId, sessionId, stepId, kind: "instructions" } as const;
+  return instructions && partRecord(step, instructions);
+}
+
+function stepRecord(
+  intent: StepIntent,
+  key: Pick<ApiKey, "label">,
+  { sessionId, turnId, openedSession, branchedFromSessionId }: Placement,
+): StepRecord {
+  return {
+    step: stepOf(intent, { sessionId, turnId, keyLabel: key.label }),
+    processId: intent.process.id,
+    length: intent.transcript.messages.length,
+    openedSession,
+    branchedFromSessionId,
+    holds: intent.holds.length,
+    carried: { usd: 0, tokens: 0 },
+  };
+}
+
+function stepOf(
+  intent: StepIntent,
+  { sessionId, turnId, keyLabel }: Pick<Step, "sessionId" | "turnId" | "keyLabel">,
+): Step {
+  const { owner } = intent;
+  return {
+    id: intent.stepId,
+    organizationId: owner.organizationId,
+    userId: owner.userId,
+    keyId: owner.keyId,
+    keyLabel,
+    source: intent.source,
+    endpoint: intent.endpoint,
+    stream: intent.stream,
+    requestedModel: intent.requestedModel,
+    dataClass: intent.dataClass,
+    decisionId: intent.decision.id,
+    sessionId,
+    turnId,
+    stepNumber: intent.stepNumber,
+    droppedFields: { ...intent.droppedFields },
+    metadata: Object.fromEntries(Object.entries(intent.metadata)),
+    openedAt: intent.at,
+    settledAt: null,
+    outcome: null,
+    reason: null,
+    finishReason: null,
+    attempts: [{ ...intent.attempt, end: null }],
+    head: chainHead(intent.transcript.chain),
+    replyHead: null,
+  };
+}
+
+/** The place of content in a transcript. Null if it is recorded only with its Step. */
+type PartPosition = Pick<PartRecord, "position" | "count" | "chain"> | null;
+
+const noChain = new Uint8Array();
+
+/** Content that a Step adds to its Session. */
+export function partRecord(
+  step: Pick<PartRecord, "organizationId" | "sessionId" | "stepId" | "kind">,
+  { content, contentSalt, contentCommitment }: CommittedContent,
+  place: PartPosition = null,
+): PartRecord {
+  return {
+    organizationId: step.organizationId,
+    sessionId: step.sessionId,
+    stepId: step.stepId,
+    kind: step.kind,
+    position: place?.position ?? null,
+    count: place?.count ?? 0,
+    chain: place?.chain ?? noChain,
+    content,
+    contentSalt,
+    contentCommitment,
+  };
+}

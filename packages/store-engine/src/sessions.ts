@@ -1,0 +1,154 @@
+import {
+  messagePrefix,
+  type OpenStepRefusal,
+  type Owner,
+  type SessionLookup,
+  type SessionMatch,
+  type TranscriptPart,
+} from "@tollgate/core/store";
+import { chainHead, chainLength, commonPrefix } from "./chain.ts";
+import { isOwnedBy, type PartRecord, type SessionState, type SessionView } from "./model.ts";
+
+/** Where a request's messages belong. */
+export type Assignment =
+  | { readonly kind: "continue"; readonly session: SessionState }
+  | { readonly kind: "branch"; readonly origin: SessionState; readonly commonLength: number }
+  | { readonly kind: "create" };
+
+type NotFound = Extract<OpenStepRefusal, { code: "session_not_found" | "turn_not_found" }>;
+
+/** The Session a Step would continue or branch from now. Null if it would create one, or be refused. */
+export function findSession(view: SessionView, lookup: SessionLookup): SessionMatch | null {
+  const assignment = assignSession(view, lookup);
+  return "code" in assignment ? null : foundSessionOf(assignment);
+}
+
+/** Assigns a request to a Session, by the rules of section 3 of the specification. */
+export function assignSession(view: SessionView, lookup: SessionLookup): Assignment | NotFound {
+  const { owner, transcript } = lookup;
+  const { sessionId, turnId, chain } = transcript;
+  const { organizationId } = owner;
+  const named = sessionId === null ? null : ifOwned(owner, view.session(organizationId, sessionId));
+  if (sessionId !== null && !named) return { code: "session_not_found" };
+  const ofTurn =
+    turnId === null ? null : ifOwned(owner, view.sessionOfTurn(organizationId, turnId));
+  if (turnId !== null && !ofTurn) return { code: "turn_not_found" };
+
+  if (named) return continueNamed(view, named, chain);
+  if (ofTurn && isPrefix(ofTurn, chain)) return { kind: "continue", session: ofTurn };
+  return continueMatching(view, lookup);
+}
+
+/** The Session an assignment continues or branches from, and how many of its messages. Null for a new Session. */
+export function foundSessionOf(assignment: Assignment): SessionMatch | null {
+  switch (assignment.kind) {
+    case "continue":
+      return foundSession(assignment.session, assignment.session.length);
+    case "branch":
+      return foundSession(assignment.origin, assignment.commonLength);
+    case "create":
+      return null;
+  }
+}
+
+function foundSession({ id, dataClasses }: SessionState, commonLength: number): SessionMatch {
+  return { sessionId: id, commonLength, dataClasses };
+}
+
+/** Continues a named Session or the branch of it that matches the request, or else starts a new branch. */
+function continueNamed(view: SessionView, session: SessionState, chain: Uint8Array): Assignment {
+  if (isPrefix(session, chain)) return { kind: "continue", session };
+  const branch = pickLongest(view.matchingBranches(session, chain));
+  if (branch) return { kind: "continue", session: branch };
+  const commonLength = commonPrefix(chainOf(view, session), chain);
+  return { kind: "branch", origin: session, commonLength };
+}
+
+/** The chain values of a Session's whole history. */
+function chainOf(view: SessionView, session: SessionState): Uint8Array {
+  const segments = lineageOf(view, session);
+  return Buffer.concat(segments.map((segment) => view.chainBefore(segment.session, segment.end)));
+}
+
+/** A request without ids continues a Session or creates one. It never branches. */
+function continueMatching(
+  view: SessionView,
+  { owner, source, transcript: { previousSessionId, chain } }: SessionLookup,
+): Assignment {
+  const considered =
+    previousSessionId === null
+      ? null
+      : ifOwned(owner, view.session(owner.organizationId, previousSessionId));
+  const matches = view.recentMatches(owner, source, chain);
+  const candidates = considered && isPrefix(considered, chain) ? [...matches, considered] : matches;
+  const session = pickLongest(candidates.filter((candidate) => !isSameInFlight(candidate, chain)));
+  return session ? { kind: "continue", session } : { kind: "create" };
+}
+
+/** Whether a Session in flight was created by an identical request: two identical requests create two Sessions. */
+function isSameInFlight({ inFlight, length }: SessionState, chain: Uint8Array): boolean {
+  return inFlight && length === chainLength(chain);
+}
+
+/** Whether a request starts with a Session's history. A chain value depends on all before it, so the head is enough. */
+function isPrefix({ length, head }: SessionState, chain: Uint8Array): boolean {
+  return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
+}
+
+function pickLongest(sessions: readonly SessionState[]): SessionState | null {
+  return sessions.reduce<SessionState | null>((best, session) => {
+    if (!best || session.length > best.length) return session;
+    return session.length === best.length && session.updated > best.updated ? session : best;
+  }, null);
+}
+
+function ifOwned(owner: Owner, session: SessionState | null): SessionState | null {
+  return session && isOwnedBy(owner, session) ? session : null;
+}
+
+/** A Session of a lineage, and the position in the transcript up to which its parts belong to the history. */
+export interface LineageSegment {
+  readonly session: SessionState;
+  readonly end: number;
+}
+
+/** The Sessions that make up a Session's history, oldest first: a branch starts with the history it shares with its origin. */
+export function lineageOf(
+  view: Pick<SessionView, "session">,
+  session: SessionState,
+): readonly LineageSegment[] {
+  const segments: LineageSegment[] = [];
+  let end = session.length;
+  for (let at: SessionState | null = session; at && end > 0; at = originOf(view, at)) {
+    segments.push({ session: at, end });
+    end = Math.min(end, at.commonLength);
+  }
+  return segments.reverse();
+}
+
+/** A part of a transcript up to a position: a branch may diverge within a part. */
+export function transcriptPart(
+  part: Pick<PartRecord, "stepId" | "kind" | "count" | "content"> & { readonly position: number },
+  end: number,
+): TranscriptPart {
+  const { stepId, kind, position: from, content } = part;
+  const count = Math.min(part.count, end - from);
+  return {
+    stepId,
+    kind: kind === "reply" ? "reply" : "request",
+    from,
+    count,
+    content:
+      content && count < part.count ? Uint8Array.from(messagePrefix(content, count)) : content,
+  };
+}
+
+/** The Session that a Session branched from. */
+export function originOf(
+  view: Pick<SessionView, "session">,
+  { organizationId, branchedFromSessionId }: SessionState,
+): SessionState | null {
+  return branchedFromSessionId === null
+    ? null
+    : view.session(organizationId, branchedFromSessionId);
+}

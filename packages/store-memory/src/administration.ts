@@ -1,0 +1,323 @@
+import {
+  type ApiKey,
+  type BudgetCounterKey,
+  type BudgetRaise,
+  type BudgetRepository,
+  type ConnectionQuery,
+  type ConnectionRepository,
+  type CounterDrift,
+  type EvidenceLeaf,
+  type GatewayConnection,
+  GatewayError,
+  type KeyEntry,
+  type KeyRepository,
+  type KeySelection,
+  type KeyWithSalt,
+  keyIsLive,
+  type Reconciliation,
+  type SealedConnection,
+  type StorePage,
+  type StorePaging,
+} from "@tollgate/core/store";
+import type { HoldRecord } from "@tollgate/store-engine";
+import {
+  type KeyRow,
+  mapPage,
+  type Place,
+  type SecretRow,
+  type State,
+  type StepRow,
+  sortedPage,
+} from "./state.ts";
+
+export function createKeyRepository(state: State): KeyRepository {
+  return {
+    async insert({ digest, ...entry }) {
+      const row = rowOf(entry.key);
+      if (digest) requireFreeDigest(state, digest, row);
+      if (insert(state, row, entry) && digest) addSecret(state, row, digest);
+    },
+    async ensure(entry) {
+      const name = secretlessKeyName(entry.key);
+      const known = state.secretlessKeys.get(name);
+      if (known) return withSalt(state, known);
+      const row = rowOf(entry.key);
+      if (!insert(state, row, entry))
+        throw new GatewayError("invalid_argument", "The id for a new key is taken.");
+      return withSalt(state, row);
+    },
+    async findByDigest(digest, at) {
+      const secret = state.secrets.get(hexOf(digest));
+      if (!secret || (secret.expiresAt !== null && secret.expiresAt <= at)) return null;
+      return { ...withSalt(state, secret.keyRow), secretEndsAt: secret.expiresAt };
+    },
+    get: async (organizationId, id) => state.keys.get(organizationId, id)?.key ?? null,
+    async list({ organizationId: tenant, userId, label, live }, paging) {
+      const matches = ({ key }: KeyRow): boolean =>
+        (userId === undefined || key.userId === userId) &&
+        (label === undefined || key.label === label) &&
+        (live === undefined || keyIsLive(key, live.at) === live.is);
+      const page = state.keys.page({ direction: "newest-first", tenant, matches }, paging);
+      return mapPage(page, ({ key }) => key);
+    },
+    async change(selection, decide) {
+      const decided = selected(state, selection).map((row) => ({ row, change: decide(row.key) }));
+      return decided.flatMap(({ row, change }) => {
+        if (change === null) return [];
+        row.key = { ...row.key, ...change.patch, version: row.key.version + 1 };
+        state.leaves.insert(change.leaf);
+        return [row.key];
+      });
+    },
+    async organizations(after, limit) {
+      const behind = [...state.salts.keys()].filter((id) => compareBytes(id, after) > 0);
+      return behind.sort(compareBytes).slice(0, limit);
+    },
+    async rotate({ organizationId, id, at, digest, prefix, oldSecretsEnd, leaf }) {
+      const row = state.keys.get(organizationId, id);
+      if (!row || row.key.prefix === "") return null;
+      requireFreeDigest(state, digest, row);
+      if (state.secrets.has(hexOf(digest))) return row.key;
+      if (!keyIsLive(row.key, at)) return null;
+      for (const secret of row.secrets)
+        secret.expiresAt = Math.min(secret.expiresAt ?? oldSecretsEnd, oldSecretsEnd);
+      addSecret(state, row, digest);
+      row.key = { ...row.key, prefix, version: row.key.version + 1 };
+      state.leaves.insert(leaf);
+      return row.key;
+    },
+    async touch(uses) {
+      for (const { organizationId, keyId, at } of uses) {
+        const row = state.keys.get(organizationId, keyId);
+        if (row) row.key = { ...row.key, lastUsedAt: Math.max(row.key.lastUsedAt ?? at, at) };
+      }
+    },
+  };
+}
+
+function rowOf(key: ApiKey): KeyRow {
+  return { id: key.id, organizationId: key.organizationId, key, secrets: [], recent: new Map() };
+}
+
+/** Returns false and writes nothing if the organization already has such a key. */
+function insert(state: State, row: KeyRow, { key, salt, leaf }: KeyEntry): boolean {
+  const name = key.prefix === "" ? secretlessKeyName(key) : null;
+  if (name !== null && state.secretlessKeys.has(name)) return false;
+  if (!state.keys.insert(row)) return false;
+  if (name !== null) state.secretlessKeys.set(name, row);
+  if (!state.salts.has(key.organizationId))
+    state.salts.set(key.organizationId, Uint8Array.from(salt));
+  state.leaves.insert(leaf);
+  return true;
+}
+
+function secretlessKeyName({ organizationId, userId, label }: ApiKey): string {
+  return JSON.stringify([organizationId, userId, label]);
+}
+
+function withSalt(state: State, { key }: KeyRow): KeyWithSalt {
+  return { key, salt: Uint8Array.from(state.salts.get(key.organizationId) ?? []) };
+}
+
+function selected(state: State, selection: KeySelection): readonly KeyRow[] {
+  const { organizationId } = selection;
+  if ("id" in selection) return [state.keys.get(organizationId, selection.id) ?? []].flat();
+  const { userId } = selection;
+  return state.keys
+    .all({ tenant: organizationId, matches: ({ key }) => key.userId === userId })
+    .toReversed();
+}
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+function hexOf(digest: Uint8Array): string {
+  return Buffer.from(digest).toString("hex");
+}
+
+function addSecret(state: State, keyRow: KeyRow, digest: Uint8Array): void {
+  const secret: SecretRow = { keyRow, expiresAt: null };
+  keyRow.secrets.push(secret);
+  state.secrets.set(hexOf(digest), secret);
+}
+
+/** A secret belongs to one key. The same key may pass it again, because a caller may repeat a call. */
+function requireFreeDigest(state: State, digest: Uint8Array, row: KeyRow): void {
+  const holder = state.secrets.get(hexOf(digest))?.keyRow;
+  if (holder && (holder.id !== row.id || holder.organizationId !== row.organizationId))
+    throw new GatewayError("invalid_argument", "The secret belongs to another key.");
+}
+
+export function createConnectionRepository(state: State): ConnectionRepository {
+  const { connections } = state;
+  return {
+    async set({ connection, leaf }) {
+      const known = connections.get(connectionKey(connection));
+      if (known && isSameBytes(known.credential, connection.credential)) return;
+      connections.set(connectionKey(connection), copyConnection(connection));
+      state.leaves.insert(leaf);
+    },
+    async get(organizationId, gateway) {
+      const known = connections.get(connectionKey({ organizationId, gateway }));
+      return known ? copyConnection(known) : null;
+    },
+    list: async (query, paging) => connectionPage(connections, query, paging),
+    async remove({ id, leaf, ...place }) {
+      if (connections.get(connectionKey(place))?.id !== id) return false;
+      connections.delete(connectionKey(place));
+      state.leaves.insert(leaf);
+      return true;
+    },
+    async rewrap({ from, to, leaf, ...place }) {
+      const known = connections.get(connectionKey(place));
+      if (!known) return false;
+      if (!isSameBytes(known.wrappedKey, from)) return isSameBytes(known.wrappedKey, to.wrappedKey);
+      connections.set(connectionKey(place), copyConnection({ ...known, ...to }));
+      state.leaves.insert(leaf);
+      return true;
+    },
+  };
+}
+
+/** Identifies a connection by organization and gateway. A gateway's name never contains a slash. */
+function connectionKey({
+  organizationId,
+  gateway,
+}: Pick<GatewayConnection, "organizationId" | "gateway">) {
+  return `${organizationId}/${gateway}`;
+}
+
+function connectionPage(
+  connections: ReadonlyMap<string, SealedConnection>,
+  { organizationId, notWrappedBy }: ConnectionQuery,
+  paging: StorePaging,
+): StorePage<SealedConnection> {
+  const rows = [...connections.values()].filter(
+    (row) =>
+      (organizationId === null || row.organizationId === organizationId) &&
+      row.keyId !== notWrappedBy,
+  );
+  const placeOf = (row: SealedConnection): Place => ({ order: 0, tie: connectionKey(row) });
+  const compare = (a: Place, b: Place): number => compareConnectionKeys(a.tie, b.tie);
+  return mapPage(
+    sortedPage({ name: "connections", rows, placeOf, compare }, paging),
+    copyConnection,
+  );
+}
+
+function compareConnectionKeys(a: string, b: string): number {
+  const [endA, endB] = [Math.max(a.lastIndexOf("/"), 0), Math.max(b.lastIndexOf("/"), 0)];
+  return (
+    compareBytes(a.slice(0, endA), b.slice(0, endB)) ||
+    compareBytes(a.slice(endA + 1), b.slice(endB + 1))
+  );
+}
+
+function copyConnection(connection: SealedConnection): SealedConnection {
+  const { credential, wrappedKey } = connection;
+  return {
+    ...connection,
+    credential: Uint8Array.from(credential),
+    wrappedKey: Uint8Array.from(wrappedKey),
+  };
+}
+
+function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+export function createBudgetRepository(state: State): BudgetRepository {
+  const recordChange = (leaf: EvidenceLeaf): true => {
+    state.budgetsVersion++;
+    state.leaves.insert(leaf);
+    return true;
+  };
+  const keepRaises = (isKept: (raise: BudgetRaise) => boolean): void => {
+    state.raises.splice(0, Number.POSITIVE_INFINITY, ...state.raises.filter(isKept));
+  };
+  return {
+    version: async () => state.budgetsVersion,
+    list: async () => [...state.budgets.values()],
+    async insert(budget, leaf) {
+      if (state.budgets.has(budget.id)) return false;
+      state.budgets.set(budget.id, budget);
+      keepRaises(({ budgetId }) => budgetId !== budget.id);
+      return recordChange(leaf);
+    },
+    async update(budget, leaf) {
+      if (!state.budgets.has(budget.id)) return false;
+      state.budgets.set(budget.id, budget);
+      return recordChange(leaf);
+    },
+    async remove(id, leaf) {
+      if (!state.budgets.delete(id)) return false;
+      keepRaises(({ budgetId }) => budgetId !== id);
+      return recordChange(leaf);
+    },
+    raises: async () => [...state.raises],
+    async insertRaise(raise, leaf, max) {
+      const { budgetId, id, at } = raise;
+      const others = state.raises.filter((other) => other.budgetId === budgetId);
+      if (others.some((other) => other.id === id)) return false;
+      if (others.filter(({ until }) => until > at).length >= max) return false;
+      keepRaises((other) => other.budgetId !== budgetId || other.until > at);
+      state.raises.push(raise);
+      return recordChange(leaf);
+    },
+    async removeRaise({ budgetId, id }, leaf) {
+      const before = state.raises.length;
+      keepRaises((raise) => raise.budgetId !== budgetId || raise.id !== id);
+      return state.raises.length < before && recordChange(leaf);
+    },
+    reconcile: async ({ limit }) => reconcile(state, limit),
+    counters: async (query, paging) => state.counters.page(query, paging),
+  };
+}
+
+type LedgerBalance = CounterDrift["ledger"];
+
+function reconcile(state: State, limit: number): Reconciliation {
+  const ledger = ledgerOf(state);
+  // A pace follows the clock and has no ledger.
+  const counters = state.counters.all().filter(({ unit }) => !unit.endsWith("_pace"));
+  const drift = counters
+    .map((counter) => ({ ...counter, ledger: ledger.get(ledgerKey(counter)) ?? zeroBalance }))
+    .filter(
+      (counter) =>
+        counter.settled !== counter.ledger.settled || counter.held !== counter.ledger.held,
+    );
+  return { counters: counters.length, drift: drift.sort(compareDrift).slice(0, limit) };
+}
+
+const zeroBalance: LedgerBalance = { settled: 0, held: 0 };
+
+/** The totals that every counter should have. */
+function ledgerOf({ stepsWithHolds }: State): ReadonlyMap<string, LedgerBalance> {
+  const ledger = new Map<string, LedgerBalance>();
+  for (const row of stepsWithHolds)
+    for (const hold of row.holds) {
+      const before = ledger.get(ledgerKey(hold)) ?? zeroBalance;
+      const settled = before.settled + (hold.settled ?? 0) + correctionOf(row, hold);
+      ledger.set(ledgerKey(hold), {
+        settled: Math.min(settled, Number.MAX_SAFE_INTEGER),
+        held: before.held + (hold.settled === null ? hold.amount : 0),
+      });
+    }
+  return ledger;
+}
+
+/** The amount that corrections added to a settled hold. */
+function correctionOf({ corrections }: StepRow, { attempt, unit }: HoldRecord): number {
+  if (unit !== "usd" && unit !== "tokens") return 0;
+  const own = corrections.filter(({ heldBy }) => heldBy === attempt);
+  return own.reduce((sum, { delta }) => sum + delta[unit], 0);
+}
+
+function ledgerKey({ budgetId, subject, periodStart }: BudgetCounterKey): string {
+  return JSON.stringify([budgetId, subject, periodStart]);
+}
+
+function compareDrift(a: CounterDrift, b: CounterDrift): number {
+  return ledgerKey(a) < ledgerKey(b) ? -1 : 1;
+}

@@ -1,0 +1,352 @@
+import {
+  createUsageFold,
+  type DecisionQuery,
+  type DecisionRepository,
+  type EvidenceLeaf,
+  type EvidenceRepository,
+  type LapsedStep,
+  type LeaseRenewal,
+  lowerAscii,
+  type Owner,
+  type ResponseRepository,
+  type Session,
+  type SessionQuery,
+  type SessionRepository,
+  type Step,
+  type StepContents,
+  type StepQuery,
+  type StepRepository,
+  type StorePage,
+  type StorePaging,
+  type TranscriptPart,
+} from "@tollgate/core/store";
+import {
+  deleteResponse,
+  findSession,
+  isOwnedBy,
+  lineageOf,
+  type ResponseRecord,
+  type SessionState,
+  sweepResponses,
+  sweepSteps,
+  sweepTranscripts,
+  transcriptPart,
+} from "@tollgate/store-engine";
+import type { CarryOut } from "./apply-change.ts";
+import {
+  copyResponse,
+  type DecisionRow,
+  type LeafRow,
+  mapPage,
+  type Place,
+  type SessionRow,
+  type State,
+  type StepRow,
+  sortedPage,
+} from "./state.ts";
+import { viewOf } from "./view.ts";
+
+export function createSessionRepository(state: State, carryOut: CarryOut): SessionRepository {
+  return {
+    async get(organizationId, id) {
+      const row = state.sessions.get(organizationId, id);
+      return row && sessionOf(row.record);
+    },
+    list: async (query, paging) => mapPage(sessionPage(state, query, paging), sessionOf),
+    async transcript(organizationId, id, from = 0) {
+      const row = state.sessions.get(organizationId, id);
+      return row && transcriptOf(state, row.record, from);
+    },
+    find: async (lookup) => findSession(viewOf(state), lookup),
+    async isOwned(owner, sessionId) {
+      const row = state.sessions.get(owner.organizationId, sessionId);
+      return row !== null && isOwnedBy(owner, row.record);
+    },
+    async findByTurn(owner, turnId) {
+      const row = state.turns.get(owner.organizationId, turnId);
+      return row && isOwnedBy(owner, row) ? row.sessionId : null;
+    },
+    sweep: async (sweep) => carryOut((view) => sweepTranscripts(view, sweep)),
+  };
+}
+
+function sessionOf({ updated, inFlight, turnId, ...session }: SessionState): Session {
+  return session;
+}
+
+function sessionPage(
+  { sessions }: State,
+  { organizationId: tenant, userId, keyId, source }: SessionQuery,
+  paging: StorePaging,
+): StorePage<SessionState> {
+  const matches = ({ record }: SessionRow): boolean =>
+    (userId === undefined || record.userId === userId) &&
+    (keyId === undefined || record.keyId === keyId) &&
+    (source === undefined || record.source === source);
+  const rows = sessions.all({ tenant, matches }).map(({ record }) => record);
+  const placeOf = ({ updated }: SessionState): Place => ({ order: updated, tie: "" });
+  const compare = (a: Place, b: Place): number => b.order - a.order;
+  return sortedPage({ name: "sessions", rows, placeOf, compare }, paging);
+}
+
+/** The messages that a Session and those it branched from contain from a position on. */
+function transcriptOf(
+  state: State,
+  record: SessionState,
+  start: number,
+): readonly TranscriptPart[] {
+  return lineageOf(viewOf(state), record).flatMap(({ session, end }) => {
+    const parts = state.sessions.get(session.organizationId, session.id)?.parts ?? [];
+    return parts.flatMap((part) => {
+      const { position, count } = part;
+      return position !== null && position < end && position + count > start
+        ? [transcriptPart({ ...part, position, content: bytesOf(part.content) }, end)]
+        : [];
+    });
+  });
+}
+
+export function createStepRepository(state: State, carryOut: CarryOut): StepRepository {
+  return {
+    async get(organizationId, id) {
+      const row = state.steps.get(organizationId, id);
+      return row && stepOfRow(row);
+    },
+    async list(query, paging) {
+      const page = state.steps.page(
+        {
+          direction: "newest-first",
+          tenant: query.organizationId,
+          matches: ({ record }) => matchesStepQuery(record.step, query),
+        },
+        paging,
+      );
+      return mapPage(page, stepOfRow);
+    },
+    async summarize(query, paging) {
+      const page = state.steps.page(
+        {
+          direction: "newest-first",
+          tenant: query.organizationId,
+          matches: ({ record }) => matchesSummaryQuery(record.step, query),
+        },
+        paging,
+      );
+      const fold = createUsageFold(query.by, query);
+      for (const row of page.data) fold.addStep(stepOfRow(row));
+      return { groups: fold.groups(), nextCursor: page.nextCursor };
+    },
+    async contents(organizationId, id) {
+      const row = state.steps.get(organizationId, id);
+      return row && contentsOf(state, row);
+    },
+    sweep: async (sweep) => carryOut((view) => sweepSteps(view, sweep)),
+  };
+}
+
+const stepParts = ["instructions", "request", "reply", "reasoning"] as const;
+
+function contentsOf(state: State, { id, organizationId, record }: StepRow): StepContents {
+  const session = state.sessions.get(organizationId, record.step.sessionId);
+  const own = session?.parts.filter(({ stepId }) => stepId === id) ?? [];
+  const parts = new Map(own.map((part) => [part.kind, part]));
+  return {
+    instructions: bytesOf(parts.get("instructions")?.content),
+    request: bytesOf(parts.get("request")?.content),
+    reply: bytesOf(parts.get("reply")?.content),
+    reasoning: bytesOf(parts.get("reasoning")?.content),
+    withheld: stepParts.filter((name) => parts.get(name)?.content === null),
+  };
+}
+
+function bytesOf(content: string | null | undefined): Uint8Array | null {
+  return content == null ? null : Uint8Array.from(Buffer.from(content, "latin1"));
+}
+
+function matchesStepQuery(step: Step, query: StepQuery): boolean {
+  const attempt = step.attempts.at(-1);
+  return (
+    matchesSummaryQuery(step, query) &&
+    isOneOf(query.gateway, attempt?.gateway) &&
+    isOneOf(query.vendor, attempt?.vendor) &&
+    isOneOf(query.model, attempt && lowerAscii(attempt.model)) &&
+    isOneOf(query.connection, attempt?.connection) &&
+    isOneOf(query.host, attempt?.end?.host)
+  );
+}
+
+/** Whether a Step matches the filters that don't concern its attempts. */
+function matchesSummaryQuery(step: Step, query: StepQuery): boolean {
+  return (
+    isWithin(step.openedAt, query) &&
+    isOneOf(query.userId, step.userId) &&
+    isOneOf(query.keyId, step.keyId) &&
+    isOneOf(query.sessionId, step.sessionId) &&
+    isOneOf(query.turnId, step.turnId) &&
+    isOneOf(query.source, step.source) &&
+    isOneOf(query.endpoint, step.endpoint) &&
+    isOneOf(query.dataClass, step.dataClass) &&
+    isOneOf(query.decisionId, step.decisionId) &&
+    Object.entries(query.metadata ?? {}).every(
+      ([name, value]) => Object.hasOwn(step.metadata, name) && step.metadata[name] === value,
+    ) &&
+    isOneOf(query.outcome, step.outcome ?? "open")
+  );
+}
+
+/** A Step with its corrections, and with its providers' error messages while they are kept. */
+function stepOfRow({ record: { step }, errors, corrections }: StepRow): Step {
+  if (errors.length === 0 && corrections.length === 0) return step;
+  const attempts = step.attempts.map((attempt) => {
+    const error = errors.find((error) => error.attempt === attempt.number);
+    const own = corrections.filter((correction) => correction.attempt === attempt.number);
+    const { end } = attempt;
+    return {
+      ...attempt,
+      end: error && end?.error ? { ...end, error: { ...end.error, message: error.message } } : end,
+      ...(own.length > 0 && { corrections: own.map(({ correction }) => correction) }),
+    };
+  });
+  return { ...step, attempts };
+}
+
+export function createDecisionRepository(state: State): DecisionRepository {
+  return {
+    get: async (organizationId, id) => state.decisions.get(organizationId, id)?.decision ?? null,
+    async list(query, paging) {
+      const page = state.decisions.page(
+        {
+          direction: "newest-first",
+          tenant: query.organizationId,
+          matches: (row) => matchesDecisionQuery(row, query),
+        },
+        paging,
+      );
+      return mapPage(page, ({ decision }) => decision);
+    },
+  };
+}
+
+function matchesDecisionQuery(
+  { userId, keyId, decision }: DecisionRow,
+  query: DecisionQuery,
+): boolean {
+  return (
+    isWithin(decision.at, query) &&
+    isOneOf(query.userId, userId) &&
+    isOneOf(query.keyId, keyId) &&
+    (query.effect === undefined || query.effect === decision.effect) &&
+    (query.refused === undefined || query.refused === (decision.refusal !== null)) &&
+    isOneOf(query.refusedBy, decision.refusal?.by)
+  );
+}
+
+export function createResponseRepository(
+  { responses }: State,
+  carryOut: CarryOut,
+): ResponseRepository {
+  const find = (owner: Owner, id: string, at: number): ResponseRecord | null => {
+    const row = responses.response(owner.organizationId, id);
+    return row && isOwnedBy(owner, row) && row.expiresAt > at ? row : null;
+  };
+  return {
+    async get(owner, id, at) {
+      const row = find(owner, id, at);
+      return row && copyResponse(row);
+    },
+    async history(owner, id, at) {
+      const row = find(owner, id, at);
+      if (!row) return null;
+      const parts = responses
+        .chain(row)
+        .flatMap(({ inherited, messages }) => [inherited, messages])
+        .map((bytes) => new Uint8Array(bytes));
+      return { response: copyResponse(row), messages: parts };
+    },
+    delete: async (deletion) => carryOut((view) => deleteResponse(view, deletion)),
+    sweep: async (query) => carryOut((view) => sweepResponses(view, query)),
+  };
+}
+
+export function createEvidenceRepository(state: State): EvidenceRepository {
+  return {
+    async list({ organizationId: tenant }, paging) {
+      const page = state.leaves.page({ direction: "oldest-first", tenant }, paging);
+      return mapPage(page, leafOf);
+    },
+    async changes(query, paging) {
+      const page = state.changes.page(
+        {
+          direction: "newest-first",
+          tenant: query.organizationId,
+          matches: (leaf) => isWithin(leaf.at, query) && isOneOf(query.kind, leaf.kind),
+        },
+        paging,
+      );
+      return mapPage(page, leafOf);
+    },
+    async notePolicy({ version, leaf }) {
+      if (state.policyVersion === version) return;
+      state.leaves.insert(leaf(state.policyVersion));
+      state.policyVersion = version;
+    },
+  };
+}
+
+function leafOf(row: LeafRow): EvidenceLeaf {
+  return { ...row, hash: new Uint8Array(Buffer.from(row.hash, "hex")) };
+}
+export function renewLease(state: State, lease: LeaseRenewal): void {
+  const { processId, renewal, until, steps } = lease;
+  // A later renewal arrived first.
+  if ((state.leases.get(processId)?.renewal ?? 0) > renewal) return;
+  state.leases.set(processId, { renewal, until });
+  const progress = new Map(
+    steps.map(({ organizationId, stepId, outputTokens }) => [
+      keyOf(organizationId, stepId),
+      outputTokens,
+    ]),
+  );
+  for (const row of state.openSteps.all()) {
+    const outputTokens = progress.get(keyOf(row.organizationId, row.id));
+    if (row.record.processId !== processId || outputTokens === undefined) continue;
+    row.outputTokens = outputTokens;
+    row.lastRenewal = renewal;
+  }
+}
+
+function keyOf(organizationId: string, stepId: string): string {
+  return JSON.stringify([organizationId, stepId]);
+}
+
+export function lapsedSteps(
+  state: State,
+  { at, limit }: { readonly at: number; readonly limit: number },
+): readonly LapsedStep[] {
+  const lapsed = state.openSteps
+    .all()
+    .filter((row) => isLapsed(state, row, at))
+    .slice(0, limit);
+  return lapsed.map((row) => ({
+    step: stepOfRow(row),
+    salt: Uint8Array.from(state.salts.get(row.organizationId) ?? []),
+    outputTokens: row.outputTokens,
+  }));
+}
+
+function isLapsed(state: State, row: StepRow, at: number): boolean {
+  const lease = state.leases.get(row.record.processId);
+  if (!lease || lease.until <= at) return true;
+  return lease.renewal > row.renewal && row.lastRenewal !== lease.renewal;
+}
+
+function isWithin(
+  at: number,
+  { from, to }: { readonly from?: number; readonly to?: number },
+): boolean {
+  return (from === undefined || at >= from) && (to === undefined || at < to);
+}
+
+function isOneOf(values: readonly string[] | undefined, value: string | null | undefined): boolean {
+  return values === undefined || (value != null && values.includes(value));
+}

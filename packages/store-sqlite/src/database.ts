@@ -1,0 +1,135 @@
+import { readRow } from "@tollgate/store-sql";
+import { createConnection, type SqliteClient, type SqliteConnection } from "./connection.ts";
+import { storeFailure, waitWhileBusy } from "./failure.ts";
+import { createGroupCommit, type WriteOperation } from "./group-commit.ts";
+import { migrate, requireSchema } from "./schema.ts";
+import { createTransactions, type RunInTransaction } from "./transaction.ts";
+
+/** The connection of a store, opened on first use. */
+export interface Database {
+  migrate(mode?: "auto" | "check"): Promise<void>;
+  /** Resolves when the write's transaction is on disk. Writes queued together share one. */
+  write<Result>(operation: WriteOperation<Result>): Promise<Result>;
+  /** Runs a write that deletes content. Soon after, the deleted bytes are removed from the write-ahead log too. */
+  erase<Result>(operation: WriteOperation<Result>): Promise<Result>;
+  read<Result>(query: (connection: SqliteConnection) => Result): Promise<Result>;
+  close(): Promise<void>;
+}
+
+/** How to open the connection, and whether the store closes it. */
+interface ClientSource {
+  readonly open: () => SqliteClient;
+  /** Whether opening would create the file. */
+  readonly isMissing: () => boolean;
+  readonly ownsClient: boolean;
+}
+
+export function createDatabase({ open, isMissing, ownsClient }: ClientSource): Database {
+  let opened: SqliteConnection | null = null;
+  let inTransaction: RunInTransaction | null = null;
+  let isCurrent = false;
+  let closed = false;
+
+  const connect = (): SqliteConnection => {
+    if (closed) throw storeFailure("the store is closed");
+    opened ??= connectTo(open, ownsClient);
+    return opened;
+  };
+  const ready = (): SqliteConnection => {
+    const connection = connect();
+    if (!isCurrent) requireSchema(connection);
+    isCurrent = true;
+    return connection;
+  };
+  const transact: RunInTransaction = (work) => {
+    inTransaction ??= createTransactions(ready());
+    return inTransaction(work);
+  };
+  const groupCommit = createGroupCommit({
+    immediately: transact,
+    whenUnlocked: (work) => waitWhileBusy(() => transact(work)),
+  });
+
+  const write = <Result>(operation: WriteOperation<Result>): Promise<Result> =>
+    closed ? Promise.reject(storeFailure("the store is closed")) : groupCommit.write(operation);
+  const log = createLogCleaner(() => opened);
+
+  return {
+    async migrate(mode = "auto") {
+      // Opening a missing file would create it.
+      if (mode === "check" && !opened && isMissing())
+        throw storeFailure("the database doesn't exist yet; call migrate() first");
+      await waitWhileBusy(() => (mode === "check" ? requireSchema : migrate)(connect()));
+    },
+    write,
+    async erase(operation) {
+      const result = await write(operation);
+      log.cleanSoon();
+      return result;
+    },
+    read: (query) => waitWhileBusy(() => query(ready())),
+    async close() {
+      await groupCommit.drained();
+      closed = true;
+      log.close();
+      if (ownsClient) opened?.close();
+      [opened, inTransaction] = [null, null];
+    },
+  };
+}
+
+function connectTo(open: () => SqliteClient, ownsClient: boolean): SqliteConnection {
+  const client = open();
+  try {
+    return createConnection(client);
+  } catch (error) {
+    if (ownsClient) client.close();
+    throw error;
+  }
+}
+
+/** Empties the write-ahead log after deletions, because it still contains the deleted bytes. */
+interface LogCleaner {
+  cleanSoon(): void;
+  /** Tries one last time if a cleaning is due. */
+  close(): void;
+}
+
+/** Deletions within this time share one checkpoint, which delays no request. Milliseconds. */
+const delay = 1_000;
+/** The log can't be emptied while another process reads or writes. After these tries, the next deletion starts again. */
+const maxTries = 60;
+
+function createLogCleaner(connection: () => SqliteConnection | null): LogCleaner {
+  let timer: NodeJS.Timeout | null = null;
+  let tries = 0;
+
+  function clean(): void {
+    timer = null;
+    if (!isEmptied(connection()) && ++tries < maxTries) schedule();
+  }
+  function schedule(): void {
+    timer ??= setTimeout(clean, delay).unref();
+  }
+  return {
+    cleanSoon() {
+      tries = 0;
+      schedule();
+    },
+    close() {
+      if (timer === null) return;
+      clearTimeout(timer);
+      isEmptied(connection());
+    },
+  };
+}
+
+function isEmptied(connection: SqliteConnection | null): boolean {
+  if (connection === null) return true;
+  try {
+    const [row] = connection.query("PRAGMA wal_checkpoint(TRUNCATE)", {});
+    return readRow(row).integer("busy") === 0;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,121 @@
+import type { Change, Decision, View } from "@tollgate/store-engine";
+import {
+  createKnownRecent,
+  createKnownRows,
+  type KnownRows,
+  type Reads,
+  readRow,
+  SessionReads,
+  viewKnown,
+  viewRows,
+} from "@tollgate/store-sql";
+import { applyChange, createDeferredRows } from "./apply-change.ts";
+import type { SqliteConnection } from "./connection.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
+import { embeddingStatements, holdsFromText } from "./step-row.ts";
+
+/** The numbers of a store, as of one transaction. */
+export interface StoreNumbers {
+  readonly budgetsVersion: number;
+  /** Takes the next number of the store's sequence. */
+  next(): number;
+}
+
+/** Carries out decisions within the open transaction of a connection. */
+export interface Driver extends Pick<SqliteConnection, "run" | "get" | "all"> {
+  /** Runs a rule on what the transaction sees, and writes its change. */
+  carryOut<Result>(numbers: StoreNumbers, decide: (view: View) => Decision<Result>): Result;
+  /** Writes deferred rows. Call it before COMMIT. */
+  finish(): void;
+  /** Forgets all known rows, because another connection wrote or the transaction was rolled back. */
+  forget(): void;
+}
+
+/** Reading all candidate Sessions of a key costs as much as this many look-ups of matching ones. */
+const cacheThreshold = 16;
+
+export function createDriver(connection: SqliteConnection): Driver {
+  const deferred = createDeferredRows(connection);
+  // Reads must see deferred rows.
+  const flushedReads: Pick<SqliteConnection, "get" | "all"> = {
+    get(text, parameters) {
+      deferred.flush();
+      return connection.get(text, parameters);
+    },
+    all(text, parameters) {
+      deferred.flush();
+      return connection.all(text, parameters);
+    },
+  };
+  const sessions = new SessionReads(flushedReads);
+  const recent = createKnownRecent(cacheThreshold, ({ owner, source }) =>
+    sessions.recent(owner, source),
+  );
+  const known = createKnownRows(recent);
+  const rows = createView(flushedReads, known);
+  let numbers: StoreNumbers | null = null;
+  let assumedNew = false;
+  const viewWith = (openedBefore: View["openedBefore"]): View => ({
+    ...rows,
+    budgetsVersion: () => numbers?.budgetsVersion ?? 0,
+    openedBefore,
+  });
+  // A Step is almost never open already. Inserting it detects that, so looking first would be a wasted read.
+  const assumingView = viewWith((organizationId, id) => {
+    const open = known.steps.get(organizationId, id);
+    assumedNew = open === null;
+    return open?.record ?? null;
+  });
+  const checkingView = viewWith(rows.step);
+  const write = (change: Change, { next }: StoreNumbers): boolean => {
+    if (change.length > 0) {
+      const sequence = next();
+      const target = { run: connection.run, deferred, known, view: rows, sequence, next };
+      return applyChange(target, change);
+    }
+    deferred.flush();
+    return true;
+  };
+  return {
+    carryOut(current, decide) {
+      [numbers, assumedNew] = [current, false];
+      const { result, change } = decide(assumingView);
+      // The Step may be refused because of its own earlier opening, such as its holds.
+      const isFinal = !assumedNew || change.length > 0;
+      if (isFinal && write(change, current)) return result;
+      const checked = decide(checkingView);
+      write(checked.change, current);
+      return checked.result;
+    },
+    ...flushedReads,
+    run(text, parameters) {
+      deferred.flush();
+      known.clear();
+      return connection.run(text, parameters);
+    },
+    finish: deferred.flush,
+    forget() {
+      deferred.drop();
+      known.clear();
+    },
+  };
+}
+
+/** What rules read within a transaction: known rows, or else the database. */
+function createView(reads: Reads, known: KnownRows): View {
+  const rows = viewRows(reads, { dialect: sqliteDialect, oldSteps: "steps" });
+  const find = (statement: string, organizationId: string, id: string): unknown =>
+    reads.get(statement, { organization_id: organizationId, id });
+  const ownRows: View = {
+    ...rows,
+    holds({ step: { organizationId, id: stepId } }) {
+      const row = find(embeddingStatements.held, organizationId, stepId);
+      if (row === undefined) return [];
+      return holdsFromText({ organizationId, stepId }, readRow(row).textOrNull("held"));
+    },
+    hasDecision: (organizationId, id) =>
+      rows.hasDecision(organizationId, id) ||
+      find(embeddingStatements.hasPermit, organizationId, id) !== undefined,
+  };
+  return viewKnown(ownRows, known);
+}

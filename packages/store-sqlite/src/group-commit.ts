@@ -1,0 +1,150 @@
+import { isBusy, storeFailure } from "./failure.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** A write within a transaction. Runs again if the transaction is rolled back. */
+export type WriteOperation<Result> = (transaction: Transaction) => Result;
+
+/** Commits writes together with others that arrive at the same time. */
+interface GroupCommit {
+  /** Resolves when the write is on disk. */
+  write<Result>(operation: WriteOperation<Result>): Promise<Result>;
+  /** Resolves when no write is queued or running. */
+  drained(): Promise<void>;
+}
+
+/** The work of one transaction. */
+type Work = (transaction: Transaction) => void;
+
+/** Runs work in one transaction. It is committed when the call returns or its promise resolves. */
+interface Commit {
+  /** @throws SQLite's error, immediately if another connection holds the lock */
+  immediately(work: Work): void;
+  /** Waits while another connection holds the lock. */
+  whenUnlocked(work: Work): Promise<void>;
+}
+
+interface QueuedWrite {
+  run(transaction: Transaction): void;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+const maxGroupSize = 50;
+const maxQueueLength = 10_000;
+
+export function createGroupCommit(commit: Commit): GroupCommit {
+  const queue: QueuedWrite[] = [];
+  let isFlushing = false;
+  let drained: (() => void)[] = [];
+
+  /** Writes that arrive in the same turn of the event loop join the group. No group waits on a timer. */
+  function flushSoon(): void {
+    isFlushing = true;
+    setImmediate(flush);
+  }
+  function flush(): void {
+    const members = queue.splice(0, maxGroupSize);
+    try {
+      commit.immediately(runAll(members));
+    } catch (error) {
+      void recover(members, error).then(flushNext);
+      return;
+    }
+    for (const member of members) member.resolve();
+    flushNext();
+  }
+  function flushNext(): void {
+    if (queue.length > 0) {
+      flushSoon();
+      return;
+    }
+    isFlushing = false;
+    for (const resolve of drained) resolve();
+    drained = [];
+  }
+  /** Waits for the lock if that caused the error. Otherwise finds the write that failed. */
+  async function recover(members: readonly QueuedWrite[], error: unknown): Promise<void> {
+    const locked = isBusy(error)
+      ? await commitGroup(commit, members)
+      : await commitEach(commit, members, error);
+    // Writes queued meanwhile waited for the same lock. Waiting again for each could go on forever.
+    if (locked) for (const member of queue.splice(0)) member.reject(locked);
+  }
+  return {
+    write(operation) {
+      if (queue.length >= maxQueueLength)
+        return Promise.reject(
+          storeFailure(`${maxQueueLength} changes are already waiting to be written`),
+        );
+      return new Promise((resolve, reject) => {
+        queue.push(createQueuedWrite(operation, resolve, reject));
+        if (!isFlushing) flushSoon();
+      });
+    },
+    drained: () =>
+      new Promise((resolve) => {
+        if (isFlushing) drained.push(resolve);
+        else resolve();
+      }),
+  };
+}
+
+function createQueuedWrite<Result>(
+  operation: WriteOperation<Result>,
+  resolve: (result: Result) => void,
+  reject: (error: unknown) => void,
+): QueuedWrite {
+  let settle = (): void => {};
+  return {
+    run(transaction) {
+      const result = operation(transaction);
+      settle = () => resolve(result);
+    },
+    resolve: () => settle(),
+    reject,
+  };
+}
+
+function runAll(members: readonly QueuedWrite[]): Work {
+  return (transaction) => {
+    for (const member of members) member.run(transaction);
+  };
+}
+
+/**
+ * Commits all writes in one transaction. If one of them fails, commits each in its own transaction, so the others
+ * succeed. Returns the error if the database stayed locked, which fails them all.
+ */
+async function commitGroup(commit: Commit, members: readonly QueuedWrite[]): Promise<Error | null> {
+  try {
+    await commit.whenUnlocked(runAll(members));
+  } catch (error) {
+    if (!isLocked(error)) return commitEach(commit, members, error);
+    for (const member of members) member.reject(error);
+    return error;
+  }
+  for (const member of members) member.resolve();
+  return null;
+}
+
+async function commitEach(
+  commit: Commit,
+  members: readonly QueuedWrite[],
+  error: unknown,
+): Promise<Error | null> {
+  if (members.length === 1) {
+    members[0]?.reject(error);
+    return null;
+  }
+  for (const [place, member] of members.entries()) {
+    const locked = await commitGroup(commit, [member]);
+    if (!locked) continue;
+    for (const other of members.slice(place + 1)) other.reject(locked);
+    return locked;
+  }
+  return null;
+}
+
+function isLocked(error: unknown): error is Error {
+  return error instanceof Error && isBusy(error.cause);
+}

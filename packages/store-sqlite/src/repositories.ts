@@ -1,0 +1,360 @@
+import type {
+  DecisionRepository,
+  LapsedStep,
+  LeaseRenewal,
+  Owner,
+  ResponseRepository,
+  Session,
+  SessionQuery,
+  SessionRepository,
+  StorePage,
+  StorePaging,
+  TranscriptPart,
+} from "@tollgate/core/store";
+import {
+  deleteResponse,
+  findSession,
+  isOwnedBy,
+  lineageOf,
+  type SessionState,
+  type SessionView,
+  sweepResponses,
+  sweepTranscripts,
+  transcriptPart,
+} from "@tollgate/store-engine";
+import {
+  type Answer,
+  type Ask,
+  type Condition,
+  type Conditions,
+  continued,
+  decisionColumns,
+  decisionFromRow,
+  leaseStatements,
+  lists,
+  type PagedList,
+  pageOf,
+  play,
+  readById,
+  readRow,
+  responseFromRow,
+  responseStatements,
+  type Script,
+  type ScriptDatabase,
+  SessionReads,
+  selectById,
+  selectPage,
+  sessionColumns,
+  sessionFromRow,
+  sessionRecordFromRow,
+  stepFromRow,
+  transcriptStatements,
+} from "@tollgate/store-sql";
+import type { SqliteConnection } from "./connection.ts";
+import type { Database } from "./database.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
+import { embeddingStatements } from "./step-row.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** Plays the scripts that both SQL stores share. A SQLite transaction never has an unknown outcome, so none is repeated. */
+export function scriptDatabaseOn(database: Database): ScriptDatabase {
+  return {
+    read: (script) => database.read((connection) => playReads(connection, script())),
+    write: (script) =>
+      database.write((transaction) => play(script(), (ask) => execute(transaction, ask))),
+  };
+}
+
+/** Plays a script that only reads. */
+function playReads<Result>(
+  connection: Pick<SqliteConnection, "all" | "query">,
+  script: Script<Result>,
+): Result {
+  return play(script, (ask) => rowsFor(connection, ask));
+}
+
+const noRows: readonly unknown[] = [];
+
+function rowsFor(connection: Pick<SqliteConnection, "all" | "query">, ask: Ask): Answer {
+  if (ask.wants !== "rows") throw new TypeError("A read can't write.");
+  const rows = ask.isConstant
+    ? connection.all(ask.text, ask.parameters)
+    : connection.query(ask.text, ask.parameters);
+  return { rows, count: 0 };
+}
+
+function execute(transaction: Transaction, ask: Ask): Answer {
+  switch (ask.wants) {
+    case "changes":
+      return { rows: noRows, count: transaction.run(ask.text, ask.parameters) };
+    case "rows":
+      return { rows: transaction.all(ask.text, ask.parameters), count: 0 };
+    case "number":
+      return { rows: noRows, count: transaction.next() };
+    case "new budgets version":
+      transaction.budgetsChanged();
+      return { rows: noRows, count: 0 };
+  }
+}
+
+/** Runs several reads on one snapshot of the database, even if another process writes meanwhile. */
+function readSnapshot<Result>(
+  database: Database,
+  read: (connection: SqliteConnection) => Result,
+): Promise<Result> {
+  return database.read((connection) => {
+    connection.exec("BEGIN");
+    try {
+      return read(connection);
+    } finally {
+      connection.exec("COMMIT");
+    }
+  });
+}
+
+/** The Session methods that SQLite implements itself. `listByIndex` serves the lists that have an index. */
+export function createSessionRepository(
+  database: Database,
+  conditions: Conditions,
+  listByIndex: SessionRepository["list"],
+): Omit<SessionRepository, "get"> {
+  const owned = async (
+    owner: Owner,
+    find: (sessions: SessionView) => SessionState | null,
+  ): Promise<SessionState | null> => {
+    const session = await database.read((connection) => find(new SessionReads(connection)));
+    return session && isOwnedBy(owner, session) ? session : null;
+  };
+  return {
+    list: (query, paging) => {
+      const { keyId, source } = query;
+      return keyId === undefined || source !== undefined
+        ? listByIndex(query, paging)
+        : listByKey(database, conditions, { ...query, keyId }, paging);
+    },
+    transcript: (organizationId, id, from = 0) =>
+      database.read((connection) => {
+        const place = { organizationId, id };
+        const session = playReads(connection, readById(sessions, place, sessionRecordFromRow));
+        return session && transcriptOf(connection, session, from);
+      }),
+    find: (lookup) =>
+      database.read((connection) => findSession(new SessionReads(connection), lookup)),
+    isOwned: async (owner, id) =>
+      (await owned(owner, (sessions) => sessions.session(owner.organizationId, id))) !== null,
+    findByTurn: async (owner, id) =>
+      (await owned(owner, (sessions) => sessions.sessionOfTurn(owner.organizationId, id)))?.id ??
+      null,
+    sweep: (sweep) =>
+      database.erase(({ carryOut }) => carryOut((view) => sweepTranscripts(view, sweep))),
+  };
+}
+
+/** Selects the sources of a key in each organization that has it, one after the other in the order of an index. */
+export function selectSourcesOfKey(acrossOrganizations: boolean): string {
+  const minSource = `SELECT min(s.source) FROM sessions s WHERE s.${continued} AND s.key_id = :key_id AND s.organization_id =`;
+  const first = acrossOrganizations
+    ? `SELECT k.organization_id, (${minSource} k.organization_id)
+        FROM organizations o CROSS JOIN api_keys k
+        WHERE k.organization_id = o.id AND k.id = :key_id`
+    : `SELECT :organization_id, (${minSource} :organization_id)`;
+  return `WITH RECURSIVE place (organization_id, source) AS (${first} UNION ALL
+      SELECT organization_id, (${minSource} place.organization_id AND s.source > place.source)
+      FROM place WHERE source IS NOT NULL)
+    SELECT organization_id, source FROM place WHERE source IS NOT NULL`;
+}
+
+/** Lists the Sessions of each source of a key, which has few. An index across sources would change with every Step. */
+async function listByKey(
+  database: Database,
+  conditions: Conditions,
+  query: SessionQuery & { readonly keyId: string },
+  paging: StorePaging,
+): Promise<StorePage<Session>> {
+  const { organizationId, keyId } = query;
+  const rows = await readSnapshot(database, (connection) => {
+    const key = { organization_id: organizationId, key_id: keyId };
+    return connection.all(selectSourcesOfKey(organizationId === null), key).flatMap((row) => {
+      const place = readRow(row);
+      const of = { organizationId: place.text("organization_id"), source: place.text("source") };
+      const where = conditions.ofSessions({ ...query, ...of });
+      const { text, parameters } = selectPage(lists.sessions, where, paging, sqliteDialect);
+      return connection.query(text, parameters);
+    });
+  });
+  return pageOf(lists.sessions, rows.sort(latestFirst), paging.limit, sessionFromRow);
+}
+
+function latestFirst(a: unknown, b: unknown): number {
+  return readRow(b).integer("updated") - readRow(a).integer("updated");
+}
+
+const sessions = { name: "sessions", columns: sessionColumns };
+
+/** The messages that a Session and those it branched from contain from a position on. */
+function transcriptOf(
+  connection: SqliteConnection,
+  session: SessionState,
+  from: number,
+): readonly TranscriptPart[] {
+  return lineageOf(new SessionReads(connection), session).flatMap(
+    ({ session: { organizationId, id }, end }) =>
+      connection
+        .all(transcriptStatements.parts, {
+          organization_id: organizationId,
+          session_id: id,
+          end,
+          from,
+        })
+        .map((row) => transcriptPart(partFromRow(row), end)),
+  );
+}
+
+function partFromRow(row: unknown) {
+  const read = readRow(row);
+  return {
+    stepId: read.text("step_id"),
+    kind: read.text("kind") === "reply" ? ("reply" as const) : ("request" as const),
+    position: read.integer("position"),
+    count: read.integer("count"),
+    content: read.bytesOrNull("content"),
+  };
+}
+
+/** Reads decisions. Most are permits in the rows of their Steps. The others have rows of their own. */
+export function createDecisionRepository(
+  database: Database,
+  conditions: Conditions,
+): DecisionRepository {
+  return {
+    get: (organizationId, id) =>
+      database.read((connection) => {
+        const place = { organization_id: organizationId, id };
+        const permit = connection.get(permitById(organizationId === null), place);
+        if (permit !== undefined) return decisionFromRow(decisionRowOf(permit));
+        const row = connection.get(decisionById(organizationId === null), place);
+        return row === undefined ? null : decisionFromRow(row);
+      }),
+    async list(query, paging) {
+      const permitConditions = conditions.ofPermits(query);
+      const decisionConditions = conditions.ofDecisions(query);
+      const rows = await readSnapshot(database, (connection) => {
+        const read = (list: PagedList, where: readonly Condition[]): readonly unknown[] => {
+          const { text, parameters } = selectPage(list, where, paging, sqliteDialect);
+          return connection.query(text, parameters);
+        };
+        const ofSteps = permitConditions ? read(permits, permitConditions).map(decisionRowOf) : [];
+        return [...ofSteps, ...read(lists.decisions, decisionConditions)];
+      });
+      return pageOf(lists.decisions, rows.sort(newestFirst), paging.limit, decisionFromRow);
+    },
+  };
+}
+
+const permitColumns = [
+  ...["organization_id", "decision_id", "user_id", "key_id", "opened_at", "verdict", "facts"],
+  ...["policy_version", "sequence"],
+];
+
+/** Permits, in the order of their Steps. */
+const permits: PagedList = {
+  ...lists.steps,
+  name: lists.decisions.name,
+  columns: permitColumns,
+};
+
+function permitById(acrossOrganizations: boolean): string {
+  const text = selectById("steps", permitColumns, acrossOrganizations, "decision_id");
+  return text.replace(":id", ":id AND r.verdict IS NOT NULL");
+}
+
+function decisionById(acrossOrganizations: boolean): string {
+  return selectById("decisions", decisionColumns, acrossOrganizations);
+}
+
+/** Converts a permit in a Step's row to the row of a decision. */
+function decisionRowOf(row: unknown): object {
+  const read = readRow(row);
+  return {
+    ...Object(row),
+    id: read.text("decision_id"),
+    effect: "permit",
+    at: read.integer("opened_at"),
+    first_decision_id: null,
+    refused_by: null,
+    refusal: null,
+  };
+}
+
+function newestFirst(a: unknown, b: unknown): number {
+  const [one, other] = [readRow(a), readRow(b)];
+  return (
+    other.integer("at") - one.integer("at") || other.integer("sequence") - one.integer("sequence")
+  );
+}
+
+export function createResponseRepository(database: Database): ResponseRepository {
+  return {
+    get: (owner, id, at) =>
+      database.read((connection) => {
+        const row = connection.get(responseStatements.get, liveParameters(owner, id, at));
+        return row === undefined ? null : responseFromRow(row);
+      }),
+    history: (owner, id, at) =>
+      database.read((connection) => {
+        const rows = connection.all(responseStatements.history, liveParameters(owner, id, at));
+        const last = rows.at(-1);
+        return last === undefined
+          ? null
+          : { response: responseFromRow(last), messages: rows.flatMap(messagesOf) };
+      }),
+    delete: (deletion) =>
+      database.erase(({ carryOut }) => carryOut((view) => deleteResponse(view, deletion))),
+    sweep: (query) =>
+      database.erase(({ carryOut }) => carryOut((view) => sweepResponses(view, query))),
+  };
+}
+
+function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at: number) {
+  return { organization_id: organizationId, user_id: userId, key_id: keyId, id, at };
+}
+
+/** The messages of a response: those of removed responses before it, then its own. */
+function messagesOf(row: unknown): readonly Uint8Array[] {
+  const read = readRow(row);
+  return [read.bytes("inherited"), read.bytes("messages")];
+}
+
+export function renewLease(transaction: Transaction, lease: LeaseRenewal): void {
+  const { processId, renewal, at, until, steps } = lease;
+  const renewed = transaction.run(leaseStatements.renew, {
+    process_id: processId,
+    renewal,
+    lapses_at: until,
+  });
+  if (renewed === 0) return;
+  // A new process removes the leases of earlier ones.
+  if (renewal === 1) transaction.run(leaseStatements.forget, { at, process_id: processId });
+  for (const { organizationId, stepId, outputTokens } of steps)
+    transaction.run(embeddingStatements.progress, {
+      process_id: processId,
+      organization_id: organizationId,
+      step_id: stepId,
+      renewal,
+      output_tokens: outputTokens,
+    });
+}
+
+export function lapsedSteps(
+  connection: SqliteConnection,
+  query: { readonly at: number; readonly limit: number },
+): readonly LapsedStep[] {
+  return connection.all(leaseStatements.lapsed, { at: query.at, limit: query.limit }).map((row) => {
+    const read = readRow(row);
+    return {
+      step: stepFromRow(row),
+      salt: read.bytesOrNull("salt") ?? new Uint8Array(),
+      outputTokens: read.integerOrNull("output_tokens"),
+    };
+  });
+}

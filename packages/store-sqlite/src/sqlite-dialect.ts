@@ -1,0 +1,30 @@
+import type { SqlDialect } from "@tollgate/store-sql";
+
+export const sqliteDialect: SqlDialect = {
+  placeholder: () => "?",
+  text: "TEXT",
+  integer: "INTEGER",
+  bytes: "BLOB",
+  keyedTable: " STRICT, WITHOUT ROWID",
+  // A table sorted by its key also has rows in its inner pages. If rows are wide, few fit on a page and a commit rewrites
+  // many pages, so wide tables have a separate index for their key.
+  wideTable: " STRICT",
+  stepsTable: " STRICT",
+  // `held` contains the holds of all attempts. The last three columns are the permit that opened the Step. Removing a Step
+  // moves both to rows of their own.
+  stepsBesides: `held TEXT, renewal INTEGER NOT NULL, output_tokens INTEGER,
+      verdict TEXT, facts TEXT, policy_version TEXT,`,
+  holdsTable: "kept_holds",
+  sessionsByKey: [],
+  // The greatest number is the last one of the store's sequence.
+  leafNumber: "INTEGER PRIMARY KEY",
+  leafKey: "",
+  isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
+  contains: (column, parameter) => `instr(${column}, ${parameter}) > 0`,
+  joinPage: (table, page) =>
+    `CROSS JOIN ${table} r
+      ON r.organization_id = o.id AND r.id IN (SELECT id FROM ${table} ${page})`,
+  // SQLite has only one writing transaction at a time.
+  locked: (statement) => statement,
+  list: (values) => JSON.stringify(values),
+};

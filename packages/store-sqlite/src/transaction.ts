@@ -1,0 +1,112 @@
+import type { Decision, View } from "@tollgate/store-engine";
+import { readRow } from "@tollgate/store-sql";
+import type { SqliteConnection } from "./connection.ts";
+import { createDriver, type Driver, type StoreNumbers } from "./driver.ts";
+
+/** What a write can do in its transaction. */
+export interface Transaction extends StoreNumbers, Pick<SqliteConnection, "run" | "get" | "all"> {
+  budgetsChanged(): void;
+  /** Runs a rule on what this transaction sees, and writes its change. */
+  carryOut<Result>(decide: (view: View) => Decision<Result>): Result;
+}
+
+/** Every numbered row has a leaf with the same or a later number. */
+const readNumbers = `SELECT budgets_version, (SELECT max(sequence) FROM leaves) AS sequence
+  FROM store_state WHERE id = 1`;
+const writeVersion = "UPDATE store_state SET budgets_version = :budgets_version WHERE id = 1";
+
+/** Runs `work` in one transaction. Commits when it returns, rolls back when it throws. */
+export type RunInTransaction = <Result>(work: (transaction: Transaction) => Result) => Result;
+
+/** The last number of the store's sequence, and the version of its budgets. */
+interface StoreState {
+  readonly sequence: number;
+  readonly budgetsVersion: number;
+}
+
+/**
+ * The transactions of one connection. Each reads and writes the store's numbers at most once, for all its writes. The
+ * numbers and the known rows are kept for the next transaction unless another connection wrote.
+ */
+export function createTransactions(connection: SqliteConnection): RunInTransaction {
+  const driver = createDriver(connection);
+  let version: number | null = null;
+  let state: StoreState | null = null;
+
+  const forget = (): void => {
+    driver.forget();
+    [version, state] = [null, null];
+  };
+  const begin = (): StoreState => {
+    // Changes exactly when another connection commits.
+    const current = readRow(connection.get("PRAGMA data_version", {})).integer("data_version");
+    if (current !== version) forget();
+    version = current;
+    return state ?? readState(connection);
+  };
+  return (work) => {
+    connection.file.check();
+    connection.exec("BEGIN IMMEDIATE");
+    try {
+      const before = begin();
+      const { transaction, after } = createTransaction(driver, before);
+      const result = work(transaction);
+      driver.finish();
+      state = saveState(connection, before, after());
+      connection.exec("COMMIT");
+      return result;
+    } catch (error) {
+      forget();
+      rollBack(connection);
+      throw error;
+    }
+  };
+}
+
+function createTransaction(
+  driver: Driver,
+  before: StoreState,
+): { readonly transaction: Transaction; after(): StoreState } {
+  let { sequence, budgetsVersion } = before;
+  const transaction: Transaction = {
+    run: driver.run,
+    get: driver.get,
+    all: driver.all,
+    next: () => ++sequence,
+    get budgetsVersion() {
+      return budgetsVersion;
+    },
+    budgetsChanged() {
+      budgetsVersion++;
+    },
+    carryOut: (decide) => driver.carryOut(transaction, decide),
+  };
+  return { transaction, after: () => ({ sequence, budgetsVersion }) };
+}
+
+function readState(connection: SqliteConnection): StoreState {
+  const state = readRow(connection.get(readNumbers, {}));
+  return {
+    sequence: state.integerOrNull("sequence") ?? 0,
+    budgetsVersion: state.integer("budgets_version"),
+  };
+}
+
+function saveState(
+  connection: SqliteConnection,
+  before: StoreState,
+  after: StoreState,
+): StoreState {
+  const { budgetsVersion } = after;
+  if (budgetsVersion !== before.budgetsVersion)
+    connection.run(writeVersion, { budgets_version: budgetsVersion });
+  return after;
+}
+
+function rollBack(connection: SqliteConnection): void {
+  try {
+    connection.exec("ROLLBACK");
+  } catch {
+    // After a full disk or an I/O error, SQLite has already rolled back. The first error is the one to report.
+  }
+}
