@@ -1,9 +1,14 @@
-import type { BudgetConfiguration, BudgetLimit, BudgetScope } from "@tollgate/core";
+import {
+  type BudgetConfiguration,
+  type BudgetLimit,
+  type BudgetScope,
+  budgetPeriods,
+} from "@tollgate/core";
 import { type Command, InvalidArgumentError } from "commander";
 import { oneOf, repeated, wholeNumber } from "./arguments.ts";
 import { CommandError } from "./failure.ts";
 
-const periods = oneOf("hour", "day", "week", "month", "total");
+const periods = oneOf(...budgetPeriods);
 const modes = oneOf("hard", "soft");
 const ownerships = oneOf("platform", "customer");
 const subjects = oneOf("key", "user", "organization");

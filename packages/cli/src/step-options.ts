@@ -1,4 +1,4 @@
-import type { StepFilter } from "@tollgate/core";
+import { endpointNames, type StepFilter } from "@tollgate/core";
 import { type Command, InvalidArgumentError } from "commander";
 import { isoTime, oneOf, repeated } from "./arguments.ts";
 
@@ -14,7 +14,7 @@ export interface ClassOptions {
 }
 
 const ownerships = oneOf("platform", "customer");
-const endpoints = oneOf("chat_completions", "responses");
+const endpoints = oneOf(...endpointNames);
 const outcomes = oneOf("completed", "failed", "cancelled", "interrupted", "open");
 
 /** Adds what Steps and activity are filtered by. */

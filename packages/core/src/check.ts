@@ -10,8 +10,8 @@ import type { Problem } from "./errors/gateway-error.ts";
 import { pathOf, problemAt, tryRead } from "./input/read.ts";
 import { systemClock } from "./kernel/clock.ts";
 import type { GatewayOptions } from "./options.ts";
-import type { ClassRange, Rule, RuleMatch } from "./policy/rules/rule.ts";
-import { rulePolicySchema } from "./policy/rules/schema.ts";
+import type { ClassRange, Rule, RuleMatch } from "./policy/rules.ts";
+import { rulePolicySchema } from "./policy/schema.ts";
 import { firstPrice, isPriceBook, providerTable, tableBook } from "./routing/configured-prices.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
@@ -128,10 +128,25 @@ function covers(configuration: CheckedConfiguration, wide: RuleMatch, narrow: Ru
 }
 
 /** The members that `covers` compares. It doesn't judge rules with any other member. */
-const compared: ReadonlySet<string> = new Set([
-  ...["organization", "user", "key", "gateway", "model", "listed", "connection", "source"],
-  ...["from", "upTo", "session", "tools", "images", "structuredOutput", "serviceTier"],
-]);
+const compared: ReadonlySet<string> = new Set(
+  Object.keys({
+    organization: true,
+    user: true,
+    key: true,
+    gateway: true,
+    model: true,
+    listed: true,
+    connection: true,
+    source: true,
+    from: true,
+    upTo: true,
+    session: true,
+    tools: true,
+    images: true,
+    structuredOutput: true,
+    serviceTier: true,
+  } satisfies Record<keyof RuleMatch, true>),
+);
 
 function isWithin(wide: OneOrMany | undefined, narrow: OneOrMany | undefined): boolean {
   if (wide === undefined) return true;

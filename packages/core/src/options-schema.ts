@@ -9,7 +9,7 @@ import { dataClassName, duration, text, wholeNumber } from "./input/values.ts";
 import * as z from "./input/z.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { RulePolicy } from "./policy/define-policy.ts";
-import { rulePolicySchema } from "./policy/rules/schema.ts";
+import { rulePolicySchema } from "./policy/schema.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
 import { priceTableSchema } from "./routing/model-schema.ts";
 

@@ -7,8 +7,12 @@ export type {
   PolicyFacts,
   Verdict,
 } from "./domain/policy-decision.ts";
-export { combine } from "./policy/combine.ts";
-export { definePolicy, type FunctionPolicy, type RulePolicy } from "./policy/define-policy.ts";
+export {
+  combine,
+  definePolicy,
+  type FunctionPolicy,
+  type RulePolicy,
+} from "./policy/define-policy.ts";
 export {
   type ClassRange,
   forbid,
@@ -17,4 +21,4 @@ export {
   type Rule,
   type RuleMatch,
   type RuleOptions,
-} from "./policy/rules/rule.ts";
+} from "./policy/rules.ts";

@@ -16,7 +16,7 @@ export {
 export { duration, milliseconds, text, usd, wholeNumber } from "./input/values.ts";
 export * as z from "./input/z.ts";
 export { type GatewaySettings, gatewaySettings, gatewaySettingsSchema } from "./options-schema.ts";
-export { rulePolicySchema } from "./policy/rules/schema.ts";
+export { rulePolicySchema } from "./policy/schema.ts";
 export {
   billingSchema,
   modelOptions,

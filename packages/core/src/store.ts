@@ -10,6 +10,7 @@ export type { ApiKey } from "./domain/api-key.ts";
 export { keyIsLive } from "./domain/api-key.ts";
 export { type AppliedCorrection, applyCorrection, figuresOf } from "./domain/apply-correction.ts";
 export type * from "./domain/budget.ts";
+export { budgetPeriods } from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
 export { type ChangeKind, isChangeKind, nonChangeKinds } from "./domain/change-kind.ts";
 export type * from "./domain/correction.ts";
@@ -34,6 +35,7 @@ export {
   type TranscriptPart,
 } from "./domain/session.ts";
 export type * from "./domain/step.ts";
+export { endpointNames } from "./domain/step.ts";
 export type { StoredResponse } from "./domain/stored-response.ts";
 export type { Usage, UsageBasis } from "./domain/usage.ts";
 export { createUsageFold, type SummedStep, type UsageFold } from "./domain/usage-fold.ts";

@@ -1,6 +1,7 @@
 import { amountSchema, budgetSchema } from "../budgets/schema.ts";
 import { changeKinds } from "../domain/change-kind.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
+import { endpointNames } from "../domain/step.ts";
 import { summaryDimensions } from "../domain/usage-fold.ts";
 import type { SummaryDimension } from "../domain/usage-group.ts";
 import type { Schema } from "../input/read.ts";
@@ -161,7 +162,7 @@ const ofSteps = {
   session: selector,
   turn: selector,
   decision: selector,
-  endpoint: z.exactOptional(oneOrMany(z.enum(["chat_completions", "responses"]))),
+  endpoint: z.exactOptional(oneOrMany(z.enum(endpointNames))),
   vendor: selector,
   host: selector,
   metadata: z.exactOptional(metadata),

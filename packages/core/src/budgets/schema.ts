@@ -1,4 +1,4 @@
-import type { BudgetScope } from "../domain/budget.ts";
+import { type BudgetScope, budgetPeriods } from "../domain/budget.ts";
 import type { Schema } from "../input/read.ts";
 import {
   connectionOwnership,
@@ -43,7 +43,7 @@ export const budgetSchema = z.strictObject({
   id: text((id) => /^[\x21-\x7e]{1,255}$/.test(id), "must be 1 to 255 visible ASCII characters"),
   scope: z.exactOptional(scope),
   limit: amountSchema,
-  period: z.enum(["hour", "day", "week", "month", "total"]),
+  period: z.enum(budgetPeriods),
   mode: z.exactOptional(z.enum(["hard", "soft"])),
   warnAt: z.exactOptional(z.array(part).check(z.maxLength(10))),
 }) satisfies Schema<BudgetConfiguration>;

@@ -16,7 +16,10 @@ export function isBudgetUnit(unit: HoldUnit): unit is BudgetUnit {
 }
 
 /** How long a budget's limit lasts, in UTC; a week starts on Monday and `total` never ends. */
-export type BudgetPeriod = "hour" | "day" | "week" | "month" | "total";
+export type BudgetPeriod = (typeof budgetPeriods)[number];
+
+/** Every period of a budget. */
+export const budgetPeriods = ["hour", "day", "week", "month", "total"] as const;
 
 /** `hard` refuses what would exceed the limit, `soft` records and warns. */
 export type BudgetMode = "hard" | "soft";

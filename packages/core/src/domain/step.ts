@@ -12,8 +12,11 @@ export type DroppedFields = Readonly<Record<string, number>>;
 /** A client's labels for a request: at most 16 pairs, with names up to 64 and values up to 512 characters. */
 export type Metadata = Readonly<Record<string, string>>;
 
-/** The endpoint a Step came in by. */
-export type EndpointName = "chat_completions" | "responses";
+/** The endpoint that a Step came in by. */
+export type EndpointName = (typeof endpointNames)[number];
+
+/** Every endpoint that opens Steps. */
+export const endpointNames = ["chat_completions", "responses"] as const;
 
 /**
  * Where the output that an attempt holds comes from: the client's cap, the policy's, what the model can answer with,

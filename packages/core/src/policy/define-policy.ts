@@ -1,12 +1,13 @@
 import type { Policy } from "../contracts/policy.ts";
 import { listed } from "../domain/pattern.ts";
-import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
+import type { Obligations, PolicyFacts, Verdict } from "../domain/policy-decision.ts";
+import { standardTier, tierOf } from "../domain/service-tier.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
 import { invalidInput, problemAt, read } from "../input/read.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
-import { decideByRules } from "./rules/decide-by-rules.ts";
-import type { ClassRange, Rule } from "./rules/rule.ts";
-import { functionPolicySchema, rulePolicySchema } from "./rules/schema.ts";
+import { type ClassRange, matchesRule, type Rule } from "./rules.ts";
+import { functionPolicySchema, rulePolicySchema } from "./schema.ts";
 
 /** A policy as rules. `version` defaults to a hash of the rules. */
 export interface RulePolicy<Gateway extends string> {
@@ -19,7 +20,7 @@ export interface RulePolicy<Gateway extends string> {
   readonly sessions?: "raise";
 }
 
-/** A policy as a function of the facts. One that throws, or gives no verdict, denies by rule `policy-error`. */
+/** A policy as a function of the facts. If it throws or returns no verdict, rule `policy-error` denies the request. */
 export interface FunctionPolicy {
   readonly version: string;
   readonly decide: (facts: PolicyFacts) => Verdict;
@@ -28,9 +29,9 @@ export interface FunctionPolicy {
 }
 
 /**
- * Makes a policy from rules or from a function. With rules: forbid overrides permit, and what nothing permits is denied.
- * The gateways its rules name are part of its type, so that a gateway that does not exist does not compile. Rules may
- * come from a JSON or YAML file: every member is checked.
+ * Makes a policy from rules or from a function. With rules, forbid overrides permit, and anything that no rule permits is
+ * denied. The gateways that rules name are part of the policy's type, so an unknown gateway doesn't compile. Rules may come
+ * from a JSON or YAML file: every member is checked.
  * @throws GatewayError `invalid_configuration` with every problem and its path.
  */
 export function definePolicy<const Gateway extends string = never>(
@@ -50,7 +51,7 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
     };
   }
   const { version, rules, sessions } = read(rulePolicySchema, definition, asConfiguration);
-  requireDistinct(rules);
+  requireDistinctIds(rules);
   const policy: Policy & { readonly rules: readonly Rule[] } = {
     contract: 1,
     version: version ?? hashOf(rules, sessions),
@@ -66,21 +67,21 @@ export function definePolicy(definition: RulePolicy<string> | FunctionPolicy): P
   return policy;
 }
 
-/** A permit for `{ user: undefined }` would be one for everybody. */
+/** `{ user: undefined }` must not permit every user. */
 const asConfiguration = {
   code: "invalid_configuration",
   noun: "member",
   allowUndefined: false,
 } as const;
 
-/** A rule's id is recorded with what it decided, so it names one rule. */
-function requireDistinct(rules: readonly Rule[]): void {
+/** Decisions record rule ids, so an id names one rule. */
+function requireDistinctIds(rules: readonly Rule[]): void {
   const seen = new Set<string>();
-  const twice = rules.flatMap(({ id }, at) => {
+  const problems = rules.flatMap(({ id }, at) => {
     if (!seen.has(id)) return seen.add(id) && [];
     return [problemAt(`rules[${at}].id`, `is the id of an earlier rule, ${JSON.stringify(id)}`)];
   });
-  if (twice.length > 0) throw invalidInput(twice, "invalid_configuration");
+  if (problems.length > 0) throw invalidInput(problems, "invalid_configuration");
 }
 
 function rangeOf({ from, upTo }: ClassRange): readonly string[] {
@@ -91,4 +92,96 @@ function rangeOf({ from, upTo }: ClassRange): readonly string[] {
 function hashOf(rules: readonly Rule[], sessions: "raise" | undefined): string {
   const definition: Json = JSON.parse(JSON.stringify(sessions ? { rules, sessions } : rules));
   return sha256Hex(stableJson(definition)).slice(0, 16);
+}
+
+/** Forbid overrides permit. If no rule permits the request, it is denied. */
+function decideByRules(
+  rules: readonly Rule[],
+  facts: PolicyFacts,
+  dataClasses: readonly string[],
+): Verdict {
+  const matching = rules.filter((rule) => matchesRule(rule.match, facts, dataClasses));
+  const forbids = matching.filter((rule) => rule.effect === "forbid");
+  if (forbids.length > 0) return verdictOf("deny", forbids);
+  if (matching.length === 0)
+    return { effect: "deny", rules: [], reason: "No rule permits this request." };
+  return verdictOf("permit", matching);
+}
+
+function verdictOf(effect: Verdict["effect"], rules: readonly Rule[]): Verdict {
+  const reason = rules.find((rule) => rule.options.reason !== undefined)?.options.reason;
+  const obligations =
+    effect === "permit" ? mergeObligations(rules.map((rule) => rule.options)) : {};
+  return {
+    effect,
+    rules: rules.map((rule) => rule.id),
+    ...(reason === undefined ? {} : { reason }),
+    ...(Object.keys(obligations).length === 0 ? {} : { obligations }),
+  };
+}
+
+/**
+ * Combines several policies into one that permits only what all of them permit. A denial names the rules of every policy
+ * that denied. Obligations are merged to the strictest, and the fallbacks are those of the first policy that has any.
+ * Sessions are raised if any policy raises them.
+ */
+export function combine<const Policies extends readonly Policy<string>[]>(
+  ...policies: Policies
+): Policy<Policies[number]["gateways"][number]> {
+  if (policies.length === 0)
+    throw new GatewayError("invalid_configuration", "`combine` needs at least one policy.");
+  return {
+    contract: 1,
+    version: policies.map((policy) => policy.version).join("+"),
+    gateways: policies.flatMap((policy) => policy.gateways),
+    dataClasses: policies.flatMap((policy) => policy.dataClasses),
+    fallbacks: policies.flatMap((policy) => policy.fallbacks),
+    sessions: strictestSessions(policies.map(({ sessions }) => sessions)),
+    ignoresEstimates: policies.every(({ ignoresEstimates }) => ignoresEstimates === true),
+    decide(facts, dataClasses) {
+      const verdicts = policies.map((policy) => policy.decide(facts, dataClasses));
+      const denials = verdicts.filter((verdict) => verdict.effect === "deny");
+      return denials.length > 0
+        ? mergeVerdicts("deny", denials)
+        : mergeVerdicts("permit", verdicts);
+    },
+  };
+}
+
+function strictestSessions(all: readonly Policy["sessions"][]): Policy["sessions"] {
+  if (all.includes("raise")) return "raise";
+  return all.includes("read") ? "read" : "ignore";
+}
+
+function mergeVerdicts(effect: Verdict["effect"], verdicts: readonly Verdict[]): Verdict {
+  const reason = verdicts.find((verdict) => verdict.reason !== undefined)?.reason;
+  return {
+    effect,
+    rules: verdicts.flatMap((verdict) => verdict.rules),
+    ...(reason === undefined ? {} : { reason }),
+    ...(effect === "deny"
+      ? {}
+      : { obligations: mergeObligations(verdicts.map(({ obligations }) => obligations ?? {})) }),
+  };
+}
+
+/** Every obligation, so the compiler names this place when one is added. */
+type AllObligations = { readonly [Name in keyof Obligations]-?: Obligations[Name] | undefined };
+
+/**
+ * The obligations of several permits together: the lowest cap, digest before full, the first fallbacks, the standard
+ * service tier before any other, a customer-owned connection if one of them requires it.
+ */
+function mergeObligations(all: readonly Obligations[]): Obligations {
+  const caps = all.flatMap((each) => each.maxOutputTokens ?? []);
+  const transcripts = all.flatMap((each) => each.transcript ?? []);
+  const tiers = all.flatMap((each) => each.serviceTier ?? []).map(tierOf);
+  const merged: AllObligations = {
+    fallbacks: all.find((each) => each.fallbacks !== undefined)?.fallbacks,
+    maxOutputTokens: caps.length === 0 ? undefined : Math.min(...caps),
+    transcript: transcripts.includes("digest") ? "digest" : transcripts[0],
+    serviceTier: tiers.includes(standardTier) ? standardTier : tiers[0],
+    connection: all.some((each) => each.connection === "customer") ? "customer" : undefined,
+  };
+  return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined));
 }

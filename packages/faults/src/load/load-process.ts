@@ -1,5 +1,5 @@
 /** A gateway process that asks itself without a pause, so that another can kill it in the middle of anything. */
-import { type BudgetConfiguration, createGateway } from "@tollgate/core";
+import { type BudgetConfiguration, budgetPeriods, createGateway } from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { pushedClock, scriptedProvider, serveAsProcess } from "@tollgate/testing";
 import {
@@ -21,8 +21,6 @@ export interface LoadSettings {
   readonly failing: number;
 }
 
-const periods = ["hour", "day", "week", "month", "total"] as const;
-
 /** Budgets of every unit, period and `each`, with room for whatever a load spends: some hold all, most each key. */
 const extraBudgets: readonly BudgetConfiguration[] = [
   { id: "all", limit: { usd: 1_000_000 }, period: "total" },
@@ -30,7 +28,7 @@ const extraBudgets: readonly BudgetConfiguration[] = [
   { id: "organization", scope: { each: "organization" }, limit: { usd: 9_999 }, period: "month" },
   { id: "user", scope: { each: "user" }, limit: { tokens: 1_000_000_000_000 }, period: "week" },
   { id: "model", scope: { model: "test/*/*" }, limit: { usd: "9999.99" }, period: "total" },
-  ...periods.flatMap((period): readonly BudgetConfiguration[] => [
+  ...budgetPeriods.flatMap((period): readonly BudgetConfiguration[] => [
     { id: `requests-${period}`, scope: { each: "key" }, limit: { requests: 1_000_000 }, period },
     { id: `tokens-${period}`, scope: { each: "key" }, limit: { tokens: 1_000_000_000 }, period },
   ]),

@@ -1,12 +1,12 @@
-import type {
-  Budget,
-  BudgetCounter,
-  BudgetMode,
-  BudgetPeriod,
-  BudgetRaise,
-  BudgetUnit,
-  CounterDrift,
-  HoldUnit,
+import {
+  type Budget,
+  type BudgetCounter,
+  type BudgetMode,
+  type BudgetRaise,
+  type BudgetUnit,
+  budgetPeriods,
+  type CounterDrift,
+  type HoldUnit,
 } from "@tollgate/core/store";
 import type { CounterMove, HoldRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
@@ -56,7 +56,7 @@ export function budgetFromRow(row: unknown): Budget {
     scope: read.json("scope"),
     unit: one(read.text("unit"), units),
     limit: read.integer("amount"),
-    period: one(read.text("period"), periods),
+    period: one(read.text("period"), budgetPeriods),
     mode: one(read.text("mode"), modes),
     warnAt: read.json("warn_at"),
   };
@@ -153,7 +153,6 @@ export function driftFromRow(row: unknown): CounterDrift {
 
 const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
 const holdUnits: readonly HoldUnit[] = [...units, "steps", "requests_pace", "tokens_pace"];
-const periods: readonly BudgetPeriod[] = ["hour", "day", "week", "month", "total"];
 const modes: readonly BudgetMode[] = ["hard", "soft"];
 
 function one<Value extends string>(text: string, values: readonly Value[]): Value {

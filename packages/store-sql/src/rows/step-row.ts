@@ -1,12 +1,13 @@
-import type {
-  Attempt,
-  AttemptEnd,
-  AttemptStart,
-  DroppedFields,
-  EndpointName,
-  Metadata,
-  Step,
-  StepOutcome,
+import {
+  type Attempt,
+  type AttemptEnd,
+  type AttemptStart,
+  type DroppedFields,
+  type EndpointName,
+  endpointNames,
+  type Metadata,
+  type Step,
+  type StepOutcome,
 } from "@tollgate/core/store";
 import type { StepRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
@@ -235,6 +236,7 @@ export function outcomeOf(text: string): StepOutcome {
 }
 
 function endpointOf(text: string): EndpointName {
-  if (text === "chat_completions" || text === "responses") return text;
-  throw new TypeError("column endpoint does not hold an endpoint");
+  const endpoint = endpointNames.find((name) => name === text);
+  if (endpoint === undefined) throw new TypeError("column endpoint does not hold an endpoint");
+  return endpoint;
 }

@@ -1,6 +1,6 @@
-import type { PolicyFacts, Verdict } from "../../domain/policy-decision.ts";
-import { isTierName } from "../../domain/service-tier.ts";
-import type { Schema } from "../../input/read.ts";
+import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
+import { isTierName } from "../domain/service-tier.ts";
+import type { Schema } from "../input/read.ts";
 import {
   connectionOwnership,
   dataClassName,
@@ -10,9 +10,9 @@ import {
   opaqueId,
   text,
   wholeNumber,
-} from "../../input/values.ts";
-import * as z from "../../input/z.ts";
-import type { Rule, RuleMatch, RuleOptions } from "./rule.ts";
+} from "../input/values.ts";
+import * as z from "../input/z.ts";
+import type { Rule, RuleMatch, RuleOptions } from "./rules.ts";
 
 const selector = z.exactOptional(oneOrMany(opaqueId));
 const flag = z.exactOptional(z.boolean());
@@ -21,7 +21,7 @@ const tierName = text(isTierName, "must be the name of a service tier, such as p
 
 const classRange = { from: z.exactOptional(dataClassName), upTo: z.exactOptional(dataClassName) };
 
-/** A member that is mistyped would match everything. */
+/** Strict, because a rule whose mistyped member was ignored would match everything. */
 const match: Schema<RuleMatch> = z.strictObject({
   organization: selector,
   user: selector,
@@ -37,7 +37,7 @@ const match: Schema<RuleMatch> = z.strictObject({
   images: flag,
   structuredOutput: flag,
   serviceTier: z.exactOptional(oneOrMany(tierName)),
-});
+} satisfies Record<keyof RuleMatch, unknown>);
 
 const reason = z.exactOptional(z.string());
 
@@ -48,14 +48,14 @@ const permitOptions: Schema<RuleOptions> = z.strictObject({
   serviceTier: z.exactOptional(tierName),
   connection: z.exactOptional(z.literal("customer")),
   reason,
-});
+} satisfies Record<keyof RuleOptions, unknown>);
 
 const sessions = z.exactOptional(z.literal("raise"));
 
 const anything: RuleMatch = {};
 const nothing: RuleOptions = {};
 
-/** One rule of a policy as data. A forbid takes no obligation: it could only be meant for a permit. */
+/** One rule of a policy as data. Only permits take obligations. */
 const rule: Schema<Rule> = z.discriminatedUnion("effect", [
   z.strictObject({
     effect: z.literal("permit"),
@@ -71,7 +71,7 @@ const rule: Schema<Rule> = z.discriminatedUnion("effect", [
   }),
 ]);
 
-/** A policy as rules, such as a JSON or YAML file holds it. */
+/** A policy as rules, such as one in a JSON or YAML file. */
 export const rulePolicySchema: Schema<{
   readonly version?: string;
   readonly rules: readonly Rule[];
