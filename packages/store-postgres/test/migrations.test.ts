@@ -130,6 +130,19 @@ it.each(["", "Tollgate", "1st", "pg_mine", "a-b", "x; DROP SCHEMA public", "s".r
   },
 );
 
+it("goes on when its schema is dropped and made again, as a restored backup does", async () => {
+  const schema = freshSchema();
+  const store = openStore(schema);
+  const peer = openStore(schema);
+  await store.migrate();
+  await insertKey(store);
+  expect(await store.openStep(stepIntent("before"))).toMatchObject({ opened: true });
+  await withClient((client) => client.query(`DROP SCHEMA ${schema} CASCADE`));
+  await peer.migrate();
+  await insertKey(peer);
+  expect(await store.openStep(stepIntent("after"))).toMatchObject({ opened: true });
+});
+
 it("rejects after closing, and closes twice", async () => {
   const store = postgresStore({ url: inject("postgresUrl") }, { schema: freshSchema() });
   await store.migrate();

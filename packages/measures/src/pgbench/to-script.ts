@@ -25,26 +25,38 @@ function literal(value: unknown, id: string): string {
 const header = 20;
 const integers = 20;
 const bytes = 17;
+const text = 25;
 
 /** An array that was sent in PostgreSQL's binary format. */
 function arrayLiteral(array: Buffer, id: string): string {
   const type = array.readInt32BE(8);
   const elements: string[] = [];
   for (let at = header; at < array.length; ) {
-    const length = array.readInt32BE(at);
-    at += 4;
-    const end = at + Math.max(length, 0);
-    elements.push(length < 0 ? "NULL" : elementLiteral(array.subarray(at, end), type, id));
+    const end = at + 4 + Math.max(array.readInt32BE(at), 0);
+    elements.push(valueLiteral(array.subarray(at, end), type, id));
     at = end;
   }
   return `ARRAY[${elements.join(", ")}]`;
 }
 
-function elementLiteral(element: Buffer, type: number, id: string): string {
-  if (type === integers) return String(element.readBigInt64BE());
-  return type === bytes
-    ? `CAST('\\x${element.toString("hex")}' AS BYTEA)`
-    : literal(element.toString(), id);
+/** A value behind its length, which is negative for null. */
+function valueLiteral(sized: Buffer, type: number, id: string): string {
+  if (sized.readInt32BE(0) < 0) return "NULL";
+  const value = sized.subarray(4);
+  if (type === integers) return String(value.readBigInt64BE());
+  if (type === bytes) return `CAST('\\x${value.toString("hex")}' AS BYTEA)`;
+  return type === text ? literal(value.toString(), id) : rowLiteral(value, id);
+}
+
+/** A row: how many columns it has, and each behind its type. */
+function rowLiteral(row: Buffer, id: string): string {
+  const columns: string[] = [];
+  for (let at = 4; at < row.length; ) {
+    const end = at + 8 + Math.max(row.readInt32BE(at + 4), 0);
+    columns.push(valueLiteral(row.subarray(at + 4, end), row.readInt32BE(at), id));
+    at = end;
+  }
+  return `ROW(${columns.join(", ")})`;
 }
 
 /** Without a colon, which `pgbench` takes for the beginning of a variable even within quotes. */

@@ -6,6 +6,9 @@ const { text, integer } = postgresDialect;
 /** Where Steps stand whose id is of no partition's time: all of them until activity is kept for a limited time. */
 export const restOfSteps = "steps_rest";
 
+/** Room on each page for its Steps as they settle: they stay there then, and no index is written again. */
+export const stepsStorage = "WITH (fillfactor = 40)";
+
 /** Rows of their own: a Step in progress would otherwise be written again, with an entry in an index. */
 const openSteps = `CREATE TABLE open_steps (
   process_id ${text} NOT NULL, step_id ${text} NOT NULL, organization_id ${text} NOT NULL,
@@ -20,7 +23,8 @@ const additions: ReadonlyMap<number, readonly string[]> = new Map([
       // Numbers come from here and not from a row, which every change would have to lock.
       "CREATE SEQUENCE sequence",
       openSteps,
-      `CREATE TABLE ${restOfSteps} PARTITION OF steps DEFAULT`,
+      `CREATE TABLE ${restOfSteps} PARTITION OF steps DEFAULT ${stepsStorage}`,
+      "ALTER TABLE holds SET (fillfactor = 50)",
     ],
   ],
 ]);

@@ -7,11 +7,19 @@ const [nul, standIn, escapedNul, escapedStandIn] = ["\u0000", "\u001a", "\u001a0
 const bytea = 17;
 const texts: ReadonlySet<number> = new Set([25, 1043]);
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the two that are escaped.
+const isEscaped = /[\u0000\u001a]/;
+
+/** Text as it is sent. */
+export function escapeText(text: string): string {
+  return isEscaped.test(text)
+    ? text.replaceAll(standIn, escapedStandIn).replaceAll(nul, escapedNul)
+    : text;
+}
+
 /** A parameter as it is sent. */
 export function toParameter(value: SqlValue): unknown {
-  if (typeof value === "string") {
-    return value.replaceAll(standIn, escapedStandIn).replaceAll(nul, escapedNul);
-  }
+  if (typeof value === "string") return escapeText(value);
   // A view is sent as the bytes it shows.
   return value instanceof Uint8Array
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)

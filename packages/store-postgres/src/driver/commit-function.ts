@@ -1,5 +1,5 @@
 import { type RowWrite, recentMatches, writes } from "@tollgate/store-sql";
-import { comparisons, groups, parameterOf, rowsParameter } from "./commit-groups.ts";
+import { comparisons, createTypes, groups, rowKinds, snakeCase, typeOf } from "./commit-groups.ts";
 
 /**
  * How statements find rows, whatever the session's settings and statistics: by the indexes. A plan is never made for one
@@ -9,6 +9,8 @@ export const byIndexes: readonly string[] = [
   "plan_cache_mode = force_generic_plan",
   // What is turned off counts as dear, and what is dear would be compiled.
   "jit = off",
+  // Above one partition alone, the planner forgets that a way is turned off, but not what it costs.
+  "seq_page_cost = 1e9",
   ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort"].map((way) => `enable_${way} = off`),
 ];
 
@@ -27,110 +29,127 @@ const most = Number.MAX_SAFE_INTEGER;
  * counter than it has room for is refused: nothing is written of it.
  */
 export function createCommit(name: string, schema: string): string {
-  const list = [
-    "in_patience TEXT",
-    "in_groups BIGINT[]",
-    ...Object.entries(groups).flatMap(([group, { columns }]) =>
-      Object.entries(columns).map(
-        ([column, type]) => `in_${parameterOf(group, column)} ${type}[] DEFAULT '{}'`,
-      ),
-    ),
-    ...Object.entries(writes).flatMap(([write, { table }]) => [
-      `in_${parameterOf(write, "place")} BIGINT[] DEFAULT '{}'`,
-      `in_${rowsParameter(write)} ${schema}.${table}[] DEFAULT '{}'`,
-    ]),
-  ];
+  const inputs = [...rowKinds.keys()].map((kind) => `${inputOf(kind)} ${typeOf(name, kind)}[]`);
   const settings = [...byIndexes, `lock_timeout = '${patience.alone}'`];
-  return `CREATE OR REPLACE FUNCTION ${name} (${list.join(", ")})
-    RETURNS TABLE (number BIGINT, is_stale BIGINT, refused_move BIGINT, room_left BIGINT)
-    LANGUAGE plpgsql ${settings.map((setting) => `SET ${setting} `).join("")}AS $body$
+  return `${createTypes(name)};
+    CREATE FUNCTION ${name} (in_patience TEXT, in_groups BIGINT[], ${inputs.join(", ")})
+    RETURNS BIGINT[] LANGUAGE plpgsql ${settings.map((setting) => `SET ${setting} `).join("")}AS $body$
     #variable_conflict use_column
     DECLARE
-      numbers BIGINT[]; stale BIGINT[] := '{}'; skipped BIGINT[]; written BIGINT;
-      refused BIGINT[]; unfit BIGINT[]; lefts BIGINT[]; m RECORD; r RECORD;
+      numbers BIGINT[]; stale BIGINT[] := '{}'; skipped BIGINT[] := '{}'; written BIGINT;
+      refused BIGINT[] := '{}'; unfit BIGINT[]; lefts BIGINT[]; m RECORD;
     BEGIN
       -- Who commits together must not make one wait for what another of them has.
       PERFORM set_config('lock_timeout', in_patience, TRUE);
       ${comparisons.map(compare).join("\n")}
       ${compareBudgets}
       ${compareMatches}
-      ${refuseWithoutRoom}
-      IF cardinality(in_groups) > 1 THEN ${waitForRoom} END IF;
-      skipped := ARRAY(SELECT p.place FROM unnest(in_groups) WITH ORDINALITY AS p (of_group, place)
-        WHERE p.of_group IN (SELECT in_groups[s.place] FROM unnest(stale || refused) AS s (place)));
+      ${unlessNull("moves", `IF ${mayLackRoom} THEN ${refuseWithoutRoom} ${waitForRoom} END IF;`)}
+      IF cardinality(stale) > 0 OR cardinality(refused) > 0 THEN
+        skipped := ARRAY(SELECT p.place FROM unnest(in_groups) WITH ORDINALITY AS p (of_group, place)
+          WHERE p.of_group IN (SELECT in_groups[s.place] FROM unnest(stale || refused) AS s (place)));
+      END IF;
       numbers := ARRAY(SELECT nextval('${schema}.sequence') FROM unnest(in_groups));
       ${Object.entries(writes)
         .map(([write, row]) => writeRows(write, row))
         .join("\n")}
       PERFORM set_config('lock_timeout', '${patience.alone}', TRUE);
       ${moveCounters}
-      RETURN QUERY SELECT numbers[p.place],
-          CASE WHEN p.place = ANY (skipped) AND p.place <> ALL (refused) THEN 1::BIGINT ELSE 0 END,
-          unfit[array_position(refused, p.place)], lefts[array_position(refused, p.place)]
-        FROM generate_subscripts(in_groups, 1) AS p (place) ORDER BY p.place;
+      IF cardinality(skipped) = 0 THEN
+        RETURN numbers;
+      END IF;
+      RETURN ARRAY(SELECT CASE WHEN p.place = ANY (refused) THEN -unfit[array_position(refused, p.place)]
+          WHEN p.place = ANY (skipped) THEN 0 ELSE numbers[p.place] END
+        FROM generate_subscripts(in_groups, 1) AS p (place) ORDER BY p.place) || lefts;
     END $body$`;
 }
 
-/** The rows of a group, by this name. */
-function rowsOf(group: keyof typeof groups, as: string, ordinality = ""): string {
-  const columns = Object.keys(groups[group].columns);
-  const arrays = columns.map((column) => `in_${parameterOf(group, column)}`);
-  const names = ordinality === "" ? columns : [...columns, ordinality];
-  const numbered = ordinality === "" ? "" : " WITH ORDINALITY";
-  return `unnest(${arrays.join(", ")})${numbered} AS ${as} (${names.join(", ")})`;
+/** The function's parameter for the rows of a kind; null where there are none. */
+function inputOf(kind: string): string {
+  return `in_${snakeCase(kind)}`;
+}
+
+function unlessNull(kind: string, statements: string): string {
+  return `IF ${inputOf(kind)} IS NOT NULL THEN
+      ${statements}
+    END IF;`;
 }
 
 /** What was decided on rows that are not as they were is stale; they are locked in the order that they are given in. */
 function compare({ group, table, version, lock }: (typeof comparisons)[number]): string {
-  return `IF cardinality(in_${parameterOf(group, "place")}) > 0 THEN
-      stale := stale || ARRAY(SELECT g.place FROM ${rowsOf(group, "g")}
+  return unlessNull(
+    group,
+    `stale := stale || ARRAY(SELECT g.place FROM unnest(${inputOf(group)}) AS g
         WHERE (SELECT ${version} FROM ${table} r
-          WHERE r.organization_id = g.organization_id AND r.id = g.id ${lock}) IS DISTINCT FROM g.version);
-    END IF;`;
+          WHERE r.organization_id = g.organization_id AND r.id = g.id ${lock}) IS DISTINCT FROM g.version);`,
+  );
 }
 
-const compareBudgets = `stale := stale || ARRAY(SELECT g.place FROM ${rowsOf("budgets", "g")}
-  WHERE g.version <> (SELECT s.budgets_version FROM store_state s WHERE s.id = 1));`;
+const compareBudgets = unlessNull(
+  "budgets",
+  `stale := stale || ARRAY(SELECT g.place FROM unnest(in_budgets) AS g
+    WHERE g.version <> (SELECT s.budgets_version FROM store_state s WHERE s.id = 1));`,
+);
 
 /** What guards a match is the match itself: it would be the same now. */
-const compareMatches = `stale := stale || ARRAY(SELECT g.place FROM ${rowsOf("matches", "g")}
+const compareMatches = unlessNull(
+  "matches",
+  `stale := stale || ARRAY(SELECT g.place FROM unnest(in_matches) AS g
   WHERE g.found <> coalesce((
     SELECT string_agg(recent.id || ' ' || recent.updated, ',' ORDER BY recent.updated)
-      FROM ${recentMatches((name) => (name === "length" ? "(octet_length(g.chain) / 32)" : `g.${name}`))}), ''));`;
+      FROM ${recentMatches((name) => (name === "length" ? "(octet_length(g.chain) / 32)" : `g.${name}`))}), ''));`,
+);
 
-/** Looks without a lock, so that asking for what is long used up costs little; moving the counter is what decides. */
-const refuseWithoutRoom = `SELECT coalesce(array_agg(f.place), '{}'), array_agg(f.move), array_agg(f.room_left)
-    INTO refused, unfit, lefts FROM (
-      SELECT DISTINCT ON (m.place) m.place, m.move,
-          greatest(0, m.room - greatest(coalesce(c.settled, 0), m.floor) - coalesce(c.held, 0)
-            - m.settled - m.held + m.taken) AS room_left
-        FROM ${rowsOf("moves", "m", "move")}
-        LEFT JOIN budget_counters c ON c.budget_id = m.budget_id AND c.subject = m.subject
-          AND c.period_start = m.period_start
-        WHERE m.place <> ALL (stale)
-          AND greatest(coalesce(c.settled, 0), m.floor) + coalesce(c.held, 0)
-            + m.settled + m.held > m.room
-        ORDER BY m.place, m.move) AS f;`;
+const countersOf = (move: string): string =>
+  `LEFT JOIN budget_counters c ON c.budget_id = ${move}.budget_id AND c.subject = ${move}.subject
+    AND c.period_start = ${move}.period_start`;
+
+/** What is used of a counter before a move. */
+const used = "greatest(coalesce(c.settled, 0), m.floor) + coalesce(c.held, 0)";
+
+/**
+ * Whether some change may find too little room. Looks without a lock and at each counter once, so that it costs little
+ * both where all is well and where a budget is long used up; moving the counter is what decides.
+ */
+const mayLackRoom = `EXISTS (SELECT FROM (
+      SELECT w.budget_id, w.subject, w.period_start, max(w.floor) AS floor, min(w.room) AS room,
+          sum(greatest(w.settled + w.held, 0)) AS added
+        FROM unnest(in_moves) AS w GROUP BY w.budget_id, w.subject, w.period_start) AS m
+    ${countersOf("m")}
+    WHERE ${used} + m.added > m.room)`;
+
+/** Changes that find too little room even alone. */
+const refuseWithoutRoom = `SELECT coalesce(array_agg(f.place ORDER BY f.place), '{}'),
+        array_agg(f.move ORDER BY f.place), array_agg(f.room_left ORDER BY f.place)
+      INTO refused, unfit, lefts FROM (
+        SELECT DISTINCT ON (m.place) m.place, m.move,
+            greatest(0, m.room - (${used}) - m.settled - m.held + m.taken) AS room_left
+          FROM unnest(in_moves) WITH ORDINALITY
+            AS m (${["place", ...Object.keys(groups.moves), "move"].join(", ")})
+          ${countersOf("m")}
+          WHERE m.place <> ALL (stale) AND ${used} + m.settled + m.held > m.room
+          ORDER BY m.place, m.move) AS f;`;
 
 /** Changes that fit alone and not together: those that come later are decided again, on what the earlier ones leave. */
-const waitForRoom = `stale := stale || ARRAY(SELECT DISTINCT f.place FROM (
-    SELECT m.place, m.room, greatest(coalesce(c.settled, 0), m.floor) + coalesce(c.held, 0)
-        + sum(m.settled + m.held) OVER (PARTITION BY m.budget_id, m.subject, m.period_start ORDER BY m.place) AS reached
-      FROM ${rowsOf("moves", "m")}
-      LEFT JOIN budget_counters c ON c.budget_id = m.budget_id AND c.subject = m.subject
-        AND c.period_start = m.period_start
-      WHERE m.place <> ALL (stale || refused)) AS f
-    WHERE f.reached > f.room);`;
+const waitForRoom = `IF cardinality(in_groups) > 1 THEN
+      stale := stale || ARRAY(SELECT DISTINCT f.place FROM (
+        SELECT m.place, m.room, ${used} + sum(m.settled + m.held)
+            OVER (PARTITION BY m.budget_id, m.subject, m.period_start ORDER BY m.place) AS reached
+          FROM unnest(in_moves) AS m
+          ${countersOf("m")}
+          WHERE m.place <> ALL (stale || refused)) AS f
+        WHERE f.reached > f.room);
+    END IF;`;
 
 /** Writes rows of one kind, but for those of changes that are skipped. */
-function writeRows(name: string, write: RowWrite): string {
-  const places = `in_${parameterOf(name, "place")}`;
-  const rows = `unnest(in_${rowsParameter(name)}) WITH ORDINALITY AS r`;
-  const counts = `${places}[r.ordinality] <> ALL (skipped)`;
-  return `IF cardinality(${places}) > 0 THEN
-      ${writeText(write, rows, counts)};
-      ${write.kind === "claim" ? requireClaimed(write, places) : ""}
-    END IF;`;
+function writeRows(kind: string, write: RowWrite): string {
+  const rows = `unnest(${inputOf(kind)}) AS r`;
+  const counts = "r.place <> ALL (skipped)";
+  return unlessNull(
+    kind,
+    `${writeText(write, rows, counts)};
+      ${write.kind === "claim" ? requireClaimed(write, `${rows} WHERE ${counts}`) : ""}`,
+  );
 }
 
 function writeText(
@@ -140,12 +159,9 @@ function writeText(
 ) {
   const valueFor = (column: string): string =>
     column === numbered ? `numbers[r.${column}]` : `r.${column}`;
-  const found = key.map((column) => `t.${column} = r.${column}`).join(" AND ");
+  const found = key.map((column) => `t.${column} = ANY (ARRAY[r.${column}])`).join(" AND ");
   const changed = columns.filter((column) => !key.includes(column));
   const assigned = changed.map((column) => `${column} = ${valueFor(column)}`).join(", ");
-  /** One by one: joined, the planner might read the whole table first where it takes it to be small. */
-  const eachRow = (statement: string): string => `FOR r IN SELECT * FROM ${rows} WHERE ${counts}
-      LOOP ${statement}; END LOOP`;
   const inserted = `INSERT INTO ${table} (${columns.join(", ")})
     SELECT ${columns.map(valueFor).join(", ")} FROM ${rows} WHERE ${counts}`;
   switch (kind) {
@@ -158,13 +174,13 @@ function writeText(
       return `${inserted} ON CONFLICT (${key.join(", ")})
         DO UPDATE SET ${changed.map((column) => `${column} = excluded.${column}`).join(", ")}`;
     case "update":
-      return eachRow(`UPDATE ${table} AS t SET ${assigned} WHERE ${found}`);
+      return `UPDATE ${table} AS t SET ${assigned} FROM ${rows} WHERE ${found} AND ${counts}`;
     case "remove":
-      return eachRow(`DELETE FROM ${table} AS t WHERE ${found}`);
+      return `DELETE FROM ${table} AS t USING ${rows} WHERE ${found} AND ${counts}`;
   }
 }
 
-function requireClaimed({ table }: RowWrite, places: string): string {
+function requireClaimed({ table }: RowWrite, rows: string): string {
   const state =
     table === "sessions"
       ? claimed.session
@@ -172,15 +188,17 @@ function requireClaimed({ table }: RowWrite, places: string): string {
         ? claimed.response
         : claimed.tryAgain;
   return `GET DIAGNOSTICS written = ROW_COUNT;
-      IF written < (SELECT count(*) FROM unnest(${places}) AS p (place) WHERE p.place <> ALL (skipped)) THEN
+      IF written < (SELECT count(*) FROM ${rows}) THEN
         RAISE EXCEPTION 'a row of ${table} was there before' USING ERRCODE = '${state}';
       END IF;`;
 }
 
 /** Each counter once, however many changes move it, in one order; the write itself checks, on the row as it is then. */
-const moveCounters = `FOR m IN SELECT w.budget_id, w.subject, w.period_start, min(w.unit) AS unit,
+const moveCounters = unlessNull(
+  "moves",
+  `FOR m IN SELECT w.budget_id, w.subject, w.period_start, min(w.unit) AS unit,
       max(w.floor) AS floor, CAST(sum(w.settled) AS BIGINT) AS settled, CAST(sum(w.held) AS BIGINT) AS held, min(w.room) AS room
-    FROM ${rowsOf("moves", "w")} WHERE w.place <> ALL (skipped)
+    FROM unnest(in_moves) AS w WHERE w.place <> ALL (skipped)
     GROUP BY w.budget_id, w.subject, w.period_start
     ORDER BY w.budget_id COLLATE "C", w.subject COLLATE "C", w.period_start
   LOOP
@@ -196,4 +214,5 @@ const moveCounters = `FOR m IN SELECT w.budget_id, w.subject, w.period_start, mi
     IF NOT FOUND THEN
       RAISE EXCEPTION 'a budget was used up meanwhile' USING ERRCODE = '40001';
     END IF;
-  END LOOP;`;
+  END LOOP;`,
+);

@@ -1,13 +1,9 @@
-import type { Columns } from "./table-columns.ts";
-
-/** Rows that are compared or moved in a commit, each of the change at a place in it. */
-export interface Group {
-  readonly columns: Columns;
-}
+import { writes } from "@tollgate/store-sql";
+import { postgresDialect } from "../database/postgres-dialect.ts";
+import { type Columns, type ColumnType, tableColumns } from "./table-columns.ts";
 
 /** A row that was looked at: how it is found, and the number that says whether it is as it was. */
 const lookedAt: Columns = {
-  place: "BIGINT",
   organization_id: "TEXT",
   id: "TEXT",
   version: "BIGINT",
@@ -15,37 +11,31 @@ const lookedAt: Columns = {
 
 /** What a commit compares, and how far it moves counters. */
 export const groups = {
-  lockedSteps: { columns: lookedAt },
-  lockedSessions: { columns: lookedAt },
-  keptResponses: { columns: lookedAt },
-  keys: { columns: lookedAt },
-  sessions: { columns: lookedAt },
-  budgets: { columns: { place: "BIGINT", version: "BIGINT" } },
+  lockedSteps: lookedAt,
+  lockedSessions: lookedAt,
+  keptResponses: lookedAt,
+  keys: lookedAt,
+  sessions: lookedAt,
+  budgets: { version: "BIGINT" },
   matches: {
-    columns: {
-      place: "BIGINT",
-      organization_id: "TEXT",
-      key_id: "TEXT",
-      source: "TEXT",
-      chain: "BYTEA",
-      found: "TEXT",
-    },
+    organization_id: "TEXT",
+    key_id: "TEXT",
+    source: "TEXT",
+    chain: "BYTEA",
+    found: "TEXT",
   },
   moves: {
-    columns: {
-      place: "BIGINT",
-      budget_id: "TEXT",
-      subject: "TEXT",
-      period_start: "BIGINT",
-      unit: "TEXT",
-      floor: "BIGINT",
-      settled: "BIGINT",
-      held: "BIGINT",
-      taken: "BIGINT",
-      room: "BIGINT",
-    },
+    budget_id: "TEXT",
+    subject: "TEXT",
+    period_start: "BIGINT",
+    unit: "TEXT",
+    floor: "BIGINT",
+    settled: "BIGINT",
+    held: "BIGINT",
+    taken: "BIGINT",
+    room: "BIGINT",
   },
-} as const satisfies Readonly<Record<string, Group>>;
+} as const satisfies Readonly<Record<string, Columns>>;
 
 export type GroupName = keyof typeof groups;
 
@@ -71,12 +61,42 @@ export const comparisons: readonly Comparison[] = [
   { group: "sessions", table: "sessions", version: "r.updated", lock: "" },
 ];
 
-/** A parameter of the function, and of its statement, for a column of a group. */
-export function parameterOf(group: string, column: string): string {
-  return `${group.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}_${column}`;
+/** The columns of every kind of row that a commit takes, in their order. */
+export const rowKinds: ReadonlyMap<string, Columns> = columnsOfKinds();
+
+function columnsOfKinds(): ReadonlyMap<string, Columns> {
+  const kinds = new Map<string, Columns>(Object.entries(groups));
+  const tables = tableColumns();
+  for (const [name, { table, columns }] of Object.entries(writes)) {
+    const types = tables.get(table) ?? {};
+    kinds.set(
+      name,
+      Object.fromEntries(Object.entries(types).filter(([column]) => columns.includes(column))),
+    );
+  }
+  return kinds;
 }
 
-/** The name of the array of a write's rows. */
-export function rowsParameter(name: string): string {
-  return parameterOf(name, "rows");
+/** The end of the name of a kind's type, and of the function's parameter for its rows. */
+export function snakeCase(kind: string): string {
+  return kind.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** The composite type of a kind of row, by the name of the function that takes it. */
+export function typeOf(name: string, kind: string): string {
+  return `${name}_${snakeCase(kind)}`;
+}
+
+/** The statements that make the types of all rows. */
+export function createTypes(name: string): string {
+  const { text, integer, bytes } = postgresDialect;
+  const types: Readonly<Record<ColumnType, string>> = { TEXT: text, BIGINT: integer, BYTEA: bytes };
+  return [...rowKinds]
+    .map(([kind, columns]) => {
+      const definitions = Object.entries(columns).map(
+        ([column, type]) => `${column} ${types[type]}`,
+      );
+      return `CREATE TYPE ${typeOf(name, kind)} AS (${["place BIGINT", ...definitions].join(", ")})`;
+    })
+    .join(";\n");
 }

@@ -1,13 +1,12 @@
 import { type CounterMove, idTakenError, type RowName } from "@tollgate/store-engine";
-import { readRow, type SqlParameters, schemaVersion, writes } from "@tollgate/store-sql";
+import { readRow, type SqlParameters, schemaVersion } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure } from "../database/failure.ts";
-import { binaryArray } from "./binary-array.ts";
+import { binaryIntegers, binaryRows, type PlacedRow, type RowType } from "./binary-rows.ts";
 import { claimed, createCommit, patience } from "./commit-function.ts";
-import { comparisons, groups, parameterOf, rowsParameter } from "./commit-groups.ts";
+import { comparisons, rowKinds, snakeCase, typeOf } from "./commit-groups.ts";
 import type { Draft } from "./draft.ts";
 import { byName } from "./lock-rows.ts";
-import { type Columns, type ColumnType, tableColumns } from "./table-columns.ts";
 
 /** What became of a change: written under its number, refused by a counter, or to be decided again. */
 export type Outcome =
@@ -26,85 +25,101 @@ export interface Commit {
   ): Promise<readonly Outcome[]>;
 }
 
-/** What is sent together most, so that statements are few and none takes much that it does not need. */
-const families: readonly (readonly string[])[] = [
-  [
-    ...["lockedSessions", "keys", "sessions", "budgets", "matches", "moves"],
-    ...["step", "openStep", "session", "movedSession", "turn", "part", "decision", "hold", "leaf"],
-  ],
-  [
-    ...["lockedSteps", "lockedSessions", "keptResponses", "sessions", "moves"],
-    ...["endedStep", "closedStep", "movedSession", "response", "part", "error", "settledHold"],
-    "leaf",
-  ],
-  ["relinkedResponse", "removedResponse", "leaf"],
-  [...Object.keys(groups), ...Object.keys(writes)],
-];
-
-type NamedRow = readonly [name: string, row: SqlParameters];
-
-/** An array of a statement: a column of the rows of a group or of a write. */
-interface ArrayParameter {
-  readonly parameter: string;
-  readonly name: string;
-  readonly column: string;
-  readonly type: ColumnType;
-}
-
-interface Statement {
+/** The composite types of its rows as this database numbers them, and the call that takes rows of them. */
+interface Call {
   readonly text: string;
-  readonly arrays: readonly ArrayParameter[];
+  readonly types: ReadonlyMap<string, RowType>;
 }
 
 /** Its function's name carries the schema's version: two releases may work side by side while one replaces the other. */
 export function commitIn(schema: string): Commit {
-  const name = `${schema}.commit_v${schemaVersion}`;
-  const tables = tableColumns();
-  const kept = new Map<readonly string[], Statement>();
-  const statementOf = (used: ReadonlySet<string>): Statement => {
-    const family = families.find((names) => [...used].every((one) => names.includes(one)));
-    if (!family) throw new TypeError("a change writes rows of no known kind");
-    const statement = kept.get(family) ?? createStatement({ name, schema, tables }, family);
-    kept.set(family, statement);
-    return statement;
-  };
+  const name = `commit_v${schemaVersion}`;
+  let call: Call | null = null;
   return {
-    create: createCommit(name, schema),
+    create: createCommit(`${schema}.${name}`, schema),
     async send(connection, drafts, wait) {
-      const rows = Map.groupBy(
-        drafts.flatMap((draft) => draft.rows),
-        ([group]) => group,
-      );
-      for (const { group } of comparisons) rows.get(group)?.sort(inOrder);
-      const moved = rows.get("movedSession");
-      if (moved) rows.set("movedSession", lastOfEach(moved));
-      const { text, arrays } = statementOf(new Set(rows.keys()));
-      const parameters: Record<string, Uint8Array | string | number> = {
+      call ??= await readCall(connection, schema, name);
+      const { text, types } = call;
+      const rows = rowsByKind(drafts);
+      const parameters: Record<string, Uint8Array | string | null> = {
         patience: patience[wait],
-        groups: binaryArray(
-          "BIGINT",
-          drafts.map(({ group }) => group),
-        ),
+        groups: binaryIntegers(drafts.map(({ group }) => group)),
       };
-      for (const { parameter, name: group, column, type } of arrays)
-        parameters[parameter] = binaryArray(type, valuesOf(rows.get(group) ?? [], column));
+      for (const [kind, type] of types) {
+        const placed = rows.get(kind);
+        parameters[snakeCase(kind)] = placed ? binaryRows(type, placed) : null;
+      }
       const moves = drafts.flatMap((draft) => draft.moves);
-      const found = await connection.all(text, parameters).catch(refuseTakenId);
-      return found.map((row) => outcomeOf(row, moves));
+      const [found] = await connection.all(text, parameters).catch((error: unknown) => {
+        if (!isOfOtherTypes(error)) return refuseTakenId(error);
+        call = null;
+        throw new PostgresFailure(error.message, { isPassing: true }, error.state);
+      });
+      return outcomesOf(readRow(found).text("outcomes"), drafts.length, moves);
     },
   };
 }
 
+/** Whether the schema was made again since its types were read, as it is when a backup is restored. */
+function isOfOtherTypes(error: unknown): error is PostgresFailure {
+  return (
+    error instanceof PostgresFailure && ["XX000", "42704", "42804"].includes(error.state ?? "")
+  );
+}
+
+async function readCall(
+  connection: Pick<Connection, "all">,
+  schema: string,
+  name: string,
+): Promise<Call> {
+  const rows = await connection.all(
+    `SELECT typname AS name, CAST(oid AS BIGINT) AS id FROM pg_type
+      WHERE typnamespace = CAST(:schema AS REGNAMESPACE) AND starts_with(typname, :prefix)`,
+    { schema, prefix: `${name}_` },
+  );
+  const ids = new Map(
+    rows.map((row) => [readRow(row).text("name"), readRow(row).integer("id")] as const),
+  );
+  const types = new Map<string, RowType>();
+  const inputs = ["in_patience => :patience", "in_groups => CAST(:groups AS BIGINT[])"];
+  for (const [kind, columns] of rowKinds) {
+    const typeId = ids.get(typeOf(name, kind));
+    if (typeId === undefined) throw new TypeError(`the schema has no type for ${kind}`);
+    types.set(kind, { typeId, columns: Object.entries(columns) });
+    const parameter = snakeCase(kind);
+    inputs.push(`in_${parameter} => CAST(:${parameter} AS ${schema}.${typeOf(name, kind)}[])`);
+  }
+  // Names the types, so that a connection that has prepared the call for others prepares it again.
+  const of = [...types.values()].map(({ typeId }) => typeId).join(" ");
+  return { text: `SELECT /* ${of} */ ${schema}.${name}(${inputs.join(", ")}) AS outcomes`, types };
+}
+
+/** Of rows of one kind, those of drafts in their order; but rows that are locked, in the one order of locks. */
+function rowsByKind(drafts: readonly Draft[]): ReadonlyMap<string, PlacedRow[]> {
+  const rows = new Map<string, PlacedRow[]>();
+  for (const [at, draft] of drafts.entries())
+    for (const [kind, row] of draft.rows) {
+      const placed = { place: at + 1, row };
+      const others = rows.get(kind);
+      if (others) others.push(placed);
+      else rows.set(kind, [placed]);
+    }
+  for (const { group } of comparisons) rows.get(group)?.sort(inOrder);
+  const moved = rows.get("movedSession");
+  if (moved) rows.set("movedSession", lastOfEach(moved));
+  return rows;
+}
+
 /** Every transaction locks rows in this order. */
-function inOrder([, a]: NamedRow, [, b]: NamedRow): number {
+function inOrder({ row: a }: PlacedRow, { row: b }: PlacedRow): number {
   return byName(nameOf(a), nameOf(b));
 }
 
 /** Of Sessions that several changes write, the rows as the last of them leaves them. */
-function lastOfEach(rows: readonly NamedRow[]): NamedRow[] {
-  return rows.filter(([, row], at) => {
+function lastOfEach(rows: readonly PlacedRow[]): PlacedRow[] {
+  return rows.filter(({ row }, at) => {
     const last = rows.findLastIndex(
-      ([, other]) =>
+      ({ row: other }) =>
         other["id"] === row["id"] && other["organization_id"] === row["organization_id"],
     );
     return last === at;
@@ -115,22 +130,22 @@ function nameOf(row: SqlParameters): RowName {
   return { organizationId: String(row["organization_id"]), id: String(row["id"]) };
 }
 
-function valuesOf(rows: readonly NamedRow[], column: string): SqlParameters[string][] {
-  return rows.map(([group, row]) => {
-    const value = row[column];
-    if (value === undefined) throw new TypeError(`a row of ${group} has no ${column}`);
-    return value;
+/**
+ * The function answers each change in its order with its number, with 0 where it is stale, or with the negative place
+ * of the move that was refused; the room left for each refused move follows.
+ */
+function outcomesOf(answer: string, count: number, moves: readonly CounterMove[]): Outcome[] {
+  const numbers = answer.slice(1, -1).split(",").map(Number);
+  let refused = 0;
+  return numbers.slice(0, count).map((number) => {
+    if (number > 0) return { kind: "written", number };
+    if (number === 0) return { kind: "stale" };
+    const move = moves[-number - 1];
+    const left = numbers[count + refused++];
+    if (!move || left === undefined)
+      throw new TypeError("the database refused what was not asked for");
+    return { kind: "refused", move, left };
   });
-}
-
-function outcomeOf(row: unknown, moves: readonly CounterMove[]): Outcome {
-  const read = readRow(row);
-  if (read.integer("is_stale") === 1) return { kind: "stale" };
-  const refused = read.integerOrNull("refused_move");
-  if (refused === null) return { kind: "written", number: read.integer("number") };
-  const move = moves[refused - 1];
-  if (!move) throw new TypeError("the database refused what was not asked for");
-  return { kind: "refused", move, left: read.integer("room_left") };
 }
 
 function refuseTakenId(error: unknown): never {
@@ -139,41 +154,4 @@ function refuseTakenId(error: unknown): never {
   if (error instanceof PostgresFailure && error.state === claimed.response)
     throw idTakenError("stored response");
   throw error;
-}
-
-interface Schema {
-  readonly name: string;
-  readonly schema: string;
-  readonly tables: ReadonlyMap<string, Columns>;
-}
-
-/** The call of the function with the rows of these groups and writes. */
-function createStatement({ name, schema, tables }: Schema, family: readonly string[]): Statement {
-  const arrays: ArrayParameter[] = [];
-  const array = (group: string, column: string, type: ColumnType): string => {
-    const parameter = parameterOf(group, column);
-    arrays.push({ parameter, name: group, column, type });
-    return `CAST(:${parameter} AS ${type}[])`;
-  };
-  const inputs = ["in_patience => :patience", "in_groups => CAST(:groups AS BIGINT[])"];
-  for (const [group, { columns }] of Object.entries(groups)) {
-    if (!family.includes(group)) continue;
-    for (const [column, type] of Object.entries(columns))
-      inputs.push(`in_${parameterOf(group, column)} => ${array(group, column, type)}`);
-  }
-  for (const [write, { table, columns }] of Object.entries(writes)) {
-    if (!family.includes(write)) continue;
-    const all = Object.entries(tables.get(table) ?? {});
-    const written = all.filter(([column]) => columns.includes(column));
-    const values = written.map(([column, type]) => array(write, column, type));
-    const fields = all.map(([column]) => (columns.includes(column) ? `u.${column}` : "NULL"));
-    const names = written.map(([column]) => column);
-    inputs.push(
-      `in_${parameterOf(write, "place")} => ${array(write, "place", "BIGINT")}`,
-      `in_${rowsParameter(write)} => ARRAY(
-        SELECT CAST(ROW(${fields.join(", ")}) AS ${schema}.${table})
-        FROM unnest(${values.join(", ")}) AS u (${names.join(", ")}))`,
-    );
-  }
-  return { text: `SELECT * FROM ${name}(${inputs.join(", ")})`, arrays };
 }

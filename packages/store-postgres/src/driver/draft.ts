@@ -105,12 +105,12 @@ export function draftOf(
     rows.push([name, row]);
     length += lengthOf(row);
   };
-  addLooked(add, { looked, locks, place, comparesAll });
+  addLooked(add, { looked, locks, comparesAll });
   for (const operation of change)
     if (operation.write === "move counter") {
       moves.push(operation.row);
-      add("moves", { place, ...moveToRow(operation.row) });
-    } else for (const [name, row] of rowsOf(operation, place)) add(name, { ...row, place });
+      add("moves", moveToRow(operation.row));
+    } else for (const [name, row] of rowsOf(operation, place)) add(name, row);
   return { change, group, rows, moves, locks, length };
 }
 
@@ -121,28 +121,25 @@ function addLooked(
   {
     looked,
     locks,
-    place,
     comparesAll,
   }: {
     readonly looked: Looked;
     readonly locks: Locks;
-    readonly place: number;
     readonly comparesAll: boolean;
   },
 ): void {
   const addRow = (name: GroupName, { organizationId, id }: RowName, version: number): void =>
-    add(name, { place, organization_id: organizationId, id, version });
+    add(name, { organization_id: organizationId, id, version });
   for (const row of locks.steps) addRow("lockedSteps", row, row.version);
   for (const row of locks.sessions) addRow("lockedSessions", row, row.version);
   for (const row of locks.keptResponses) addRow("keptResponses", row, 1);
   for (const row of looked.keys) addRow("keys", row, row.key.version);
-  if (looked.budgetsVersion !== null) add("budgets", { place, version: looked.budgetsVersion });
+  if (looked.budgetsVersion !== null) add("budgets", { version: looked.budgetsVersion });
   if (!comparesAll) return;
   for (const row of looked.sessions)
     if (!locks.sessions.some(({ id }) => id === row.id)) addRow("sessions", row, row.updated);
   for (const { owner, source, chain, found } of looked.matches)
     add("matches", {
-      place,
       organization_id: owner.organizationId,
       key_id: owner.keyId,
       source,

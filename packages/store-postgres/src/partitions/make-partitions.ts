@@ -1,6 +1,6 @@
 import { type Connection, longestAnswer } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
-import { restOfSteps } from "../database/schema.ts";
+import { restOfSteps, stepsStorage } from "../database/schema.ts";
 import { promisePrefix, readPartitions } from "./read-partitions.ts";
 import { boundAt, missingStretches, partitionName, type Stretch } from "./stretch.ts";
 import { takeTurn } from "./take-turn.ts";
@@ -84,5 +84,5 @@ function promiseOf({ from, until }: Stretch): { readonly name: string; readonly 
 
 function partitionText(schema: string, stretch: Stretch): string {
   return `CREATE TABLE ${schema}.${partitionName(stretch)} PARTITION OF ${schema}.steps
-    FOR VALUES FROM ('${boundAt(stretch.from)}') TO ('${boundAt(stretch.until)}')`;
+    FOR VALUES FROM ('${boundAt(stretch.from)}') TO ('${boundAt(stretch.until)}') ${stepsStorage}`;
 }
