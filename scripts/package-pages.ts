@@ -1,5 +1,5 @@
-// Writes the pages generated from the packages: the API reference from their docstrings, and the README and LICENSE
-// that each one publishes. Run it with `npm run docs:api`; a test checks that they are current.
+// Writes the generated pages: the API reference from the docstrings of the packages, the README and LICENSE that each
+// one publishes, and llms.txt. Run it with `npm run docs:api`; a test checks that they are current.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { apiPage } from "../packages/house/src/api-page.ts";
@@ -37,7 +37,40 @@ npm install ${name}
 \`\`\`
 
 ${program(at)}${peers(at)}Import it from ${entryPoints.join(", ")}. It consists of ES modules with types, and every export has a docstring.
-It requires Node \`${engines?.["node"]}\`. MIT licence.
+It requires Node \`${engines?.["node"]}\`. MIT license.
+`;
+}
+
+/** The index of the documentation for language models: the tables of docs/README.md as lists (llmstxt.org). */
+function llmsText(root: string): string {
+  const summary = /^\*\*(.+)\*\*$/m.exec(readFileSync(`${root}/README.md`, "utf8"))?.[1] ?? "";
+  const lines = readFileSync(`${root}/docs/README.md`, "utf8").split("\n");
+  let purpose = "";
+  const items = lines.flatMap((line, index): readonly string[] => {
+    if (line === "## Decisions") return ["", "## Optional", ""];
+    if (line.startsWith("## ")) return ["", line, ""];
+    if (line.startsWith("Exports of each package"))
+      return publishedPackages(root).map(
+        ({ directory, manifest }) =>
+          `- [${manifest.name}](docs/reference/api/${basename(directory)}.md): ${manifest.description}`,
+      );
+    const [, decision, decisionPath] = /^\d+\. \[(.+)\]\((.+)\)/.exec(line) ?? [];
+    if (decision !== undefined) return [`- [${decision}](docs/${decisionPath})`];
+    const [, first = "", second = ""] = /^\| (.+?) \| (.+?) \|$/.exec(line) ?? [];
+    if (lines[index + 1]?.startsWith("|-")) purpose = first.startsWith("to ") ? `${first} ` : "";
+    const [link, text] = first.startsWith("[") ? [first, second] : [second, purpose + first];
+    const [, title, path] = /^\[(.+)\]\((.+)\)$/.exec(link) ?? [];
+    if (title === undefined) return [];
+    return [`- [${title}](docs/${path})${text === title ? "" : `: ${text}`}`];
+  });
+  return `# Tollgate
+
+> ${summary}
+
+## Start
+
+- [README](README.md): an overview, figures and the packages
+${items.join("\n").trim()}
 `;
 }
 
@@ -45,13 +78,12 @@ It requires Node \`${engines?.["node"]}\`. MIT licence.
 export function packagePages(root: string): ReadonlyMap<string, string> {
   const read: Read = (path) => readSource(root, path);
   const license = readFileSync(`${root}/LICENSE`, "utf8");
-  return new Map(
-    publishedPackages(root).flatMap((at) => [
-      [`docs/reference/api/${basename(at.directory)}.md`, apiPage(at, read)],
-      [`${at.directory}/README.md`, readme(at)],
-      [`${at.directory}/LICENSE`, license],
-    ]),
-  );
+  const ofPackages = publishedPackages(root).flatMap((at): readonly [string, string][] => [
+    [`docs/reference/api/${basename(at.directory)}.md`, apiPage(at, read)],
+    [`${at.directory}/README.md`, readme(at)],
+    [`${at.directory}/LICENSE`, license],
+  ]);
+  return new Map([...ofPackages, ["llms.txt", llmsText(root)]]);
 }
 
 if (import.meta.main) {
