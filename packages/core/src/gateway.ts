@@ -13,18 +13,21 @@ import { createSessions, type Sessions } from "./administration/sessions.ts";
 import { createSteps, type Steps } from "./administration/steps.ts";
 import type { HostCaller } from "./contracts/authenticate.ts";
 import type { Observer } from "./contracts/observer.ts";
+import { createConversations } from "./endpoints/endpoint.ts";
 import { createIdentify } from "./endpoints/identify.ts";
-import { createConversations } from "./endpoints/read-conversation.ts";
 import { createRequestHandlers, type RequestHandlers } from "./endpoints/request-handlers.ts";
 import { createAuthenticator } from "./identity/authenticate.ts";
 import { createKeyCache } from "./identity/key-cache.ts";
 import { createLastUsed } from "./identity/last-used.ts";
 import { readCaller } from "./identity/named-caller.ts";
 import type { GatewayOptions } from "./options.ts";
-import { type CloseOptions, createLifecycle } from "./pipeline/lifecycle.ts";
-import { createMaintenance } from "./pipeline/maintenance.ts";
-import { recoverSteps } from "./pipeline/recover.ts";
-import { sweep } from "./pipeline/sweep.ts";
+import {
+  type CloseOptions,
+  createLifecycle,
+  createMaintenance,
+  recoverSteps,
+  sweep,
+} from "./pipeline/process.ts";
 import { readOptions } from "./read-options.ts";
 
 /** A governed model gateway: one handler for every route, and its administration. */

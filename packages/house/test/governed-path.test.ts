@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   answersGoverned,
@@ -5,7 +7,8 @@ import {
   governedByPipeline,
   storeOfEndpoints,
 } from "../src/governed-path.ts";
-import { shippedSources } from "../src/repository.ts";
+import { markdownPage } from "../src/markdown.ts";
+import { repositoryRoot, shippedSources } from "../src/repository.ts";
 import { parseSource } from "../src/source-file.ts";
 
 const core = shippedSources("packages/core");
@@ -58,5 +61,27 @@ describe("an endpoint uses the store only for stored responses", () => {
   it("allows the store parameter of a request", () => {
     const text = "const kept = call.store ? line.store.responses.get(owner, id) : null";
     expect(storeOfEndpoints(endpoint(text))).toEqual([]);
+  });
+});
+
+describe("the reading order in docs/the-line.md", () => {
+  const page = markdownPage(readFileSync(join(repositoryRoot, "docs/the-line.md"), "utf8"));
+  const files = [
+    ...page.section("Where to find it in the code").matchAll(/^\d+\. `([^`]+)`/gm),
+  ].map(([, path]) => `packages/core/src/${path}`);
+
+  it("names at most 14 files, each of which exists", () => {
+    expect(files.length).toBeGreaterThan(5);
+    expect(files.length).toBeLessThanOrEqual(14);
+    expect(files.filter((path) => !existsSync(join(repositoryRoot, path)))).toEqual([]);
+  });
+
+  it("imports each file from an earlier one", () => {
+    const unreachable = files.slice(1).filter((path, at) => {
+      const earlier = core.filter((file) => files.slice(0, at + 1).includes(file.path));
+      const name = path.split("/").at(-1) ?? "";
+      return !earlier.some(({ imports }) => imports.some((from) => from.endsWith(`/${name}`)));
+    });
+    expect(unreachable).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { evidenceUnavailable } from "../pipeline/durable.ts";
+import { evidenceUnavailable } from "../pipeline/store-calls.ts";
 
 /** The line as the administration uses it: whatever its store fails with is a GatewayError that keeps its cause. */
 export function durableLine(line: GatewayContext): GatewayContext {

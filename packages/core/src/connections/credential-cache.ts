@@ -5,7 +5,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { CredentialSealer } from "./credential-sealer.ts";
 
 /** Whose credential for which gateway. */
-export interface CredentialOwner {
+interface CredentialOwner {
   readonly organizationId: string;
   readonly gateway: string;
 }

@@ -2,9 +2,9 @@ import type { GatewayEvent } from "../contracts/observer.ts";
 import type { SecretBox, WrappedKey } from "../contracts/secret-box.ts";
 import type { GatewayConnection, SealedConnection } from "../domain/gateway-connection.ts";
 import { decrypt, encrypt } from "../kernel/aes-gcm.ts";
+import { orTimeout } from "../kernel/bounded-wait.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { IdSource } from "../kernel/ids.ts";
-import { inTime } from "./in-time.ts";
 
 /** Where a credential belongs: sealed for one place, it opens at no other. */
 export type CredentialPlace = Pick<GatewayConnection, "id" | "organizationId" | "gateway">;
@@ -54,7 +54,7 @@ export function createCredentialSealer({ box, clock, ids, notify }: SealerParts)
 
   async function ask<Answer>(call: () => Answer | Promise<Answer>): Promise<Answer> {
     try {
-      return await inTime(clock, maxCallMs, call);
+      return await orTimeout(clock, maxCallMs, call);
     } catch {
       throw new UnsealError("key_unavailable");
     }

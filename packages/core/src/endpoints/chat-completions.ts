@@ -11,10 +11,8 @@ import { createChunkWriter } from "../wire/chat-completions/chunks.ts";
 import type { ChatCompletionHead } from "../wire/chat-completions/head.ts";
 import { type ChatCompletionCall, parseChatCompletion } from "../wire/chat-completions/parse.ts";
 import type { KnownItems } from "../wire/read.ts";
-import { answerGoverned, type RequestScope } from "./endpoint.ts";
-import { presentBody } from "./present-body.ts";
-import { presentStream, type StreamWriter } from "./present-stream.ts";
-import type { ReadConversation } from "./read-conversation.ts";
+import { answerGoverned, type ReadConversation, type RequestScope } from "./endpoint.ts";
+import { presentBody, presentStream, type StreamWriter } from "./present.ts";
 
 /** POST /v1/chat/completions (section 4.1). */
 export function chatCompletions(

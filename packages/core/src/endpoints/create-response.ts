@@ -24,10 +24,8 @@ import { outputItems } from "../wire/responses/output-items.ts";
 import { parseResponse, type ResponseCall } from "../wire/responses/parse.ts";
 import { type ResponseHead, responseBody } from "../wire/responses/response-object.ts";
 import { toMessages } from "../wire/responses/to-messages.ts";
-import { answerGoverned, type RequestScope } from "./endpoint.ts";
-import { presentBody } from "./present-body.ts";
-import { presentStream, type StreamWriter } from "./present-stream.ts";
-import type { ReadConversation } from "./read-conversation.ts";
+import { answerGoverned, type ReadConversation, type RequestScope } from "./endpoint.ts";
+import { presentBody, presentStream, type StreamWriter } from "./present.ts";
 import { type Conversation, findConversation } from "./response-conversation.ts";
 
 /** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */

@@ -5,7 +5,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { isConnected } from "../pipeline/is-connected.ts";
+import { isConnected } from "../pipeline/plan-attempt.ts";
 import { decide } from "../policy/decide.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { freshCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";

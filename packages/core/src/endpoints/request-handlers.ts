@@ -1,20 +1,18 @@
 import type { Owner } from "../domain/caller.ts";
-import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
-import { errorAnswer } from "../http/error-answer.ts";
+import { GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
-import type { GatewayResponse } from "../http/gateway-response.ts";
+import { errorAnswer, type GatewayResponse, toResponse } from "../http/gateway-response.ts";
 import { requireSmallHeaders } from "../http/headers.ts";
-import { toResponse } from "../http/to-response.ts";
+import { routePath } from "../http/route-path.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { orUnavailable } from "../pipeline/durable.ts";
-import type { Lifecycle } from "../pipeline/lifecycle.ts";
-import { DecidedError } from "../pipeline/with-decision.ts";
+import { DecidedError } from "../pipeline/decision-headers.ts";
+import type { Lifecycle } from "../pipeline/process.ts";
+import { orUnavailable } from "../pipeline/store-calls.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { createResponse } from "./create-response.ts";
 import type { EndpointHandler, HandlerDependencies, RequestReport } from "./endpoint.ts";
 import { getModel, listModels } from "./models.ts";
-import { endpointOf, tailFor } from "./routes.ts";
-import { deleteResponse, getResponse, listInputItems } from "./stored-responses.ts";
+import { deleteResponse, getResponse, listInputItems, notEmulated } from "./stored-responses.ts";
 
 /** Answers a web request. */
 export type Handler = (request: Request) => Promise<Response>;
@@ -175,4 +173,61 @@ function whereOf(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause;
   const frames = (cause.stack ?? "").split("\n").filter((frame) => /^\s+at /.test(frame));
   return [cause.name, ...frames].join("\n");
+}
+
+interface HttpRoute {
+  /** Matches the path after `/v1/`; a group is the endpoint's tail. */
+  readonly path: RegExp;
+  readonly methods: Readonly<Record<string, EndpointHandler>>;
+}
+
+/** Every route there is. None reaches a provider but by the one line. */
+const routes: readonly HttpRoute[] = [
+  { path: /^chat\/completions$/, methods: { POST: chatCompletions } },
+  { path: /^responses$/, methods: { POST: createResponse } },
+  { path: /^responses\/compact$/, methods: { POST: notEmulated } },
+  { path: /^responses\/([^/]+)$/, methods: { GET: getResponse, DELETE: deleteResponse } },
+  { path: /^responses\/([^/]+)\/input_items$/, methods: { GET: listInputItems } },
+  { path: /^responses\/([^/]+)\/cancel$/, methods: { POST: notEmulated } },
+  { path: /^models$/, methods: { GET: listModels } },
+  { path: /^models\/(.+)$/, methods: { GET: getModel } },
+];
+
+/**
+ * The endpoint of a request and the tail of its path.
+ * @throws GatewayError `not_found`, or `method_not_allowed` with `Allow`.
+ */
+function endpointOf(request: GatewayRequest): {
+  readonly endpoint: EndpointHandler;
+  readonly tail: string;
+} {
+  const path = routePath(request.url);
+  const [route, match] = find(path ?? "");
+  if (!route) throw new GatewayError("not_found", "There is nothing at this path.");
+  const endpoint = Object.hasOwn(route.methods, request.method)
+    ? route.methods[request.method]
+    : undefined;
+  if (!endpoint) {
+    throw new GatewayError("method_not_allowed", "This path does not take this method.", {
+      headers: { allow: Object.keys(route.methods).join(", ") },
+    });
+  }
+  return { endpoint, tail: match?.[1] ?? "" };
+}
+
+/** The tail of a request's path for an endpoint that its host has routed to by itself; empty where it has none. */
+function tailFor(endpoint: EndpointHandler, request: GatewayRequest): string {
+  const path = routePath(request.url) ?? "";
+  const matches = routes
+    .filter(({ methods }) => Object.values(methods).includes(endpoint))
+    .flatMap((route) => route.path.exec(path) ?? []);
+  return matches[1] ?? "";
+}
+
+function find(path: string): readonly [HttpRoute | null, RegExpExecArray | null] {
+  for (const route of routes) {
+    const match = route.path.exec(path);
+    if (match) return [route, match];
+  }
+  return [null, null];
 }

@@ -4,7 +4,7 @@ import { createLeaf } from "../evidence/leaves.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
 import { queryOf } from "../http/route-path.ts";
-import { orUnavailable } from "../pipeline/durable.ts";
+import { orUnavailable } from "../pipeline/store-calls.ts";
 import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
 import { freshCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";

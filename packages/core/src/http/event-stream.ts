@@ -13,7 +13,7 @@ export const eventStreamHeaders = {
 export const ping = ": ping\n\n";
 
 /** How often a silent stream is heard of, in milliseconds. */
-export interface Heartbeat {
+interface Heartbeat {
   readonly timers: Timers;
   readonly every: number;
 }

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { guardJson } from "./json-guard.ts";
-import type { JsonRules } from "./json-rules.ts";
+import { guardJson, type JsonRules } from "./json-guard.ts";
 
 const rules: JsonRules = {
   depth: 64,

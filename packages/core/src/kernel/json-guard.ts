@@ -1,7 +1,3 @@
-import { JsonLevels } from "./json-levels.ts";
-import type { JsonFault, JsonFaultKind, JsonRules } from "./json-rules.ts";
-import { JsonStrings } from "./json-strings.ts";
-
 const quote = 0x22;
 const plus = 0x2b;
 const comma = 0x2c;
@@ -71,4 +67,210 @@ function isExact(text: string, start: number, end: number): boolean {
   const token = text.slice(start, end);
   const value = Number(token);
   return /^-?\d+$/.test(token) ? Number.isSafeInteger(value) : Number.isFinite(value);
+}
+
+/** What a JSON text may be. Members named in `freeForm` hold data of the sender's own, where any key is allowed. */
+export interface JsonRules {
+  /** Nesting of objects and arrays. */
+  readonly depth: number;
+  /** Nesting inside a free-form member, counted from that member. */
+  readonly freeFormDepth: number;
+  readonly freeForm: ReadonlySet<string>;
+  /** Members of one object. */
+  readonly keys: number;
+  /** Values in the whole text: objects, arrays and everything between commas. */
+  readonly values: number;
+}
+
+/** Names that touch prototypes: no member has one, outside of data of the sender's own. */
+export const forbiddenKeys: ReadonlySet<string> = new Set([
+  "__proto__",
+  "constructor",
+  "prototype",
+]);
+
+export type JsonFaultKind =
+  | "depth"
+  | "keys"
+  | "values"
+  | "duplicate-key"
+  | "forbidden-key"
+  | "number"
+  | "surrogate";
+
+/** The first fault of a text; `path` is where it stands, empty at the top. */
+interface JsonFault {
+  readonly kind: JsonFaultKind;
+  readonly path: string;
+}
+
+interface Level {
+  readonly isObject: boolean;
+  readonly isFreeForm: boolean;
+  /** How many levels may be open when one opens inside. */
+  readonly maxDepth: number;
+  readonly keys: string[];
+  /** The same keys, once there are many. */
+  keySet: Set<string> | null;
+  expectsKey: boolean;
+  key: string;
+  index: number;
+}
+
+const fewKeys = 12;
+const maxNameLength = 64;
+
+/** The objects and arrays that are open at one point of a JSON text, and what may come next in them. */
+class JsonLevels {
+  readonly #rules: JsonRules;
+  readonly #levels: Level[] = [];
+  #level: Level | null = null;
+  #values = 0;
+
+  constructor(rules: JsonRules) {
+    this.#rules = rules;
+  }
+
+  open(isObject: boolean): JsonFaultKind | null {
+    const rules = this.#rules;
+    const depth = this.#levels.length;
+    if (++this.#values > rules.values) return "values";
+    if (depth >= (this.#level?.maxDepth ?? rules.depth)) return "depth";
+    this.#level = within(this.#level, depth, isObject, rules);
+    this.#levels.push(this.#level);
+    return null;
+  }
+
+  close(): void {
+    this.#levels.pop();
+    this.#level = this.#levels.at(-1) ?? null;
+  }
+
+  comma(): JsonFaultKind | null {
+    if (++this.#values > this.#rules.values) return "values";
+    if (this.#level?.isObject) this.#level.expectsKey = true;
+    else if (this.#level !== null) this.#level.index += 1;
+    return null;
+  }
+
+  /** Whether a string that comes now is a key. */
+  expectsKey(): boolean {
+    return this.#level?.expectsKey ?? false;
+  }
+
+  key(key: string): JsonFaultKind | null {
+    return this.#level === null ? null : enter(this.#level, key, this.#rules);
+  }
+
+  /** `messages[0].content`: the keys and indexes of the open levels, long keys cut short. */
+  path(): string {
+    return pathOf(this.#levels);
+  }
+}
+
+/** A level inside another. A free-form member allows its own depth, and any name, from here down. */
+function within(parent: Level | null, depth: number, isObject: boolean, rules: JsonRules): Level {
+  const continues = parent?.isFreeForm ?? false;
+  const begins = !continues && parent?.isObject === true && rules.freeForm.has(parent.key);
+  return {
+    isObject,
+    isFreeForm: continues || begins,
+    maxDepth: begins ? depth + rules.freeFormDepth : (parent?.maxDepth ?? rules.depth),
+    keys: [],
+    keySet: null,
+    expectsKey: isObject,
+    key: "",
+    index: 0,
+  };
+}
+
+/** Takes note of a key, and says what is wrong with it. */
+function enter(level: Level, key: string, rules: JsonRules): JsonFaultKind | null {
+  level.expectsKey = false;
+  level.key = key;
+  if (!level.isFreeForm && forbiddenKeys.has(key)) return "forbidden-key";
+  if (level.keySet === null && level.keys.length === fewKeys) level.keySet = new Set(level.keys);
+  if (level.keySet?.has(key) ?? level.keys.includes(key)) return "duplicate-key";
+  level.keySet?.add(key);
+  return level.keys.push(key) > rules.keys ? "keys" : null;
+}
+
+function pathOf(levels: readonly Level[]): string {
+  let path = "";
+  for (const { isObject, key, index } of levels) {
+    if (!isObject) path += `[${index}]`;
+    else if (key !== "")
+      path += (path === "" ? "" : ".") + key.slice(0, maxNameLength).toWellFormed();
+  }
+  return path;
+}
+
+/**
+ * Reads the strings of a JSON text in order, without decoding them unless asked. It looks ahead for the next backslash once,
+ * so that a plain string costs one search for its end.
+ */
+class JsonStrings {
+  readonly #text: string;
+  #backslash = -1;
+  #start = 0;
+  #end = 0;
+  #hasEscape = false;
+  #hasSurrogateEscape = false;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Takes the string that opens at `start`, and gives the position of its closing quote. */
+  take(start: number): number {
+    const text = this.#text;
+    let end = next(text, '"', start + 1);
+    if (this.#backslash <= start) this.#backslash = next(text, "\\", start + 1);
+    this.#start = start;
+    this.#hasEscape = this.#backslash < end;
+    this.#hasSurrogateEscape = false;
+    while (this.#backslash < end) {
+      if (isSurrogateEscape(text, this.#backslash)) this.#hasSurrogateEscape = true;
+      // Hop over the escaped character: it may be the quote that looked like the end.
+      const after = this.#backslash + 2;
+      if (after > end) end = next(text, '"', after);
+      this.#backslash = next(text, "\\", after);
+    }
+    this.#end = end;
+    return end;
+  }
+
+  /** The value of the string last taken. */
+  value(): string {
+    return this.#hasEscape
+      ? unescaped(this.#text.slice(this.#start, this.#end + 1))
+      : this.#text.slice(this.#start + 1, this.#end);
+  }
+
+  /** Whether escapes in the string last taken leave half a surrogate pair. */
+  isIllFormed(): boolean {
+    return (
+      this.#hasSurrogateEscape &&
+      !unescaped(this.#text.slice(this.#start, this.#end + 1)).isWellFormed()
+    );
+  }
+}
+
+function next(text: string, sought: string, from: number): number {
+  const found = text.indexOf(sought, from);
+  return found < 0 ? text.length : found;
+}
+
+/** `\ud8..` to `\udf..`: half of a pair. */
+function isSurrogateEscape(text: string, backslash: number): boolean {
+  return text[backslash + 1] === "u" && /[dD]/.test(text[backslash + 2] ?? "");
+}
+
+/** The value of a string with escapes; as it is written when it is malformed, which is for the parser to refuse. */
+function unescaped(literal: string): string {
+  try {
+    return String(JSON.parse(literal));
+  } catch {
+    return literal;
+  }
 }

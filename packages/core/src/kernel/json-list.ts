@@ -8,7 +8,7 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /** How far a list reaches, and how many values begin on the way, as the guard of bodies counts them. */
-export interface ListEnd {
+interface ListEnd {
   /** Where its closing bracket is. */
   readonly at: number;
   readonly values: number;

@@ -1,4 +1,4 @@
-import { forbiddenKeys } from "./json-rules.ts";
+import { forbiddenKeys } from "./json-guard.ts";
 import type { Json } from "./stable-json.ts";
 
 /** Whether a value nests objects and arrays at most this deep. Looks no deeper. */

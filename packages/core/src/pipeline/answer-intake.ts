@@ -9,7 +9,7 @@ import {
   type StateSize,
   type SurrogateJoiner,
 } from "../domain/provider-state.ts";
-import { forbiddenKeys } from "../kernel/json-rules.ts";
+import { forbiddenKeys } from "../kernel/json-guard.ts";
 import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/returnable-json.ts";
 
 /**

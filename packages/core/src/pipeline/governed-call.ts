@@ -65,7 +65,7 @@ export type KnownBeginning = Pick<CachedConversation<unknown>, "chain" | "sent">
 export type PreparedCall = GovernedCall & PreparedRequest & { readonly state: ConversationState };
 
 /** Where the state of a call's messages came from. */
-export interface ConversationState {
+interface ConversationState {
   readonly seal: StateSeal;
   /** What the client brought that is not sealed for its key, by name. */
   readonly dropped: DroppedFields;
@@ -79,7 +79,7 @@ export interface ConversationState {
 }
 
 /** What a completed answer leaves behind. */
-export interface Conclusion {
+interface Conclusion {
   /** The messages the client will send back as history. */
   readonly reply: readonly Message[];
   /** The response to store with the settlement; null for none. */

@@ -22,13 +22,13 @@ export interface OpenStep {
   remove(): void;
 }
 
-export interface StepControl {
+interface StepControl {
   /** The output that what was seen so far tells; null while that says nothing of what it costs. */
   readonly outputTokens: () => number | null;
   readonly stop: () => void;
 }
 
-export interface StepProgress {
+interface StepProgress {
   readonly organizationId: string;
   readonly stepId: string;
   readonly outputTokens: number | null;

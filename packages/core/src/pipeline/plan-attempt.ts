@@ -2,11 +2,16 @@ import type { BudgetSnapshot } from "../budgets/budget-cache.ts";
 import { type Estimates, withAmounts } from "../budgets/holds.ts";
 import type { RefusedHold } from "../contracts/step-verbs.ts";
 import { type Hold, isBudgetUnit } from "../domain/budget.ts";
+import type { Caller } from "../domain/caller.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
 import { mostSensitive } from "../domain/data-class.ts";
 import { estimateInput, type MessagesSize, sizeOfMessages } from "../domain/estimate.ts";
 import type { ModelFacts } from "../domain/model-facts.ts";
-import type { PolicyDecision, PolicyFacts } from "../domain/policy-decision.ts";
+import type {
+  ConnectionOwnership,
+  PolicyDecision,
+  PolicyFacts,
+} from "../domain/policy-decision.ts";
 import { isPrice, maxCost, type Price } from "../domain/price.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
 import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
@@ -16,8 +21,8 @@ import type { SentMessages } from "../sessions/conversation-cache.ts";
 import { countDropped, requestFor } from "../sessions/provider-state.ts";
 import type { GatewayContext } from "./context.ts";
 import type { CachedDecision } from "./decision-cache.ts";
-import { orUnavailable } from "./durable.ts";
 import type { PreparedCall } from "./governed-call.ts";
+import { orUnavailable } from "./store-calls.ts";
 
 /** A recorded decision on one model, with the price and the input estimate it was made on. */
 export interface RoutedDecision {
@@ -332,4 +337,13 @@ function factsOf(
     ...(request.store === undefined ? {} : { store: request.store }),
     ...(session === null ? {} : { session: { dataClass: session } }),
   };
+}
+
+/** Whether a gateway can be reached for a caller: a customer-owned one with the organization's own credential alone. */
+export function isConnected(
+  { credentials }: GatewayContext,
+  { organizationId }: Caller,
+  { gateway, connection }: { readonly gateway: string; readonly connection: ConnectionOwnership },
+): boolean | Promise<boolean> {
+  return connection === "platform" || orUnavailable(credentials.has({ organizationId, gateway }));
 }

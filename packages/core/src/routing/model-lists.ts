@@ -1,7 +1,7 @@
 import type { PriceBook } from "../contracts/price-book.ts";
 import type { Provider } from "../contracts/provider.ts";
+import { orTimeout } from "../kernel/bounded-wait.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { orAborted } from "../kernel/or-aborted.ts";
 import type { Router } from "./route.ts";
 
 /** The ids of the models that gateways serve, for `/v1/models`. A list never closes a gateway and never fails. */
@@ -51,18 +51,18 @@ export function createModelLists({
 
   const ask = async (gateway: string, provider: Provider, last: Asked) => {
     const controller = new AbortController();
-    const cancel = clock.after(maxWaitMs, () => controller.abort(new Error("took too long")));
     try {
-      const names = await orAborted(
-        controller.signal,
+      const names = await orTimeout(
+        clock,
+        maxWaitMs,
         async () => provider.listModels?.(controller.signal) ?? [],
       );
       last.ids = idsOf(gateway, names);
       last.until = clock.monotonic() + freshMs;
-    } catch {
+    } catch (thrown) {
+      controller.abort(thrown);
       last.until = clock.monotonic() + pauseMs;
     } finally {
-      cancel();
       last.asking = null;
     }
     return last.ids;

@@ -61,9 +61,7 @@ const paired = z.refine<ModelConfiguration>(
 const shape = { error: "must be { input, output }, in US dollars per million tokens" };
 
 /** What is configured of a model: its prices, its cap and whether it reasons. */
-export const modelSchema: Schema<ModelConfiguration> = z
-  .strictObject(configuration, shape)
-  .check(paired);
+const modelSchema: Schema<ModelConfiguration> = z.strictObject(configuration, shape).check(paired);
 
 const listedModel: Schema<ListedModel> = z
   .strictObject({ ...configuration, upstreamName: z.exactOptional(z.string()) }, shape)

@@ -3,24 +3,30 @@ import type { GatewayError } from "../errors/gateway-error.ts";
 import { connectionRequired } from "../routing/route.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { chainOf, type TranscriptChain } from "../sessions/transcript-chain.ts";
-import { startStep } from "./answer.ts";
 import type { GatewayContext } from "./context.ts";
-import { withClientState, withSession } from "./conversation-state.ts";
-import { evidenceUnavailable } from "./durable.ts";
+import { requireOwned, withClientState, withSession } from "./conversation.ts";
+import { withDecision } from "./decision-headers.ts";
 import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call.ts";
-import { isConnected } from "./is-connected.ts";
-import { requireOwned } from "./named-ids.ts";
-import { KeyChanged, openStep, SessionChanged } from "./open-step.ts";
+import {
+  KeyChanged,
+  openStep,
+  policyDenied,
+  priceUnknown,
+  refuse,
+  refusedByPrice,
+  SessionChanged,
+} from "./open-step.ts";
 import {
   decideRoute,
+  isConnected,
   lacksAccount,
   type PlannedAttempt,
   planAttempt,
   type RoutedDecision,
   sessionClassOf,
 } from "./plan-attempt.ts";
-import { policyDenied, priceUnknown, refuse, refusedByPrice } from "./refuse.ts";
-import { withDecision } from "./with-decision.ts";
+import { startStep } from "./step-run.ts";
+import { evidenceUnavailable } from "./store-calls.ts";
 
 /**
  * The governed path of every model call: classify, route, decide, open the Step, ask the provider, settle, answer.

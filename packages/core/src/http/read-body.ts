@@ -1,12 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import type { Limits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { unlessAborted } from "../kernel/bounded-wait.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
-import { guardJson } from "../kernel/json-guard.ts";
-import type { JsonFaultKind } from "../kernel/json-rules.ts";
-import type { GatewayRequest } from "./gateway-request.ts";
+import { guardJson, type JsonFaultKind } from "../kernel/json-guard.ts";
+import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
-import { readBytes } from "./read-bytes.ts";
 
 /** Members that hold JSON Schemas, which are data of the client's own. */
 const schemaMembers: ReadonlySet<string> = new Set(["parameters", "schema"]);
@@ -110,4 +109,74 @@ function parsed(text: string): unknown {
 
 function invalid(message: string): GatewayError {
   return new GatewayError("invalid_json", message);
+}
+
+/**
+ * Reads a request's body, at most `most` bytes of it. A body that announces its length is taken in one piece, since
+ * no HTTP server passes on more than was announced; any other is counted as it arrives.
+ * Throws or rejects with a GatewayError: `request_too_large`, or `invalid_json` when the upload ended early or was read
+ * by someone else.
+ */
+function readBytes(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
+  if (request.bodyUsed)
+    throw new GatewayError(
+      "invalid_json",
+      "The request's body was read before the gateway got it, and nothing of it was kept.",
+    );
+  const length = announcedLength(request.headers);
+  if (length !== null && length > maxBytes) throw tooLarge(maxBytes);
+  return new Promise((resolve, reject) => {
+    const taken = (bytes: Uint8Array): void => {
+      if (request.signal.aborted) reject(endedEarly(request.signal.reason));
+      else if (bytes.length > maxBytes) reject(tooLarge(maxBytes));
+      else resolve(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+    };
+    const failed = (error: unknown): void =>
+      reject(error instanceof GatewayError ? error : endedEarly(error));
+    if (length === null) readCounted(request, maxBytes).then(taken, failed);
+    else if ("readBody" in request) request.readBody(taken, failed);
+    else
+      unlessAborted(request.signal, request.arrayBuffer()).then(
+        (bytes) => taken(new Uint8Array(bytes)),
+        failed,
+      );
+  });
+}
+
+function endedEarly(cause: unknown): GatewayError {
+  return new GatewayError("invalid_json", "The request body ended before it was complete.", {
+    cause,
+  });
+}
+
+function announcedLength(headers: RequestHeaders): number | null {
+  const text = headers.get("content-length");
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+async function readCounted(request: GatewayRequest, maxBytes: number): Promise<Uint8Array> {
+  if (request.body === null) return Buffer.alloc(0);
+  const reader = request.body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for (;;) {
+      const { done, value } = await unlessAborted(request.signal, reader.read());
+      if (done) return Buffer.concat(chunks, length);
+      length += value.length;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(value);
+    }
+  } catch (error) {
+    // Whatever ended the reading, the sender is told to stop; how that goes does not matter.
+    reader.cancel(error).catch(() => {});
+    throw error;
+  }
+}
+
+function tooLarge(maxBytes: number): GatewayError {
+  return new GatewayError(
+    "request_too_large",
+    `The request body is larger than ${maxBytes} bytes.`,
+  );
 }

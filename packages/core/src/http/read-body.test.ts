@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defaultLimits } from "../domain/limits.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { parseBody, readBody } from "./read-json.ts";
+import { parseBody, readBody } from "./read-body.ts";
 
 const limits = { ...defaultLimits, bodyBytes: 1_000, imageBodyBytes: 5_000 };
 

@@ -3,7 +3,7 @@ import type { HeaderNames } from "./context.ts";
 import type { GovernedAnswer } from "./governed-call.ts";
 
 /** What every answer says that got as far as a decision. */
-export interface DecisionMark {
+interface DecisionMark {
   readonly dataClass: string;
   readonly decisionId: string;
   /** Absent where no Step was opened. */

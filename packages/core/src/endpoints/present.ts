@@ -3,9 +3,37 @@ import { type GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import { EventOutput, eventStreamHeaders } from "../http/event-stream.ts";
 import type { GatewayResponse, StreamBody, TextSink } from "../http/gateway-response.ts";
 import type { Timed } from "../kernel/timers.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
+import { answerHeaders } from "../pipeline/decision-headers.ts";
 import type { AnswerReader, GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
-import { answerHeaders } from "../pipeline/with-decision.ts";
-import type { RequestScope } from "./endpoint.ts";
+import { jsonHeaders, type RequestScope } from "./endpoint.ts";
+
+/** A governed answer as a plain body: the fold of the same events that a stream would send. */
+export function presentBody(
+  context: GatewayContext,
+  answer: GovernedAnswer,
+  bodyOf: (settled: SettledAnswer) => string,
+): Promise<GatewayResponse> {
+  const present = (settled: SettledAnswer): GatewayResponse => ({
+    status: 200,
+    headers: answerHeaders(context.headerNames, answer, jsonHeaders()),
+    body: bodyOf(settled),
+  });
+  return new Promise((resolve, reject) =>
+    answer.read({
+      take: () => null,
+      completed(settled) {
+        try {
+          resolve(present(settled));
+        } catch (thrown) {
+          reject(thrown);
+        }
+      },
+      failed: reject,
+      left: () => reject(answer.signal.reason),
+    }),
+  );
+}
 
 /** Writes a protocol's events: as one text, or in pieces that are made when they are read, since one may repeat the whole answer. */
 export interface StreamWriter {

@@ -1,14 +1,16 @@
 import type { StateNeeds } from "../contracts/provider.ts";
 import type { SessionMatch } from "../contracts/step-verbs.ts";
+import type { Store } from "../contracts/store.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Message, ProviderState } from "../domain/message.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
 import type { ModelRoute } from "../routing/route.ts";
 import { countDropped, restoreState, unsealState } from "../sessions/provider-state.ts";
 import { createStateSeal } from "../sessions/state-seal.ts";
 import { chainOf } from "../sessions/transcript-chain.ts";
 import type { GatewayContext } from "./context.ts";
-import { orUnavailable } from "./durable.ts";
 import type { GovernedCall, PreparedCall, PreparedRequest } from "./governed-call.ts";
+import { orUnavailable } from "./store-calls.ts";
 
 /**
  * The call with what its client brought of provider state: opened where it was sealed for this key, left out where it
@@ -183,4 +185,22 @@ function replacing<Call extends PreparedRequest>(
     request: { ...request, messages: request.messages.map(current) },
     transcript: transcript.map(current),
   };
+}
+
+/** Named ids must be the caller's before anything is decided; opening the Step checks again. */
+export async function requireOwned(
+  store: Store,
+  { caller, sessionId, turnId }: GovernedCall,
+): Promise<void> {
+  if (sessionId !== null && !(await orUnavailable(store.sessions.isOwned(caller, sessionId))))
+    throw notOwned("session_not_found");
+  if (turnId !== null && (await orUnavailable(store.sessions.findByTurn(caller, turnId))) === null)
+    throw notOwned("turn_not_found");
+}
+
+/** The same answer whether the id exists elsewhere or not. */
+export function notOwned(code: "session_not_found" | "turn_not_found"): GatewayError {
+  return code === "session_not_found"
+    ? new GatewayError(code, "Session not found.", { param: "session_id" })
+    : new GatewayError(code, "Turn not found.", { param: "turn_id" });
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { eventStreamHeaders } from "./event-stream.ts";
-import type { StreamBody, TextSink } from "./gateway-response.ts";
-import { toResponse } from "./to-response.ts";
+import { type StreamBody, type TextSink, toResponse } from "./gateway-response.ts";
 
 describe("toResponse", () => {
   it("answers with a text as it is", async () => {
