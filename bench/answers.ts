@@ -3,7 +3,7 @@ import { eventsPerStream, marker, textEvents } from "./scenarios.ts";
 const created = 1_760_000_000;
 const usage = { prompt_tokens: 260, completion_tokens: 190, total_tokens: 450 };
 
-/** What every plain answer says. */
+/** The text of every plain answer. */
 export const plainContent = `${marker} and all the king's men `.repeat(14);
 
 export const toolCallId = "call_bench";
@@ -20,7 +20,7 @@ export function toolCallAnswer(): Buffer {
   return completion({ role: "assistant", content: null, tool_calls: calls }, "tool_calls");
 }
 
-/** A failure that a client may ask again after. */
+/** A failure that a client may retry. */
 export function unavailableAnswer(): Buffer {
   const error = { message: "The engine is overloaded.", type: "server_error", code: null };
   return answerOf("503 Service Unavailable", { error });
@@ -54,7 +54,8 @@ export function streamedAnswer(): readonly Buffer[] {
     chunk({ choices: [], usage }),
     "data: [DONE]\n\n",
   ];
-  if (events.length !== eventsPerStream) throw new Error(`${events.length} events`);
+  if (events.length !== eventsPerStream)
+    throw new Error(`Expected ${eventsPerStream} events, not ${events.length}.`);
   return events.map((text) => Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n`));
 }
 

@@ -1,14 +1,14 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 
-/** A process of the bench that answers messages one at a time. Both ends are files of this folder: what they say is trusted. */
+/** A process of the bench that answers messages one at a time. Messages are not checked: both ends are in this folder. */
 export interface Child {
   readonly pid: number;
   /** Its next message. */
   next<Message>(): Promise<Message>;
-  /** Sends a message and takes the next one back. */
+  /** Sends a message and returns the next one. */
   ask<Message>(message: object | string): Promise<Message>;
-  /** Disconnects it and waits until it has ended; kills it after ten seconds. */
+  /** Disconnects the process and waits until it ends; kills it after ten seconds. */
   stop(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * How long a governed call takes as its conversation grows: `gateway.fetch`, a scripted provider, the memory store. Each
+ * Measures a governed call as its conversation grows: `gateway.fetch`, a scripted provider and the memory store. Each
  * call sends the whole history and continues its Session.
  */
 import { createTestGateway } from "@tollgate/testing";
@@ -27,7 +27,7 @@ await gateway.close();
 process.send?.(figures);
 process.disconnect?.();
 
-/** Sends a history of this length, and then some turns on top of it, which are measured in microseconds. */
+/** Sends a history of this length, then some turns on top of it. Returns their times in microseconds. */
 async function converse(name: string, length: number): Promise<readonly number[]> {
   const messages: { readonly role: string; readonly content: string }[] = [];
   for (let at = 0; messages.length < length - 1; at += 1) {
@@ -43,7 +43,7 @@ async function converse(name: string, length: number): Promise<readonly number[]
     const answer = await gateway.fetch(request);
     await answer.text();
     if (turn > 0) times.push((performance.now() - started) * 1_000);
-    if (answer.status !== 200) throw new Error(`answer ${answer.status}`);
+    if (answer.status !== 200) throw new Error(`Unexpected status: ${answer.status}.`);
     messages.push({ role: "assistant", content: `${name}, reply ${turn}` });
   }
   return times;

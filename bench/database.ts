@@ -3,12 +3,12 @@ import { startPostgres } from "@tollgate/testing/postgres";
 import pg from "pg";
 import { cpuMicroseconds } from "./process-figures.ts";
 
-/** A PostgreSQL server that the targets share, each with a schema of its own. */
+/** A PostgreSQL server that the targets share, each with a separate schema. */
 export interface Database {
   readonly url: string;
-  /** What the server has taken so far, in all its processes: microseconds. */
+  /** CPU time of all processes of the server so far, in microseconds. */
   cpuMicroseconds(): number;
-  /** Removes a schema and all that is in it. */
+  /** Removes a schema and its content. */
   drop(schema: string): Promise<void>;
   stop(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export async function startDatabase(): Promise<Database> {
   };
 }
 
-/** The server's first process, which starts one for each connection. */
+/** The server's first process, which starts a process for each connection. */
 async function parentOf(url: string): Promise<number> {
   return withClient(url, async (client) => {
     const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");

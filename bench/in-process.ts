@@ -1,4 +1,4 @@
-/** How long a governed call takes without any network: `gateway.fetch`, a scripted provider, the memory store. */
+/** Measures a governed call without a network: `gateway.fetch`, a scripted provider and the memory store. */
 import { createTestGateway } from "@tollgate/testing";
 
 const scale = Number(process.argv[2] ?? 1);
@@ -14,7 +14,7 @@ for (let call = 0; call < warmUp + calls; call += 1) {
   const answer = await gateway.fetch(request);
   await answer.text();
   if (call >= warmUp) times.push((performance.now() - started) * 1_000);
-  if (answer.status !== 200) throw new Error(`answer ${answer.status}`);
+  if (answer.status !== 200) throw new Error(`Unexpected status: ${answer.status}.`);
 }
 await gateway.close();
 times.sort((a, b) => a - b);

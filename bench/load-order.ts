@@ -4,7 +4,7 @@ import type { Model } from "./scenarios.ts";
 export type Workload =
   /** Single requests of about 1 KB, or of another size with text that isn't ASCII. */
   | { readonly kind: "single"; readonly model: Model; readonly nonAsciiBytes?: number }
-  /** Conversations that grow by a question and an answer each turn, and start again at so many messages. */
+  /** Conversations that grow by a question and an answer each turn, and start again at this number of messages. */
   | { readonly kind: "growing"; readonly messages: number }
   /**
    * Conversations that begin with so many messages and go on for 50 turns. `respelled` writes the same history in other
@@ -16,7 +16,7 @@ export type Workload =
       readonly endpoint: Endpoint;
       readonly respelled: boolean;
     }
-  /** A question that is answered by a tool call, and the tool's result. */
+  /** A question, a tool call as its answer, and the result of the tool. */
   | { readonly kind: "tools" }
   /** Five responses, each of which names the one before. */
   | { readonly kind: "responses" };
@@ -27,30 +27,30 @@ export type Endpoint = "chat/completions" | "responses";
 export interface LoadOrder {
   /** The workers send to these in turn. */
   readonly origins: readonly string[];
-  /** What comes before the endpoint: `/v1`. */
+  /** The path before the endpoint: `/v1`. */
   readonly base: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Keys that take turns, in place of the one in the headers. */
+  /** Keys to use in turn, instead of the one in the headers. */
   readonly secrets: readonly string[];
   readonly workload: Workload;
   readonly concurrency: number;
-  /** The first requests start evenly over this, so that streams do not run in step. */
+  /** The first requests start evenly over this time, so that streams are not in step. */
   readonly spreadSeconds: number;
-  /** No request starts after this; those in flight are waited for. */
+  /** No request starts after this time; the worker waits for those in flight. */
   readonly seconds: number;
-  /** Whether 503 may be an answer: it is counted apart then. */
+  /** Whether 503 is a valid answer. It is counted separately. */
   readonly toleratesUnavailable: boolean;
 }
 
-/** What it measured; times in milliseconds. */
+/** The measurements; times in milliseconds. */
 export interface LoadReport {
   readonly answers: number;
-  /** Answers that were 503, where they are tolerated. */
+  /** Answers with status 503, if valid. */
   readonly unavailable: number;
-  /** Answers that were not right, described; it gives up after ten. */
+  /** Descriptions of wrong answers. The load generator stops after ten. */
   readonly wrong: readonly string[];
   readonly seconds: number;
-  /** Of all answers; of a long conversation without those to its first request, which have a median of their own. */
+  /** Of all answers, except those to the first request of a long conversation, which have a separate median. */
   readonly p50: number;
   readonly p99: number;
   readonly openingP50: number;

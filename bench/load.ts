@@ -1,6 +1,6 @@
 /**
- * The load generator: a process that keeps a number of requests in flight for a time, checks every answer, counts them,
- * and reports what it measured.
+ * The load generator: a process that keeps a number of requests in flight for a time, checks and counts every answer,
+ * and reports its measurements.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { Agent } from "undici";

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 const microsecondsPerTick = 10_000;
 
 /**
- * User and system time that a process has taken so far, in microseconds, as the operating system counts it; `withEnded`
- * adds that of its children that have ended. 0 for a process that is gone.
+ * User and system time of a process so far, in microseconds, as counted by the operating system. `withEnded` adds that
+ * of ended children. 0 for a process that has ended.
  */
 export function cpuMicroseconds(pid: number, { withEnded = false } = {}): number {
   const stat = statOf(pid);
@@ -22,7 +22,7 @@ function statOf(pid: number): string {
   }
 }
 
-/** The most memory a process has had resident so far, in megabytes. */
+/** The peak resident memory of a process so far, in megabytes. */
 export function peakMegabytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, "latin1");
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1_024;

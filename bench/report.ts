@@ -12,7 +12,7 @@ interface Results {
   readonly inProcess: readonly Figures[];
   readonly conversations: readonly Figures[];
   readonly repeats: number;
-  /** Whether the standard table was measured, and the names of the cells that were. */
+  /** Whether the standard table was measured, and the names of the measured cells. */
   readonly hasStandard: boolean;
   readonly cells: readonly string[];
   /** Whether to replace the results in README.md. */
@@ -43,7 +43,7 @@ const rows: readonly Row[] = [
   ["paced first byte p50 ms", 1],
 ];
 
-/** The figures of a cell, in this order; those that no target has are left out. */
+/** The figures of a cell, in this order. The report omits those that no target has. */
 const cellFigures: readonly Row[] = [
   ["CPU µs/req", 0],
   ["server CPU µs/Step", 0],
@@ -54,7 +54,7 @@ const cellFigures: readonly Row[] = [
   ["CPU per Step, ratio to one", 2],
 ];
 
-/** Prints the medians with their ratios, and puts them between the markers of README.md. */
+/** Prints the medians with their ratios, and writes them between the markers in README.md. */
 export async function writeReport(results: Results): Promise<void> {
   const parts = {
     results: results.hasStandard ? standardText(results) : null,
@@ -72,7 +72,7 @@ export async function writeReport(results: Results): Promise<void> {
 function replaced(page: string, name: string, text: string): string {
   const [begin, end] = [`<!-- ${name} -->`, `<!-- end ${name} -->`];
   const [from, to] = [page.indexOf(begin), page.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`bench/README.md has no place for ${name}`);
+  if (from < 0 || to < from) throw new Error(`bench/README.md has no markers for ${name}.`);
   return `${page.slice(0, from)}${begin}\n\n${text}\n\n${page.slice(to)}`;
 }
 
@@ -106,7 +106,7 @@ function machine(repeats: number): string {
   return `${cpus().length} × ${cpu?.model}, ${memory} GB, Linux ${release()}, Node ${process.versions.node}; median of ${repeats} interleaved rounds; ratio to the bare proxy in brackets.`;
 }
 
-/** Rows in which no target has a figure are left out. */
+/** Omits rows in which no target has a figure. */
 function table({ targets, figures }: Results, wanted: readonly Row[]): string {
   const head = ["", ...targets.map(({ name }) => name)];
   const lines = wanted

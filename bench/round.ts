@@ -20,7 +20,7 @@ import type { Ready, Target, TargetOrder } from "./targets.ts";
 /** Figures of one target in one round. */
 export type Figures = Readonly<Record<string, number>>;
 
-/** Where answers come from, and the processes that every round shares. */
+/** The upstream and the processes that all rounds share. */
 export interface Stage {
   readonly upstream: Child;
   readonly upstreamOrigin: string;
@@ -32,7 +32,7 @@ export interface Stage {
   readonly execArgv: readonly string[];
 }
 
-/** One process of a target, or several that share a store; and what they have answered. */
+/** One process of a target, or several that share a store, and the number of their answers. */
 interface Running {
   readonly target: Target;
   readonly label: string;
@@ -42,16 +42,16 @@ interface Running {
   unavailable: number;
 }
 
-/** Where the processes of a round keep things. */
+/** The files of the processes in a round. */
 interface Place {
   readonly label: string;
-  /** A folder for what Node compiled, and for databases. */
+  /** A folder for Node's compile cache and for databases. */
   readonly folder: string;
 }
 
 /**
- * Runs a target through the standard scenarios in a process of its own.
- * @throws when an answer is wrong, or answers, upstream calls and records are not the same number.
+ * Runs a target through the standard scenarios in a separate process.
+ * @throws Error if an answer is wrong, or the numbers of answers, upstream calls and records differ
  */
 export function runRound(stage: Stage, target: Target, label: string): Promise<Figures> {
   return inFolder(stage, label, async (folder) => {
@@ -73,7 +73,7 @@ export function runRound(stage: Stage, target: Target, label: string): Promise<F
   });
 }
 
-/** Runs a target through cells in a process of its own, which is warmed up before the first of them. */
+/** Runs a target through cells in a separate process, which warms up before the first one. */
 export function runCells(
   stage: Stage,
   target: Target,
@@ -96,7 +96,7 @@ export function runCells(
   });
 }
 
-/** Runs two processes on one store, first with all requests at one of them, then with half of them at each. */
+/** Runs two processes on one store, first with all requests to one of them, then with half to each. */
 export function runTwoProcesses(stage: Stage, target: Target, label: string): Promise<Figures> {
   return inFolder(stage, label, async (folder) => {
     const first = await start(stage, target, { label, folder });
@@ -120,7 +120,7 @@ export function runTwoProcesses(stage: Stage, target: Target, label: string): Pr
   });
 }
 
-/** Holds many streams open at once in a fresh process, and says what that takes. */
+/** Keeps many streams open at once in a fresh process, and measures it. */
 export function runManyStreams(stage: Stage, target: Target, label: string): Promise<Figures> {
   return inFolder(stage, label, async (folder) => {
     const started = await start(stage, target, { label, folder });
@@ -136,7 +136,7 @@ export function runManyStreams(stage: Stage, target: Target, label: string): Pro
 export async function runDirect(stage: Stage, label: string): Promise<Figures> {
   const order = { origins: [stage.upstreamOrigin], base: `/${label}/v1`, headers: jsonOnly };
   const alone = scenarios.find(({ name }) => name === "alone");
-  if (alone === undefined) throw new Error("no scenario asks alone");
+  if (alone === undefined) throw new Error("No scenario sends one request at a time.");
   await ask(stage, { ...order, ...alone, seconds: alone.warmUpSeconds });
   const report = await ask(stage, { ...order, ...alone });
   return { "alone p50 ms": report.p50 };
@@ -161,7 +161,7 @@ async function inFolder(
 
 const schemaOf = (label: string): string => `bench_${label.replace(/\W/g, "_")}`;
 
-/** Starts a target and takes its first answer. Node keeps what it compiled in the folder, as `tollgate` has it. */
+/** Starts a target and reads its first answer. Node's compile cache is in the folder, as under `tollgate serve`. */
 async function start(stage: Stage, target: Target, { label, folder }: Place) {
   const started = performance.now();
   const child = startChild(target.file, {
@@ -194,7 +194,7 @@ function running(
 ): Running {
   const origins = started.flatMap(({ order }) => order.origins);
   const [{ order } = { order: { base: "", headers: {} } }] = started;
-  // Each has given its first answer.
+  // Each process has sent its first answer.
   const counts = { answers: started.length, unavailable: 0 };
   const children = started.map(({ child }) => child);
   return { target, label, children, order: { ...order, origins }, ...counts };
@@ -278,7 +278,7 @@ function named(name: string, figures: Figures): Figures {
   );
 }
 
-/** A request that is answered 503 may have a record, but no answer of the upstream. */
+/** A request with status 503 may have a record, but no answer from the upstream. */
 async function compareCounts(stage: Stage, processes: Running): Promise<void> {
   const { target, label, answers, unavailable } = processes;
   const calls = (await stage.upstream.ask<Record<string, number>>("counts"))[label];

@@ -1,4 +1,4 @@
-/** Measures the gateway next to a bare proxy and peers, interleaved, and writes the tables into README.md. */
+/** Measures the gateway, a bare proxy and other gateways in turn, and writes the tables into README.md. */
 import { parseArgs } from "node:util";
 import { startChild } from "./child.ts";
 import { startDatabase } from "./database.ts";
@@ -37,7 +37,7 @@ const asked = values.cells === "all" ? cellNames : chosenNames("cells", values.c
 const chosenCells = cells.filter(({ name }) => asked.includes(name));
 
 if (process.platform !== "linux")
-  throw new Error("the bench reads CPU times from /proc and runs on Linux only");
+  throw new Error("The bench reads CPU times from /proc, so it runs only on Linux.");
 const figures = await runAll();
 const runsInProcess = asked.includes(standard) && chosen.some(({ store }) => store !== null);
 const inProcess = runsInProcess ? await runInProcess("./in-process.ts") : [];
@@ -86,7 +86,7 @@ async function runAll(): Promise<ReadonlyMap<string, readonly Figures[]>> {
   return rounds;
 }
 
-/** All that is asked of one target in one round; each part starts fresh processes. */
+/** Measures one target in one round. Each part starts fresh processes. */
 async function runTarget(
   stage: Stage,
   target: Target,
@@ -146,11 +146,11 @@ function chosenNames(option: string, text: string, known: readonly string[]): re
   const names = text.split(",");
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return names;
-  throw new Error(`--${option} knows ${known.join(", ")}, not "${unknown}"`);
+  throw new Error(`Unknown --${option}: ${unknown}. Use any of ${known.join(", ")}.`);
 }
 
-function within(name: string, text: string, least: number, most: number): number {
+function within(name: string, text: string, min: number, max: number): number {
   const value = Number(text);
-  if (value >= least && value <= most) return value;
-  throw new Error(`--${name} is a number from ${least} to ${most}, not "${text}"`);
+  if (value >= min && value <= max) return value;
+  throw new Error(`--${name} must be a number from ${min} to ${max}, not ${text}.`);
 }

@@ -1,10 +1,10 @@
 import type { Workload } from "./load-order.ts";
 
-/** One way of asking, and for how long. Times in seconds. */
+/** One kind of load and its duration in seconds. */
 export interface Load {
   readonly workload: Workload;
   readonly concurrency: number;
-  /** Before it is measured; 0 measures from the first request on. */
+  /** The time before measuring; 0 measures from the first request on. */
   readonly warmUpSeconds: number;
   readonly seconds: number;
   readonly spreadSeconds?: number;
@@ -13,17 +13,17 @@ export interface Load {
 /** A load of the standard table. */
 export interface Scenario extends Load {
   readonly name: "first 5 s" | "plain" | "32 in flight" | "alone" | "burst" | "paced";
-  /** Whether it is measured only where there is a database server. */
+  /** Whether only targets with a database server run it. */
   readonly databaseOnly?: boolean;
 }
 
-/** A load of the table of cells, next to `base`. Its process has answered plain requests before. */
+/** A load in the table of cells, compared with `base`. Its process has answered plain requests before. */
 export interface Cell extends Load {
-  /** As `--cells` has it. */
+  /** The name for `--cells`. */
   readonly name: string;
-  /** So many keys take turns. Default one. */
+  /** The number of keys to use in turn. Default: 1. */
   readonly keys?: number;
-  /** Whether an observer hears every event meanwhile. */
+  /** Whether an observer receives every event. */
   readonly observed?: boolean;
   /** Whether some answers may fail. */
   readonly fails?: boolean;
@@ -37,15 +37,15 @@ export const models: readonly Model[] = ["plain", "burst", "paced", "slow", "fla
 /** Events of a streamed answer, `[DONE]` included, and how many of them carry text. */
 export const eventsPerStream = 104;
 export const textEvents = 100;
-/** How long the upstream waits between two events of a stream it does not send at once. */
+/** The time between two events of a paced stream. */
 export const millisecondsPerEvent = { paced: 5, slow: 100 } as const;
 
-/** Text that every event of the upstream carries, and that every plain answer carries. */
+/** The text in every event of the upstream and in every plain answer. */
 export const marker = "all the king's horses";
 
 const plain: Workload = { kind: "single", model: "plain" };
 
-/** In this order, in one process: the first begins when the process has given its first answer. */
+/** All run in this order in one process. The first begins after the first answer of the process. */
 export const scenarios: readonly Scenario[] = [
   { name: "first 5 s", workload: plain, concurrency: 64, warmUpSeconds: 0, seconds: 5 },
   { name: "plain", workload: plain, concurrency: 64, warmUpSeconds: 25, seconds: 5 },
@@ -75,7 +75,7 @@ export const scenarios: readonly Scenario[] = [
   },
 ];
 
-/** Before any cell is measured. */
+/** The time to warm up before the first cell. */
 export const cellsWarmUp: Load = {
   workload: plain,
   concurrency: 64,
@@ -118,17 +118,17 @@ export const cells: readonly Cell[] = [
   { name: "observer", workload: plain, observed: true, ...short },
 ];
 
-/** The cell that needs a pair of processes; measured where processes can share a store. */
+/** The cell with two processes, for stores that processes can share. */
 export const twoProcesses = {
   name: "two-processes",
   lone: { workload: plain, concurrency: 64, warmUpSeconds: 2, seconds: 5 },
   both: { workload: plain, concurrency: 64, warmUpSeconds: 2, seconds: 5 },
 } as const;
 
-/** The name of its first part, in which one of both has all requests. */
+/** The name of its first part, in which one process gets all requests. */
 export const oneBusy = `${twoProcesses.name} (one busy)`;
 
-/** Many streams that say little: ten events a second each, once, in a process that has answered a few streams before. */
+/** Many slow streams of ten events a second each, in a process that has answered a few streams before. */
 export const manyStreams: { readonly warmUp: Load; readonly streams: Load } = {
   warmUp: {
     workload: { kind: "single", model: "burst" },

@@ -1,4 +1,4 @@
-/** What the workers of the load generator say: each has a talk, which makes its next request from what it heard before. */
+/** The conversations of the load generator: each worker has a talk, which makes its next request from earlier answers. */
 import { plainContent, toolCallId } from "./answers.ts";
 import type { Endpoint, Workload } from "./load-order.ts";
 import { marker, textEvents } from "./scenarios.ts";
@@ -33,7 +33,7 @@ export function createTalk(workload: Workload, name: string): Talk {
   return single(workload, name);
 }
 
-/** The number makes every conversation another one. */
+/** The number makes every conversation different. */
 function single(workload: Extract<Workload, { kind: "single" }>, name: string): Talk {
   const { model, nonAsciiBytes } = workload;
   const system =
@@ -56,13 +56,13 @@ function single(workload: Extract<Workload, { kind: "single" }>, name: string): 
   };
 }
 
-function growing(most: number, name: string): Talk {
+function growing(maxMessages: number, name: string): Talk {
   let conversation = 0;
   let messages: object[] = [];
   const session = createSession();
   return {
     next() {
-      if (messages.length >= most) messages = [];
+      if (messages.length >= maxMessages) messages = [];
       if (messages.length === 0) {
         conversation += 1;
         session.begin();
@@ -78,7 +78,7 @@ function growing(most: number, name: string): Talk {
   };
 }
 
-/** The history is kept as text: a body is made by writing the end of it, however long it is. */
+/** Keeps the history as text, so a body only needs a new end, at any length. */
 function long(workload: Extract<Workload, { kind: "long" }>, name: string): Talk {
   const { messages, endpoint, respelled } = workload;
   const isChat = endpoint === "chat/completions";
@@ -178,7 +178,7 @@ function responses(name: string): Talk {
   };
 }
 
-/** The gateway names the Session of each answer; the bare proxy names none. */
+/** The Session of an answer; the bare proxy has none. */
 function createSession() {
   let known: string | undefined;
   return {

@@ -3,23 +3,23 @@ export interface Target {
   /** The name for `--targets`. */
   readonly name: string;
   readonly file: string;
-  /** Where it keeps a record of each answer; null where it keeps none. */
+  /** Where it records each answer; null if it records none. */
   readonly store: "memory" | "sqlite" | "postgres" | null;
-  /** Whether it is somebody else's, and measured in the standard table alone. */
+  /** Whether it is another product, which only the standard table measures. */
   readonly isPeer: boolean;
 }
 
-/** What a target sends first: where it listens, and what its requests carry. */
+/** The first message of a target: its address and the headers for requests. */
 export interface Ready {
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What a target may be asked; one without a store answers null. */
+/** A question to a target. Targets without a store answer null. */
 export type TargetOrder =
   /** Answers with the number of its activity records. */
   | { readonly order: "records" }
-  /** Attaches an observer or none, and answers with the secrets of so many further keys. */
+  /** Attaches an observer or none, and answers with the secrets of this number of new keys. */
   | { readonly order: "prepare"; readonly keys: number; readonly observed: boolean };
 
 const tollgate = { file: "./targets/tollgate.ts", isPeer: false };

@@ -1,6 +1,6 @@
 /**
- * The fake upstream: a process that answers every POST with bytes prepared before, over plain sockets, so that it is
- * never the bottleneck. It counts the answers it ended by the first part of the path, which names who asked.
+ * The fake upstream: a process that answers every POST with prepared bytes over plain sockets, so it is never the
+ * bottleneck. It counts its answers by the first part of the path, which names the caller.
  */
 import { createServer, type Socket } from "node:net";
 import {
@@ -13,7 +13,7 @@ import {
 } from "./answers.ts";
 import { millisecondsPerEvent } from "./scenarios.ts";
 
-/** One call in so many of the model `flaky` fails, once. */
+/** The model `flaky` fails once in this number of calls. */
 const failsOnceIn = 50;
 const plain = plainAnswer();
 const toolCall = toolCallAnswer();
@@ -21,7 +21,7 @@ const unavailable = unavailableAnswer();
 const events = streamedAnswer();
 const counts = new Map<string, number>();
 let flakyCalls = 0;
-/** Bodies that failed, until they are sent again. */
+/** Failed bodies, until their retry. */
 const failed = new Set<string>();
 
 const server = createServer({ noDelay: true }, (socket) => {
@@ -68,7 +68,7 @@ function answer(socket: Socket, path: string, body: Buffer): void {
   count(path);
 }
 
-/** A retry never fails: three failures in a row would be an error to the client, and end the run. */
+/** A retry never fails: three failures in a row would reach the client as an error and end the run. */
 function fails(body: Buffer): boolean {
   const key = body.toString("latin1");
   if (failed.delete(key)) return false;
@@ -78,7 +78,7 @@ function fails(body: Buffer): boolean {
   return true;
 }
 
-/** The last part of the model's name, which is near the beginning or the end of a body. */
+/** The last part of the model's name, which is near the start or the end of a body. */
 function modelOf(body: Buffer): string {
   const marked = "openai/";
   const first = body.subarray(0, 500).indexOf(marked);
@@ -86,7 +86,7 @@ function modelOf(body: Buffer): string {
   return body.toString("latin1", at, body.indexOf('"', at));
 }
 
-/** Every event is a write of its own, as providers do it; none waits for another. */
+/** Writes each event separately, as providers do, without waiting for the one before. */
 function burst(socket: Socket): void {
   socket.write(streamHead);
   for (const event of events) socket.write(event);

@@ -1,5 +1,5 @@
-// Checks what would be published, from packed tarballs: `npm run check:packages -- FOLDER`.
-// Packing stays outside (see .ci/run), because npm does not belong inside an npm script.
+// Checks the packed tarballs before they are published: `npm run check:packages -- FOLDER`.
+// .ci/run packs them, because this script cannot run npm inside npm.
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { publishedPackages, type Workspace } from "./workspaces.ts";
 
-const longestRunMs = 20_000;
+const maxRunMs = 20_000;
 
 type Check = (at: Workspace, tarball: string) => Promise<void>;
 
@@ -28,7 +28,7 @@ const checks: Readonly<Record<string, Check>> = {
   async starts({ directory, manifest }) {
     for (const binary of Object.values(manifest.bin ?? {})) {
       const command = [join(directory, binary), "--help"];
-      execFileSync("node", command, { encoding: "utf8", stdio: "pipe", timeout: longestRunMs });
+      execFileSync("node", command, { encoding: "utf8", stdio: "pipe", timeout: maxRunMs });
     }
   },
 
@@ -44,7 +44,7 @@ const checks: Readonly<Record<string, Check>> = {
 function tarballOf({ manifest }: Workspace, folder: string): string {
   const stem = manifest.name.replace("@", "").replace("/", "-");
   const file = readdirSync(folder).find((name) => /^-\d.*\.tgz$/.test(name.replace(stem, "")));
-  if (file === undefined) throw new Error(`no tarball of ${manifest.name} in ${folder}`);
+  if (file === undefined) throw new Error(`${folder} has no tarball of ${manifest.name}.`);
   return join(folder, file);
 }
 
@@ -55,7 +55,7 @@ function explain(error: unknown): string {
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) {
-  console.error("usage: npm run check:packages -- FOLDER-OF-TARBALLS (npm pack puts them there)");
+  console.error("Usage: npm run check:packages -- FOLDER-OF-TARBALLS (packed by npm pack)");
   process.exit(2);
 }
 let passed = 0;

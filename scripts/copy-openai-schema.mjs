@@ -1,11 +1,11 @@
-// Copies the part of OpenAI's published schema that answers of the Responses endpoint are held to:
+// Copies the part of OpenAI's published schema that tests compare answers of the Responses endpoint with:
 //   node scripts/copy-openai-schema.mjs openapi.json 2026-08-21
-// Unions that list more kinds than the gateway sends are cut to those it does, which makes the check stricter.
+// Unions keep only the kinds that the gateway sends, which makes the check stricter.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const [source, date] = process.argv.slice(2);
 if (source === undefined || date === undefined)
-  throw new Error("usage: node scripts/copy-openai-schema.mjs <openapi.json> <date of that file>");
+  throw new Error("Usage: node scripts/copy-openai-schema.mjs <openapi.json> <date of that file>");
 
 const target = "packages/core/test/fixtures/openai-responses-schema.json";
 const prefix = "#/components/schemas/";
@@ -62,7 +62,7 @@ writeFileSync(target, `${JSON.stringify({ $comment, $defs: ordered }, null, 2)}\
 function copy(name) {
   if (name in definitions) return;
   const schema = schemas[name];
-  if (schema === undefined) throw new Error(`the source has no schema ${name}`);
+  if (schema === undefined) throw new Error(`The source has no schema ${name}.`);
   definitions[name] = null;
   definitions[name] = plain(name in sent ? cut(schema, sent[name]) : schema);
 }
@@ -70,11 +70,11 @@ function copy(name) {
 function cut(schema, kept) {
   const union = "oneOf" in schema ? "oneOf" : "anyOf";
   const members = schema[union].filter(({ $ref }) => kept.includes($ref?.slice(prefix.length)));
-  if (members.length !== kept.length) throw new Error(`the source lacks some of ${kept}`);
+  if (members.length !== kept.length) throw new Error(`The source lacks some of ${kept}.`);
   return { [union]: members };
 }
 
-/** The schema without what only documents it, with references that stay in the copy. */
+/** The schema without documentation, and with references inside the copy. */
 function plain(schema) {
   if (Array.isArray(schema)) return schema.map(plain);
   if (typeof schema !== "object" || schema === null) return schema;
@@ -91,7 +91,7 @@ function member(key, value) {
 }
 
 function reference(given) {
-  if (!given.startsWith(prefix)) throw new Error(`cannot follow ${given}`);
+  if (!given.startsWith(prefix)) throw new Error(`Cannot follow the reference ${given}.`);
   const name = given.slice(prefix.length);
   copy(name);
   return `#/$defs/${name}`;

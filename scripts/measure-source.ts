@@ -1,14 +1,14 @@
-// How big the source is: files, median and longest file and function of packages/*/src, tests apart.
+// Measures the source in packages/*/src without tests: the number, the median and the longest of files and functions.
 import { functionLengths } from "../packages/house/src/file-sizes.ts";
 import { everyWorkspace, shippedSources } from "../packages/house/src/repository.ts";
 
 const files = everyWorkspace().flatMap(({ directory }) => shippedSources(directory));
 
-function row(what: string, sizes: readonly { readonly lines: number; readonly name: string }[]) {
+function row(kind: string, sizes: readonly { readonly lines: number; readonly name: string }[]) {
   const sorted = sizes.toSorted((a, b) => a.lines - b.lines);
   const longest = sorted.at(-1);
   return {
-    what,
+    kind,
     count: sorted.length,
     median: sorted[Math.floor(sorted.length / 2)]?.lines ?? 0,
     longest: longest?.lines ?? 0,

@@ -1,6 +1,6 @@
 // The program in each package's README: the shortest one that shows its purpose. The docs test runs them.
 
-/** A program and what it prints; `prints` is null if the output differs from run to run. */
+/** A program and its output; `prints` is null if the output differs from run to run. */
 export interface PackageSnippet {
   readonly code: string;
   readonly prints: string | null;
@@ -24,7 +24,7 @@ const answer = await gateway.fetch("http://in-process/v1/responses", {
 console.log(answer.status);
 `;
 
-/** By the name of the package. */
+/** The snippets by package name. */
 export const packageSnippets: Readonly<Record<string, PackageSnippet>> = {
   "@tollgate/core": { code: `${simulated}${asked}`, prints: "200" },
   "@tollgate/provider-sim": { code: `${simulated}${asked}`, prints: "200" },

@@ -1,4 +1,4 @@
-/** The floor: node:http in, undici out, nothing between. */
+/** The lower bound: node:http in, undici out, nothing between. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Agent } from "undici";

@@ -1,4 +1,4 @@
-/** A peer: the gateway of LLMOps, whose package has no server of its own: it gets that of Hono for Node. */
+/** The gateway of LLMOps. Its package has no server, so it runs on Hono's server for Node. */
 import { serve } from "@hono/node-server";
 
 const { default: app } = await import("@llmops/gateway");

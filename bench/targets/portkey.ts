@@ -1,11 +1,11 @@
-/** A peer: Portkey's gateway as its package starts it, pointed at the fake upstream by its own headers. */
+/** Portkey's gateway, started by its package. Its own headers point it to the fake upstream. */
 import { createServer } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 
 const upstream = process.env["BENCH_UPSTREAM"] ?? "";
 const port = await freePort();
 process.argv.push(`--port=${port}`, "--headless");
-// It listens before its module has ended: a second of welcome follows.
+// It listens before its module has finished: it prints a welcome for a second.
 const started = import(import.meta.resolve("@portkey-ai/gateway/build/start-server.js"));
 
 const origin = `http://127.0.0.1:${port}`;

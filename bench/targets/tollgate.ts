@@ -71,7 +71,7 @@ async function openStore(): Promise<Store> {
   return sqliteStore({ filename: database });
 }
 
-/** Secrets of further keys of the same user. */
+/** Creates keys of the same user and returns their secrets. */
 async function createKeys(count: number): Promise<readonly string[]> {
   const secrets: string[] = [];
   while (secrets.length < count) {
@@ -81,7 +81,7 @@ async function createKeys(count: number): Promise<readonly string[]> {
   return secrets;
 }
 
-/** How many activity records there are: one for each completed call. */
+/** The number of activity records: one for each completed call. */
 async function countActivity(): Promise<number> {
   let count = 0;
   for await (const _ of gateway.activity.list({ organizationId: owner.organizationId })) count += 1;

@@ -1,5 +1,5 @@
-// Apps that already have other versions of what Tollgate works with. Each is installed without a peer conflict,
-// type-checked, and run.
+// Apps with other versions of the packages that Tollgate works with. Each one must install without a peer conflict,
+// compile and run.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { runNpm } from "./run-npm.ts";
 
 const longestRunMs = 180_000;
 
-/** The versions that an app has of the packages that Tollgate meets in it. */
+/** The versions in an app of the packages that Tollgate works with. */
 export interface AppVersions {
   readonly openai: string;
   readonly vitest: string;
@@ -18,7 +18,7 @@ export interface AppVersions {
   readonly next: string;
 }
 
-/** Every combination that the packages are promised to work with. */
+/** Every supported combination. */
 export const everyApp: readonly AppVersions[] = [
   { openai: "4", vitest: "2", fastCheck: "3", sqlite: "11", express: "4.18", next: "15" },
   { openai: "5", vitest: "3", fastCheck: "3", sqlite: "12", express: "4", next: "15" },
@@ -26,7 +26,7 @@ export const everyApp: readonly AppVersions[] = [
   { openai: "7", vitest: "5", fastCheck: "4", sqlite: "13", express: "5", next: "16" },
 ];
 
-/** What the report calls an app. */
+/** The name of an app in the report. */
 export const nameOf = (app: AppVersions): string =>
   `openai ${app.openai}, vitest ${app.vitest}, fast-check ${app.fastCheck}, better-sqlite3 ${app.sqlite}, express ${app.express}, next ${app.next}, zod 3 and 4`;
 
@@ -44,7 +44,7 @@ import OpenAI from "openai";
 import { z } from "zod";
 import { z as z4 } from "zod-4";
 
-/** A better-sqlite3 database is a client of the store, whatever its version. */
+/** The store accepts a better-sqlite3 database of any version as its client. */
 export const sqlite = (client: Database.Database) => sqliteStore({ client });
 
 const gateway = createGateway({ store: memoryStore(), providers: { sim: simProvider() } });
@@ -88,7 +88,7 @@ describeBindingContract("node", {
 });
 `;
 
-/** The types that go with a release of Express, and of better-sqlite3. */
+/** The types for a release of Express or better-sqlite3. */
 const typesOf = ({ express, sqlite }: AppVersions) => ({
   "@types/express": express.startsWith("4") ? "^4.17.21" : "^5.0.0",
   "@types/better-sqlite3": Number(sqlite) < 13 ? "^7.6.0" : "*",
@@ -125,7 +125,7 @@ const configuration = {
     types: ["node"],
     module: "nodenext",
     strict: true,
-    // The declarations of the other packages are theirs; ours are checked by what uses them.
+    // Skip the declarations of other packages. The app's own code checks ours.
     skipLibCheck: true,
     rootDir: "src",
     outDir: "out",
@@ -134,16 +134,16 @@ const configuration = {
 };
 
 /**
- * Installs the packed packages into an app of these versions, compiles what it does with them and runs it, and the
- * suites for adapter authors under its vitest.
- * @throws Error with what npm, the compiler or the program said.
+ * Installs the packed packages into an app with these versions, compiles it, runs it, and runs the conformance suites
+ * under its vitest.
+ * @throws Error with the output of npm, the compiler or the program
  */
 export function checkApp(folder: string, app: AppVersions, packages: readonly Tarball[]): void {
   const directory = join(folder, `app-openai-${app.openai}`);
   mkdirSync(join(directory, "src"), { recursive: true });
   writeFileSync(join(directory, "package.json"), manifestOf(app, packages));
   writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(configuration));
-  // Release 4 has the types of node-fetch unless it is asked for those of the web.
+  // Release 4 uses the types of node-fetch by default.
   const shim = app.openai === "4" ? 'import "openai/shims/web";' : "";
   writeFileSync(join(directory, "src/app.ts"), `${shim}${program}`);
   writeFileSync(join(directory, "src/suites.test.ts"), suites);

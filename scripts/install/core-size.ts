@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Tarball } from "./pack-packages.ts";
 
-/** What `@tollgate/core` costs the one who installs it. */
+/** The size of `@tollgate/core`. */
 export interface CoreSize {
   readonly unpackedBytes: number;
   readonly packedBytes: number;
-  /** All of its JavaScript, as one gzip stream. */
+  /** All its JavaScript as one gzip stream. */
   readonly gzipBytes: number;
-  /** Of a fresh process, once the files are in the system's cache. Shown, not bounded: machines differ. */
+  /** In a fresh process, with the files in the system's cache. It has no bound, because machines differ. */
   readonly importMs: number;
 }
 
-/** Little room to grow; raise a bound together with what makes it necessary: some 25 KB of the gzip bytes are zod's. */
+/** Tight bounds: raise one in the change that needs it. About 25 KB of the gzip bytes are zod's. */
 const bounds = { unpackedBytes: 2_400_000, packedBytes: 560_000, gzipBytes: 145_000 } as const;
 
 const imports = 7;
@@ -34,7 +34,7 @@ function importMs(directory: string): number {
   return times[Math.floor(imports / 2)] ?? Number.NaN;
 }
 
-/** Measures core where it is installed. */
+/** Measures the installed core. */
 export function measureCore(directory: string, core: Tarball): CoreSize {
   const installed = join(directory, "node_modules", "@tollgate", "core", "dist");
   const code = globSync("**/*.js", { cwd: installed })
@@ -48,7 +48,7 @@ export function measureCore(directory: string, core: Tarball): CoreSize {
   };
 }
 
-/** The bounds that a size is over. */
+/** Lists the bounds that a size exceeds. */
 export const coreSizeProblems = (size: CoreSize): readonly string[] =>
   (Object.keys(bounds) as (keyof typeof bounds)[])
     .filter((name) => !(size[name] <= bounds[name]))

@@ -10,14 +10,14 @@ const longestRunMs = 120_000;
 /** Peers that no entry point needs to load or compile, and that are large or need a compiler. */
 const leftOut = new Set(["next", "better-sqlite3"]);
 
-/** A project that has nothing but the packed packages, their peers and the tools that try them. */
+/** A project with only the packed packages, their peers and the tools that test them. */
 export interface EmptyProject {
   readonly directory: string;
   /** Writes a source file. */
   write(name: string, text: string): void;
-  /** Compiles every source file into `out-<alias>`, checking declarations, too. @throws Error with what the compiler said */
+  /** Compiles every source file into `out-<alias>`, and checks declarations. @throws Error with the output of the compiler */
   compile(typescript: Tool, resolution: "nodenext" | "bundler"): void;
-  /** Runs a program of node_modules/.bin or a compiled file; what it printed. @throws Error when it fails */
+  /** Runs a program in node_modules/.bin or a compiled file, and returns its output. @throws Error if it fails */
   run(node: Tool, words: readonly string[]): string;
 }
 
@@ -57,7 +57,7 @@ function execute(directory: string, command: string, words: readonly string[]): 
   });
 }
 
-/** Installs packed packages into an empty folder. @throws Error when npm fails */
+/** Installs packed packages into an empty folder. @throws Error if npm fails */
 export function createEmptyProject(
   directory: string,
   packages: readonly Tarball[],

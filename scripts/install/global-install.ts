@@ -30,13 +30,13 @@ export default {
 };
 `;
 
-/** Configurations of a folder that has no packages, such as one that is mounted into a container. */
+/** Configuration files in a folder without packages, such as one mounted into a container. */
 export const mountedConfigurations = {
   "tollgate.config.yaml": yaml,
   "tollgate.config.ts": typescript,
 } as const;
 
-/** The command line as `npm install --global` leaves it. */
+/** The command line after `npm install --global`. */
 export interface GlobalInstall {
   /**
    * Checks and serves a mounted configuration, and makes one call.
@@ -45,7 +45,7 @@ export interface GlobalInstall {
   serve(name: keyof typeof mountedConfigurations): Promise<void>;
 }
 
-/** Installs the packed command line, and what it depends on, under a prefix of its own. @throws Error when npm fails */
+/** Installs the packed command line and its dependencies under a separate prefix. @throws Error if npm fails */
 export function installGlobally(folder: string, packages: readonly Tarball[]): GlobalInstall {
   const prefix = join(folder, "global");
   const mounted = join(folder, "etc", "tollgate");
@@ -89,7 +89,7 @@ async function callOnce(child: ChildProcess): Promise<void> {
       seen.key ||= /\btg_[0-9A-Za-z]{49}\b/.exec(line)?.[0] ?? "";
       if (seen.url !== "" && seen.key !== "") break;
     }
-  if (seen.key === "") throw new Error(`serve printed no address and key: ${errors.join("")}`);
+  if (seen.key === "") throw new Error(`serve printed no address and no key: ${errors.join("")}`);
   child.stdout?.resume();
   const ask = (model: string): Promise<Response> =>
     fetch(`${seen.url}/v1/chat/completions`, {
@@ -98,17 +98,18 @@ async function callOnce(child: ChildProcess): Promise<void> {
       body: JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }] }),
     });
   const answer = await (await ask("sim/tollgate/echo")).text();
-  if (!answer.includes("You said: Hello")) throw new Error(`it was answered ${answer}`);
+  if (!answer.includes("You said: Hello")) throw new Error(`Unexpected answer: ${answer}`);
   if (errors.length > 0) throw new Error(`serve wrote ${errors.join("")}`);
   const { status } = await ask("sim/tollgate/echo-preview");
-  if (status !== 403) throw new Error(`what the policy doesn't permit was answered ${status}`);
+  if (status !== 403)
+    throw new Error(`A call that the policy doesn't permit got status ${status}.`);
   const exited = once(child, "exit");
   child.kill("SIGTERM");
   await exited;
   if (child.exitCode !== 0) throw new Error(`serve exited with ${child.exitCode}`);
 }
 
-/** A package and all packages of this checkout that it needs. */
+/** A package and all packages of this checkout that it depends on. */
 function neededBy(name: string, packages: readonly Tarball[]): readonly Tarball[] {
   const needed = new Set<Tarball>();
   const add = (one: string): void => {

@@ -1,10 +1,10 @@
-/** A Node that runs, or a TypeScript that compiles, in the empty project. */
+/** A version of Node or TypeScript to use in the empty project. */
 export interface Tool {
-  /** What the report calls it: `node 24.21.0`. */
+  /** Its name in the report: `node 24.21.0`. */
   readonly name: string;
-  /** The folder it has in the project's node_modules; null when it is the Node that runs this script. */
+  /** Its folder in the project's node_modules; null for the Node that runs this script. */
   readonly alias: string | null;
-  /** What package.json asks for under that alias. */
+  /** The version that package.json requests under this alias. */
   readonly request: string;
 }
 
@@ -20,7 +20,7 @@ const typescript = (version: string): Tool => ({
   request: `npm:typescript@${version}`,
 });
 
-/** Every Node and TypeScript that the packages are promised to work with. */
+/** Every supported Node and TypeScript. */
 export const everyNode: readonly Tool[] = ["22.22.3", "24", "26"].map(node);
 export const everyTypescript: readonly Tool[] = ["5.9", "6", "7"].map(typescript);
 

@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import { publishedPackages, type Workspace } from "../workspaces.ts";
 import { runNpm } from "./run-npm.ts";
 
-/** A package as the registry would get it. */
+/** A packed package. */
 export interface Tarball extends Workspace {
   /** Absolute path of the .tgz file. */
   readonly path: string;
@@ -12,7 +12,7 @@ export interface Tarball extends Workspace {
   readonly files: readonly string[];
 }
 
-/** What `npm pack --json` prints of a package. */
+/** The output of `npm pack --json` for a package. */
 interface Packed {
   readonly name: string;
   readonly filename: string;
@@ -21,7 +21,7 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
-/** Packs every published package of a built checkout into a folder. @throws Error when npm packs another set. */
+/** Packs every published package of a built checkout into a folder. @throws Error if npm omits one. */
 export function packPackages(root: string, folder: string): readonly Tarball[] {
   const packages = publishedPackages(root);
   const printed = runNpm(
@@ -35,7 +35,7 @@ export function packPackages(root: string, folder: string): readonly Tarball[] {
   const packed = JSON.parse(printed) as readonly Packed[];
   return packages.map((at) => {
     const found = packed.find(({ name }) => name === at.manifest.name);
-    if (found === undefined) throw new Error(`npm packed no ${at.manifest.name}`);
+    if (found === undefined) throw new Error(`npm packed no ${at.manifest.name}.`);
     const { filename, size, unpackedSize, files } = found;
     return {
       ...at,

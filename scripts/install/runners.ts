@@ -1,7 +1,7 @@
 import type { EmptyProject } from "./empty-project.ts";
 import type { Tool } from "./matrix.ts";
 
-/** What the packages of test runners that the empty project has besides node:test are asked for as. */
+/** The versions of the test runners that the empty project installs; node:test needs no package. */
 export const runnerPackages: Readonly<Record<string, string>> = { jest: "^30.5.2" };
 
 const passing = `
@@ -26,11 +26,11 @@ it("governs", async () => {${body}});
 interface Runner {
   readonly name: string;
   readonly importIt: string;
-  /** The words after `node` that run one test file. */
+  /** The arguments of `node` that run one test file. */
   readonly words: (file: string) => readonly string[];
 }
 
-/** The runners that the assertions of @tollgate/testing are promised to work with. */
+/** The test runners that the assertions of @tollgate/testing support. */
 export const runners: readonly Runner[] = [
   {
     name: "node:test",
@@ -54,8 +54,8 @@ export const runners: readonly Runner[] = [
 ];
 
 /**
- * Runs a test that holds and one that does not.
- * @throws Error when the first fails, or when the second does not fail with the words of the assertion.
+ * Runs a test that passes and one that fails.
+ * @throws Error if the first fails, or if the second doesn't fail with the message of the assertion
  */
 export function checkRunner(project: EmptyProject, node: Tool, runner: Runner): void {
   const name = runner.name.replace(":", "-");
@@ -75,5 +75,5 @@ export function checkRunner(project: EmptyProject, node: Tool, runner: Runner): 
         : "";
   }
   if (!output.includes(failure))
-    throw new Error(`an assertion that does not hold was not shown by ${runner.name}: ${output}`);
+    throw new Error(`${runner.name} did not show the failed assertion: ${output}`);
 }
