@@ -4,7 +4,7 @@ import { credential } from "./provider-contract/drive.ts";
 import { describeEndings } from "./provider-contract/endings.ts";
 import { describeFailures } from "./provider-contract/failures.ts";
 import type { CreateProvider, ProviderFixtures } from "./provider-contract/fixtures.ts";
-import { describeTelling } from "./provider-contract/telling.ts";
+import { describeSinks } from "./provider-contract/sinks.ts";
 
 export {
   type AnswerFixture,
@@ -15,8 +15,8 @@ export {
 } from "./provider-contract/fixtures.ts";
 
 /**
- * Registers, with vitest, the tests every provider passes, against an upstream of bytes that speaks the provider's
- * native format. All of them run: a provider that cannot keep one is not a provider.
+ * Declares the conformance suite for providers (peer: vitest), against a scripted upstream in the provider's native
+ * format. You can't skip a test: a provider must pass all of them.
  */
 export function describeProviderContract(
   name: string,
@@ -31,6 +31,6 @@ export function describeProviderContract(
     describeAnswers(create, fixtures);
     describeFailures(create, fixtures);
     describeEndings(create, fixtures);
-    describeTelling(create, fixtures);
+    describeSinks(create, fixtures);
   });
 }

@@ -7,7 +7,7 @@ import { changeTests } from "./store-contract/changes.ts";
 import { connectionTests } from "./store-contract/connections.ts";
 import { createContractTest, type OpenedStore } from "./store-contract/contract-test.ts";
 import { correctionTests } from "./store-contract/corrections.ts";
-import { foundSessionTests } from "./store-contract/found-sessions.ts";
+import { foundSessionTests } from "./store-contract/finding-sessions.ts";
 import { keyChangeTests } from "./store-contract/key-changes.ts";
 import { keyTests } from "./store-contract/keys.ts";
 import { keyWithoutSecretTests } from "./store-contract/keys-without-secret.ts";
@@ -36,9 +36,8 @@ export type { OpenedStore } from "./store-contract/contract-test.ts";
 export type { OpenedSharedStore } from "./store-contract/shared-stores.ts";
 
 /**
- * Declares the conformance suite that every store runs (peer: vitest). `open` gives a store that nothing was written
- * to, each time it is called; the suite migrates and closes it. There is nothing to skip and no flag: a store passes
- * all of it or is not one.
+ * Declares the conformance suite for stores (peer: vitest). `open` returns a new, empty store each time. The suite
+ * migrates and closes it. You can't skip a test: a store must pass all of them.
  */
 export function describeStoreContract(
   name: string,
@@ -49,7 +48,7 @@ export function describeStoreContract(
     describe("Steps", () => stepTests(test));
     describe("Sessions by omitted ids", () => sessionTests(test));
     describe("Sessions and Turns by named ids", () => namedSessionTests(test));
-    describe("Sessions found before", () => foundSessionTests(test));
+    describe("Finding Sessions", () => foundSessionTests(test));
     describe("Sessions against the reference", () => sessionPropertyTests(test));
     describe("Transcripts", () => transcriptTests(test));
     describe("Contents of Steps", () => stepContentTests(test));
@@ -61,11 +60,11 @@ export function describeStoreContract(
     describe("Holds under random interleavings", () => budgetPropertyTests(test));
     describe("Rate limits", () => rateLimitTests(test));
     describe("Budgets", () => budgetRecordTests(test));
-    describe("What providers said", () => attemptErrorTests(test));
+    describe("Provider errors", () => attemptErrorTests(test));
     describe("Corrections", () => correctionTests(test));
     describe("Keys", () => keyTests(test));
     describe("Connections", () => connectionTests(test));
-    describe("Changes of keys", () => keyChangeTests(test));
+    describe("Changes to keys", () => keyChangeTests(test));
     describe("Keys without a secret", () => keyWithoutSecretTests(test));
     describe("Retention", () => retentionTests(test));
     describe("Leases", () => leaseTests(test));
@@ -73,7 +72,7 @@ export function describeStoreContract(
     describe("Summaries", () => summaryTests(test));
     describe("Summaries of random histories", () => summaryPropertyTests(test));
     describe("Changes", () => changeTests(test));
-    describe("Decisions at once", () =>
+    describe("Concurrent decisions", () =>
       writeSkewTests((title, run) =>
         test(title, ({ store, intents }) => run({ stores: [store, store, store], intents })),
       ));
@@ -83,9 +82,9 @@ export function describeStoreContract(
 }
 
 /**
- * Declares what a store must also keep when its data outlives it or several processes share it (peer: vitest). `open`
- * gives a store that nothing was written to, and `another` further stores on its data; the suite migrates the first
- * and closes all. A store that runs this runs `describeStoreContract` as well.
+ * Declares the conformance suite for stores whose data is durable or shared by several processes (peer: vitest). `open`
+ * returns a new, empty store, and `another` returns more stores on its data. The suite migrates the first and closes
+ * all. Run `describeStoreContract` as well.
  */
 export function describeSharedStoreContract(
   name: string,

@@ -6,8 +6,8 @@ const suites = {
   "binding-contract": "describeBindingContract",
 };
 
-describe("the suites for those who write a store, a provider or a binding", () => {
-  it("are the same through the doors of @tollgate/testing", async () => {
+describe("the conformance suites for stores, providers and bindings", () => {
+  it("are the same through the exports of @tollgate/testing", async () => {
     for (const [door, name] of Object.entries(suites)) {
       const own: Readonly<Record<string, unknown>> = await import(`@tollgate/conformance/${door}`);
       const passedOn: Readonly<Record<string, unknown>> = await import(`@tollgate/testing/${door}`);

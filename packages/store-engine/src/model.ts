@@ -143,7 +143,7 @@ export interface ResponseView {
   expiredResponses(at: number, limit: number): readonly RowName[];
 }
 
-/** What retention reads. Every list is bounded, and starts with what is removed first. */
+/** What retention reads. Every list is bounded, and starts with the rows to remove first. */
 export interface RetentionView extends Pick<SessionView, "session"> {
   /** The ids of organizations with settled Steps opened before a time. */
   organizationsOfOldSteps(before: number, limit: number): readonly string[];

@@ -77,7 +77,7 @@ export function openAttempt(view: View, intent: AttemptIntent): Decision<OpenAtt
 /** @throws GatewayError `step_not_found` */
 function requireStep(view: Pick<View, "step">, organizationId: string, stepId: string): StepRecord {
   const record = view.step(organizationId, stepId);
-  if (!record) throw new GatewayError("step_not_found", "There is no such Step.");
+  if (!record) throw new GatewayError("step_not_found", "Unknown Step.");
   return record;
 }
 

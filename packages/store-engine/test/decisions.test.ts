@@ -31,12 +31,12 @@ const session: SessionState = {
   turnId: "turn",
 };
 
-/** Chain values, each of one digit. */
+/** Chain values, each filled with one digit. */
 function chainOf(...digits: readonly number[]): Uint8Array {
   return Buffer.concat(digits.map((digit) => Buffer.alloc(32, digit)));
 }
 
-/** A Step of two messages, whose chain values are 32 times the digit of their position. */
+/** A Step of two messages. Each chain value repeats the digit of its position. */
 function stepIntent(holds: readonly Hold[] = []): StepIntent {
   const { transcript, ...intent } = intents.stepIntent("step", holds);
   const messages = ['{"role":"user"}', '{"role":"user","content":"more"}'];
@@ -46,7 +46,7 @@ function stepIntent(holds: readonly Hold[] = []): StepIntent {
   };
 }
 
-/** Its settlement, with a reply of one message. */
+/** The Step's settlement, with a reply of one message. */
 function stepSettlement(chain: Uint8Array = chainOf(3)): StepSettlement {
   const { reply, ...settlement } = intents.stepSettlement("step");
   return { ...settlement, reply: reply && { ...reply, chain } };
@@ -60,14 +60,14 @@ function written(change: Change): readonly string[] {
   return change.map(({ write }) => write);
 }
 
-/** The row of the one operation of this kind. */
+/** The row of the only operation of this kind. */
 function rowOf(change: Change, write: Change[number]["write"]): unknown {
   const rows = change.filter((operation) => operation.write === write);
   expect(rows).toHaveLength(1);
   return rows[0]?.row;
 }
 
-/** The Step that the intent opens, and its Session, as a store has them afterwards. */
+/** The Step and the Session after the intent has opened the Step. */
 function opened(): { readonly step: StepRecord; readonly sessions: readonly SessionState[] } {
   const { change } = openStep(viewOf({}), stepIntent([hold("a", 100)]));
   const rows: { step?: StepRecord; session?: SessionState } = {};
@@ -80,7 +80,7 @@ function opened(): { readonly step: StepRecord; readonly sessions: readonly Sess
 }
 
 describe("opening a Step", () => {
-  it("says the same when it is asked again on the same view", () => {
+  it("returns the same result for the same view", () => {
     const view = viewOf({ sessions: [session] });
     const intent = stepIntent([hold("a", 100)]);
     const [first, second] = [openStep(view, intent), openStep(view, intent)];
@@ -88,7 +88,7 @@ describe("opening a Step", () => {
     expect(second.change).toEqual(first.change);
   });
 
-  it("writes the Step before all else, so that one that is there stops its change", () => {
+  it("writes the Step first, so an existing Step stops the change", () => {
     const { change } = openStep(viewOf({}), stepIntent([hold("a", 100)]));
     expect(written(change)).toEqual([
       "insert step",
@@ -102,7 +102,7 @@ describe("opening a Step", () => {
     ]);
   });
 
-  it("continues the longest Session, and of two that are as long the one updated last", () => {
+  it("continues the longest Session, and the most recently updated of two equally long ones", () => {
     const sessions = [
       { ...session, id: "older", updated: 4 },
       session,
@@ -116,7 +116,7 @@ describe("opening a Step", () => {
     expect(sessionOf(sessions.slice(0, 2))).toMatchObject({ sessionId: "session" });
   });
 
-  it("adds up holds on one counter, and writes nothing where the second does not fit", () => {
+  it("adds up holds on one counter, and writes nothing if the second doesn't fit", () => {
     const counters = [
       { ...counterOf("a"), settled: 70, held: 5 },
       { ...counterOf("b"), settled: 70, held: 5 },
@@ -131,14 +131,14 @@ describe("opening a Step", () => {
     });
   });
 
-  it("refuses a hold of nothing on a hard limit of 0", () => {
+  it("refuses a hold of 0 on a hard limit of 0", () => {
     const nothing = { ...hold("a", 0), amount: 0 };
     expect(openStep(viewOf({}), stepIntent([nothing])).result).toMatchObject({ opened: false });
   });
 });
 
 describe("settling a Step", () => {
-  it("joins its reply to the Session that is as the Step left it, and to no other", () => {
+  it("joins its reply only to a Session unchanged since the request", () => {
     const { step, sessions } = opened();
     const reply = (rows: readonly SessionState[]) =>
       rowOf(settleStep(viewOf({ step, sessions: rows }), stepSettlement()).change, "insert part");
@@ -147,7 +147,7 @@ describe("settling a Step", () => {
     expect(reply(moved)).toMatchObject({ position: null, count: 1 });
   });
 
-  it("turns what is held into what was spent, and no further than a counter can count", () => {
+  it("settles holds at the amount spent, up to the largest safe integer", () => {
     const { step, sessions } = opened();
     const held: HoldRecord = {
       ...counterKey("a"),
@@ -170,7 +170,7 @@ describe("settling a Step", () => {
     ]);
   });
 
-  it("changes nothing of one that was settled, and says how it ended", () => {
+  it("changes nothing if the Step is settled, and returns its outcome", () => {
     const { step, sessions } = opened();
     const failed: Step = { ...step.step, outcome: "failed" };
     const view = viewOf({ step: { ...step, step: failed }, sessions });
@@ -180,7 +180,7 @@ describe("settling a Step", () => {
     });
   });
 
-  it("refuses a chain that is not made of whole values", () => {
+  it("rejects a chain of incomplete values", () => {
     const { step, sessions } = opened();
     const settle = () => settleStep(viewOf({ step, sessions }), stepSettlement(new Uint8Array(33)));
     expect(settle).toThrow("32 bytes for each message");

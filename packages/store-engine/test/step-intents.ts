@@ -12,7 +12,7 @@ import {
   type Store,
 } from "@tollgate/core/store";
 
-/** The one owner of these tests. */
+/** The owner of all these tests. */
 export const owner = { organizationId: "acme", userId: "ada", keyId: "key" };
 
 const at = Date.UTC(2026, 0, 5);
@@ -37,7 +37,7 @@ export function insertKey(store: Store): Promise<void> {
   return store.keys.insert({ key, digest: digestOf("secret"), salt: digestOf("salt"), leaf });
 }
 
-/** The intent of a Step whose ids all derive from its own. */
+/** The intent of a Step. All its ids derive from the Step's. */
 export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = stepId): StepIntent {
   const message = JSON.stringify({ role: "user", content: text });
   const decision = decisionOf(`decision of ${stepId}`);
@@ -97,7 +97,7 @@ export function stepIntent(stepId: string, holds: readonly Hold[] = [], text = s
   };
 }
 
-/** A second attempt of such a Step, with other holds; the first failed. */
+/** The second attempt of such a Step, with other holds, after the first failed. */
 export function attemptIntent(stepId: string, holds: readonly Hold[]): AttemptIntent {
   const { attempt } = stepIntent(stepId);
   return {
@@ -135,7 +135,7 @@ export function stepSettlement(stepId: string): StepSettlement {
   };
 }
 
-/** A hold of 10 tokens on the budget of these tests. */
+/** A hold of 10 tokens on the tests' budget. */
 export function hold(limit: number): Hold {
   const counter = { budgetId: "budget", subject: "", periodStart: 0 };
   return { ...counter, unit: "tokens", mode: "hard", limit, amount: 10 };

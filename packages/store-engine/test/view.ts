@@ -1,7 +1,7 @@
 import type { BudgetCounter } from "@tollgate/core/store";
 import type { HoldRecord, SessionState, StepRecord, View } from "../src/index.ts";
 
-/** What a store has, for decisions: as many rows as a test needs. */
+/** The rows of a store that a test needs. */
 export interface Rows {
   readonly step?: StepRecord;
   readonly sessions?: readonly SessionState[];
@@ -10,7 +10,7 @@ export interface Rows {
   readonly budgetsVersion?: number;
 }
 
-/** A view of these rows alone, frozen, so that a decision cannot change what it looks at. */
+/** A view of only these rows, frozen so that a rule can't change them. */
 export function viewOf(rows: Rows): View {
   const { step = null, sessions = [], holds = [], counters = [] } = deeplyFrozen(rows);
   const session = (_: string, id: string) => sessions.find((row) => row.id === id) ?? null;

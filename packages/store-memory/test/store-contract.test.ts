@@ -6,7 +6,7 @@ import { memoryStore } from "../src/index.ts";
 
 describeStoreContract("memoryStore", { open: async () => ({ store: memoryStore() }) });
 
-// In one process a memory store is shared by handing it on.
+// Within one process, several users share the same memory store.
 describeSharedStoreContract("memoryStore handed on", {
   open: async () => {
     const store = memoryStore();

@@ -16,7 +16,7 @@ async function openGateway(filename: string, series = 0) {
   return test;
 }
 
-it("finds the counters that something else has changed, and no others", async () => {
+it("finds only the counters that something else has changed", async () => {
   const filename = temporaryFile();
   const { gateway, chat, key } = await openGateway(filename);
   await gateway.fetch(chat());
@@ -39,7 +39,7 @@ it("finds the counters that something else has changed, and no others", async ()
   });
 });
 
-it("lets exactly as many first requests of each key through as its own counter holds, over two connections", async () => {
+it("admits exactly as many first requests of each key as its counter allows, over two connections", async () => {
   const filename = temporaryFile();
   const here = await openGateway(filename);
   const there = await openGateway(filename, 1);

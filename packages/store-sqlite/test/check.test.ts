@@ -10,7 +10,7 @@ function openStore(filename: string) {
   return store;
 }
 
-it("changes nothing when it is asked to check, not even by making the file", async () => {
+it("changes nothing and creates no file in check mode", async () => {
   const filename = temporaryFile();
   await expect(openStore(filename).migrate("check")).rejects.toThrow("database doesn't exist yet");
   expect(existsSync(filename)).toBe(false);
@@ -20,7 +20,7 @@ it("changes nothing when it is asked to check, not even by making the file", asy
   await openStore(filename).migrate("check");
 });
 
-it("refuses the file of a newer release when it is asked to check (F45)", async () => {
+it("rejects the file of a newer release in check mode (F45)", async () => {
   const filename = temporaryFile();
   await openStore(filename).migrate();
   const client = new DatabaseSync(filename);

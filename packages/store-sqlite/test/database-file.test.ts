@@ -43,7 +43,7 @@ function openClient(filename: string, options = {}): DatabaseSync {
   return client;
 }
 
-it("reads back after reopening what was written before closing", async () => {
+it("keeps all data when it is closed and opened again", async () => {
   const filename = temporaryFile();
   await fillFile(filename);
   const store = await openStore(filename);
@@ -54,7 +54,7 @@ it("reads back after reopening what was written before closing", async () => {
 
 const page = { cursor: null, limit: 10 };
 
-it("keeps a new file in pages of 4 KB, in a write-ahead log that every commit flushes", async () => {
+it("uses pages of 4 KB and a write-ahead log that every commit flushes", async () => {
   const filename = temporaryFile();
   const client = openClient(filename);
   await sqliteStore({ client }).migrate();
@@ -66,7 +66,7 @@ it("keeps a new file in pages of 4 KB, in a write-ahead log that every commit fl
   expect(pragma("busy_timeout")).toBe(0);
 });
 
-it("leaves a database open that it did not open", async () => {
+it("does not close a database it did not open", async () => {
   const client = openClient(temporaryFile());
   const store = sqliteStore({ client });
   await store.migrate();
@@ -74,7 +74,7 @@ it("leaves a database open that it did not open", async () => {
   expect(client.isOpen).toBe(true);
 });
 
-it("rejects after closing, and closes twice", async () => {
+it("rejects calls after closing, and can be closed twice", async () => {
   const store = await openStore(temporaryFile());
   await store.close();
   await store.close();
@@ -82,7 +82,7 @@ it("rejects after closing, and closes twice", async () => {
   await expect(store.steps.get("acme", "late")).rejects.toThrow("the store is closed");
 });
 
-it("lets only the owner read the files it creates, and keeps the mode of a file that exists", async () => {
+it("lets only the owner read files it creates, and keeps the mode of an existing file", async () => {
   const filename = temporaryFile();
   const store = await openStore(filename);
   await insertKey(store);
@@ -95,7 +95,7 @@ it("lets only the owner read the files it creates, and keeps the mode of a file 
   expect(statSync(existing).mode & 0o777).toBe(0o640);
 });
 
-it("leaves nothing of erased contents in the database, its log or its index", async () => {
+it("leaves no erased content in the database, its log or its index", async () => {
   const filename = temporaryFile();
   const store = await openStore(filename);
   await insertKey(store);
@@ -111,7 +111,7 @@ it("leaves nothing of erased contents in the database, its log or its index", as
   await vi.waitFor(() => expect(holding()).toEqual([]), { timeout: 5_000, interval: 100 });
 });
 
-it("finishes what is queued before it closes", async () => {
+it("finishes queued writes before it closes", async () => {
   const filename = temporaryFile();
   const store = await openStore(filename);
   await insertKey(store);
@@ -120,13 +120,13 @@ it("finishes what is queued before it closes", async () => {
   expect(await opening).toMatchObject({ opened: true });
 });
 
-it("asks for migrate() on a file without a schema", async () => {
+it("asks for migrate() if the file has no schema", async () => {
   const store = sqliteStore({ filename: temporaryFile() });
   onTestFinished(() => store.close());
   await expect(store.budgets.version()).rejects.toThrow("call migrate() first");
 });
 
-it("refuses the schema of a newer release", async () => {
+it("rejects the schema of a newer release", async () => {
   const filename = temporaryFile();
   await fillFile(filename);
   const client = openClient(filename);
@@ -137,7 +137,7 @@ it("refuses the schema of a newer release", async () => {
   await expect(store.openStep(stepIntent("second"))).rejects.toThrow("newer release");
 });
 
-it("refuses a file that is not a database, and leaves it as it was", async () => {
+it("rejects a file that is not a database, and leaves it unchanged", async () => {
   const filename = temporaryFile();
   const file = openSync(filename, "w");
   writeSync(file, "this is a text and no database, whatever its name says".repeat(20));
@@ -149,12 +149,12 @@ it("refuses a file that is not a database, and leaves it as it was", async () =>
   expect(statSync(filename).size).toBe(size);
 });
 
-it("rejects on a corrupt page and goes on running (F32)", async () => {
+it("rejects on a corrupt page and keeps running (F32)", async () => {
   const filename = temporaryFile();
   await fillFile(filename);
   const file = openSync(filename, "r+");
   const size = statSync(filename).size;
-  // The first page keeps the schema, so that the file still opens.
+  // Keeps the first page with the schema, so the file still opens.
   writeSync(file, Buffer.alloc(size - 8_192, 0xff), 0, size - 8_192, 8_192);
   closeSync(file);
   const store = sqliteStore({ filename });
@@ -163,7 +163,7 @@ it("rejects on a corrupt page and goes on running (F32)", async () => {
   await expect(store.openStep(stepIntent("third"))).rejects.toThrow("malformed");
 });
 
-it("stops admitting when the file was removed while open, and does not make it anew (F32)", async () => {
+it("stops admitting when the open file is removed, and does not create it again (F32)", async () => {
   const filename = temporaryFile();
   const store = await openStore(filename);
   await insertKey(store);
@@ -172,7 +172,7 @@ it("stops admitting when the file was removed while open, and does not make it a
   expect(statSync(filename, { throwIfNoEntry: false })).toBeUndefined();
 });
 
-it("stops admitting when another file took its place (F32)", async () => {
+it("stops admitting when the file is replaced (F32)", async () => {
   const filename = temporaryFile();
   const other = temporaryFile();
   const store = await openStore(filename);
@@ -182,7 +182,7 @@ it("stops admitting when another file took its place (F32)", async () => {
   await expect(store.openStep(stepIntent("lost"))).rejects.toThrow("was replaced");
 });
 
-it("rejects what it cannot write to a read-only database, and still reads (F30)", async () => {
+it("rejects writes to a read-only database, and still reads (F30)", async () => {
   const filename = temporaryFile();
   await fillFile(filename);
   const store = sqliteStore({ client: openClient(filename, { readOnly: true }) });
@@ -191,7 +191,7 @@ it("rejects what it cannot write to a read-only database, and still reads (F30)"
   await expect(store.openStep(stepIntent("second"))).rejects.toThrow("readonly");
 });
 
-it("rejects what does not fit a full disk, alone, and goes on with what fits (F29)", async () => {
+it("rejects only writes that don't fit on a full disk (F29)", async () => {
   const client = openClient(temporaryFile());
   const store = sqliteStore({ client });
   await store.migrate();
@@ -212,17 +212,17 @@ it("rejects what does not fit a full disk, alone, and goes on with what fits (F2
   expect(await store.openStep(large)).toMatchObject({ opened: true });
 });
 
-it.each(["3.51.2", "3.40.1", "2.99.99"])("refuses SQLite %s", async (version) => {
+it.each(["3.51.2", "3.40.1", "2.99.99"])("rejects SQLite %s", async (version) => {
   await expect(sqliteStore({ client: clientOf(version) }).migrate()).rejects.toThrow(
     `SQLite ${version} is older than 3.51.3`,
   );
 });
 
-it.each(["3.51.3", "3.52.0", "4.0.0"])("takes SQLite %s", async (version) => {
+it.each(["3.51.3", "3.52.0", "4.0.0"])("accepts SQLite %s", async (version) => {
   await sqliteStore({ client: clientOf(version) }).migrate();
 });
 
-/** A database that says it is of another version. */
+/** A database that reports another SQLite version. */
 function clientOf(version: string): SqliteClient {
   const client = openClient(temporaryFile());
   return {
@@ -233,7 +233,7 @@ function clientOf(version: string): SqliteClient {
   };
 }
 
-it("keeps what belongs to one member of a group from the others", async () => {
+it("isolates the failure of one write from the others of its group", async () => {
   const store = await openStore(temporaryFile());
   await insertKey(store);
   const results = await Promise.allSettled([

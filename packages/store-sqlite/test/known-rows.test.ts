@@ -15,13 +15,13 @@ import { temporaryFile } from "./temporary-folder.ts";
 
 interface Watched {
   readonly client: SqliteClient;
-  /** How many statements ran. */
+  /** The number of statements that ran. */
   statements: number;
-  /** What a COMMIT does instead of committing, or once it has. */
+  /** Runs instead of a COMMIT, or after it. */
   commit: ((commit: () => void) => void) | null;
 }
 
-/** A database in memory whose statements are counted and whose commits can fail. */
+/** An in-memory database that counts statements and whose commits can fail. */
 function watch(): Watched {
   const database = new DatabaseSync(":memory:");
   onTestFinished(() => database.close());
@@ -70,8 +70,8 @@ async function openSteps(store: Store, ids: readonly string[]): Promise<void> {
   expect(openings.every(({ opened }) => opened)).toBe(true);
 }
 
-describe("what a store knows of its database", () => {
-  it("saves all reading for a Step that opens and settles", async () => {
+describe("known rows", () => {
+  it("save all reads of a Step that opens and settles", async () => {
     const { store, watched } = await openWatched();
     const steps = async (ids: readonly string[]): Promise<number> => {
       const before = watched.statements;
@@ -80,14 +80,14 @@ describe("what a store knows of its database", () => {
       return (watched.statements - before) / ids.length;
     };
     await steps(["first"]);
-    // 9 writes and one search for Sessions to continue, and for each transaction 3 to begin and end it.
+    // 9 writes, one search for candidate Sessions, and 3 statements per transaction to begin and end it.
     expect(await steps(["alone"])).toBe(16);
     await steps(Array.from({ length: 16 }, (_, at) => `warm ${at}`));
-    // Of those that come together, one statement writes up to 16 rows.
+    // For concurrent Steps, one statement writes up to 16 rows.
     expect(await steps(Array.from({ length: 32 }, (_, at) => `step ${at}`))).toBe(4.5);
   });
 
-  it("does not outlive what another connection writes", async () => {
+  it("are forgotten when another connection writes", async () => {
     const filename = temporaryFile();
     const here = await openStore({ filename });
     const there = await openStore({ filename });
@@ -108,7 +108,7 @@ describe("what a store knows of its database", () => {
     });
   });
 
-  it("does not outlive what it writes otherwise itself, in the same group", async () => {
+  it("are forgotten after other writes in the same group", async () => {
     const { store } = await openWatched();
     await openSteps(store, ["first"]);
     const [, opening] = await Promise.all([
@@ -121,19 +121,19 @@ describe("what a store knows of its database", () => {
     expect(opening).toEqual({ opened: false, refusal: { code: "key_changed" } });
   });
 
-  it("does not outlive a transaction that is rolled back", async () => {
+  it("are forgotten when a transaction is rolled back", async () => {
     const { store, watched } = await openWatched();
     watched.commit = () => {
       throw new Error("the disk is full");
     };
     await expect(store.openStep(stepIntent("lost", [hold(10)]))).rejects.toThrow("disk is full");
     watched.commit = null;
-    await expect(store.settleStep(stepSettlement("lost"))).rejects.toThrow("no such Step");
+    await expect(store.settleStep(stepSettlement("lost"))).rejects.toThrow("Unknown Step");
     expect(await store.openStep(stepIntent("next", [hold(10)]))).toMatchObject({ opened: true });
     expect((await store.budgets.reconcile({ limit: 1 })).drift).toEqual([]);
   });
 
-  it("finds a Step that was opened by a commit whose answer was lost", async () => {
+  it("find a Step whose commit succeeded without an answer", async () => {
     const { store, watched } = await openWatched();
     const intent = stepIntent("asked twice", [hold(15)]);
     watched.commit = (commit) => {
@@ -155,7 +155,7 @@ describe("what a store knows of its database", () => {
     expect(data).toMatchObject([{ held: 0, settled: 7 }]);
   });
 
-  it("finds a Step that has settled since, and what it branched from then", async () => {
+  it("find a Step that has settled since, and the Session it branched from", async () => {
     const { store } = await openWatched();
     await openSteps(store, ["origin"]);
     const other = stepIntent("branch");
@@ -163,12 +163,12 @@ describe("what a store knows of its database", () => {
     const intent = { ...other, transcript };
     const opening = await store.openStep(intent);
     expect(opening).toMatchObject({ branchedFromSessionId: "session of origin" });
-    // Without a reply the branch is one that the request would continue now.
+    // Without a reply, the request would now continue the branch.
     await store.settleStep({ ...stepSettlement("branch"), outcome: "failed", reply: null });
     expect(await store.openStep(intent)).toEqual(opening);
   });
 
-  it("is no more of a group in which one change fails", async () => {
+  it("are forgotten when one write of a group fails", async () => {
     const { store } = await openWatched();
     await openSteps(store, ["first"]);
     const taken = stepIntent("second");
@@ -180,6 +180,6 @@ describe("what a store knows of its database", () => {
     expect(refused).toMatchObject({ reason: { code: "invalid_argument" } });
     expect(settled).toMatchObject({ value: { settled: true } });
     expect(await store.steps.get(owner.organizationId, "second")).toBeNull();
-    await expect(store.settleStep(stepSettlement("second"))).rejects.toThrow("no such Step");
+    await expect(store.settleStep(stepSettlement("second"))).rejects.toThrow("Unknown Step");
   });
 });

@@ -31,7 +31,7 @@ function pageOf(list: PagedList, where: readonly Condition[]): string {
   return selectPage(list, where, { cursor: null, limit: 20 }, sqliteDialect).text;
 }
 
-describe("a filtered page reads what it shows, by an index in its order", () => {
+describe("a filtered page reads only its rows, through an index in its order", () => {
   const ofSteps = (query: Omit<Parameters<typeof conditions.ofSteps>[0], "organizationId">) =>
     pageOf(lists.steps, conditions.ofSteps({ organizationId, ...query }));
   const ofKeys = (query: Omit<Parameters<typeof conditions.ofKeys>[0], "organizationId">) =>
@@ -57,7 +57,7 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
     expect(planOf(text)).toEqual([`SEARCH ${table} USING INDEX ${table}_${index} (${searched})`]);
   });
 
-  it("Sessions of a key, by the sources that it has", () => {
+  it("lists the Sessions of a key by its sources", () => {
     const ofOne = `SEARCH s USING COVERING INDEX sessions_by_update (${byOrganization} AND key_id=?`;
     for (const across of [true, false]) {
       const plan = planOf(selectSourcesOfKey(across));
@@ -72,7 +72,7 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
     ]);
   });
 
-  it("decisions of a key, and denials", () => {
+  it("lists the decisions and denials of a key", () => {
     const ofKey = conditions.ofDecisions({ organizationId, keyId: ["k"] });
     expect(planOf(pageOf(lists.decisions, ofKey))).toEqual([
       `SEARCH decisions USING INDEX decisions_by_key (${byOrganization} AND key_id=?)`,
@@ -87,7 +87,7 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
     ]);
   });
 
-  it("the Steps of a Turn, among those of its Session", () => {
+  it("lists the Steps of a Turn among those of its Session", () => {
     const plan = planOf(ofSteps({ turnId: ["t"] }));
     expect(plan).toContain(
       `SEARCH steps USING INDEX steps_by_session (${byOrganization} AND session_id=?)`,
@@ -96,7 +96,7 @@ describe("a filtered page reads what it shows, by an index in its order", () => 
   });
 });
 
-it("reads changes in the order of their time by partial indexes that requests do not write", () => {
+it("reads changes by time through partial indexes that requests don't write", () => {
   const placed = { from: 1, to: 2 };
   expect(
     planOf(pageOf(lists.changes, conditions.ofChanges({ organizationId, ...placed }))),
@@ -106,7 +106,7 @@ it("reads changes in the order of their time by partial indexes that requests do
   ]);
 });
 
-it("reads the Steps of a summary by the index of their time, or of what is asked for", () => {
+it("reads the Steps of a summary through the index of their time or of the filter", () => {
   const planOfSummary = (query: { readonly keyId?: readonly string[] }) =>
     planOf(pageOf(summedSteps, conditions.ofSummary({ organizationId, by: [], ...query })));
   expect(planOfSummary({})).toEqual([`SEARCH steps USING INDEX steps_by_time (${byOrganization})`]);
@@ -115,7 +115,7 @@ it("reads the Steps of a summary by the index of their time, or of what is asked
   ]);
 });
 
-describe("a page of every organization asks those whose rows come first, and sorts no more than theirs", () => {
+describe("a page across organizations reads and sorts only rows of those that come first", () => {
   it.each([
     ["keys", lists.keys, conditions.ofKeys({ organizationId: null }), "api_keys_by_time"],
     [
@@ -137,7 +137,7 @@ describe("a page of every organization asks those whose rows come first, and sor
     expect(plan).toContainEqual(
       expect.stringMatching(`^SEARCH ${list.table} USING (COVERING )?INDEX ${index} \\(`),
     );
-    // The key of a table of wide rows is an index beside it.
+    // The key of a table of wide rows is a separate index.
     expect(plan.map((line) => line.replace(/INDEX sqlite_autoindex_\w+/, "PRIMARY KEY"))).toContain(
       `SEARCH r USING PRIMARY KEY (${byOrganization} AND id=?)`,
     );
@@ -145,7 +145,7 @@ describe("a page of every organization asks those whose rows come first, and sor
   });
 });
 
-it("finds the Sessions a request may continue in their own index alone", () => {
+it("finds candidate Sessions in their own index only", () => {
   expect(planOf(openStepStatements.recentMatches)).toContain(
     `SEARCH sessions USING COVERING INDEX sessions_by_update (${byOrganization} AND key_id=? AND source=?)`,
   );

@@ -12,7 +12,7 @@ describe("the source of a SQLite store", () => {
     [{ filename: "a.db", filenam: "b" }, "filenam"],
     [{ client: {} }, "client"],
     [{ client: null }, "client"],
-  ])("is refused when it is %j", (source, path) => {
+  ])("is rejected if it is %j", (source, path) => {
     // As JavaScript would call it.
     const open = () => Reflect.apply(sqliteStore, undefined, [source]);
     expect(open).toThrow(GatewayError);

@@ -17,7 +17,7 @@ import { temporaryFile } from "./temporary-folder.ts";
 const clock = "gateway" as const;
 const script = fileURLToPath(new URL("store-process.ts", import.meta.url));
 
-/** A process that works on the file, and the lines it prints. */
+/** A process that works on the file, and its output lines. */
 function startProcess(...parameters: readonly string[]) {
   const child = spawn(process.execPath, ["--conditions=tollgate-source", script, ...parameters], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -31,7 +31,7 @@ function startProcess(...parameters: readonly string[]) {
 }
 
 it.each([3, 17, 40, 77, 120])(
-  "keeps all that was acknowledged and nothing torn when killed after %i answers (F27)",
+  "keeps everything acknowledged, and nothing partial, when killed after %i answers (F27)",
   async (answers) => {
     const filename = temporaryFile();
     const { child, exited, lines } = startProcess("work", filename);
@@ -89,7 +89,7 @@ function expectWhole(filename: string): void {
   database.close();
 }
 
-it("is migrated by several processes at once", async () => {
+it("can be migrated by several processes at once", async () => {
   const filename = temporaryFile();
   const processes = Array.from({ length: 3 }, () => startProcess("migrate", filename));
   await Promise.all(processes.map(({ lines }) => once(lines, "line")));
@@ -100,7 +100,7 @@ it("is migrated by several processes at once", async () => {
   database.close();
 });
 
-it("admits as many as the budget fits, however many processes ask together (F40)", async () => {
+it("admits exactly as many as the budget allows, across processes (F40)", async () => {
   const filename = temporaryFile();
   const store = sqliteStore({ filename });
   onTestFinished(() => store.close());
@@ -125,7 +125,7 @@ it("waits for another connection's lock without blocking the event loop (F31)", 
   const other = new DatabaseSync(filename);
   other.exec("BEGIN IMMEDIATE");
   const opening = store.openStep(stepIntent("patient", [hold(100)]));
-  // The loop turns while the opening waits: otherwise nothing here could end the transaction it waits for.
+  // The event loop must keep running while the Step waits, or this test could not end the other transaction.
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   expect(await store.steps.get(owner.organizationId, "patient")).toBeNull();
   other.exec("COMMIT");
@@ -133,7 +133,7 @@ it("waits for another connection's lock without blocking the event loop (F31)", 
   other.close();
 });
 
-it("rejects when the database stays locked, and what queued up behind with it (F31)", async () => {
+it("rejects writes and those queued behind them if the database stays locked (F31)", async () => {
   const filename = temporaryFile();
   const store = sqliteStore({ filename });
   onTestFinished(() => store.close());
@@ -150,7 +150,7 @@ it("rejects when the database stays locked, and what queued up behind with it (F
   expect(await store.openStep(stepIntent("after"))).toMatchObject({ opened: true });
 });
 
-it("forgets processes whose lease lapsed once none of their Steps is open", async () => {
+it("removes processes with a lapsed lease once they have no open Steps", async () => {
   const filename = temporaryFile();
   const store = sqliteStore({ filename });
   onTestFinished(() => store.close());

@@ -34,29 +34,29 @@ function planOf(text: string): readonly string[] {
   return rows.map((row) => String(row["detail"]));
 }
 
-/** What SQLite passes over from end to end to run a statement. */
+/** The tables that SQLite scans to run a statement. */
 function tablesScanned(text: string): readonly string[] {
-  // A row without a table, the 100 candidates, the branches and the chain found are no tables.
+  // Constant rows, the 100 candidates, the branches and the chain are not tables.
   return planOf(text).filter((detail) => /^SCAN (?!CONSTANT ROW|recent$|b$|link$)/.test(detail));
 }
 
-/** What is searched by its organization alone, which is all of what the organization has. */
+/** Searches by organization only, which read all rows of the organization. */
 function organizationsRead(text: string): readonly string[] {
   return planOf(text).filter((detail) => detail.endsWith("(organization_id=?)"));
 }
 
-/** Tables passed over, and results sorted because no index has their order. */
+/** Scanned tables, and results sorted for lack of an index. */
 function workOfPage(text: string): readonly string[] {
   const sorts = planOf(text).filter((detail) => detail.includes("FOR ORDER BY"));
   return [...tablesScanned(text), ...sorts];
 }
 
-/** The lapsed look at every Step in flight, which is what they ask for; a start looks at every process. */
+/** Finding lapsed Steps reads every Step in flight, and a process start reads every process. */
 const { lapsed: _lapsed, forget: _forget, ...leases } = leaseStatements;
-/** The few budgets created at run time are read together, and so are their raises. */
+/** The few budgets created at run time are read together, as are their raises. */
 const { budgets: _budgets, raises: _raises, ...administered } = administrationStatements;
 
-/** What has no table of its own here: Steps carry it. */
+/** Statements on tables that SQLite doesn't have, because the rows of Steps contain the data. */
 const { holds: _holds, ...held } = holdStatements;
 const { progress: _progress, ...leased } = leases;
 const { keepHolds: _keep, ...carried } = embeddingStatements;
@@ -72,25 +72,25 @@ const statements = {
   ...administered,
 };
 
-describe("no statement of a request passes over a table, or all that an organization has", () => {
+describe("no statement of a request scans a table or all rows of an organization", () => {
   it.each(Object.entries(statements))("%s", (_name, text) => {
     expect([...tablesScanned(text), ...organizationsRead(text)]).toEqual([]);
   });
 
-  it("keeps the holds of a Step that goes by reading that Step alone", () => {
+  it("keeps the holds of a removed Step by reading only that Step", () => {
     expect(planOf(embeddingStatements.keepHolds)).toEqual([
       expect.stringMatching(/^SEARCH s USING INDEX \w+ \(organization_id=\? AND id=\?\)$/),
       "SCAN h VIRTUAL TABLE INDEX 1:",
     ]);
   });
 
-  it("looks at open Steps alone for those that nobody will settle", () => {
+  it("reads only open Steps to find lapsed ones", () => {
     const plan = planOf(leaseStatements.lapsed);
     expect(plan).toContain("SCAN steps USING INDEX steps_open");
     expect(plan.filter((line) => line.startsWith("SCAN"))).toHaveLength(1);
   });
 
-  it("finds by their own indexes what continues a response, and what has expired without sorting", () => {
+  it("finds continuations and expired responses through their own indexes without sorting", () => {
     expect(planOf(responseStatements.continuations)).toEqual([
       "SEARCH responses USING COVERING INDEX responses_by_origin (organization_id=? AND built_on=?)",
     ]);
@@ -100,22 +100,22 @@ describe("no statement of a request passes over a table, or all that an organiza
   });
 
   it.each(Object.entries({ ...retentionStatements("steps"), ...erasureStatements }))(
-    "%s asks each organization for no more than is due",
+    "%s reads only due rows of each organization",
     (_, text) => {
-      // The organizations themselves are passed over, in order: there is no other way to know which has something due.
+      // The list of organizations is scanned in order, because any may have something due.
       expect(planOf(text).filter((detail) => /^SCAN (?!o$|b$)/.test(detail))).toEqual([]);
       expect([...organizationsRead(text)]).toEqual([]);
     },
   );
 
-  it("one by its id", () => {
+  it("reads one row by its id", () => {
     expect(tablesScanned(selectById("steps", stepReadColumns, false))).toEqual([]);
-    // Across organizations each of them is asked, never each of their rows.
+    // Across organizations, the statement reads the few organizations, not all their rows.
     expect(tablesScanned(selectById("sessions", sessionColumns, true))).toEqual(["SCAN o"]);
   });
 });
 
-describe("no page of an organization passes over a table or sorts it", () => {
+describe("no page of an organization scans or sorts a table", () => {
   const conditions = createConditions(sqliteDialect);
   const organizationId = "acme";
   const placed = { cursor: null, limit: 20 };
@@ -136,7 +136,7 @@ describe("no page of an organization passes over a table or sorts it", () => {
     expect(workOfPage(selectPage(list, where, placed, sqliteDialect).text)).toEqual([]);
   });
 
-  it("finds the Steps of a Session by their own index", () => {
+  it("finds the Steps of a Session through their own index", () => {
     const where = conditions.ofSteps({ organizationId, sessionId: ["s"] });
     expect(planOf(selectPage(lists.steps, where, placed, sqliteDialect).text)).toEqual([
       "SEARCH steps USING INDEX steps_by_session (organization_id=? AND session_id=?)",

@@ -1,4 +1,4 @@
-/** A process of its own for the tests: `node store-process.ts TASK FILE [NAME]`. */
+/** A separate process for the tests: `node store-process.ts TASK FILE [NAME]`. */
 import { once } from "node:events";
 import {
   hold,
@@ -11,13 +11,13 @@ import { sqliteStore } from "../src/index.ts";
 const [task, filename = "", name = ""] = process.argv.slice(2);
 const store = sqliteStore({ filename });
 
-/** Says that it is there, and waits until all are let go together. */
+/** Reports that it is ready, and waits for the common start signal. */
 async function barrier(): Promise<void> {
   process.stdout.write("ready\n");
   await once(process.stdin, "data");
 }
 
-/** Opens and settles Steps until it is killed; a line tells what was acknowledged. */
+/** Opens and settles Steps until it is killed. Prints a line for each acknowledgement. */
 async function work(): Promise<void> {
   await store.migrate();
   await insertKey(store);
@@ -33,7 +33,7 @@ async function work(): Promise<void> {
   await Promise.all(Array.from({ length: 8 }, (_, number) => worker(number)));
 }
 
-/** Asks for 32 holds at once and prints how many Steps were opened. */
+/** Requests 32 holds at once, and prints the number of opened Steps. */
 async function holdMany(): Promise<void> {
   await store.budgets.version();
   await barrier();

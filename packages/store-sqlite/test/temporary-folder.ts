@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { sqliteStore } from "../src/index.ts";
 
-/** A path in a folder of its own that goes when the test ends. */
+/** A path in a new folder, which is removed after the test. */
 export function temporaryFile(name = "tollgate.db"): string {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-sqlite-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, name);
 }
 
-/** Paths of empty databases that are migrated already: copies of one, for the tests of one file. */
+/** Paths of migrated, empty databases: copies of one, for all tests of a file. */
 export function migratedFiles(): () => string {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-sqlite-"));
   const template = join(folder, "template.db");

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import { sqliteStore } from "../src/index.ts";
 
-it("keeps the wide rows of a request in the order in which they come", async () => {
+it("stores the wide rows of requests in the order they arrive", async () => {
   const client = new DatabaseSync(":memory:");
   await sqliteStore({ client }).migrate();
   for (const table of ["steps", "decisions", "transcript_parts", "leaves"])

@@ -27,7 +27,7 @@ export function describeAnswers(binding: Binding): void {
     it.each(endpoints)("of %s arrives as a stream, event by event", async (path) => {
       const driven = await drive(binding);
       driven.provider.reply({ text: ["first ", "second ", "third"] });
-      // The first event of an answer says that it started; the second is the first piece of text.
+      // The first event of an answer reports its start. The second is the first piece of text.
       const held = driven.provider.hold({ afterEvents: 2 });
       const client = await driven.rawClient();
       const { secret } = driven.key;
@@ -42,7 +42,7 @@ export function describeAnswers(binding: Binding): void {
       expect(client.received().indexOf("second ")).toBeLessThan(client.received().indexOf("third"));
     });
 
-    it("follows another on one connection", async () => {
+    it("follows another answer on the same connection", async () => {
       const driven = await drive(binding);
       const client = await driven.rawClient();
       const request = { secret: driven.key.secret, path: `${driven.prefix}${chatPath}` };
@@ -54,7 +54,7 @@ export function describeAnswers(binding: Binding): void {
       }
     });
 
-    it("leaves the headers of other answers alone", async () => {
+    it("does not change the headers of other answers", async () => {
       const { post } = await drive(binding);
       const answers = await Promise.all(
         Array.from({ length: 20 }, () => post(chatPath, bodies[chatPath]())),

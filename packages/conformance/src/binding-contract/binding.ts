@@ -1,11 +1,11 @@
 import type { Gateway } from "@tollgate/core";
 import type { Provider } from "@tollgate/core/provider";
 
-/** A host that listens. */
+/** A listening host. */
 export interface ServedBinding {
   /** Where the host listens, without the prefix: `http://127.0.0.1:49152`. */
   readonly url: string;
-  /** Stops listening and cuts what is open. */
+  /** Stops listening and closes open connections. */
   close(): Promise<void>;
 }
 
@@ -17,15 +17,15 @@ export interface Mounting {
   readonly writeStall: number;
 }
 
-/** What the contract needs of a binding. */
+/** A binding under test. */
 export interface Binding {
   /** Starts a host on a free port of 127.0.0.1 that mounts the gateway and reads JSON bodies of up to 32 MiB. */
   readonly serve: (gateway: Gateway, mounting: Mounting) => Promise<ServedBinding>;
-  /** A provider that calls an OpenAI-compatible server over HTTP, such as `openaiCompatible`: what leaves is read there. */
+  /** A provider that calls an OpenAI-compatible server over HTTP, such as `openaiCompatible`. The tests read its requests. */
   readonly provider: (baseURL: string) => Provider;
   /**
-   * Whether the gateway gets bodies as they were sent (`raw`, the default), or as a JSON parser of the host has left
-   * them (`parsed`): then what such a parser loses is lost, and the contract says so in its tests.
+   * Whether the gateway receives bodies as sent (`raw`, the default) or parsed by the host (`parsed`). A parser loses
+   * some details, which the tests take into account.
    */
   readonly body?: "raw" | "parsed";
 }

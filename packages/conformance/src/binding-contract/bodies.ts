@@ -5,8 +5,8 @@ import { bodies, chatPath, type DrivenGateway, drive, endpoints, errorOf } from 
 
 const json = { "content-type": "application/json" };
 
-/** What a model was asked last, as text. */
-const asked = ({ provider }: DrivenGateway): string =>
+/** The last request to the model, as text. */
+const lastRequestOf = ({ provider }: DrivenGateway): string =>
   JSON.stringify(provider.calls.at(-1)?.request);
 
 const send = (
@@ -15,34 +15,34 @@ const send = (
   headers: Readonly<Record<string, string>> = json,
 ): Promise<Response> => call(chatPath, { method: "POST", headers, body, duplex: "half" });
 
-/** Request bodies as the gateway gets them. */
+/** How request bodies reach the gateway. */
 export function describeBodies(binding: Binding): void {
   describe("the request body", () => {
     it.each(endpoints)("reaches %s as it was sent, whatever its text", async (path) => {
       const driven = await drive(binding);
       const text = 'é 日本 👩‍👩‍👧 \u0000 \\ " </script> \u2028';
       expect((await driven.post(path, bodies[path](text))).status).toBe(200);
-      expect(asked(driven)).toContain(JSON.stringify(text));
+      expect(lastRequestOf(driven)).toContain(JSON.stringify(text));
     });
 
     it("may be long", async () => {
       const driven = await drive(binding);
       const text = "a long text. ".repeat(80_000);
       expect((await driven.post(chatPath, bodies[chatPath](text))).status).toBe(200);
-      expect(asked(driven)).toContain(text);
+      expect(lastRequestOf(driven)).toContain(text);
     });
 
-    it("may come in chunks, split anywhere", async () => {
+    it("may arrive in chunks, split anywhere", async () => {
       const driven = await drive(binding);
       const bytes = new TextEncoder().encode(JSON.stringify(bodies[chatPath]("in pieces: é")));
       const pieces = Array.from({ length: Math.ceil(bytes.length / 7) }, (_, at) =>
         bytes.slice(at * 7, at * 7 + 7),
       );
       expect((await send(driven, ReadableStream.from(pieces))).status).toBe(200);
-      expect(asked(driven)).toContain("in pieces: é");
+      expect(lastRequestOf(driven)).toContain("in pieces: é");
     });
 
-    it("is refused when it is no JSON, has none, or holds something else than an object", async () => {
+    it("is rejected if it is empty, not JSON, or not an object", async () => {
       const driven = await drive(binding);
       for (const body of ['{"model":', "", "[]"]) {
         expect((await send(driven, body)).status, body).toBe(400);
@@ -50,7 +50,7 @@ export function describeBodies(binding: Binding): void {
       expect(driven.provider.calls).toEqual([]);
     });
 
-    it("is refused when it is larger than the gateway takes", async () => {
+    it("is rejected if it is larger than the gateway allows", async () => {
       const driven = await drive(binding, {}, { limits: { bodyBytes: 1_000 } });
       const answer = await driven.post(chatPath, bodies[chatPath]("x".repeat(2_000)));
       expect(answer.status).toBe(413);
@@ -77,7 +77,7 @@ function describeRefusals(binding: Binding): void {
     ["holds a member twice", twice, json, 400],
     ["is no UTF-8", noUtf8, json, 400],
     ["is compressed", compressed, { ...json, "content-encoding": "gzip" }, 415],
-  ])("is refused when it %s", async (_name, body, headers, status) => {
+  ])("is rejected if it %s", async (_name, body, headers, status) => {
     const driven = await drive(binding);
     const answer = await send(driven, body, headers);
     expect(answer.status).toBe(status);
@@ -87,22 +87,22 @@ function describeRefusals(binding: Binding): void {
 }
 
 function describeLosses(binding: Binding): void {
-  it("has lost, with the host's parser, all but the last of a member given twice", async () => {
+  it("loses all but the last of repeated members with the host's parser", async () => {
     const driven = await drive(binding);
     expect((await send(driven, twice)).status).toBe(200);
     expect(driven.provider.calls).toHaveLength(1);
   });
 
-  it("has lost, with the host's parser, bytes that are no UTF-8", async () => {
+  it("loses bytes that are not UTF-8 with the host's parser", async () => {
     const driven = await drive(binding);
     expect((await send(driven, noUtf8)).status).toBe(200);
-    expect(asked(driven)).toContain("\ufffd\ufffd");
+    expect(lastRequestOf(driven)).toContain("\ufffd\ufffd");
   });
 
-  it("comes decompressed by the host's parser", async () => {
+  it("may be decompressed by the host's parser", async () => {
     const driven = await drive(binding);
     const headers = { ...json, "content-encoding": "gzip" };
     expect((await send(driven, compressed, headers)).status).toBe(200);
-    expect(asked(driven)).toContain("compressed");
+    expect(lastRequestOf(driven)).toContain("compressed");
   });
 }

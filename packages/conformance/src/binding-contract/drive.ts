@@ -8,18 +8,18 @@ import {
 import { onTestFinished } from "vitest";
 import type { Binding, Mounting } from "./binding.ts";
 
-/** A gateway behind a binding, in the hands of a test. */
+/** A gateway behind a binding, driven by a test. */
 export interface DrivenGateway extends TestGateway {
   /** Where the host listens. */
   readonly url: string;
   /** Where the gateway is mounted: the URL and the prefix. */
   readonly mounted: string;
   readonly prefix: string;
-  /** Calls a path below the mount, signed with the test key. */
+  /** Calls a path below the mount with the test key. */
   call(path: string, init?: RequestInit): Promise<Response>;
-  /** Posts JSON below the mount, signed with the test key. */
+  /** Posts JSON below the mount with the test key. */
   post(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>;
-  /** A client made of bytes, gone when the test is. */
+  /** A client that sends raw bytes, closed after the test. */
   rawClient(): Promise<RawClient>;
 }
 
@@ -27,7 +27,7 @@ export const chatPath = "/v1/chat/completions";
 export const responsesPath = "/v1/responses";
 export const model = "test/tollgate/scripted";
 
-/** The least of each endpoint's body that asks for an answer. */
+/** The minimal valid body of each endpoint. */
 export const bodies = {
   [chatPath]: (text = "Hello") => ({ model, messages: [{ role: "user", content: text }] }),
   [responsesPath]: (text = "Hello") => ({ model, input: text }),
@@ -73,7 +73,7 @@ export async function drive(
   };
 }
 
-/** The error of an answer in the gateway's shape; anything else is no such answer. */
+/** The error of an answer in the gateway's format. Throws for any other answer. */
 export async function errorOf(answer: Response): Promise<{ readonly code: unknown }> {
   const body: unknown = await answer.json();
   const error = typeof body === "object" && body !== null && "error" in body ? body.error : null;

@@ -10,7 +10,7 @@ const rejected = new ProviderError("The upstream said no.", {
   status: 500,
 });
 
-/** Failures as the client sees them: the gateway's own answers, whatever the host does with its errors. */
+/** Failures reach the client as the gateway's own answers, however the host handles errors. */
 export function describeFailures(binding: Binding): void {
   describe("a failure", () => {
     it.each(endpoints)("of %s has its status, its shape and its headers", async (path) => {
@@ -28,7 +28,7 @@ export function describeFailures(binding: Binding): void {
       }
     });
 
-    it("of the policy is a denial, and asks nobody", async () => {
+    it("of the policy denies the request without calling a provider", async () => {
       const policy = definePolicy({ rules: [permit("public", { upTo: "D0_PUBLIC" })] });
       const { post, provider } = await drive(binding, {}, { policy });
       const answer = await post(chatPath, bodies[chatPath]());
@@ -37,7 +37,7 @@ export function describeFailures(binding: Binding): void {
       expect(provider.calls).toEqual([]);
     });
 
-    it("of the provider before its answer is a status", async () => {
+    it("of the provider before its answer becomes a status", async () => {
       const { post, provider } = await drive(binding, {}, { retries: { max: 0 } });
       provider.fail(rejected, { times: Number.POSITIVE_INFINITY });
       const answer = await post(chatPath, { ...bodies[chatPath](), stream: true });
@@ -46,7 +46,7 @@ export function describeFailures(binding: Binding): void {
     });
 
     it.each(endpoints)(
-      "of the provider in mid-stream of %s is said in the stream",
+      "of the provider during a stream of %s is reported in the stream",
       async (path) => {
         const { post, provider } = await drive(binding);
         const answer = { text: ["half an ", "answer"] };
@@ -60,7 +60,7 @@ export function describeFailures(binding: Binding): void {
       },
     );
 
-    it("of a gateway that is closed is a refusal to be tried again", async () => {
+    it("of a closed gateway asks the client to retry", async () => {
       const { post, gateway } = await drive(binding);
       await gateway.close();
       const answer = await post(chatPath, bodies[chatPath]());

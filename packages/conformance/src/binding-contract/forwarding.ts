@@ -5,14 +5,14 @@ import type { Binding } from "./binding.ts";
 import { chatPath, drive } from "./drive.ts";
 import { exchange, json, length, signed, statusOf } from "./raw-exchange.ts";
 
-/** Headers that proxies, frameworks and client libraries give a meaning to. */
+/** Headers with a meaning for proxies, frameworks and client libraries. */
 const meaningful = [
   ...["cookie", "forwarded", "proxy-authorization", "x-forwarded-host", "x-forwarded-proto"],
   ...["x-api-key", "api-key", "openai-organization", "x-stainless-lang", "x-middleware-rewrite"],
   ...["te", "x-real-ip", "x-original-url", "via", "origin", "referer", "user-agent"],
 ];
 
-/** Nothing of a client's headers leaves for a provider. */
+/** No client header reaches a provider. */
 export function describeForwarding(binding: Binding): void {
   describe("the client's headers", () => {
     describeCanaries(binding);
@@ -21,7 +21,7 @@ export function describeForwarding(binding: Binding): void {
 }
 
 function describeCanaries(binding: Binding): void {
-  it("no header of the client reaches the provider", async () => {
+  it("never reach the provider", async () => {
     const driven = await drive(binding);
     for (const name of meaningful) {
       const line = `POST /ai${chatPath} HTTP/1.1`;
@@ -38,7 +38,7 @@ function describeCanaries(binding: Binding): void {
   });
 }
 
-/** What names a header of the client's: one with a meaning, one of a family that has one, or any other. */
+/** Header names: with a known meaning, of a known family, or random. */
 const headerName = fc.oneof(
   fc.constantFrom(...meaningful, "keep-alive", "proxy-connection", "accept-encoding", "priority"),
   fc
@@ -63,7 +63,7 @@ const completion = JSON.stringify({
 const completed = `HTTP/1.1 200 OK\r\n${json}\r\ncontent-length: ${completion.length}\r\n\r\n${completion}`;
 
 function describeFuzzedSets(binding: Binding): void {
-  it("whatever headers the client sends, the provider is sent exactly the same (S13)", async () => {
+  it("never change the request to the provider (S13)", async () => {
     const upstream = await scriptedUpstream(({ send }) => send(completed));
     onTestFinished(() => upstream.close());
     const providers = { test: binding.provider(`${upstream.url}/v1`) };
@@ -91,6 +91,6 @@ function describeFuzzedSets(binding: Binding): void {
   });
 }
 
-/** A request as the upstream saw it, byte for byte. */
+/** A request as the upstream received it, byte for byte. */
 const told = (request: UpstreamExchange | undefined): string =>
   `${request?.head}\r\n\r\n${request?.body}`;

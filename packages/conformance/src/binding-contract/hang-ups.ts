@@ -22,7 +22,7 @@ async function aborted(driven: DrivenGateway): Promise<void> {
   });
 }
 
-/** A call that waits in the provider, after so many events of its answer. */
+/** A call that waits in the provider after this many events of its answer. */
 async function waiting(
   driven: DrivenGateway,
   path: keyof typeof bodies,
@@ -37,7 +37,7 @@ async function waiting(
   return client;
 }
 
-/** Clients that leave. */
+/** Clients that disconnect. */
 export function describeHangUps(binding: Binding): void {
   describe.each(leavings)("a client that %s its connection", (_name, leave) => {
     it.each(endpoints)("in mid-stream of %s is heard of by the provider", async (path) => {
@@ -55,13 +55,13 @@ export function describeHangUps(binding: Binding): void {
     });
 
     it.each(endpoints)("before the plain answer of %s is heard of, too", async (path) => {
-      // By default a plain answer is read on, so that its cost is known.
+      // By default the gateway reads a plain answer to its end, because it needs its cost.
       const driven = await drive(binding, {}, { onDisconnect: "abort" });
       leave(await waiting(driven, path, null));
       await aborted(driven);
     });
 
-    it("in the middle of its upload has asked nobody, and the next one is answered", async () => {
+    it("in the middle of its upload calls no provider, and the next request is answered", async () => {
       const driven = await drive(binding);
       const client = await driven.rawClient();
       client.send(

@@ -12,13 +12,13 @@ const citySchema = {
 };
 const content = "What is the weather in Paris?";
 
-/** The model asks for the weather, and then says it. */
+/** The model asks for the weather, then reports it. */
 function script(provider: ScriptedProvider): void {
   provider.reply({ toolCalls: [{ name: "get_weather", arguments: ['{"city":', '"Paris"}'] }] });
   provider.reply({ text: ["It is ", "18 degrees."] });
 }
 
-/** What a round of Chat Completions came to. */
+/** The result of one round of Chat Completions. */
 interface Round {
   text: string;
   toolCallId?: string;
@@ -56,7 +56,7 @@ async function askStreamed(client: OpenAI, messages: Conversation): Promise<Roun
   return round;
 }
 
-/** The answer of one call over Responses, of the SDK's plain call or of its stream. */
+/** The answer of one Responses call, through the SDK's plain call or its stream. */
 async function respond(
   client: OpenAI,
   stream: boolean,
@@ -84,7 +84,7 @@ const textOf = ({ output }: OpenAI.Responses.Response): string =>
     .map((part) => (part.type === "output_text" ? part.text : ""))
     .join("");
 
-/** A tool's loop through the OpenAI SDK, in both protocols, by calls that every release since 4 has. */
+/** A tool loop through the OpenAI SDK in both protocols, with calls that every release since 4 has. */
 export function describeOpenAi(binding: Binding): void {
   async function driveClient() {
     const { gateway, mounted, key, provider } = await drive(binding);

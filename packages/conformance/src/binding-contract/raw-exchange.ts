@@ -1,11 +1,11 @@
 import { bodies, chatPath, type DrivenGateway } from "./drive.ts";
 
-/** The body that the raw requests of the tests have, and its headers. */
+/** The body of the raw test requests, and its headers. */
 export const text = JSON.stringify(bodies[chatPath]());
 export const length = `content-length: ${text.length}`;
 export const json = "content-type: application/json";
 
-/** A request as lines, and what came back until the host closed the connection. */
+/** Sends a request as lines, and returns everything received until the host closes the connection. */
 export async function exchange(
   driven: DrivenGateway,
   lines: readonly string[],

@@ -4,9 +4,9 @@ import { chatPath, drive } from "./drive.ts";
 import { describeForwarding } from "./forwarding.ts";
 import { exchange, json, length, signed, statusOf, text } from "./raw-exchange.ts";
 
-/** What nobody gets past the gateway's own checks, with no middleware of the host to help. */
+/** Requests that the gateway itself must reject, without middleware of the host. */
 export function describeSecurity(binding: Binding): void {
-  describe("with no middleware of the host", () => {
+  describe("without middleware of the host", () => {
     describeTargets(binding);
     describeContentTypes(binding);
     describeForwarding(binding);
@@ -31,7 +31,7 @@ function describeTargets(binding: Binding): void {
     ["another case", "/ai/V1/Chat/Completions", "gateway.test"],
     ["another route in the query", `${path}?/v1/models`, "gateway.test"],
     ["another route after it", `/ai/v1/models${chatPath}`, "gateway.test"],
-  ])("nobody is let in without a key by %s", async (_name, target, host) => {
+  ])("rejects a request without a key with %s", async (_name, target, host) => {
     const driven = await drive(binding);
     const lines = [`POST ${target} HTTP/1.1`, `host: ${host}`, "connection: close", json, length];
     const status = statusOf(await exchange(driven, lines));
@@ -48,7 +48,7 @@ function describeTargets(binding: Binding): void {
     "x-http-method-override: GET",
     "authorization: Bearer",
     "authorization: Basic dXNlcjpwYXNz",
-  ])("nobody is let in without a key by %s", async (header) => {
+  ])("rejects a request without a key with %s", async (header) => {
     const driven = await drive(binding);
     const path = `POST /ai${chatPath} HTTP/1.1`;
     const lines = [path, "host: a", "connection: close", json, length, header];
@@ -56,7 +56,7 @@ function describeTargets(binding: Binding): void {
     expect(driven.provider.calls).toEqual([]);
   });
 
-  it("a key given twice is no key", async () => {
+  it("rejects a key given twice", async () => {
     const driven = await drive(binding);
     const path = `POST /ai${chatPath} HTTP/1.1`;
     const twice = ["authorization: Bearer tg_other", signed(driven)];
@@ -77,7 +77,7 @@ function describeContentTypes(binding: Binding): void {
     ["a form", ["content-type: application/x-www-form-urlencoded"], 415],
     ["another charset", ["content-type: application/json; charset=iso-8859-1"], 415],
     ["nothing", [], 415],
-  ])("the content type may be JSON alone: %s", async (_name, types, status) => {
+  ])("rejects any content type except JSON: %s", async (_name, types, status) => {
     const driven = await drive(binding);
     const rest = ["host: a", "connection: close", length, ...types];
     expect(statusOf(await exchange(driven, [line, ...rest, signed(driven)]))).toBe(status);
@@ -86,7 +86,7 @@ function describeContentTypes(binding: Binding): void {
     expect([401, 415]).toContain(anonymous);
   });
 
-  it("the content type may not be given twice", async () => {
+  it("rejects a content type given twice", async () => {
     const driven = await drive(binding);
     const types = ["content-type: text/plain", json];
     const lines = [line, "host: a", "connection: close", length, ...types, signed(driven)];
@@ -98,7 +98,7 @@ function describeContentTypes(binding: Binding): void {
 function describeSmuggling(binding: Binding): void {
   const chunked = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
   it.each([
-    ["a length beside chunks", [length, "transfer-encoding: chunked"], chunked],
+    ["a length and chunks", [length, "transfer-encoding: chunked"], chunked],
     ["two lengths", [length, "Content-Length: 3"], text],
     ["a length that is no number", ["content-length: +5"], text],
     ["chunks that are not the last encoding", ["transfer-encoding: chunked, identity"], chunked],
@@ -106,7 +106,7 @@ function describeSmuggling(binding: Binding): void {
     ["a folded header", [length, "x-folded: a\r\n b"], text],
     ["a header with a bare line feed", [length, "x-a: b\nx-c: d"], text],
     ["chunks of no size", ["transfer-encoding: chunked"], "zz\r\n{}\r\n0\r\n\r\n"],
-  ])("a request with %s is refused and its connection closed", async (_name, framing, body) => {
+  ])("rejects a request with %s and closes its connection", async (_name, framing, body) => {
     const driven = await drive(binding);
     const line = `POST /ai${chatPath} HTTP/1.1`;
     const answer = await exchange(
@@ -119,7 +119,7 @@ function describeSmuggling(binding: Binding): void {
     expect(driven.provider.calls).toEqual([]);
   });
 
-  it("a request inside the body of another is no request", async () => {
+  it("ignores a request inside the body of another", async () => {
     const driven = await drive(binding);
     const inner = [`POST /ai${chatPath} HTTP/1.1`, "host: a", json, length, signed(driven)];
     const body = `${inner.join("\r\n")}\r\n\r\n${text}`;

@@ -7,7 +7,7 @@ import { bodies, chatPath, drive } from "./drive.ts";
 const pieces = 2_000;
 const piece = "x".repeat(16_000);
 
-/** A provider of 32 MB as fast as they are read, which counts what it was asked for. */
+/** A provider that produces 32 MB as fast as they are read, and counts the pieces read. */
 function floodProvider() {
   const produced = { pieces: 0, ended: Promise.withResolvers<void>() };
   async function* complete(): AsyncGenerator<readonly CompletionEvent[]> {
@@ -39,7 +39,7 @@ function floodProvider() {
   return { provider, produced };
 }
 
-/** Waits until the producer was not asked for more over many turns of the event loop. */
+/** Waits until the provider was not read for many turns of the event loop. */
 async function untilPaused(produced: { readonly pieces: number }): Promise<number> {
   for (let quiet = 0, last = -1; quiet < 500; quiet++) {
     if (produced.pieces !== last) {
@@ -51,13 +51,13 @@ async function untilPaused(produced: { readonly pieces: number }): Promise<numbe
   return produced.pieces;
 }
 
-/** Clients that take their time. */
+/** Clients that read or send slowly. */
 export function describeSlowClients(binding: Binding): void {
   const flood = { ...bodies[chatPath](), model: "flood/some/model", stream: true };
 
   async function driveFlood(writeStall: number) {
     const { provider, produced } = floodProvider();
-    // More than any buffer on the way holds.
+    // More than all buffers on the way.
     const limits = { answerBytes: 67_108_864 };
     const options = { providers: { flood: provider }, limits };
     const driven = await drive(binding, { writeStall }, options);
@@ -70,7 +70,7 @@ export function describeSlowClients(binding: Binding): void {
   }
 
   describe("a slow client", () => {
-    it("pauses the provider while it does not read, and gets all when it does", async () => {
+    it("pauses the provider while it doesn't read, and receives everything once it does", async () => {
       const { client, produced } = await driveFlood(30_000);
       const paused = await untilPaused(produced);
       expect(paused).toBeGreaterThan(0);
@@ -81,14 +81,14 @@ export function describeSlowClients(binding: Binding): void {
       expect(all).toContain("data: [DONE]");
     }, 30_000);
 
-    it("is cut off when it leaves an answer unread for too long", async () => {
+    it("is disconnected if it leaves an answer unread for too long", async () => {
       const { client, produced } = await driveFlood(50);
       await produced.ended.promise;
       client.resume();
       expect(await client.ended()).not.toContain("data: [DONE]");
     });
 
-    it("keeps nobody waiting, however many trickle their requests", async () => {
+    it("does not delay others, however many send their requests slowly", async () => {
       const driven = await drive(binding);
       const head = `POST ${driven.prefix}${chatPath} HTTP/1.1\r\nhost: a\r\n`;
       for (let number = 0; number < 50; number++) {

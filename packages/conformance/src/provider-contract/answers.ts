@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { callOf, connected, credential, httpAnswer, outcomeOf } from "./drive.ts";
 import type { AnswerFixture, CreateProvider, NativeAnswer, ProviderFixtures } from "./fixtures.ts";
 
-/** What a provider makes of good answers. */
+/** How a provider reads successful answers. */
 export function describeAnswers(create: CreateProvider, fixtures: ProviderFixtures): void {
   describe("answers", () => {
     for (const kind of ["text", "toolCall"] as const)
@@ -16,12 +16,12 @@ export function describeAnswers(create: CreateProvider, fixtures: ProviderFixtur
           const call = callOf({ stream: form === "stream" });
           const { events, thrown } = await outcomeOf(provider, call);
           expect(thrown).toBeNull();
-          expect(meaning(events)).toEqual(fixtures[kind].expected);
+          expect(resultOf(events)).toEqual(fixtures[kind].expected);
           expect(events.filter(({ type }) => type === "finish")).toHaveLength(1);
           expect(events.filter(emptyDelta)).toEqual([]);
         });
 
-    it("says what it sends, alone and before anything leaves", async () => {
+    it("reports the request in a batch of its own before sending it", async () => {
       const { upstream, provider } = await connected(create, ({ send }) =>
         send(httpAnswer(fixtures.text.stream)),
       );
@@ -35,7 +35,7 @@ export function describeAnswers(create: CreateProvider, fixtures: ProviderFixtur
       expect(first.value).toEqual([{ type: "request-sent", host, bodySha256 }]);
     });
 
-    it("gives the same output for bytes that arrive one by one", async () => {
+    it("gives the same output if the bytes arrive one by one", async () => {
       for (const fixture of [fixtures.text, fixtures.toolCall])
         expect(await arriving(create, fixture.stream, 1)).toEqual(fixture.expected);
     });
@@ -81,7 +81,7 @@ export function describeAnswers(create: CreateProvider, fixtures: ProviderFixtur
   });
 }
 
-/** What an answer means that arrives in pieces of `size` bytes. */
+/** The result of an answer that arrives in pieces of `size` bytes. */
 async function arriving(
   create: CreateProvider,
   answer: NativeAnswer,
@@ -91,11 +91,11 @@ async function arriving(
     const bytes = httpAnswer(answer);
     for (let at = 0; at < bytes.length; at += size) await send(bytes.subarray(at, at + size));
   });
-  return meaning((await outcomeOf(provider, callOf())).events);
+  return resultOf((await outcomeOf(provider, callOf())).events);
 }
 
-/** The fold of the events, without what an upstream makes up: ids and names of its own. */
-function meaning(events: readonly CompletionEvent[]): AnswerFixture["expected"] {
+/** The combined events, without ids and names that the upstream makes up. */
+function resultOf(events: readonly CompletionEvent[]): AnswerFixture["expected"] {
   const text: string[] = [];
   const calls: { name: string; arguments: string }[] = [];
   const usages = events.flatMap((event) => (event.type === "usage" ? [event.usage] : []));

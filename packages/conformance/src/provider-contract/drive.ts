@@ -10,7 +10,7 @@ import type { CreateProvider, NativeAnswer } from "./fixtures.ts";
 
 export const credential = "credential-of-the-contract";
 
-/** A scripted upstream and a provider before it, both closed when the test is over. */
+/** A scripted upstream and a provider for it. Both are closed after the test. */
 export async function connected(
   create: CreateProvider,
   script: Parameters<typeof scriptedUpstream>[0],
@@ -38,7 +38,7 @@ export function callOf(over: Partial<ProviderCall> = {}): ProviderCall {
   };
 }
 
-/** What came of a call: every event, and what it threw. */
+/** Collects every event of a call, and the error it throws. */
 export async function outcomeOf(
   provider: Provider,
   call: ProviderCall,
@@ -52,14 +52,14 @@ export async function outcomeOf(
   }
 }
 
-/** The ProviderError of a call that must fail. */
+/** Returns the ProviderError of a call that must fail. */
 export async function failureOf(provider: Provider, call: ProviderCall): Promise<ProviderError> {
   const { thrown } = await outcomeOf(provider, call);
   if (thrown instanceof ProviderError) return thrown;
   throw new Error("the call should have failed with a ProviderError", { cause: thrown });
 }
 
-/** The bytes of an HTTP answer with its length, or without one: then it ends where its connection ends. */
+/** The bytes of an HTTP answer, with its length or ended by closing the connection. */
 export function httpAnswer(
   { status, contentType, body }: NativeAnswer,
   framing: "length" | "until-closed" = "length",

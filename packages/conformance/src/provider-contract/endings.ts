@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { callOf, connected, failureOf, httpAnswer, outcomeOf } from "./drive.ts";
 import type { CreateProvider, ProviderFixtures } from "./fixtures.ts";
 
-/** How a provider stops when its caller wants no more. */
+/** How a provider stops when its caller cancels. */
 export function describeEndings(create: CreateProvider, fixtures: ProviderFixtures): void {
   const reason = new Error("the caller left");
 
@@ -14,7 +14,7 @@ export function describeEndings(create: CreateProvider, fixtures: ProviderFixtur
       expect(upstream.connections.made).toBe(0);
     });
 
-    it("stops waiting for an answer, and closes its connection, when the call is aborted", async () => {
+    it("stops waiting and closes its connection when the call is aborted", async () => {
       const caller = new AbortController();
       const { upstream, provider } = await connected(create, () => caller.abort(reason));
       const { thrown } = await outcomeOf(provider, callOf({ signal: caller.signal }));
@@ -23,7 +23,7 @@ export function describeEndings(create: CreateProvider, fixtures: ProviderFixtur
       expect(upstream.connections.open).toBe(0);
     });
 
-    it("stops in the middle of an answer, and closes its connection, when the call is aborted", async () => {
+    it("stops in the middle of an answer and closes its connection when the call is aborted", async () => {
       const caller = new AbortController();
       const { upstream, provider } = await connected(create, ({ send }) =>
         send(httpAnswer(fixtures.cut, "until-closed")),
@@ -39,7 +39,7 @@ export function describeEndings(create: CreateProvider, fixtures: ProviderFixtur
       await upstream.requests[0]?.closed;
     });
 
-    it("closes its connection when the iteration is ended early", async () => {
+    it("closes its connection when the iteration ends early", async () => {
       const { upstream, provider } = await connected(create, ({ send }) =>
         send(httpAnswer(fixtures.cut, "until-closed")),
       );
@@ -48,7 +48,7 @@ export function describeEndings(create: CreateProvider, fixtures: ProviderFixtur
       await upstream.requests[0]?.closed;
     });
 
-    it("closes twice, and sends nothing afterwards", async () => {
+    it("can be closed twice, and sends nothing afterwards", async () => {
       const { upstream, provider } = await connected(create, () => {});
       await provider.close();
       await provider.close();
@@ -56,7 +56,7 @@ export function describeEndings(create: CreateProvider, fixtures: ProviderFixtur
       expect(upstream.connections.made).toBe(0);
     });
 
-    it("fails the calls that are open when it is closed", async () => {
+    it("fails its open calls when it is closed", async () => {
       const { provider } = await connected(create, () => provider.close());
       expect(await failureOf(provider, callOf())).toMatchObject({ delivery: "unknown" });
     });

@@ -4,12 +4,12 @@ import { describe, expect, it } from "vitest";
 import { callOf, connected, credential, failureOf, httpAnswer, outcomeOf } from "./drive.ts";
 import { type CreateProvider, canary, type ProviderFixtures } from "./fixtures.ts";
 
-/** What a provider makes of everything that can go wrong. */
+/** How a provider reports failures. */
 export function describeFailures(create: CreateProvider, fixtures: ProviderFixtures): void {
   const redirect = { status: 307, contentType: "text/plain", body: canary };
 
   describe("failures", () => {
-    it("knows that nothing was sent to an upstream that refuses", async () => {
+    it("reports that nothing was sent if the upstream refuses the connection", async () => {
       const { upstream, provider } = await connected(create, () => {});
       await upstream.close();
       expect(await failureOf(provider, callOf())).toMatchObject({
@@ -19,7 +19,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
     });
 
     for (const how of ["end", "reset"] as const)
-      it(`does not know what became of a request after a ${how} without an answer`, async () => {
+      it(`reports an unknown outcome after a ${how} without an answer`, async () => {
         const { provider } = await connected(create, (exchange) => exchange[how]());
         expect(await failureOf(provider, callOf())).toMatchObject({
           delivery: "unknown",
@@ -27,7 +27,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
         });
       });
 
-    it("says the status of an upstream that answers an error, and none of its words", async () => {
+    it("reports the status of an upstream error, but not its text", async () => {
       const { provider } = await connected(create, ({ send }) => send(httpAnswer(fixtures.error)));
       const failure = await failureOf(provider, callOf());
       const { status } = fixtures.error;
@@ -35,7 +35,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
       expectSilent(failure);
     });
 
-    it("follows no redirect", async () => {
+    it("does not follow redirects", async () => {
       const elsewhere = await scriptedUpstream(() => {});
       const { provider } = await connected(create, ({ send }) => {
         const answer = httpAnswer(redirect).toString();
@@ -47,7 +47,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
       await elsewhere.close();
     });
 
-    it("takes no cut stream for a complete answer, however politely it ends", async () => {
+    it("rejects a truncated stream, however it ends", async () => {
       for (const framing of ["length", "until-closed"] as const) {
         const { provider } = await connected(create, async ({ send, end }) => {
           await send(httpAnswer(fixtures.cut, framing));
@@ -60,7 +60,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
       }
     });
 
-    it("hands on what came before a reset, and then fails", async () => {
+    it("passes on the events before a reset, then fails", async () => {
       const textSeen = Promise.withResolvers<void>();
       const { provider } = await connected(create, async ({ send, reset }) => {
         await send(httpAnswer(fixtures.cut, "until-closed"));
@@ -74,7 +74,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
       await expect(reading()).rejects.toMatchObject({ name: "ProviderError", delivery: "unknown" });
     });
 
-    it("fails on an error in place of the end of a stream, with none of its words", async () => {
+    it("fails on an error inside a stream, without repeating its text", async () => {
       const { provider } = await connected(create, ({ send }) =>
         send(httpAnswer(fixtures.failing)),
       );
@@ -90,7 +90,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
       ["another kind of JSON", "application/json", "{}"],
       ["an empty stream", "text/event-stream", ""],
     ] as const)
-      it(`takes ${what} for no answer`, async () => {
+      it(`rejects ${what} as an answer`, async () => {
         const { provider } = await connected(create, ({ send }) =>
           send(httpAnswer({ status: 200, contentType, body })),
         );
@@ -98,7 +98,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
           expect((await failureOf(provider, callOf({ stream }))).delivery).toBe("unknown");
       });
 
-    it("accepts no more bytes than the call allows", async () => {
+    it("rejects more bytes than the call allows", async () => {
       const { provider } = await connected(create, ({ send }) =>
         send(httpAnswer(fixtures.text.stream)),
       );
@@ -117,7 +117,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
   });
 }
 
-/** Neither the upstream's text nor the credential is in what a caller or a record may see. */
+/** Checks that neither the upstream's text nor the credential is visible to callers or in records. */
 function expectSilent(failure: unknown): void {
   if (!(failure instanceof ProviderError))
     throw new Error("not a ProviderError", { cause: failure });

@@ -1,13 +1,13 @@
 import type { FinishReason, Provider, UsageReport } from "@tollgate/core/provider";
 
-/** An answer as the upstream sends it, in the provider's native format. */
+/** An answer of the upstream, in the provider's native format. */
 export interface NativeAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
 }
 
-/** The same answer streamed and whole, and what both mean. */
+/** An answer as a stream and as one body, and the expected result of both. */
 export interface AnswerFixture {
   readonly stream: NativeAnswer;
   readonly plain: NativeAnswer;
@@ -19,17 +19,17 @@ export interface AnswerFixture {
   };
 }
 
-/** What a provider's upstream says, by occasion. */
+/** The answers of a provider's upstream. */
 export interface ProviderFixtures {
   /** Text with characters of two, three and four bytes, and usage. */
   readonly text: AnswerFixture;
-  /** One call of a tool, its arguments in more than one piece where it is streamed. */
+  /** One tool call. The stream splits its arguments. */
   readonly toolCall: AnswerFixture;
-  /** A stream with text that ends, as far as its connection goes, well, but before the model said why it stopped. */
+  /** A stream with text whose connection ends properly, but without a finish reason. */
   readonly cut: NativeAnswer;
-  /** A stream with text, and then an error in place of its end. Holds `canary` in the error's text. */
+  /** A stream with text, then an error instead of its end. The error's text contains `canary`. */
   readonly failing: NativeAnswer;
-  /** An answer with an error status that can be tried again. Holds `canary` in the error's text. */
+  /** An answer with a retryable error status. The error's text contains `canary`. */
   readonly error: NativeAnswer;
 }
 
@@ -37,9 +37,9 @@ export interface ProviderFixtures {
 export type CreateProvider = (upstream: {
   readonly url: string;
   readonly connection: "platform" | "customer";
-  /** The credential of a platform connection; on a customer-owned one every call brings its own. */
+  /** The credential of a platform connection. On a customer-owned connection, every call has its own. */
   readonly credential: string;
 }) => Provider;
 
-/** A word that fixtures put into an upstream's own text, and that no error may repeat. */
+/** A word that fixtures include in an upstream's text, and that no error may repeat. */
 export const canary = "canary-of-the-upstream";

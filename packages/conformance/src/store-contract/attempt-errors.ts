@@ -9,9 +9,9 @@ const text = "max_tokens is too large \u{1f600}: “ä”";
 const paging = { cursor: null, limit: 10 };
 const aDayLater = { at: Date.UTC(2026, 0, 7, 12), keep: 86_400_000, limit: 100 };
 
-/** What a provider said of an attempt that failed: content of its Step, whichever of its attempts it was. */
+/** The provider's error of a failed attempt, which is content of the Step. */
 export function attemptErrorTests(test: ContractTest): void {
-  test("keeps what the provider said of each attempt", async ({ store, intents }) => {
+  test("keeps each attempt's provider error", async ({ store, intents }) => {
     const step = await failTwice(store, intents, [saying("first"), saying(text)]);
     const found = [
       ["first", hex(saying("first").contentCommitment)],
@@ -24,10 +24,7 @@ export function attemptErrorTests(test: ContractTest): void {
     expect(data.map(errorsOf)).toEqual([found]);
   });
 
-  test("keeps what it said of the attempt that the Step failed with", async ({
-    store,
-    intents,
-  }) => {
+  test("keeps the provider error of the final attempt", async ({ store, intents }) => {
     const step = intents.step([user("a")]);
     await expectOpened(store.openStep(step));
     const attempt = { outcome: "failed", reason: "status_400", error: saying(text) } as const;
@@ -38,7 +35,7 @@ export function attemptErrorTests(test: ContractTest): void {
     expect(errorsOf(await store.steps.get("acme", step.stepId))).toEqual([[text, commitment]]);
   });
 
-  test("keeps no text where only digests are kept", async ({ store, intents }) => {
+  test("keeps no error text if only digests are kept", async ({ store, intents }) => {
     const digest = { ...saying(text), content: null };
     const step = await failTwice(store, intents, [digest, null]);
     const found = [
@@ -49,7 +46,10 @@ export function attemptErrorTests(test: ContractTest): void {
     expect(errorsOf(await store.steps.get("acme", step))).toEqual(found);
   });
 
-  test("keeps the texts of organizations with equal ids apart", async ({ store, intents }) => {
+  test("keeps the error texts of organizations with equal ids apart", async ({
+    store,
+    intents,
+  }) => {
     const theirs = createIntents("globex");
     await store.keys.insert(theirs.key());
     const mine = await failTwice(store, intents, [saying("mine"), null]);
@@ -65,7 +65,7 @@ export function attemptErrorTests(test: ContractTest): void {
     );
   });
 
-  test("erases it with what was said in the Session", async ({ store, intents }) => {
+  test("erases error texts together with the Session's content", async ({ store, intents }) => {
     const step = await failTwice(store, intents, [saying("first"), saying(text)]);
     const leaf = () => intents.leaf("transcripts.erased");
     expect(await store.sessions.sweep({ ...aDayLater, leaf })).toEqual({ removed: 1, more: false });
@@ -78,20 +78,20 @@ export function attemptErrorTests(test: ContractTest): void {
   });
 }
 
-type Said =
+type ErrorContent =
   | ReturnType<typeof saying>
   | (Omit<ReturnType<typeof saying>, "content"> & { content: null });
 
-/** A Step of three attempts, the last of which completes: what the first two end with. */
+/** Opens a Step of three attempts. The first two fail with these errors, the last completes. */
 async function failTwice(
   store: Store,
   intents: Intents,
-  [first, second]: readonly [Said | null, Said | null],
+  [first, second]: readonly [ErrorContent | null, ErrorContent | null],
 ): Promise<string> {
   const step = intents.step([user("a")]);
   await expectOpened(store.openStep(step));
   const failed = { outcome: "failed", reason: "status_400" } as const;
-  const end = (number: number, error: Said | null) =>
+  const end = (number: number, error: ErrorContent | null) =>
     attemptSettlement(number, { ...failed, error });
   const attempt = intents.attempt(step, { ended: end(1, first) });
   expect(await store.openAttempt(attempt)).toEqual({ opened: true });

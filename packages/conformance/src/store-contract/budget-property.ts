@@ -9,17 +9,17 @@ import { attemptSettlement } from "./settlement-intent.ts";
 
 const limits = [300, 500, 800] as const;
 
-/** One act on the budgets; all acts of a batch are started together. */
-type Act =
+/** One action on the budgets. All actions of a batch start together. */
+type BudgetAction =
   | { readonly type: "open"; readonly amounts: readonly (number | null)[] }
   | { readonly type: "retry"; readonly which: number; readonly amounts: readonly (number | null)[] }
   | { readonly type: "settle"; readonly which: number; readonly share: number };
 
-// Null leaves a budget out, so that a Step may match any of them.
+// Null leaves out a budget, so a Step may match any subset.
 const amounts = fc.tuple(...limits.map(() => fc.option(fc.integer({ min: 0, max: 200 }))));
 const which = fc.nat(1_000);
 
-const act: fc.Arbitrary<Act> = fc.oneof(
+const act: fc.Arbitrary<BudgetAction> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ type: fc.constant("open"), amounts }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant("retry"), which, amounts }) },
   {
@@ -34,15 +34,15 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 
 const batches = fc.array(fc.array(act, { minLength: 1, maxLength: 8 }), { maxLength: 8 });
 
-interface Running {
+interface RunningStep {
   readonly step: StepIntent;
   readonly attempt: number;
   readonly holds: readonly Hold[];
 }
 
-/** Budgets under random interleavings: the limit is kept, and the counters are the sums of what happened. */
+/** Budgets under random interleavings: limits hold, and counters are the sums of all charges and holds. */
 export function budgetPropertyTests(test: ContractTest): void {
-  test("settled and held never exceed the limit, and are exactly what was charged and what runs", async ({
+  test("never exceeds the limit, and counts exactly the charges and the running holds", async ({
     store,
   }) => {
     let runs = 0;
@@ -67,15 +67,15 @@ export function budgetPropertyTests(test: ContractTest): void {
   });
 }
 
-interface Run {
-  execute(batch: readonly Act[]): Promise<void>;
+interface BudgetRun {
+  execute(batch: readonly BudgetAction[]): Promise<void>;
   settleAll(): Promise<void>;
   compare(): Promise<void>;
 }
 
-function createRun(store: Store, intents: Intents): Run {
+function createRun(store: Store, intents: Intents): BudgetRun {
   const subject = intents.owner.organizationId;
-  const running = new Map<string, Running>();
+  const running = new Map<string, RunningStep>();
   const settled = limits.map(() => 0);
 
   const holdsOf = (list: readonly (number | null)[]): readonly Hold[] =>
@@ -84,10 +84,10 @@ function createRun(store: Store, intents: Intents): Run {
         ? []
         : [intents.hold({ budgetId: `${at}`, subject, amount, limit: limits[at] ?? 0 })],
     );
-  /** A charge no hold is too small for, so that no limit may ever be passed. */
-  const chargeOf = ({ holds }: Running, share: number): number =>
+  /** A charge that never exceeds its hold, so no limit may ever be exceeded. */
+  const chargeOf = ({ holds }: RunningStep, share: number): number =>
     Math.floor((Math.min(...holds.map(({ amount }) => amount), 200) * share) / 100);
-  const charge = ({ holds }: Running, spent: number): void => {
+  const charge = ({ holds }: RunningStep, spent: number): void => {
     for (const { budgetId } of holds)
       settled[Number(budgetId)] = (settled[Number(budgetId)] ?? 0) + spent;
   };
@@ -97,7 +97,7 @@ function createRun(store: Store, intents: Intents): Run {
     const step = intents.step([user("a")], { holds });
     if ((await store.openStep(step)).opened) running.set(step.stepId, { step, attempt: 1, holds });
   };
-  const settle = async (one: Running, share: number): Promise<void> => {
+  const settle = async (one: RunningStep, share: number): Promise<void> => {
     const usd = chargeOf(one, share);
     const attempt = attemptSettlement(one.attempt, { charge: { usd, tokens: 0 } });
     const settlement = intents.settlement(one.step, { attempt });
@@ -106,7 +106,7 @@ function createRun(store: Store, intents: Intents): Run {
     charge(one, usd);
     running.delete(one.step.stepId);
   };
-  const retry = async (one: Running, list: readonly (number | null)[]): Promise<void> => {
+  const retry = async (one: RunningStep, list: readonly (number | null)[]): Promise<void> => {
     const holds = holdsOf(list);
     const usd = chargeOf(one, 50);
     const ended = attemptSettlement(one.attempt, { charge: { usd, tokens: 0 } });
@@ -120,7 +120,7 @@ function createRun(store: Store, intents: Intents): Run {
   return {
     async execute(batch) {
       const free = [...running.values()];
-      const claim = (at: number): Running | undefined =>
+      const claim = (at: number): RunningStep | undefined =>
         free.splice(at % Math.max(1, free.length), 1)[0];
       await Promise.all(
         batch.map((one) => {
@@ -139,8 +139,8 @@ function createRun(store: Store, intents: Intents): Run {
 }
 
 interface Expected {
-  readonly running: readonly Running[];
-  /** By budget, in the order of the limits. */
+  readonly running: readonly RunningStep[];
+  /** Per budget, in the order of the limits. */
   readonly settled: readonly number[];
 }
 

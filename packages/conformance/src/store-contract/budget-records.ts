@@ -31,9 +31,9 @@ const raise: BudgetRaise = {
   actor: null,
 };
 
-/** Budgets created at run time, and the version that tells that they changed. */
+/** Budgets created at run time, and the version that changes with them. */
 export function budgetRecordTests(test: ContractTest): void {
-  test("a budget is created once, replaced and removed, and reads back whole", async ({
+  test("creates a budget once, replaces it, removes it, and reads it back complete", async ({
     store,
     intents,
   }) => {
@@ -63,10 +63,7 @@ export function budgetRecordTests(test: ContractTest): void {
     ]);
   });
 
-  test("a budget that does not exist is neither changed nor removed", async ({
-    store,
-    intents,
-  }) => {
+  test("does not change or remove a budget that doesn't exist", async ({ store, intents }) => {
     const version = await store.budgets.version();
     expect(await store.budgets.update(budget, intents.leaf("budget.updated"))).toBe(false);
     expect(await store.budgets.remove("team", intents.leaf("budget.removed"))).toBe(false);
@@ -74,7 +71,7 @@ export function budgetRecordTests(test: ContractTest): void {
     expect(await store.budgets.list()).toEqual([]);
   });
 
-  test("holds computed from budgets that changed since are refused", async ({ store, intents }) => {
+  test("rejects holds computed from outdated budgets", async ({ store, intents }) => {
     const changes = [
       () => store.budgets.insert(budget, intents.leaf("budget.created")),
       () => store.budgets.update(budget, intents.leaf("budget.updated")),
@@ -94,7 +91,7 @@ export function budgetRecordTests(test: ContractTest): void {
     }
   });
 
-  test("raises of a budget, declared or created, add up, end and go with their budget", async ({
+  test("adds up the raises of a budget, and ends and removes them with it", async ({
     store,
     intents,
   }) => {
@@ -131,7 +128,7 @@ export function budgetRecordTests(test: ContractTest): void {
     expect(await store.budgets.raises()).toEqual([later]);
   });
 
-  test("a budget begins without the raises that others left under its id", async ({
+  test("starts a budget without the raises of an earlier budget with the same id", async ({
     store,
     intents,
   }) => {
@@ -145,7 +142,7 @@ export function budgetRecordTests(test: ContractTest): void {
     expect(await store.budgets.raises()).toEqual([other, raise]);
   });
 
-  test("a budget has as many raises as it may, however many come at once", async ({
+  test("never exceeds the maximum number of raises, even if many arrive at once", async ({
     store,
     intents,
   }) => {
@@ -168,7 +165,7 @@ export function budgetRecordTests(test: ContractTest): void {
     expect(page.data.filter(({ kind }) => kind === "budget.raised")).toHaveLength(6);
   });
 
-  test("a budget's counters outlive its changes and its removal", async ({ store, intents }) => {
+  test("keeps a budget's counters when it is changed or removed", async ({ store, intents }) => {
     await store.budgets.insert(budget, intents.leaf("budget.created"));
     const budgetsVersion = await store.budgets.version();
     const holds = [intents.hold({ budgetId: "team" })];

@@ -6,9 +6,9 @@ import { attemptSettlement } from "./settlement-intent.ts";
 
 const organizationId = "acme";
 
-/** Holds and counters: what fits, what is charged, and that nothing stays held. */
+/** Holds and counters: limits, charges and releases. */
 export function budgetTests(test: ContractTest): void {
-  test("a hard hold fits up to the limit and not beyond", async ({ store, intents }) => {
+  test("allows a hard hold up to the limit and no further", async ({ store, intents }) => {
     for (const amount of [600, 400])
       await expectOpened(store.openStep(intents.step([], { holds: [intents.hold({ amount })] })));
     const hold = intents.hold({ amount: 1 });
@@ -17,7 +17,7 @@ export function budgetTests(test: ContractTest): void {
     expect(await countersOf(store, "budget")).toEqual([counter({ held: 1_000 })]);
   });
 
-  test("a limit of 0 refuses everything, even what costs nothing", async ({ store, intents }) => {
+  test("refuses every hold on a limit of 0, even free ones", async ({ store, intents }) => {
     const hold = intents.hold({ limit: 0, amount: 0 });
     const refused = await store.openStep(intents.step([user("a")], { holds: [hold] }));
     expect(refused).toEqual({ opened: false, refusal: { code: "budget_exceeded", hold, left: 0 } });
@@ -27,7 +27,7 @@ export function budgetTests(test: ContractTest): void {
     await expectOpened(store.openStep(intents.step([user("c")], { holds: [free] })));
   });
 
-  test("a refusal says what the counter has left: nothing where more was spent than its limit", async ({
+  test("reports the amount left with a refusal, 0 if more than the limit was spent", async ({
     store,
     intents,
   }) => {
@@ -49,7 +49,7 @@ export function budgetTests(test: ContractTest): void {
     );
   });
 
-  test("what is refused at a limit is refused at every lower one", async ({ store, intents }) => {
+  test("refuses at every lower limit a hold it refuses at a limit", async ({ store, intents }) => {
     await expectOpened(
       store.openStep(intents.step([], { holds: [intents.hold({ amount: 700 })] })),
     );
@@ -62,7 +62,7 @@ export function budgetTests(test: ContractTest): void {
     );
   });
 
-  test("a soft hold never refuses and counts the same", async ({ store, intents }) => {
+  test("never refuses a soft hold, but counts it", async ({ store, intents }) => {
     const hold = intents.hold({ mode: "soft", limit: 0, amount: 5_000 });
     const step = intents.step([user("a")], { holds: [hold] });
     await expectOpened(store.openStep(step));
@@ -71,7 +71,7 @@ export function budgetTests(test: ContractTest): void {
     expect(await countersOf(store, "budget")).toEqual([counter({ settled: 60 })]);
   });
 
-  test("holds are taken all or none, and a refusal names the first that does not fit", async ({
+  test("takes all holds or none, and names the first that doesn't fit", async ({
     store,
     intents,
   }) => {
@@ -93,7 +93,7 @@ export function budgetTests(test: ContractTest): void {
     expect(leaves.data).toHaveLength(1);
   });
 
-  test("each unit is charged in its own measure: a request counts as it was held", async ({
+  test("charges each unit in its own measure, and requests at the held amount", async ({
     store,
     intents,
   }) => {
@@ -109,7 +109,7 @@ export function budgetTests(test: ContractTest): void {
   });
 
   for (const outcome of ["completed", "failed", "cancelled", "interrupted"] satisfies StepOutcome[])
-    test(`nothing stays held of a Step that ended ${outcome}`, async ({ store, intents }) => {
+    test(`releases every hold of a Step that ended ${outcome}`, async ({ store, intents }) => {
       const step = intents.step([user("a")], { holds: [intents.hold()] });
       await expectOpened(store.openStep(step));
       await store.settleStep(intents.settlement(step, { outcome }));
@@ -117,7 +117,7 @@ export function budgetTests(test: ContractTest): void {
       expect(await countersOf(store, "budget")).toEqual([counter({ settled: 60 })]);
     });
 
-  test("a hold belongs to its subject and to the period it was admitted in", async ({
+  test("counts a hold for its subject and the period in which it was taken", async ({
     store,
     intents,
   }) => {
@@ -141,7 +141,7 @@ export function budgetTests(test: ContractTest): void {
     expect((await store.budgets.counters(later, page)).data).toHaveLength(2);
   });
 
-  test("an attempt's holds become its charge before the next one's are taken", async ({
+  test("settles an attempt's holds before it takes those of the next", async ({
     store,
     intents,
   }) => {
@@ -155,7 +155,7 @@ export function budgetTests(test: ContractTest): void {
     expect(await countersOf(store, "other")).toMatchObject([{ settled: 60, held: 0 }]);
   });
 
-  test("an attempt whose holds do not fit changes nothing", async ({ store, intents }) => {
+  test("changes nothing if the holds of an attempt don't fit", async ({ store, intents }) => {
     const step = intents.step([user("a")], { holds: [intents.hold({ amount: 900 })] });
     await expectOpened(store.openStep(step));
     const before = await store.steps.get(organizationId, step.stepId);
@@ -170,7 +170,7 @@ export function budgetTests(test: ContractTest): void {
     expect(await store.decisions.get(organizationId, decision.id)).toBeNull();
   });
 
-  test("holds kept for the next attempt are charged with what both attempts cost", async ({
+  test("charges the cost of both attempts to holds the second one kept", async ({
     store,
     intents,
   }) => {
@@ -185,7 +185,7 @@ export function budgetTests(test: ContractTest): void {
     expect(await countersOf(store, "requests")).toMatchObject([{ settled: 1, held: 0 }]);
   });
 
-  test("of a further attempt and a settlement at once one happens, and nothing stays held", async ({
+  test("accepts either a new attempt or a concurrent settlement, and leaves nothing held", async ({
     store,
     intents,
   }) => {
@@ -208,7 +208,7 @@ export function budgetTests(test: ContractTest): void {
     }
   });
 
-  test("amounts are exact up to the largest safe integer", async ({ store, intents }) => {
+  test("counts amounts exactly up to the largest safe integer", async ({ store, intents }) => {
     const most = Number.MAX_SAFE_INTEGER;
     const hold = intents.hold({ amount: most, limit: most });
     const step = intents.step([user("a")], { holds: [hold] });
@@ -224,7 +224,7 @@ export function budgetTests(test: ContractTest): void {
     expect((await store.openStep(intents.step([user("b")], { holds }))).opened).toBe(false);
   });
 
-  test("of 200 Steps at once exactly those open that the budget fits", async ({
+  test("opens exactly as many of 200 concurrent Steps as fit the budget", async ({
     store,
     intents,
   }) => {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** A message as the suite writes it: its role, and its JSON text as the client's bytes. */
+/** A message: its role, and its JSON text as the client sends it. */
 export interface TestMessage {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly json: string;
@@ -20,7 +20,7 @@ export function sha256(...parts: readonly (string | Uint8Array)[]): Uint8Array {
   return hash.digest();
 }
 
-/** Chain values of a history under an organization's salt, one Uint8Array of 32 bytes per message. */
+/** The chain values of a history under an organization's salt, 32 bytes per message. */
 export function chainOf(salt: Uint8Array, messages: readonly TestMessage[]): readonly Uint8Array[] {
   let head = sha256(salt);
   return messages.map(({ json }) => {

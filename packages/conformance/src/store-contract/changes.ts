@@ -5,9 +5,9 @@ import { type ContractSubject, type ContractTest, expectOpened } from "./contrac
 
 const first = { cursor: null, limit: 100 };
 
-/** Administrative changes among the leaves, and the policy that decided last. */
+/** The leaves of administrative changes, and the latest policy. */
 export function changeTests(test: ContractTest): void {
-  test("changes are the leaves of what is administered, newest first, requests aside", async ({
+  test("lists the leaves of administrative changes, newest first, without those of requests", async ({
     store,
     intents,
   }) => {
@@ -21,9 +21,9 @@ export function changeTests(test: ContractTest): void {
     expect(data[0]).toMatchObject({ id: revoked.id, meta: revoked.meta });
   });
 
-  test("changes are found by organization, kind and time", async (subject) => {
+  test("finds changes by organization, kind and time", async (subject) => {
     const { store, intents } = subject;
-    const stranger = intents.as({ organizationId: "other" }).key();
+    const stranger = intents.withOwner({ organizationId: "other" }).key();
     await store.keys.insert(stranger);
     const revoked = await revoke(subject);
     const found = async (query: Parameters<Store["evidence"]["changes"]>[0]) =>
@@ -38,7 +38,9 @@ export function changeTests(test: ContractTest): void {
     expect(await found({ organizationId: null, kind: ["decision"] })).toEqual([]);
   });
 
-  test("a policy is noted with its leaf once, however many note it at once", async ({ store }) => {
+  test("records a new policy and its leaf once, however many processes report it", async ({
+    store,
+  }) => {
     const leaves: EvidenceLeaf[] = [];
     const note = (version: string) =>
       store.evidence.notePolicy({

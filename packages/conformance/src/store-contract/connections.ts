@@ -7,7 +7,7 @@ const organizationId = "acme";
 const place = { organizationId, gateway: "own" };
 const whole = { cursor: null, limit: 100 };
 
-/** A connection with bytes that no text can hold. */
+/** A connection with bytes that are not valid text. */
 export function sealed(overrides: Partial<SealedConnection> = {}): SealedConnection {
   return {
     id: "connection-1",
@@ -21,9 +21,9 @@ export function sealed(overrides: Partial<SealedConnection> = {}): SealedConnect
   };
 }
 
-/** Customer-owned connections: set, replaced, listed, removed, and wrapped anew by whoever comes first. */
+/** Customer-owned connections: setting, replacing, listing, removing and rewrapping. */
 export function connectionTests(test: ContractTest): void {
-  test("a connection reads back whole, byte for byte", async ({ store, intents }) => {
+  test("reads a connection back byte for byte", async ({ store, intents }) => {
     const connection = sealed({ wrappedKey: new Uint8Array(), credential: Uint8Array.of(0) });
     await store.connections.set({ connection, leaf: intents.leaf("connection.set") });
     expect(await read(store)).toEqual(plain(connection));
@@ -31,7 +31,7 @@ export function connectionTests(test: ContractTest): void {
     expect(await store.connections.get(organizationId, "other")).toBeNull();
   });
 
-  test("a connection is replaced whole, and the same one again changes nothing", async ({
+  test("replaces a connection, and changes nothing if it is the same", async ({
     store,
     intents,
   }) => {
@@ -52,10 +52,7 @@ export function connectionTests(test: ContractTest): void {
     expect(await leavesOf(store)).toEqual([first.id, second.id]);
   });
 
-  test("a connection is removed once, and only the one that is meant", async ({
-    store,
-    intents,
-  }) => {
+  test("removes a connection once, and only if its id matches", async ({ store, intents }) => {
     await store.connections.set({ connection: sealed(), leaf: intents.leaf("connection.set") });
     const remove = (of: Partial<Pick<SealedConnection, "organizationId" | "gateway" | "id">>) =>
       store.connections.remove({
@@ -74,7 +71,7 @@ export function connectionTests(test: ContractTest): void {
     expect(await leavesOf(store)).toHaveLength(2);
   });
 
-  test("a data key is wrapped anew only where its wrap is still the one that was read", async ({
+  test("rewraps a data key only if its wrapping hasn't changed since it was read", async ({
     store,
     intents,
   }) => {
@@ -93,7 +90,7 @@ export function connectionTests(test: ContractTest): void {
     expect((await leavesOf(store)).slice(1)).toEqual([leaf.id]);
   });
 
-  test("of several that wrap a data key anew at once, one does", async ({ store, intents }) => {
+  test("lets one of several concurrent rewraps of a data key win", async ({ store, intents }) => {
     await store.connections.set({ connection: sealed(), leaf: intents.leaf("connection.set") });
     const from = sealed().wrappedKey;
     const outcomes = await Promise.all(
@@ -107,7 +104,7 @@ export function connectionTests(test: ContractTest): void {
     expect(await leavesOf(store)).toHaveLength(2);
   });
 
-  test("connections are listed by organization and gateway, those of one key left out", async ({
+  test("lists connections by organization and gateway, and can leave out one wrapping key", async ({
     store,
     intents,
   }) => {
@@ -136,7 +133,7 @@ export function connectionTests(test: ContractTest): void {
     expect(await names({ organizationId: "c" })).toEqual([]);
   });
 
-  test("organizations with the same gateway keep their credentials apart", async ({
+  test("keeps the credentials of organizations with the same gateway apart", async ({
     store,
     intents,
   }) => {
@@ -159,7 +156,7 @@ async function listed(store: Store, query: ConnectionQuery) {
   return (await store.connections.list(query, whole)).data.map(plain);
 }
 
-/** With bytes as text, so that every kind of view compares. */
+/** Converts bytes to text, so that any kind of view compares. */
 function plain(connection: SealedConnection | null) {
   if (connection === null) return null;
   const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
@@ -170,7 +167,7 @@ function plain(connection: SealedConnection | null) {
   };
 }
 
-/** Of connections alone. */
+/** The leaves of connections. */
 async function leavesOf(store: Store): Promise<readonly string[]> {
   const { data } = await store.evidence.list({ organizationId }, whole);
   return data.filter(({ kind }) => kind.startsWith("connection.")).map(({ id }) => id);

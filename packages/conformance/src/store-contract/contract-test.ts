@@ -1,4 +1,4 @@
-import type { Store } from "@tollgate/core/store";
+import type { OpenStepResult, Store } from "@tollgate/core/store";
 import { expect, it } from "vitest";
 import { createIntents, type Intents } from "./intents.ts";
 
@@ -7,7 +7,7 @@ export interface OpenedStore {
   readonly store: Store;
 }
 
-/** What a test of the suite works on: a fresh store that has one live key, that of `intents`. */
+/** The subject of a test: an empty store with one live key, the one of `intents`. */
 export interface ContractSubject {
   readonly store: Store;
   readonly intents: Intents;
@@ -35,12 +35,10 @@ export function createContractTest(open: () => Promise<OpenedStore>): ContractTe
   };
 }
 
-type Opening = Awaited<ReturnType<Store["openStep"]>>;
-
 /** Opens a Step and fails the test if the store refuses. */
 export async function expectOpened(
-  opening: Promise<Opening>,
-): Promise<Extract<Opening, { opened: true }>> {
+  opening: Promise<OpenStepResult>,
+): Promise<Extract<OpenStepResult, { opened: true }>> {
   const result = await opening;
   if (!result.opened) expect.fail(`The Step was refused: ${JSON.stringify(result.refusal)}`);
   return result;

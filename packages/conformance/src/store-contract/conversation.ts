@@ -4,7 +4,7 @@ import { expectOpened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
 import type { StepOverrides } from "./step-intent.ts";
 
-/** A Step that a conversation opened, and where the store put it. */
+/** A Step of a conversation, and the Session and Turn the store assigned. */
 export interface OpenedStep {
   readonly intent: StepIntent;
   readonly sessionId: string;
@@ -12,7 +12,7 @@ export interface OpenedStep {
   readonly branchedFromSessionId: string | null;
 }
 
-/** Requests against one store in the name of one owner. */
+/** Requests of one owner to one store. */
 export interface Conversation {
   /** Opens a Step and leaves it in flight. */
   open(messages: readonly TestMessage[], named?: NamedIds): Promise<OpenedStep>;

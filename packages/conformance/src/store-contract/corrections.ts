@@ -8,9 +8,9 @@ import { attemptSettlement } from "./settlement-intent.ts";
 const organizationId = "acme";
 const page = { cursor: null, limit: 9 };
 
-/** Corrections of settled attempts: records of their own, and what is settled on the counters moves with them. */
+/** Corrections of settled attempts: separate records that also move the counters. */
 export function correctionTests(test: ContractTest): void {
-  test("a correction stands beside the record it corrects and moves what is settled", async ({
+  test("adds a correction to the record, and moves the settled amounts", async ({
     store,
     intents,
   }) => {
@@ -36,7 +36,7 @@ export function correctionTests(test: ContractTest): void {
     expect(leaves.data.slice(-2).map(({ meta }) => meta)).toEqual([up.leaf.meta, down.leaf.meta]);
   });
 
-  test("a figure that is not given stays as it stands", async ({ store, intents }) => {
+  test("leaves figures unchanged that a correction doesn't mention", async ({ store, intents }) => {
     const step = await settled(store, intents, { holds: [intents.hold()] });
     await store.correct(correctionFor(intents, step, { costNanoUsd: 80 }));
     await store.correct(correctionFor(intents, step, { usage: tokens(2, 3) }));
@@ -49,14 +49,14 @@ export function correctionTests(test: ContractTest): void {
     expect(await standing(store, "budget")).toEqual([80]);
   });
 
-  test("a correction is written once, however often and however many at once", async ({
+  test("writes a correction once, however often and concurrently it is sent", async ({
     store,
     intents,
   }) => {
     const step = await settled(store, intents, { holds: [intents.hold()] });
     const once = correctionFor(intents, step, { costNanoUsd: 100 });
     const results = await Promise.all(Array.from({ length: 5 }, () => store.correct(once)));
-    // A store that lost the answer of its own change may say so of every call, but writes it once.
+    // A store that lost the response of its own commit may return false for every call, but writes once.
     expect(results.filter(Boolean).length).toBeLessThanOrEqual(1);
     expect(await store.correct(once)).toBe(false);
     const others = [7, 40, 1_000].map((costNanoUsd) =>
@@ -68,10 +68,7 @@ export function correctionTests(test: ContractTest): void {
     expect(await standing(store, "budget")).toEqual([attempt?.corrections?.at(-1)?.costNanoUsd]);
   });
 
-  test("a correction that was computed from other corrections than there are is not made", async ({
-    store,
-    intents,
-  }) => {
+  test("ignores a correction computed from outdated corrections", async ({ store, intents }) => {
     const step = await settled(store, intents, { holds: [intents.hold()] });
     const computed = (costNanoUsd: number, after: number) => {
       const intent = correctionFor(intents, step, { costNanoUsd });
@@ -88,14 +85,11 @@ export function correctionTests(test: ContractTest): void {
     expect(await standing(store, "budget")).toEqual([90]);
   });
 
-  test("an attempt's correction moves the holds it was charged to, and no others", async ({
-    store,
-    intents,
-  }) => {
+  test("moves only the holds the corrected attempt was charged to", async ({ store, intents }) => {
     const first = intents.hold({ budgetId: "first" });
     const step = intents.step([user("a")], { holds: [first] });
     await expectOpened(store.openStep(step));
-    // The second attempt keeps the first one's holds, the third takes its own, and the fourth holds nothing.
+    // The second attempt keeps the first one's holds, the third takes its own, the fourth has none.
     const fallbacks = [intents.decision(), intents.decision()];
     const plans = [null, [intents.hold({ budgetId: "third" })], []];
     for (const [at, holds] of plans.entries()) {
@@ -118,10 +112,7 @@ export function correctionTests(test: ContractTest): void {
     expect(await store.budgets.reconcile({ limit: 9 })).toEqual({ counters: 2, drift: [] });
   });
 
-  test("what cannot be corrected is refused and leaves nothing behind", async ({
-    store,
-    intents,
-  }) => {
+  test("rejects an impossible correction and writes nothing", async ({ store, intents }) => {
     const done = await settled(store, intents, { holds: [intents.hold()] });
     const running = intents.step([user("b")]);
     await expectOpened(store.openStep(running));
@@ -141,7 +132,7 @@ export function correctionTests(test: ContractTest): void {
     expect(await store.evidence.list({ organizationId }, page)).toEqual(before);
   });
 
-  test("no attempt is corrected more than 100 times", async ({ store, intents }) => {
+  test("corrects an attempt at most 100 times", async ({ store, intents }) => {
     const step = await settled(store, intents, {});
     for (let at = 0; at < 100; at++)
       await store.correct(correctionFor(intents, step, { costNanoUsd: at }));
@@ -149,7 +140,7 @@ export function correctionTests(test: ContractTest): void {
     await expect(store.correct(further)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("a counter's ledger outlives the Steps that made it", async ({ store, intents }) => {
+  test("keeps a counter's ledger when its Steps are removed", async ({ store, intents }) => {
     const step = await settled(store, intents, { holds: [intents.hold()] });
     await store.correct(correctionFor(intents, step, { costNanoUsd: 90 }));
     const at = intents.now() + 86_400_000;
@@ -161,10 +152,7 @@ export function correctionTests(test: ContractTest): void {
     expect(await store.budgets.reconcile({ limit: 9 })).toEqual({ counters: 1, drift: [] });
   });
 
-  test("a counter stays within safe integers and never goes below 0", async ({
-    store,
-    intents,
-  }) => {
+  test("keeps a counter between 0 and the largest safe integer", async ({ store, intents }) => {
     const most = Number.MAX_SAFE_INTEGER;
     const soft = { mode: "soft", amount: 0 } as const;
     const step = await settled(store, intents, { holds: [intents.hold(soft)] });
@@ -205,7 +193,7 @@ export function correctionFor(
   };
 }
 
-/** What is settled on each budget's one counter. */
+/** The settled amount of each budget's only counter. */
 async function standing(store: Store, ...budgetIds: readonly string[]): Promise<unknown> {
   const pages = await Promise.all(
     budgetIds.map((budgetId) => store.budgets.counters({ budgetId }, page)),

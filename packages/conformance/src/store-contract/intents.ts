@@ -21,8 +21,8 @@ import { decisionFor, type Source, type StepOverrides, stepFor } from "./step-in
 type KeyEntry = Parameters<Store["keys"]["insert"]>[0];
 
 /**
- * Builds what a store's verbs take, for one owner. Ids and times count up, so that a failure reads the same each time;
- * two builders for two organizations make equal ids, as two organizations may.
+ * Builds the arguments of a store's verbs for one owner. Ids and times count up, so a failure looks the same each time.
+ * Two builders for two organizations create equal ids, as two organizations may.
  */
 export interface Intents {
   readonly owner: Owner;
@@ -39,10 +39,10 @@ export interface Intents {
   response(step: StepIntent, overrides?: ResponseOverrides): ResponseDraft;
   refusal(overrides?: Partial<PolicyDecision>): Refusal;
   /** The same ids and times for another owner. */
-  as(owner: Partial<Owner>): Intents;
+  withOwner(owner: Partial<Owner>): Intents;
 }
 
-/** When every test begins. */
+/** The time at which every test starts. */
 const start = Date.UTC(2026, 0, 5, 12);
 
 export function createIntents(organizationId = "acme"): Intents {
@@ -101,7 +101,7 @@ function intentsFor(owner: Owner, source: Source): Intents {
       decision: decision({ effect: "deny", reason: "not allowed", ...overrides }),
       leaf: leaf("decision"),
     }),
-    as: (other) => intentsFor({ ...owner, ...other }, source),
+    withOwner: (other) => intentsFor({ ...owner, ...other }, source),
   };
 }
 

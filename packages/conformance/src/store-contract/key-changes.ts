@@ -6,9 +6,9 @@ import type { Intents } from "./intents.ts";
 const organizationId = "acme";
 const wholePage = { cursor: null, limit: 100 };
 
-/** Changes of keys: one, or all of a user, decided on what they are when it is written. */
+/** Changes to one key or all keys of a user, based on their state when the change is written. */
 export function keyChangeTests(test: ContractTest): void {
-  test("a change changes what is given and nothing else", async ({ store, intents }) => {
+  test("changes only the given fields of a key", async ({ store, intents }) => {
     const before = await store.keys.get(organizationId, "key-1");
     const patch = {
       label: "renamed \u{1f511}",
@@ -31,14 +31,14 @@ export function keyChangeTests(test: ContractTest): void {
     expect(await leafKinds(store)).toEqual(["key.created", "key.updated", "key.updated"]);
   });
 
-  test("a key is left as it is where nothing is decided", async ({ store }) => {
+  test("leaves a key unchanged if the callback returns no change", async ({ store }) => {
     const before = await store.keys.get(organizationId, "key-1");
     expect(await store.keys.change({ organizationId, id: "key-1" }, () => null)).toEqual([]);
     expect(await store.keys.get(organizationId, "key-1")).toEqual(before);
     expect(await leafKinds(store)).toEqual(["key.created"]);
   });
 
-  test("all keys of a user change at once, and no other's", async ({ store, intents }) => {
+  test("changes all keys of one user and no others", async ({ store, intents }) => {
     await insertKeys(store, intents);
     const user = { organizationId, userId: "ada" };
     const keys = await changed(store, intents, user, { revokedAt: 7 });
@@ -50,7 +50,7 @@ export function keyChangeTests(test: ContractTest): void {
     expect(await changed(store, intents, { organizationId, userId: "nobody" }, {})).toEqual([]);
   });
 
-  test("all keys of a user change, or none does", async ({ store, intents }) => {
+  test("changes all keys of a user or none", async ({ store, intents }) => {
     await insertKeys(store, intents);
     const before = await store.keys.list({ organizationId }, wholePage);
     const refusal = new TypeError("not this one");
@@ -65,7 +65,7 @@ export function keyChangeTests(test: ContractTest): void {
     expect(await leafKinds(store)).not.toContain("key.revoked");
   });
 
-  test("changes of a key at once are each decided on what the other wrote", async ({
+  test("bases each of several concurrent changes of a key on the one before", async ({
     store,
     intents,
   }) => {
@@ -80,7 +80,7 @@ export function keyChangeTests(test: ContractTest): void {
     expect(key).toMatchObject({ label: `label of key-1${"+".repeat(8)}`, version: 8 });
   });
 
-  test("keys are listed by user, by label, and by whether they are live at a time", async ({
+  test("lists keys by user, by label, and by whether they are live at a time", async ({
     store,
     intents,
   }) => {
@@ -88,7 +88,9 @@ export function keyChangeTests(test: ContractTest): void {
     const at = intents.now();
     const ended: readonly Partial<ApiKey>[] = [{ revokedAt: at }, { expiresAt: at }];
     for (const [place, end] of ended.entries())
-      await store.keys.insert(intents.as({ keyId: `ended-${place}`, userId: "eve" }).key(end));
+      await store.keys.insert(
+        intents.withOwner({ keyId: `ended-${place}`, userId: "eve" }).key(end),
+      );
     const listed = async (query: Omit<KeyQuery, "organizationId">) =>
       (await store.keys.list({ organizationId, ...query }, wholePage)).data.map(({ id }) => id);
     expect(await listed({ userId: "ada" })).toEqual(["key-3", "key-2", "key-1"]);
@@ -103,7 +105,7 @@ export function keyChangeTests(test: ContractTest): void {
   });
 }
 
-/** Two more keys of the first one's user, one of another user, and one of a namesake elsewhere. */
+/** Two more keys of the first user, one of another user, and one of an equally named user of another organization. */
 async function insertKeys(store: Store, intents: Intents): Promise<void> {
   const owners = [
     { keyId: "key-2" },
@@ -111,7 +113,7 @@ async function insertKeys(store: Store, intents: Intents): Promise<void> {
     { keyId: "key-4", userId: "bob" },
     { keyId: "key-1", organizationId: "globex" },
   ];
-  for (const owner of owners) await store.keys.insert(intents.as(owner).key());
+  for (const owner of owners) await store.keys.insert(intents.withOwner(owner).key());
 }
 
 function changed(

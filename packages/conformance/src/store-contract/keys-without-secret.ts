@@ -7,9 +7,12 @@ import type { SharedTest } from "./shared-responses.ts";
 
 const wholePage = { cursor: null, limit: 100 };
 
-/** Keys without a secret: one for each organization, user and label, made when it is first asked for. */
+/** Keys without a secret: one for each organization, user and label, created on first use. */
 export function keyWithoutSecretTests(test: ContractTest): void {
-  test("a key without a secret is made once and found from then on", async ({ store, intents }) => {
+  test("creates a key without a secret once, and finds it from then on", async ({
+    store,
+    intents,
+  }) => {
     const first = entry(intents, "ensured-1");
     const { key, salt } = await store.keys.ensure(first);
     expect(key).toEqual(first.key);
@@ -20,22 +23,19 @@ export function keyWithoutSecretTests(test: ContractTest): void {
     expect(await created(store, "acme")).toBe(2);
   });
 
-  test("organizations, users and labels each have one of their own", async ({ store, intents }) => {
+  test("keeps a separate key for each organization, user and label", async ({ store, intents }) => {
     const entries = [
       entry(intents, "a"),
       entry(intents, "b", { label: "other" }),
       entry(intents, "c", { userId: "bob" }),
-      entry(intents.as({ organizationId: "globex" }), "a", { organizationId: "globex" }),
+      entry(intents.withOwner({ organizationId: "globex" }), "a", { organizationId: "globex" }),
     ];
     for (const one of entries) expect((await store.keys.ensure(one)).key).toEqual(one.key);
     const globex = await store.keys.ensure(entry(intents, "d", { organizationId: "globex" }));
-    expect(hex(globex.salt)).toBe(hex(intents.as({ organizationId: "globex" }).salt));
+    expect(hex(globex.salt)).toBe(hex(intents.withOwner({ organizationId: "globex" }).salt));
   });
 
-  test("one that was revoked is found as it is, and none is made in its place", async ({
-    store,
-    intents,
-  }) => {
+  test("finds a revoked key, and creates no replacement", async ({ store, intents }) => {
     const { key } = await store.keys.ensure(entry(intents, "ensured-1"));
     const change = { patch: { revokedAt: 7 }, leaf: intents.leaf("key.revoked") };
     await store.keys.change({ organizationId: "acme", id: key.id }, () => change);
@@ -43,22 +43,22 @@ export function keyWithoutSecretTests(test: ContractTest): void {
     expect(again.key).toEqual({ ...key, revokedAt: 7, version: 1 });
   });
 
-  test("a key with a secret is none, whatever its label", async ({ store, intents }) => {
+  test("ignores keys with a secret, even with the same label", async ({ store, intents }) => {
     const { key } = intents.key();
     const made = await store.keys.ensure(entry(intents, "ensured-1", { label: key.label }));
     expect(made.key.id).toBe("ensured-1");
   });
 
-  test("asked for by many at once there is one, with one leaf", async ({ store, intents }) => {
+  test("creates one key and one leaf for many concurrent calls", async ({ store, intents }) => {
     const many = Array.from({ length: 16 }, (_, at) => entry(intents, `ensured-${at}`));
     const found = await Promise.all(many.map((one) => store.keys.ensure(one)));
     expect(new Set(found.map(({ key }) => key.id)).size).toBe(1);
     expect(await created(store, "acme")).toBe(2);
   });
 
-  test("it opens Steps like any other, until it is revoked", async ({ store, intents }) => {
+  test("opens Steps with such a key until it is revoked", async ({ store, intents }) => {
     await store.keys.ensure(entry(intents, "ensured-1"));
-    const own = intents.as({ keyId: "ensured-1" });
+    const own = intents.withOwner({ keyId: "ensured-1" });
     await expectOpened(store.openStep(own.step([user("a")])));
     const change = { patch: { revokedAt: 1 }, leaf: intents.leaf("key.revoked") };
     await store.keys.change({ organizationId: "acme", userId: "ada" }, () => change);
@@ -67,17 +67,17 @@ export function keyWithoutSecretTests(test: ContractTest): void {
   });
 }
 
-/** The same from several stores on the same data. */
+/** The same with several stores on the same data. */
 export function sharedKeyWithoutSecretTests(test: SharedTest): void {
-  test("a key without a secret that several stores ask for at once is one", async ({
+  test("creates one key without a secret for concurrent calls of several stores", async ({
     store,
     intents,
     another,
   }) => {
     const stores = [store, await another(), await another()];
     for (let round = 0; round < 4; round++) {
-      // Each round in an organization that has no salt yet.
-      const own = intents.as({ organizationId: `organization-${round}` });
+      // Each round uses a new organization, which has no salt yet.
+      const own = intents.withOwner({ organizationId: `organization-${round}` });
       const found = await Promise.all(
         Array.from({ length: 12 }, (_, at) =>
           (stores[at % stores.length] ?? store).keys.ensure({
@@ -95,7 +95,7 @@ export function sharedKeyWithoutSecretTests(test: SharedTest): void {
 
 function entry(intents: Intents, id: string, overrides: object = {}) {
   const plain = { label: "web", prefix: "", ...overrides };
-  const { digest: _digest, ...rest } = intents.as({ keyId: id }).key(plain);
+  const { digest: _digest, ...rest } = intents.withOwner({ keyId: id }).key(plain);
   return rest;
 }
 

@@ -9,26 +9,26 @@ const digest = sha256("secret");
 
 /** API keys: found by digest, rotated with an overlap, and touched. */
 export function keyTests(test: ContractTest): void {
-  test("a key reads back whole, with and without limits", async ({ store, intents }) => {
-    const limited = intents.as({ keyId: "key-2" }).key({
+  test("reads a key back complete, with and without limits", async ({ store, intents }) => {
+    const limited = intents.withOwner({ keyId: "key-2" }).key({
       models: ["sim/*/*", "other/v/m"],
       expiresAt: intents.now(),
       revokedAt: intents.now(),
       lastUsedAt: intents.now(),
     });
     await store.keys.insert(limited);
-    const plain = intents.as({ keyId: "key-3" }).key({ prefix: "", models: [] });
+    const plain = intents.withOwner({ keyId: "key-3" }).key({ prefix: "", models: [] });
     await store.keys.insert(plain);
     for (const { key } of [limited, plain])
       expect(await store.keys.get(organizationId, key.id)).toEqual(key);
   });
 
-  test("a key is found by its secret's digest, live or not, with the organization's salt", async ({
+  test("finds a key by its secret's digest, live or not, with the organization's salt", async ({
     store,
     intents,
   }) => {
-    const entry = intents.as({ keyId: "key-2" }).key({ revokedAt: 1 }, digest);
-    // The organization has a salt already, from its first key: this one is not taken.
+    const entry = intents.withOwner({ keyId: "key-2" }).key({ revokedAt: 1 }, digest);
+    // The organization already has a salt from its first key, so this one is ignored.
     await store.keys.insert({ ...entry, salt: sha256("another") });
     const found = await store.keys.findByDigest(digest, intents.now());
     expect(found?.key).toEqual(entry.key);
@@ -37,29 +37,29 @@ export function keyTests(test: ContractTest): void {
     expect(await store.keys.findByDigest(new Uint8Array(), intents.now())).toBeNull();
   });
 
-  test("a secret never changes hands", async ({ store, intents }) => {
-    await store.keys.insert(intents.as({ keyId: "key-2" }).key({}, digest));
-    const thief = intents.as({ keyId: "key-3" }).key({}, digest);
+  test("never moves a secret to another key", async ({ store, intents }) => {
+    await store.keys.insert(intents.withOwner({ keyId: "key-2" }).key({}, digest));
+    const thief = intents.withOwner({ keyId: "key-3" }).key({}, digest);
     await expect(store.keys.insert(thief)).rejects.toThrow();
     expect(await store.keys.get(organizationId, "key-3")).toBeNull();
     const found = await store.keys.findByDigest(digest, intents.now());
     expect(found?.key.id).toBe("key-2");
   });
 
-  test("inserting a key again changes nothing", async ({ store, intents }) => {
-    const entry = intents.as({ keyId: "key-2" }).key({}, digest);
+  test("changes nothing if a key is inserted again", async ({ store, intents }) => {
+    const entry = intents.withOwner({ keyId: "key-2" }).key({}, digest);
     await Promise.all([store.keys.insert(entry), store.keys.insert(entry)]);
     const page = await store.keys.list({ organizationId }, { cursor: null, limit: 9 });
     expect(page.data.map(({ id }) => id)).toEqual(["key-2", "key-1"]);
     expect(await leavesOf(store)).toHaveLength(2);
   });
 
-  test("a rotated key's old secrets end after the overlap, and no later than they would have", async ({
+  test("ends a rotated key's old secrets after the overlap, but never later than before", async ({
     store,
     intents,
   }) => {
     const secrets = [digest, sha256("second"), sha256("third")] as const;
-    await store.keys.insert(intents.as({ keyId: "key-2" }).key({}, secrets[0]));
+    await store.keys.insert(intents.withOwner({ keyId: "key-2" }).key({}, secrets[0]));
     const rotate = async (next: Uint8Array, oldSecretsEnd: number) =>
       (await store.keys.rotate({ ...rotation(intents), digest: next, oldSecretsEnd }))?.prefix;
     const working = async (at: number): Promise<readonly boolean[]> => {
@@ -80,7 +80,7 @@ export function keyTests(test: ContractTest): void {
     expect((await store.keys.get(organizationId, "key-2"))?.prefix).toBe("tg_next");
   });
 
-  test("a key that is revoked, expired or without a secret gets no new secret", async ({
+  test("does not rotate a key that is revoked, expired or without a secret", async ({
     store,
     intents,
   }) => {
@@ -88,7 +88,9 @@ export function keyTests(test: ContractTest): void {
     const kinds = [{ revokedAt: at }, { expiresAt: at }, { prefix: "" }];
     for (const [place, kind] of kinds.entries()) {
       const keyId = `dead-${place}`;
-      const entry = intents.as({ keyId }).key(kind, kind.prefix === "" ? null : sha256(keyId));
+      const entry = intents
+        .withOwner({ keyId })
+        .key(kind, kind.prefix === "" ? null : sha256(keyId));
       await store.keys.insert(entry);
       expect(await store.keys.rotate({ ...rotation(intents), id: keyId, at })).toBeNull();
       expect(await store.keys.get(organizationId, keyId)).toEqual(entry.key);
@@ -97,7 +99,7 @@ export function keyTests(test: ContractTest): void {
     expect(await leavesOf(store)).toHaveLength(1 + kinds.length);
   });
 
-  test("a key that does not exist, or is another organization's, is not changed", async ({
+  test("does not change a key that doesn't exist or belongs to another organization", async ({
     store,
     intents,
   }) => {
@@ -117,7 +119,7 @@ export function keyTests(test: ContractTest): void {
     expect(await leavesOf(store)).toHaveLength(1);
   });
 
-  test("a key's last use never moves back", async ({ store }) => {
+  test("never moves a key's last use back", async ({ store }) => {
     const touch = (...times: number[]): Promise<void> =>
       store.keys.touch(times.map((at) => ({ organizationId, keyId: "key-1", at })));
     const lastUse = async () => (await store.keys.get(organizationId, "key-1"))?.lastUsedAt;
@@ -130,7 +132,7 @@ export function keyTests(test: ContractTest): void {
   });
 }
 
-/** The next secret of `key-2`, at once and with no overlap. */
+/** Rotates `key-2` without overlap. */
 function rotation(intents: Intents): KeyRotation {
   const leaf = intents.leaf("key.rotated");
   const times = { at: 0, oldSecretsEnd: 0 };

@@ -9,9 +9,9 @@ import { createIntents, type Intents } from "./intents.ts";
 const clock = "gateway";
 const lease = { processId: "process-1", at: 0, until: 1_000, clock, steps: [] } as const;
 
-/** Steps whose process will not settle them any more. */
+/** Steps whose process will never settle them. */
 export function leaseTests(test: ContractTest): void {
-  test("a Step without a lease, or whose lease lapsed, is found; one with a lease is not", async ({
+  test("finds Steps without a lease or with a lapsed lease, and no others", async ({
     store,
     intents,
   }) => {
@@ -24,13 +24,10 @@ export function leaseTests(test: ContractTest): void {
     expect(await lapsedIds(store, 1_000)).toEqual([]);
   });
 
-  test("a Step that its process does not name any more is found while the process lives", async ({
-    store,
-    intents,
-  }) => {
+  test("finds a Step that its running process no longer reports", async ({ store, intents }) => {
     await store.renewLease({ ...lease, renewal: 1 });
     const [kept, dropped] = [await openOne(store, intents), await openOne(store, intents)];
-    // Both opened after the first renewal, which could not name them.
+    // Both opened after the first renewal, which could not include them.
     expect(await lapsedIds(store, 1)).toEqual([]);
     await store.renewLease({ ...lease, renewal: 2, steps: [named(kept, 0), named(dropped, 0)] });
     expect(await lapsedIds(store, 1)).toEqual([]);
@@ -38,8 +35,8 @@ export function leaseTests(test: ContractTest): void {
     expect(await lapsedIds(store, 1)).toEqual([dropped.stepId]);
   });
 
-  test("a Step is found with all that recovery needs", async ({ store, intents }) => {
-    const other = intents.as({ organizationId: "globex" });
+  test("returns everything recovery needs with a lapsed Step", async ({ store, intents }) => {
+    const other = intents.withOwner({ organizationId: "globex" });
     await store.keys.insert(other.key());
     const seen = await openOne(store, intents);
     const unseen = await openOne(store, other);
@@ -61,7 +58,7 @@ export function leaseTests(test: ContractTest): void {
     expect(await store.lapsedSteps({ at: 10, clock, limit: 1 })).toHaveLength(1);
   });
 
-  test("a renewal names Steps by their organization: another's Step of the same id is not named", async ({
+  test("renews Steps only of the named organization, even if ids are equal", async ({
     store,
     intents,
   }) => {
@@ -83,7 +80,7 @@ export function leaseTests(test: ContractTest): void {
     ]);
   });
 
-  test("a renewal that a later one overtook changes nothing", async ({ store, intents }) => {
+  test("ignores a renewal that arrives after a later one", async ({ store, intents }) => {
     const step = await openOne(store, intents);
     await store.renewLease({ ...lease, renewal: 3, until: 3_000, steps: [named(step, 30)] });
     await store.renewLease({ ...lease, renewal: 2, until: 2_000, steps: [] });
@@ -92,13 +89,13 @@ export function leaseTests(test: ContractTest): void {
     expect(found?.outputTokens).toBe(30);
   });
 
-  test("one process's lease does not keep another's Steps", async ({ store, intents }) => {
+  test("does not extend the Steps of another process", async ({ store, intents }) => {
     const step = await openOne(store, intents);
     await store.renewLease({ ...lease, processId: "process-2", renewal: 1 });
     expect(await lapsedIds(store, 1)).toEqual([step.stepId]);
   });
 
-  test("on the store's clock a lease holds for as long as it says, and not longer", async ({
+  test("lets a lease on the store's clock last exactly its duration", async ({
     store,
     intents,
   }) => {
@@ -120,7 +117,7 @@ export function leaseTests(test: ContractTest): void {
     expect(await lapsed()).toEqual([step.stepId]);
   });
 
-  test("settled Steps are never found, and of many recoveries one settles", async ({
+  test("never finds settled Steps, and lets one of many recoveries settle", async ({
     store,
     intents,
   }) => {

@@ -6,16 +6,16 @@ import { createConversation, overridesOf } from "./conversation.ts";
 const organizationId = "acme";
 const history = [user("a"), assistant("b"), user("c"), assistant("d")];
 
-/** Assignment by named ids: continuation, rewind with lineage, and what is not the owner's. */
+/** Requests with ids: continuations, rewinds with lineage, and ids of other owners. */
 export function namedSessionTests(test: ContractTest): void {
-  test("a named Session continues, in flight too", async ({ store, intents }) => {
+  test("continues a named Session, even in flight", async ({ store, intents }) => {
     const { open } = createConversation(store, intents);
     const first = await open([user("a")]);
     const again = await open([user("a")], { sessionId: first.sessionId });
     expect(again).toMatchObject({ sessionId: first.sessionId, turnId: first.turnId });
   });
 
-  test("a rewind of a named Session branches from it with the length they share", async ({
+  test("branches from a named Session on a rewind, with the shared length", async ({
     store,
     intents,
   }) => {
@@ -34,7 +34,10 @@ export function namedSessionTests(test: ContractTest): void {
     expect(await store.sessions.get(organizationId, origin.sessionId)).toMatchObject({ length: 4 });
   });
 
-  test("a client that keeps naming the old id stays on its branch", async ({ store, intents }) => {
+  test("continues the branch when a client keeps sending the old id", async ({
+    store,
+    intents,
+  }) => {
     const { exchange, open } = createConversation(store, intents);
     const origin = await exchange(history.slice(0, 3), history.slice(3));
     const named = { sessionId: origin.sessionId };
@@ -44,14 +47,14 @@ export function namedSessionTests(test: ContractTest): void {
     const onBranch = await exchange(next, [assistant("z")], named);
     expect(onBranch.sessionId).toBe(branch.sessionId);
     expect(onBranch.branchedFromSessionId).toBeNull();
-    // A rewind of the branch is a further branch of the one that is named; both are followed from there on.
+    // A rewind of the branch creates another branch of the named Session. Both are followed from then on.
     const second = await open([...rewound, assistant("x"), user("again")], named);
     expect(second.branchedFromSessionId ?? second.sessionId).not.toBe(branch.sessionId);
     const third = await open([...next, assistant("z"), user("on")], named);
     expect(third.sessionId).toBe(branch.sessionId);
   });
 
-  test("branches of branches are followed, the longest first", async ({ store, intents }) => {
+  test("follows branches of branches, the longest first", async ({ store, intents }) => {
     const { exchange, open } = createConversation(store, intents);
     const origin = await exchange([user("a")], [assistant("b")]);
     const child = await exchange([user("x")], [assistant("y")], { sessionId: origin.sessionId });
@@ -62,7 +65,7 @@ export function namedSessionTests(test: ContractTest): void {
     expect(followed.sessionId).toBe(grandchild.sessionId);
   });
 
-  test("a request that is a shorter part of the named Session branches with nothing new", async ({
+  test("branches without new messages if the request is a prefix of the named Session", async ({
     store,
     intents,
   }) => {
@@ -76,7 +79,7 @@ export function namedSessionTests(test: ContractTest): void {
     });
   });
 
-  test("nothing in common branches with length 0", async ({ store, intents }) => {
+  test("branches with length 0 if nothing is shared", async ({ store, intents }) => {
     const { exchange, open } = createConversation(store, intents);
     const origin = await exchange([user("a")], [assistant("b")]);
     const branch = await open([user("x")], { sessionId: origin.sessionId });
@@ -85,16 +88,16 @@ export function namedSessionTests(test: ContractTest): void {
     expect(session?.commonLength).toBe(0);
   });
 
-  test("a named Session or Turn that is unknown or another's is not found, and nothing is written", async ({
+  test("refuses an unknown or foreign Session or Turn, and writes nothing", async ({
     store,
     intents,
   }) => {
     const mine = createConversation(store, intents);
     const step = await mine.exchange([user("a")], [assistant("b")]);
     const others = [
-      intents.as({ keyId: "key-2" }),
-      intents.as({ keyId: "key-3", userId: "bob" }),
-      intents.as({ organizationId: "globex" }),
+      intents.withOwner({ keyId: "key-2" }),
+      intents.withOwner({ keyId: "key-3", userId: "bob" }),
+      intents.withOwner({ organizationId: "globex" }),
     ];
     const request = [user("a"), assistant("b"), tool("c")];
     for (const other of others) {
@@ -115,7 +118,10 @@ export function namedSessionTests(test: ContractTest): void {
     expect((await store.steps.list({ organizationId: null }, paging)).data).toHaveLength(1);
   });
 
-  test("a named Turn is kept only where no user message is new", async ({ store, intents }) => {
+  test("keeps a named Turn only if the request adds no user message", async ({
+    store,
+    intents,
+  }) => {
     const { exchange, open } = createConversation(store, intents);
     const first = await exchange([user("a")], [assistant("b")]);
     const second = await exchange(history.slice(0, 3), history.slice(3));
@@ -130,7 +136,7 @@ export function namedSessionTests(test: ContractTest): void {
     expect([first.turnId, second.turnId]).not.toContain(fresh.turnId);
   });
 
-  test("a named Turn whose Session does not match is assigned as if omitted, and never branches", async ({
+  test("ignores a named Turn whose Session doesn't match, and never branches", async ({
     store,
     intents,
   }) => {
@@ -146,10 +152,7 @@ export function namedSessionTests(test: ContractTest): void {
     expect(created.turnId).not.toBe(first.turnId);
   });
 
-  test("ownership of Sessions and Turns is told to their owner only", async ({
-    store,
-    intents,
-  }) => {
+  test("confirms Sessions and Turns only to their owner", async ({ store, intents }) => {
     const { open } = createConversation(store, intents);
     const { sessionId, turnId } = await open([user("a")]);
     const { owner } = intents;

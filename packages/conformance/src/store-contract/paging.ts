@@ -4,10 +4,10 @@ import { user } from "./chain.ts";
 import { sealed } from "./connections.ts";
 import { type ContractSubject, type ContractTest, expectOpened } from "./contract-test.ts";
 
-/** A list of the store: how to read a page of it, and how to add a row to it. */
+/** A list of the store: how to read a page and how to add a row. */
 interface List {
   readonly name: string;
-  /** Newest first, or for evidence in the order of writing. */
+  /** Newest first; for evidence, in the order written. */
   readonly newestFirst: boolean;
   page(store: Store, paging: StorePaging): Promise<StorePage<unknown>>;
   add(subject: ContractSubject, at: number): Promise<unknown>;
@@ -25,7 +25,8 @@ const lists: readonly List[] = [
     name: "keys",
     newestFirst: true,
     page: (store, paging) => store.keys.list(tenant, paging),
-    add: ({ store, intents }, at) => store.keys.insert(intents.as({ keyId: `added-${at}` }).key()),
+    add: ({ store, intents }, at) =>
+      store.keys.insert(intents.withOwner({ keyId: `added-${at}` }).key()),
   },
   {
     name: "connections",
@@ -69,10 +70,10 @@ const lists: readonly List[] = [
   },
 ];
 
-/** Pages of every list: nothing twice, nothing missing, whatever is written in between. */
+/** Pages of every list: no row twice and none missing, whatever is written in between. */
 export function pagingTests(test: ContractTest): void {
   for (const list of lists) {
-    test(`pages of ${list.name} join to the whole list, whatever their size`, async (subject) => {
+    test(`pages of ${list.name} of any size add up to the whole list`, async (subject) => {
       for (let at = 1; at <= 7; at++) await list.add(subject, at);
       const whole = (await list.page(subject.store, { cursor: null, limit: 100 })).data;
       expect(whole.length).toBeGreaterThanOrEqual(7);
@@ -82,7 +83,7 @@ export function pagingTests(test: ContractTest): void {
       expect(exact.nextCursor).toBeNull();
     });
 
-    test(`pages of ${list.name} are stable while rows are inserted`, async (subject) => {
+    test(`pages of ${list.name} stay stable while rows are inserted`, async (subject) => {
       for (let at = 1; at <= 7; at++) await list.add(subject, at);
       const before = (await list.page(subject.store, { cursor: null, limit: 100 })).data;
       let next = 8;
@@ -91,7 +92,7 @@ export function pagingTests(test: ContractTest): void {
       if (list.newestFirst) expect(read).toHaveLength(before.length);
     });
 
-    test(`${list.name} refuse a cursor that they did not give`, async (subject) => {
+    test(`${list.name} reject a cursor of another list`, async (subject) => {
       for (let at = 1; at <= 2; at++) await openOne(subject, at);
       for (const cursor of await foreignCursors(list, subject.store))
         await expect(list.page(subject.store, { cursor, limit: 2 })).rejects.toMatchObject({
@@ -100,7 +101,7 @@ export function pagingTests(test: ContractTest): void {
     });
   }
 
-  test("an empty list is one empty page", async ({ store }) => {
+  test("returns one empty page for an empty list", async ({ store }) => {
     const empty = { data: [], nextCursor: null };
     const paging = { cursor: null, limit: 5 };
     expect(await store.steps.list(tenant, paging)).toEqual(empty);
@@ -117,7 +118,7 @@ async function readAll(
 ): Promise<readonly unknown[]> {
   const rows: unknown[] = [];
   let cursor: string | null = null;
-  // More pages than rows would mean a list that does not end.
+  // More pages than rows would mean an endless list.
   for (let pages = 0; pages < 30; pages++) {
     const page: StorePage<unknown> = await list.page(store, { cursor, limit });
     expect(page.data.length).toBeLessThanOrEqual(limit);
@@ -129,7 +130,7 @@ async function readAll(
   return rows;
 }
 
-/** Texts that are no cursor, and a cursor of each other list. */
+/** Invalid cursors, and a cursor of every other list. */
 async function foreignCursors(list: List, store: Store): Promise<readonly string[]> {
   const garbage = [
     "",
@@ -153,7 +154,7 @@ async function foreignCursors(list: List, store: Store): Promise<readonly string
   return [...garbage, ...encoded, ...broken, ...foreign.flat()];
 }
 
-/** The cursor after a list's first row; none for a list of one row. */
+/** The cursor after a list's first row. None for a list of one row. */
 async function firstCursor(list: List, store: Store): Promise<readonly string[]> {
   const { nextCursor } = await list.page(store, { cursor: null, limit: 1 });
   return nextCursor === null ? [] : [nextCursor];

@@ -13,10 +13,10 @@ import { createConversation } from "./conversation.ts";
 const tenant = { organizationId: "acme" };
 const paging = { cursor: null, limit: 100 };
 
-/** What a list shows for a query. */
+/** The filters of every list. */
 export function queryTests(test: ContractTest): void {
-  test("Steps are found by each of their fields", async ({ store, intents }) => {
-    const bob = intents.as({ userId: "bob", keyId: "key-2" });
+  test("finds Steps by each of their fields", async ({ store, intents }) => {
+    const bob = intents.withOwner({ userId: "bob", keyId: "key-2" });
     await store.keys.insert(bob.key());
     const plain = intents.step([user("a")]);
     const other = bob.step([user("b")], {
@@ -58,7 +58,7 @@ export function queryTests(test: ContractTest): void {
     expect(await found({})).toEqual([step.stepId, plain.stepId]);
   });
 
-  test("Steps are found by pairs of their metadata, exactly", async ({ store, intents }) => {
+  test("finds Steps by exact metadata pairs", async ({ store, intents }) => {
     const odd = { 'a"\n': "\u0000\ud800 ä%_", "": "", __proto__x: "1", ticket: "T-1" };
     const withMetadata = async (metadata: Metadata): Promise<string> => {
       const step = intents.step([user(JSON.stringify(metadata))], { metadata });
@@ -84,7 +84,7 @@ export function queryTests(test: ContractTest): void {
     expect(await metadata(none)).toEqual({});
   });
 
-  test("Steps are found by their last attempt", async ({ store, intents }) => {
+  test("finds Steps by their last attempt", async ({ store, intents }) => {
     const step = intents.step([user("a")]);
     await expectOpened(store.openStep(step));
     const attempt = { ...step.attempt, number: 2, model: "fallback" };
@@ -94,12 +94,9 @@ export function queryTests(test: ContractTest): void {
     expect([await found("echo"), await found("fallback")]).toEqual([0, 1]);
   });
 
-  test("Steps are found by their model whatever its ASCII case, and no other", async ({
-    store,
-    intents,
-  }) => {
+  test("finds Steps by their model, ignoring only ASCII case", async ({ store, intents }) => {
     const step = intents.step([user("a")]);
-    // The Kelvin sign and É have lower-case forms, and are not ASCII.
+    // The Kelvin sign and É have lower-case forms, but are not ASCII.
     const attempt = { ...step.attempt, model: "Gpt-5/\u212A-\u00C9" };
     await expectOpened(store.openStep({ ...step, attempt }));
     const found = async (...model: string[]): Promise<number> => {
@@ -114,10 +111,10 @@ export function queryTests(test: ContractTest): void {
       expect(await found(other), other).toBe(0);
   });
 
-  test("decisions are found by effect, owner and time", async ({ store, intents }) => {
+  test("finds decisions by effect, owner and time", async ({ store, intents }) => {
     const step = intents.step([user("a")]);
     await expectOpened(store.openStep(step));
-    const refusal = intents.as({ userId: "bob", keyId: "key-2" }).refusal();
+    const refusal = intents.withOwner({ userId: "bob", keyId: "key-2" }).refusal();
     await store.recordRefusal(refusal);
     const found = async (
       query: Omit<DecisionQuery, "organizationId">,
@@ -136,7 +133,10 @@ export function queryTests(test: ContractTest): void {
     expect(await found({})).toEqual([id, step.decision.id]);
   });
 
-  test("finds decisions by what refused them, and reads it back", async ({ store, intents }) => {
+  test("finds decisions by the reason of their refusal, and reads it back", async ({
+    store,
+    intents,
+  }) => {
     await expectOpened(store.openStep(intents.step([user("a")])));
     await store.recordRefusal(intents.refusal());
     const refusals: readonly DecisionRefusal[] = [
@@ -160,11 +160,11 @@ export function queryTests(test: ContractTest): void {
     expect(await found({ refused: true, userId: ["bob"] })).toEqual([]);
   });
 
-  test("Sessions are found by owner and source, the most recently updated first", async ({
+  test("finds Sessions by owner and source, most recently updated first", async ({
     store,
     intents,
   }) => {
-    const bob = intents.as({ userId: "bob", keyId: "key-2" });
+    const bob = intents.withOwner({ userId: "bob", keyId: "key-2" });
     await store.keys.insert(bob.key());
     const mine = createConversation(store, intents);
     const first = await mine.open([user("a")]);
@@ -181,12 +181,12 @@ export function queryTests(test: ContractTest): void {
     expect(session?.updatedAt).toBeGreaterThan(first.intent.at);
   });
 
-  test("the Sessions of a key are listed page by page in one order, whatever their source", async ({
+  test("lists the Sessions of a key across sources, page by page in one order", async ({
     store,
     intents,
   }) => {
-    await store.keys.insert(intents.as({ userId: "bob", keyId: "key-2" }).key());
-    const other = createConversation(store, intents.as({ userId: "bob", keyId: "key-2" }));
+    await store.keys.insert(intents.withOwner({ userId: "bob", keyId: "key-2" }).key());
+    const other = createConversation(store, intents.withOwner({ userId: "bob", keyId: "key-2" }));
     const { open } = createConversation(store, intents);
     const ids: string[] = [];
     for (const source of ["web", "api", "desktop", "api", "web"]) {
@@ -202,8 +202,8 @@ export function queryTests(test: ContractTest): void {
     }
   });
 
-  test("keys are found by user", async ({ store, intents }) => {
-    await store.keys.insert(intents.as({ userId: "bob", keyId: "key-2" }).key());
+  test("finds keys by user", async ({ store, intents }) => {
+    await store.keys.insert(intents.withOwner({ userId: "bob", keyId: "key-2" }).key());
     const found = await store.keys.list({ ...tenant, userId: "bob" }, paging);
     expect(found.data.map(({ id }) => id)).toEqual(["key-2"]);
   });

@@ -5,13 +5,13 @@ import { user } from "./chain.ts";
 import { type ContractTest, expectOpened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
 
-/** How long a rate limit takes to allow one request, in microseconds, and how many it allows at once. */
+/** The interval of a rate limit in microseconds, and its burst. */
 const interval = 1_000;
 const burst = 3;
 
-/** Rate limits as the store sees them: paces, which follow the time, and Steps in flight. */
+/** Rate limits in a store: paces, which follow the clock, and Steps in flight. */
 export function rateLimitTests(test: ContractTest): void {
-  test("a pace allows its burst at once and one request per interval after it", async ({
+  test("allows a pace's burst at once, then one request per interval", async ({
     store,
     intents,
   }) => {
@@ -27,10 +27,7 @@ export function rateLimitTests(test: ContractTest): void {
     expect((await open(5_001_000)).opened).toBe(false);
   });
 
-  test("a pace that nobody used for long allows no more than its burst", async ({
-    store,
-    intents,
-  }) => {
+  test("allows no more than the burst after a long pause", async ({ store, intents }) => {
     const open = (at: number) =>
       store.openStep(intents.step([], { holds: [requestAt(intents, at)] }));
     await expectOpened(open(1_000_000));
@@ -38,7 +35,7 @@ export function rateLimitTests(test: ContractTest): void {
     expect((await open(9_000_000_000)).opened).toBe(false);
   });
 
-  test("no window of a pace has more requests than its limit and its burst", async ({
+  test("never exceeds the limit plus the burst in any window of a pace", async ({
     store,
     intents,
   }) => {
@@ -64,7 +61,7 @@ export function rateLimitTests(test: ContractTest): void {
     );
   });
 
-  test("of Steps that come at once a pace opens as many as fit", async ({ store, intents }) => {
+  test("opens as many concurrent Steps as a pace allows", async ({ store, intents }) => {
     const steps = Array.from({ length: 20 }, () =>
       intents.step([], { holds: [requestAt(intents, 7_000_000)] }),
     );
@@ -72,7 +69,7 @@ export function rateLimitTests(test: ContractTest): void {
     expect(openings.filter((one) => one.opened)).toHaveLength(burst);
   });
 
-  test("a Step that is refused counts for none of its paces", async ({ store, intents }) => {
+  test("does not count a refused Step for any of its paces", async ({ store, intents }) => {
     const other = { ...requestAt(intents, 5_000_000), budgetId: "other", limit: 0 };
     const holds = [requestAt(intents, 5_000_000), other];
     expect((await store.openStep(intents.step([], { holds }))).opened).toBe(false);
@@ -81,7 +78,7 @@ export function rateLimitTests(test: ContractTest): void {
       expect((await store.budgets.counters({ budgetId }, page)).data).toEqual([]);
   });
 
-  test("a pace of tokens is corrected to what was used when its Step settles", async ({
+  test("corrects a pace of tokens to the used tokens when the Step settles", async ({
     store,
     intents,
   }) => {
@@ -95,7 +92,7 @@ export function rateLimitTests(test: ContractTest): void {
     expect(await paceOf(store)).toBe(5_000_000 + 30_000);
   });
 
-  test("Steps in flight count until they settle, however they end", async ({ store, intents }) => {
+  test("counts Steps in flight until they settle, however they end", async ({ store, intents }) => {
     const inFlight: Partial<Hold> = { budgetId: "flight", unit: "steps", amount: 1, limit: 2 };
     const next = () => intents.step([], { holds: [intents.hold(inFlight)] });
     const [first, second] = [next(), next()];
@@ -111,7 +108,7 @@ export function rateLimitTests(test: ContractTest): void {
     ]);
   });
 
-  test("counters of paces are compared with no ledger", async ({ store, intents }) => {
+  test("does not reconcile counters of paces", async ({ store, intents }) => {
     const holds = [requestAt(intents, 5_000_000), tokensAt(intents, 5_000_000)];
     const step = intents.step([user("a")], { holds });
     await expectOpened(store.openStep(step));

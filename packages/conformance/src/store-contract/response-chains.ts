@@ -1,12 +1,20 @@
 import { expect } from "vitest";
 import { assistant, user } from "./chain.ts";
 import type { ContractTest } from "./contract-test.ts";
-import { createResponding, historyOf, openStepIn, textOfMessages } from "./responding.ts";
+import {
+  createResponseBuilder,
+  historyOf,
+  openStepIn,
+  textOfMessages,
+} from "./response-builder.ts";
 
-/** Responses that continue one another: their history outlives every one of them. */
+/** Responses that continue one another. Their history survives the removal of any of them. */
 export function responseChainTests(test: ContractTest): void {
-  test("a history is all that its chain said, oldest first", async ({ store, intents }) => {
-    const { chain } = createResponding(store, intents);
+  test("returns all messages of a chain as its history, oldest first", async ({
+    store,
+    intents,
+  }) => {
+    const { chain } = createResponseBuilder(store, intents);
     const { ids, added } = await chain(5);
     for (const [place, id] of ids.entries()) {
       const expected = textOfMessages(added.slice(0, place + 1).flat());
@@ -14,11 +22,11 @@ export function responseChainTests(test: ContractTest): void {
     }
   });
 
-  test("a chain of 5 keeps its histories whatever is deleted of it, in every order", async ({
+  test("keeps the histories of a chain of 5 whichever are deleted, in every order", async ({
     store,
     intents,
   }) => {
-    const { chain, remove } = createResponding(store, intents);
+    const { chain, remove } = createResponseBuilder(store, intents);
     const deleteIn = async (order: readonly number[]): Promise<void> => {
       const { ids, added } = await chain(5);
       const remaining = new Set(ids);
@@ -36,8 +44,8 @@ export function responseChainTests(test: ContractTest): void {
     await Promise.all(permutationsOf([0, 1, 2, 3, 4]).map(deleteIn));
   });
 
-  test("responses that continue the same one do not meet", async ({ store, intents }) => {
-    const { respond, remove } = createResponding(store, intents);
+  test("keeps responses that continue the same one separate", async ({ store, intents }) => {
+    const { respond, remove } = createResponseBuilder(store, intents);
     const root = await respond({ messages: [user("root")] });
     const built = { previousResponseId: root.id, inherited: [user("root")] };
     const left = await respond({ ...built, messages: [assistant("left")] });
@@ -49,11 +57,8 @@ export function responseChainTests(test: ContractTest): void {
     expect(await historyOf(store, intents.owner, right.id)).toBe(expected);
   });
 
-  test("a history is read through responses that have expired or were swept since", async ({
-    store,
-    intents,
-  }) => {
-    const { chain } = createResponding(store, intents);
+  test("reads a history through expired and swept responses", async ({ store, intents }) => {
+    const { chain } = createResponseBuilder(store, intents);
     const { ids, added } = await chain(4, (place) => ({
       expiresAt: [10, 30, 20, 100][place] ?? 0,
     }));
@@ -67,11 +72,11 @@ export function responseChainTests(test: ContractTest): void {
     expect(await historyOf(store, intents.owner, last, 100)).toBeNull();
   });
 
-  test("one sweep takes several of a chain, and each remaining history is whole", async ({
+  test("removes several responses of a chain in one sweep, and keeps the remaining histories complete", async ({
     store,
     intents,
   }) => {
-    const { chain, respond } = createResponding(store, intents);
+    const { chain, respond } = createResponseBuilder(store, intents);
     const gone = new Set([0, 2, 3, 4]);
     const { ids, added } = await chain(7, (at) => (gone.has(at) ? { expiresAt: 1 } : {}));
     const previousResponseId = ids[3] ?? "";
@@ -85,11 +90,11 @@ export function responseChainTests(test: ContractTest): void {
     expect(await historyOf(store, intents.owner, beside.id)).toBe(expected);
   });
 
-  test("the previous response may be gone by the settlement: what came with it is kept instead", async ({
+  test("keeps the inherited messages if the previous response is gone at settlement", async ({
     store,
     intents,
   }) => {
-    const { chain, remove } = createResponding(store, intents);
+    const { chain, remove } = createResponseBuilder(store, intents);
     for (const depart of [
       (id: string) => remove(id),
       async () => (await store.responses.sweep({ at: 10, limit: 9 })) > 0,
@@ -110,11 +115,11 @@ export function responseChainTests(test: ContractTest): void {
     }
   });
 
-  test("what comes with a response is not kept while the one it continues is there, expired or not", async ({
+  test("drops the inherited messages while the previous response exists, expired or not", async ({
     store,
     intents,
   }) => {
-    const { respond } = createResponding(store, intents);
+    const { respond } = createResponseBuilder(store, intents);
     const first = await respond({ messages: [user("stored")], expiresAt: 1 });
     const { id } = await respond({
       previousResponseId: first.id,
@@ -126,11 +131,8 @@ export function responseChainTests(test: ContractTest): void {
     expect(await historyOf(store, intents.owner, id, 50)).toBe(expected);
   });
 
-  test("sweeping takes what expires first, at most as many as asked, and leaves the rest", async ({
-    store,
-    intents,
-  }) => {
-    const { respond, remove } = createResponding(store, intents);
+  test("sweeps what expires first, up to the limit", async ({ store, intents }) => {
+    const { respond, remove } = createResponseBuilder(store, intents);
     const expiries = [50, 10, 40, 20, 30, 60, 70];
     const ids: string[] = [];
     for (const expiresAt of expiries) ids.push((await respond({ expiresAt })).id);

@@ -3,15 +3,15 @@ import { contentOf, type TestMessage } from "./chain.ts";
 import type { Source } from "./step-intent.ts";
 
 export type ResponseOverrides = Partial<Omit<ResponseDraft, "messages" | "inherited">> & {
-  /** The messages it adds, and those before them. */
+  /** The messages it adds. `inherited` are the ones before. */
   readonly messages?: readonly TestMessage[];
   readonly inherited?: readonly TestMessage[];
 };
 
-/** How long a response of this suite is kept. */
+/** How long responses of this suite are kept, in milliseconds. */
 export const retention = 1_000_000;
 
-/** The response to store with a Step's settlement. */
+/** A response to store with a Step's settlement. */
 export function responseFor(
   step: StepIntent,
   source: Source,

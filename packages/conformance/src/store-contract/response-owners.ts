@@ -2,7 +2,12 @@ import type { Owner, Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import { assistant, user } from "./chain.ts";
 import type { ContractTest } from "./contract-test.ts";
-import { createResponding, historyOf, openStepIn, textOfMessages } from "./responding.ts";
+import {
+  createResponseBuilder,
+  historyOf,
+  openStepIn,
+  textOfMessages,
+} from "./response-builder.ts";
 
 const strangers: readonly (readonly [string, Partial<Owner>])[] = [
   ["another key of the same user", { keyId: "key-2" }],
@@ -10,19 +15,19 @@ const strangers: readonly (readonly [string, Partial<Owner>])[] = [
   ["another organization with equal ids", { organizationId: "globex" }],
 ];
 
-/** No Step opens in this name, but it may be asked in it. */
+/** No Step can open as this owner, but reads can use it. */
 const impossible: typeof strangers = [["another user under the same key's id", { userId: "bob" }]];
 
 const neverStored = ["resp_unknown", "", "%", "' OR 1=1 --", "resp_\u0000", "r".repeat(10_000)];
 
-/** Who sees a stored response: its organization, user and key together, and nobody else (S9, T2). */
+/** Only its organization, user and key together see a stored response (S9, T2). */
 export function responseOwnerTests(test: ContractTest): void {
   for (const [name, other] of [...strangers, ...impossible])
     test(`${name} sees, deletes and continues nothing`, async ({ store, intents }) => {
-      const theirs = intents.as(other);
+      const theirs = intents.withOwner(other);
       await store.keys.insert(theirs.key());
-      const mine = createResponding(store, intents);
-      const asked = createResponding(store, theirs);
+      const mine = createResponseBuilder(store, intents);
+      const asked = createResponseBuilder(store, theirs);
       const { ids } = await mine.chain(3);
       await mine.remove(ids[1] ?? "");
       const expired = (await mine.respond({ expiresAt: 1 })).id;
@@ -39,15 +44,15 @@ export function responseOwnerTests(test: ContractTest): void {
     });
 
   for (const [name, other] of strangers)
-    test(`${name} who names a response builds on what they bring, not on it`, async ({
+    test(`${name} who names a response builds on their own messages instead`, async ({
       store,
       intents,
     }) => {
-      const theirs = intents.as(other);
+      const theirs = intents.withOwner(other);
       await store.keys.insert(theirs.key());
-      const mine = createResponding(store, intents);
+      const mine = createResponseBuilder(store, intents);
       const { id } = await mine.respond({ messages: [user("secret")] });
-      const asked = await createResponding(store, theirs).respond({
+      const asked = await createResponseBuilder(store, theirs).respond({
         previousResponseId: id,
         inherited: [user("own")],
         messages: [assistant("b")],
@@ -58,8 +63,8 @@ export function responseOwnerTests(test: ContractTest): void {
       expect(await historyOf(store, theirs.owner, asked.id)).toBe(expected);
     });
 
-  test("what was never stored is nobody's", async ({ store, intents }) => {
-    const { respond, remove } = createResponding(store, intents);
+  test("finds no response that was never stored", async ({ store, intents }) => {
+    const { respond, remove } = createResponseBuilder(store, intents);
     await respond();
     const { stepId } = await openStepIn(store, intents);
     for (const id of [stepId, ...neverStored]) {

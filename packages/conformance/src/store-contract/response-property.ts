@@ -4,10 +4,10 @@ import { expect } from "vitest";
 import { assistant, type TestMessage, user } from "./chain.ts";
 import type { ContractTest } from "./contract-test.ts";
 import { createIntents } from "./intents.ts";
-import { createResponding, historyOf, textOfMessages } from "./responding.ts";
+import { createResponseBuilder, historyOf, textOfMessages } from "./response-builder.ts";
 
-/** One act on the stored responses; `which` picks among all that ever were, gone ones too. */
-type Act =
+/** One action on the stored responses. `which` picks any response ever stored, even a removed one. */
+type ResponseAction =
   | {
       readonly type: "respond";
       readonly which: number | null;
@@ -20,7 +20,7 @@ type Act =
 
 const which = fc.nat(1_000);
 
-const act: fc.Arbitrary<Act> = fc.oneof(
+const act: fc.Arbitrary<ResponseAction> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
@@ -41,9 +41,9 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   },
 );
 
-/** Histories under random acts equal those of a model that copies the whole history into each response. */
+/** Compares histories under random actions with a model that copies the whole history into each response. */
 export function responsePropertyTests(test: ContractTest): void {
-  test("histories equal whole copies, however responses continue, expire and go", async ({
+  test("matches complete copies of histories under random continuations, expiries and deletions", async ({
     store,
   }) => {
     let runs = 0;
@@ -67,12 +67,12 @@ interface Copied {
 
 function createRun(store: Store, organizationId: string) {
   const intents = createIntents(organizationId);
-  const { respond, remove } = createResponding(store, intents);
+  const { respond, remove } = createResponseBuilder(store, intents);
   const all: Copied[] = [];
   const standing = new Set<Copied>();
   let at = 0;
 
-  const perform = async (one: Act): Promise<void> => {
+  const perform = async (one: ResponseAction): Promise<void> => {
     if (one.type === "wait") at += one.time;
     if (one.type === "respond") await add(one);
     if (one.type === "delete") {
@@ -84,7 +84,11 @@ function createRun(store: Store, organizationId: string) {
     }
     if (one.type === "sweep") await sweep(one.limit);
   };
-  const add = async ({ which: place, count, life }: Extract<Act, { type: "respond" }>) => {
+  const add = async ({
+    which: place,
+    count,
+    life,
+  }: Extract<ResponseAction, { type: "respond" }>) => {
     const previous = place === null ? null : (all[place % Math.max(1, all.length)] ?? null);
     const inherited = previous?.history ?? [];
     const name = `${all.length}`;
@@ -95,7 +99,7 @@ function createRun(store: Store, organizationId: string) {
     all.push(copied);
     standing.add(copied);
   };
-  /** Which of equal expiries goes first is the store's choice, so the model asks which are there. */
+  /** The store may sweep equal expiries in any order, so the model asks which responses remain. */
   const sweep = async (limit: number): Promise<void> => {
     const expired = [...standing].filter(({ expiresAt }) => expiresAt <= at);
     const swept = await store.responses.sweep({ at, limit });
@@ -115,7 +119,7 @@ function createRun(store: Store, organizationId: string) {
         const expected = there ? textOfMessages(one.history) : null;
         expect(await historyOf(store, intents.owner, one.id, at)).toBe(expected);
       }
-      // What still stands at the end goes too, so that the next run sweeps only its own.
+      // Removes what remains, so the next run sweeps only its own responses.
       await store.responses.sweep({ at: Number.MAX_SAFE_INTEGER, limit: 1_000 });
     },
   };

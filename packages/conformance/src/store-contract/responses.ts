@@ -3,16 +3,21 @@ import { expect } from "vitest";
 import { assistant, hex, user } from "./chain.ts";
 import type { ContractTest } from "./contract-test.ts";
 import { createIntents } from "./intents.ts";
-import { createResponding, historyOf, openStepIn, textOfMessages } from "./responding.ts";
+import {
+  createResponseBuilder,
+  historyOf,
+  openStepIn,
+  textOfMessages,
+} from "./response-builder.ts";
 
 const wholePage = { cursor: null, limit: 100 };
 
-/** One stored response: what it holds, and what each settlement and deletion does to it and to the ledger. */
+/** One stored response: its content, and how settlements and deletions change it and the ledger. */
 export function responseTests(test: ContractTest): void {
-  test("a stored response reads back with every field, its content byte-equal", async (subject) => {
+  test("reads a stored response back with every field, byte for byte", async (subject) => {
     const { store, intents } = subject;
     const content = (name: string) => Buffer.from(`{"${name}":"\u0000\\u0000 é \u{1f600}\r\n" }`);
-    const { inherited, ...stored } = await createResponding(store, intents).respond({
+    const { inherited, ...stored } = await createResponseBuilder(store, intents).respond({
       previousResponseId: "resp_of_another_time",
       dataClass: "D2_CONFIDENTIAL",
       body: content("body"),
@@ -26,11 +31,8 @@ export function responseTests(test: ContractTest): void {
     expect(history?.messages.map(hex).at(-1)).toBe(hex(stored.messages));
   });
 
-  test("what is read does not change with what was given, nor with what was read before", async ({
-    store,
-    intents,
-  }) => {
-    const { respond } = createResponding(store, intents);
+  test("does not share bytes with callers or readers", async ({ store, intents }) => {
+    const { respond } = createResponseBuilder(store, intents);
     const draft = await respond({ messages: [user("a")], inherited: [user("before")] });
     const before = inHex(draft);
     draft.body.fill(0);
@@ -48,11 +50,8 @@ export function responseTests(test: ContractTest): void {
     }
   });
 
-  test("it is there until it expires, and not at that time any more", async ({
-    store,
-    intents,
-  }) => {
-    const { respond, remove } = createResponding(store, intents);
+  test("returns a response until, but not at, its expiry", async ({ store, intents }) => {
+    const { respond, remove } = createResponseBuilder(store, intents);
     const { id, expiresAt } = await respond({ messages: [user("a")] });
     const read = async (at: number) => [
       (await store.responses.get(intents.owner, id, at)) !== null,
@@ -64,11 +63,11 @@ export function responseTests(test: ContractTest): void {
     expect(await read(expiresAt)).toEqual([false, null]);
   });
 
-  test("a deleted response is gone for ever, the ledger stays, and one leaf is added (T3)", async ({
+  test("deletes a response for good, keeps the ledger, and adds one leaf (T3)", async ({
     store,
     intents,
   }) => {
-    const { respond } = createResponding(store, intents);
+    const { respond } = createResponseBuilder(store, intents);
     const { id } = await respond();
     const before = await ledger(store);
     const leaf = intents.leaf("response.deleted");
@@ -84,7 +83,7 @@ export function responseTests(test: ContractTest): void {
     expect({ ...after, leaves: [] }).toEqual({ ...before, leaves: [] });
   });
 
-  test("a Step without a response leaves none (T4)", async ({ store, intents }) => {
+  test("stores no response for a Step without one (T4)", async ({ store, intents }) => {
     const step = await openStepIn(store, intents);
     const reply = [assistant("b")];
     await store.settleStep(intents.settlement(step, { reply }));
@@ -93,10 +92,7 @@ export function responseTests(test: ContractTest): void {
     expect(await store.steps.get("acme", step.stepId)).toMatchObject({ outcome: "completed" });
   });
 
-  test("only the settlement that counts stores its response, and a repeat changes nothing", async ({
-    store,
-    intents,
-  }) => {
+  test("stores the response of the first settlement only", async ({ store, intents }) => {
     const step = await openStepIn(store, intents);
     const first = intents.settlement(step, { response: intents.response(step) });
     const id = first.response?.id ?? "";
@@ -108,16 +104,16 @@ export function responseTests(test: ContractTest): void {
     for (const response of [first.response, changed])
       await store.settleStep({ ...first, response });
     expect(await historyOf(store, intents.owner, id)).toBe("");
-    await createResponding(store, intents).remove(id);
+    await createResponseBuilder(store, intents).remove(id);
     await store.settleStep(first);
     expect(await store.responses.get(intents.owner, id, 0)).toBeNull();
   });
 
-  test("a response that is not its Step's, or whose id is taken, is refused and nothing is settled", async ({
+  test("rejects a response of another Step or with a taken id, and settles nothing", async ({
     store,
     intents,
   }) => {
-    const { id } = await createResponding(store, intents).respond();
+    const { id } = await createResponseBuilder(store, intents).respond();
     const step = await openStepIn(store, intents);
     const wrong = [
       { id },
@@ -135,10 +131,13 @@ export function responseTests(test: ContractTest): void {
     expect(await store.settleStep(intents.settlement(step))).toMatchObject({ settled: true });
   });
 
-  test("equal ids of two organizations are two responses", async ({ store, intents }) => {
+  test("keeps responses of two organizations with equal ids apart", async ({ store, intents }) => {
     const theirs = createIntents("globex");
     await store.keys.insert(theirs.key());
-    const both = [createResponding(store, intents), createResponding(store, theirs)] as const;
+    const both = [
+      createResponseBuilder(store, intents),
+      createResponseBuilder(store, theirs),
+    ] as const;
     const last = "resp_2";
     for (const [place, { chain }] of both.entries())
       await chain(3, (at) => ({ id: `resp_${at}`, messages: [user(`${place} says ${at}`)] }));
@@ -160,7 +159,7 @@ export function responseTests(test: ContractTest): void {
   });
 }
 
-/** A record with its bytes as text, so that what differs can be read. */
+/** A record with its bytes as text, so that differences are readable. */
 function inHex(record: object): Readonly<Record<string, unknown>> {
   const entries = Object.entries(record).map(([name, value]: [string, unknown]) => [
     name,

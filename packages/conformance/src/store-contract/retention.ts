@@ -9,17 +9,17 @@ import { createIntents, type Intents } from "./intents.ts";
 
 const day = 86_400_000;
 const start = Date.UTC(2026, 0, 5, 12);
-/** What is a day old when everything of these tests that was not placed elsewhere in time is. */
+/** A sweep at which everything at the tests' default times is a day too old. */
 const aDayLater = { at: start + 2 * day, keep: day, limit: 100 };
 
-/** What retention removes, what it leaves, and what it leaves a record of. */
+/** Retention: which rows it removes, which it keeps, and which leaves it writes. */
 export function retentionTests(test: ContractTest): void {
   stepRetentionTests(test);
   transcriptRetentionTests(test);
 }
 
 function stepRetentionTests(test: ContractTest): void {
-  test("Steps older than they are kept are removed, with a leaf that counts them", async (subject) => {
+  test("removes Steps older than the retention, with a leaf that counts them", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     const first = await exchange([user("a")], [assistant("b")]);
@@ -35,7 +35,7 @@ function stepRetentionTests(test: ContractTest): void {
     expect(await removals(store)).toHaveLength(1);
   });
 
-  test("a Step that opened exactly so long ago is kept, one a millisecond before is not", async (subject) => {
+  test("keeps a Step exactly as old as the retention, and removes one a millisecond older", async (subject) => {
     const { store, intents } = subject;
     const [old, young] = [start + day - 1, start + day].map((at) =>
       intents.step([user(`${at}`)], { at }),
@@ -49,7 +49,7 @@ function stepRetentionTests(test: ContractTest): void {
     expect(await stepIds(store)).toEqual([young?.stepId]);
   });
 
-  test("an open Step stays, and settles whenever that is", async (subject) => {
+  test("keeps an open Step of any age, which can still settle", async (subject) => {
     const { store, intents } = subject;
     const holds = [intents.hold()];
     const step = intents.step([user("a")], { holds });
@@ -64,7 +64,7 @@ function stepRetentionTests(test: ContractTest): void {
     });
   });
 
-  test("no more than a chunk is removed at once, the oldest first", async (subject) => {
+  test("removes at most one chunk at a time, oldest first", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     const ids: string[] = [];
@@ -76,7 +76,7 @@ function stepRetentionTests(test: ContractTest): void {
     expect(await stepIds(store)).toEqual([]);
   });
 
-  test("lists and new Steps go on where Steps were removed", async (subject) => {
+  test("keeps lists and new Steps working after a removal", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     for (let at = 0; at < 4; at++) await exchange([user(`${at}`)], []);
@@ -87,7 +87,7 @@ function stepRetentionTests(test: ContractTest): void {
     expect(await stepIds(store)).toHaveLength(3);
   });
 
-  test("Sessions, transcripts, decisions and leaves of removed Steps stay", async (subject) => {
+  test("keeps the Sessions, transcripts, decisions and leaves of removed Steps", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     const { sessionId } = await exchange([user("a")], [assistant("b")]);
@@ -99,7 +99,7 @@ function stepRetentionTests(test: ContractTest): void {
     expect(next.sessionId).toBe(sessionId);
   });
 
-  test("each organization has its own leaf of what was removed", async (subject) => {
+  test("writes one leaf of removed Steps per organization", async (subject) => {
     const { store, intents } = subject;
     const theirs = createIntents("globex");
     await store.keys.insert(theirs.key());
@@ -113,7 +113,7 @@ function stepRetentionTests(test: ContractTest): void {
 }
 
 function transcriptRetentionTests(test: ContractTest): void {
-  test("what was said in a Session that nobody uses any more is erased, and the Session goes on", async (subject) => {
+  test("erases the content of an unused Session, which can still continue", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     const { sessionId, intent } = await exchange([user("a")], [assistant("b")]);
@@ -136,7 +136,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     expect(await erasures(store)).toHaveLength(2);
   });
 
-  test("a Session in use keeps all that was said in it", async (subject) => {
+  test("keeps the content of a Session in use", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     const used = await exchange([user("a")], [assistant("b")]);
@@ -148,7 +148,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     expect((await contents(store, used.sessionId)).every((one) => one !== null)).toBe(true);
   });
 
-  test("instructions, reasoning, and replies that did not join, are erased too", async (subject) => {
+  test("also erases instructions, reasoning, and replies that didn't join", async (subject) => {
     const { store, intents } = subject;
     const bytes = Buffer.from("Be brief.");
     const instructions = { content: bytes, contentSalt: bytes, contentCommitment: bytes };
@@ -161,7 +161,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     expect(await store.steps.contents("acme", step.stepId)).toEqual({ ...nothing, withheld });
   });
 
-  test("what a branch in use begins with is kept until nobody uses the branch", async (subject) => {
+  test("keeps the content a branch in use starts with", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     const { sessionId } = await exchange([user("a"), user("b")], [assistant("c")]);
@@ -179,7 +179,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     expect(await contents(store, branchId)).toEqual([null, null]);
   });
 
-  test("transcripts outlive their Steps, and are erased without them", async (subject) => {
+  test("keeps transcripts of removed Steps, and erases them later", async (subject) => {
     const { store, intents } = subject;
     const { sessionId } = await createConversation(store, intents).exchange([user("a")], []);
     await sweepSteps(subject);
@@ -188,7 +188,7 @@ function transcriptRetentionTests(test: ContractTest): void {
     expect(await contents(store, sessionId)).toEqual([null]);
   });
 
-  test("no more than a chunk is erased at once", async (subject) => {
+  test("erases at most one chunk at a time", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     for (let at = 0; at < 3; at++) await exchange([user(`${at}`)], []);
@@ -199,16 +199,16 @@ function transcriptRetentionTests(test: ContractTest): void {
 
 const nothing = { instructions: null, request: null, reply: null, reasoning: null };
 
-/** A store, and what builds ids and leaves. */
+/** A store, and a source of ids and leaves. */
 type Subject = Pick<ContractSubject, "store" | "intents">;
 
-/** Removes what is a day old two days later. */
+/** Removes Steps older than a day, two days later. */
 export function sweepSteps({ store, intents }: Subject, overrides: Partial<typeof aDayLater> = {}) {
   const leaf = (removed: RemovedSteps) => leafOf(intents, "activity.removed", removed);
   return store.steps.sweep({ ...aDayLater, ...overrides, leaf });
 }
 
-/** Erases what is a day old two days later. */
+/** Erases transcripts older than a day, two days later. */
 export function sweepTranscripts(
   { store, intents }: Subject,
   overrides: Partial<typeof aDayLater> = {},
@@ -244,7 +244,7 @@ async function leavesOf(store: Store, kind: EvidenceLeaf["kind"], organizationId
   return data.filter((leaf) => leaf.kind === kind).map(({ meta }): unknown => JSON.parse(meta));
 }
 
-/** What the leaves say was removed. */
+/** The removals that the leaves record. */
 export function removals(store: Store, organizationId = "acme") {
   return leavesOf(store, "activity.removed", organizationId);
 }

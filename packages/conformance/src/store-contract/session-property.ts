@@ -6,10 +6,10 @@ import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { createIntents, type Intents } from "./intents.ts";
 import { createSessionReference, type SessionReference } from "./session-reference.ts";
 
-/** One request of a random tree: a history known so far, cut, extended, and sent with or without ids. */
+/** One request of a random tree: an earlier history, cut, extended, and sent with or without ids. */
 interface Send {
   readonly type: "send";
-  /** Which of two keys of the same user sends it. */
+  /** Which of the user's two keys sends it. */
   readonly key: number;
   readonly from: number;
   readonly drop: number;
@@ -27,7 +27,7 @@ interface Settle {
   readonly completes: boolean;
 }
 
-// Few texts, so that histories meet again and again.
+// Few texts, so histories often coincide.
 const message = fc.constantFrom(user("a"), user("b"), assistant("a"), assistant("b"), tool("a"));
 
 const send: fc.Arbitrary<Send> = fc.record({
@@ -57,15 +57,17 @@ const commands = fc.array(
   },
 );
 
-/** Assignment, Turns and transcripts equal a naive reference on random trees of messages. */
+/** Compares assignments, Turns and transcripts with a naive reference on random trees of messages. */
 export function sessionPropertyTests(test: ContractTest): void {
-  test("assignment equals the naive reference on random trees of messages", async ({ store }) => {
+  test("assigns Sessions like the naive reference on random trees of messages", async ({
+    store,
+  }) => {
     let runs = 0;
     await fc.assert(
       fc.asyncProperty(commands, async (list) => {
-        // Each run has an organization of its own, so that one store serves all of them.
+        // Each run has its own organization, so one store serves all runs.
         const intents = createIntents(`organization-${++runs}`);
-        const keys = [intents, intents.as({ keyId: "key-2" })];
+        const keys = [intents, intents.withOwner({ keyId: "key-2" })];
         for (const key of keys) await store.keys.insert(key.key());
         const sides = keys.map((key) => createRun(store, key));
         for (const command of list) await sides[command.key]?.execute(command);
@@ -82,12 +84,12 @@ interface Sent {
   readonly turnId: string;
 }
 
-interface Run {
+interface SessionRun {
   execute(command: Send | Settle): Promise<void>;
   compareTranscripts(): Promise<void>;
 }
 
-function createRun(store: Store, intents: Intents): Run {
+function createRun(store: Store, intents: Intents): SessionRun {
   const reference = createSessionReference();
   const sent: Sent[] = [];
   const histories: (readonly TestMessage[])[] = [[]];
@@ -102,7 +104,7 @@ function createRun(store: Store, intents: Intents): Run {
     const turnId = /turn|both/.test(command.ids) ? (named?.turnId ?? null) : null;
     const ids = { sessionId, turnId };
     const found = await store.sessions.find(intents.step(messages, { transcript: ids }));
-    // Whoever insists on what was found opens the Step, so finding equals assigning.
+    // The Step expects the Session that was found, so it opens only if finding and assigning agree.
     const intent = intents.step(messages, {
       transcript: { ...ids, expectedSession: found },
       dataClass: command.dataClass,

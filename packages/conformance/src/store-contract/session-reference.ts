@@ -1,4 +1,4 @@
-/** A Session as the reference keeps it: its whole history as texts. */
+/** A Session of the reference: its whole history as texts. */
 interface ReferenceSession {
   readonly id: string;
   readonly messages: string[];
@@ -23,17 +23,17 @@ export interface ReferenceAssignment {
   readonly sessionId: string;
   readonly turnId: string;
   readonly branchedFromSessionId: string | null;
-  /** The data classes before it of the Session that it continues or branches from. */
+  /** The data classes of the continued or origin Session before the request. */
   readonly handled: readonly string[];
 }
 
 /**
- * Section 3 of the specification read literally: whole histories compared message by message, no chain, no index.
- * What a store does must equal it on every tree of messages.
+ * A literal implementation of section 3 of the specification: compares whole histories message by message, without chains
+ * or indexes. A store must behave the same on every tree of messages.
  */
 export interface SessionReference {
   open(request: ReferenceRequest): ReferenceAssignment;
-  /** The reply joins the Session if its history is still what the Step was sent on. */
+  /** The reply joins the Session if its history hasn't changed since the request. */
   settle(stepId: string, reply: readonly string[] | null): void;
   histories(): ReadonlyMap<string, readonly string[]>;
 }
@@ -120,7 +120,7 @@ function descendsFrom(session: ReferenceSession, ancestor: ReferenceSession): bo
   return false;
 }
 
-/** The longest, of equals the most recently updated. */
+/** The longest Session, or the most recently updated of equally long ones. */
 function best(sessions: readonly ReferenceSession[]): ReferenceSession | null {
   const ranked = [...sessions].sort(
     (a, b) => b.messages.length - a.messages.length || b.updated - a.updated,

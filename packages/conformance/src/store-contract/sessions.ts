@@ -7,9 +7,9 @@ import { messagesOf } from "./transcripts.ts";
 
 const organizationId = "acme";
 
-/** Assignment by omitted ids: the rules of section 3 of the specification, one by one. */
+/** Requests without ids: the rules of section 3 of the specification, one by one. */
 export function sessionTests(test: ContractTest): void {
-  test("a completed exchange and one more message continue the Session in a new Turn", async ({
+  test("continues the Session in a new Turn after a completed exchange", async ({
     store,
     intents,
   }) => {
@@ -33,14 +33,14 @@ export function sessionTests(test: ContractTest): void {
     });
   });
 
-  test("a tool-loop follow-up keeps the Turn", async ({ store, intents }) => {
+  test("keeps the Turn for a tool-loop follow-up", async ({ store, intents }) => {
     const { exchange, open } = createConversation(store, intents);
     const first = await exchange([user("a")], [assistant("call")]);
     const next = await open([user("a"), assistant("call"), tool("result")]);
     expect([next.sessionId, next.turnId]).toEqual([first.sessionId, first.turnId]);
   });
 
-  test("a tool-loop follow-up that overtakes the settlement continues, and the reply is not appended again", async ({
+  test("continues for a tool-loop follow-up that arrives before the settlement, and does not append the reply twice", async ({
     store,
     intents,
   }) => {
@@ -59,13 +59,13 @@ export function sessionTests(test: ContractTest): void {
     expect(step?.replyHead).toBe(hex(chainOf(intents.salt, history)[1]));
   });
 
-  test("two equal first requests at once are two Sessions", async ({ store, intents }) => {
+  test("creates two Sessions for two identical concurrent requests", async ({ store, intents }) => {
     const { open } = createConversation(store, intents);
     const steps = await Promise.all([open([user("a")]), open([user("a")]), open([user("a")])]);
     expect(new Set(steps.map(({ sessionId }) => sessionId)).size).toBe(3);
   });
 
-  test("an equal request in flight continues a Session that had history before", async ({
+  test("continues a Session with earlier history for an identical request in flight", async ({
     store,
     intents,
   }) => {
@@ -78,7 +78,7 @@ export function sessionTests(test: ContractTest): void {
   });
 
   for (const outcome of ["failed", "cancelled", "interrupted"] satisfies StepOutcome[])
-    test(`a retry after a Step that ended ${outcome} is the same Session and Turn`, async ({
+    test(`keeps the Session and Turn for a retry after a Step that ended ${outcome}`, async ({
       store,
       intents,
     }) => {
@@ -90,13 +90,16 @@ export function sessionTests(test: ContractTest): void {
       expect([retry.sessionId, retry.turnId]).toEqual([first.sessionId, first.turnId]);
     });
 
-  test("an equal request after a completed Step is a new Session", async ({ store, intents }) => {
+  test("creates a new Session for an identical request after a completed Step", async ({
+    store,
+    intents,
+  }) => {
     const { exchange, open } = createConversation(store, intents);
     const first = await exchange([user("a")], [assistant("b")]);
     expect((await open([user("a")])).sessionId).not.toBe(first.sessionId);
   });
 
-  test("a reply that never joins leaves the Session's head where the Step was sent", async ({
+  test("leaves the Session's head at the request if the reply doesn't join", async ({
     store,
     intents,
   }) => {
@@ -115,7 +118,7 @@ export function sessionTests(test: ContractTest): void {
     }
   });
 
-  test("concurrent appends lose nothing, and every Step stays", async ({ store, intents }) => {
+  test("loses no message and no Step under concurrent appends", async ({ store, intents }) => {
     const { open } = createConversation(store, intents);
     const history = [user("a"), ...Array.from({ length: 12 }, (_, at) => tool(`${at}`))];
     const first = await open(history.slice(0, 1));
@@ -125,7 +128,7 @@ export function sessionTests(test: ContractTest): void {
     const ids = [first, ...steps].map(({ intent }) => intent.stepId);
     const list = await store.steps.list({ organizationId }, { cursor: null, limit: 99 });
     expect(list.data.map(({ id }) => id).sort()).toEqual(ids.sort());
-    // A request that a longer one overtook is a rewind of the named Session; each history is whole.
+    // A request that arrives after a longer one is a rewind of the named Session. Each history is complete.
     for (const { sessionId, intent } of steps) {
       const texts = await messagesOf(store, sessionId);
       expect(texts.slice(0, intent.transcript.messages.length)).toEqual(intent.transcript.messages);
@@ -134,7 +137,7 @@ export function sessionTests(test: ContractTest): void {
     expect(whole).toEqual(history.map(({ json }) => json));
   });
 
-  test("the longest history wins over the most recently updated", async ({ store, intents }) => {
+  test("prefers the longest history to the most recently updated", async ({ store, intents }) => {
     const { exchange, open } = createConversation(store, intents);
     const long = await exchange([user("a"), assistant("b"), user("c")], [assistant("d")]);
     await exchange([user("a")], [assistant("b")]);
@@ -142,7 +145,7 @@ export function sessionTests(test: ContractTest): void {
     expect((await open(request)).sessionId).toBe(long.sessionId);
   });
 
-  test("of equal histories the most recently updated wins", async ({ store, intents }) => {
+  test("prefers the most recently updated of equal histories", async ({ store, intents }) => {
     const { open } = createConversation(store, intents);
     const [one, two] = [await open([user("a")]), await open([user("a")])];
     await store.settleStep(intents.settlement(two.intent, { reply: [assistant("b")] }));
@@ -152,7 +155,7 @@ export function sessionTests(test: ContractTest): void {
   });
 
   for (const count of [99, 100, 101, 150])
-    test(`of ${count} Sessions exactly the 100 most recently updated are candidates`, async ({
+    test(`considers exactly the 100 most recently updated of ${count} Sessions`, async ({
       store,
       intents,
     }) => {
@@ -166,19 +169,16 @@ export function sessionTests(test: ContractTest): void {
       };
       const oldest = Math.max(0, count - 100);
       expect(await continues(oldest)).toBe(true);
-      // The Session just continued moved to the front, and the others kept their places.
+      // The continued Session moved to the front; the others kept their order.
       if (oldest > 0) expect(await continues(oldest - 1)).toBe(false);
     });
 
-  test("the Session of a previous response is a candidate beside the 100", async ({
-    store,
-    intents,
-  }) => {
+  test("also considers the Session of a previous response", async ({ store, intents }) => {
     const { exchange, open } = createConversation(store, intents);
     const first = await exchange([user("first")], [assistant("b")]);
     for (let at = 0; at < 100; at++) await open([user(`${at}`)]);
     const request = [user("first"), assistant("b"), user("c")];
-    const foreign = intents.as({ keyId: "key-2" });
+    const foreign = intents.withOwner({ keyId: "key-2" });
     await store.keys.insert(foreign.key());
     const theirs = createConversation(store, foreign);
     const named = { previousSessionId: first.sessionId };
@@ -186,7 +186,7 @@ export function sessionTests(test: ContractTest): void {
     expect((await open(request, named)).sessionId).toBe(first.sessionId);
   });
 
-  test("another key, user, organization or source never continues a Session", async ({
+  test("never continues a Session of another key, user, organization or source", async ({
     store,
     intents,
   }) => {
@@ -194,7 +194,7 @@ export function sessionTests(test: ContractTest): void {
     const { sessionId } = await exchange([user("a")], [assistant("b")]);
     const request = [user("a"), assistant("b"), user("c")];
     for (const other of [{ keyId: "key-2" }, { keyId: "key-3", userId: "bob" }]) {
-      const theirs = intents.as(other);
+      const theirs = intents.withOwner(other);
       await store.keys.insert(theirs.key());
       const step = await createConversation(store, theirs).open(request);
       expect(step.sessionId).not.toBe(sessionId);
@@ -206,7 +206,7 @@ export function sessionTests(test: ContractTest): void {
     expect((await open(more, { source: "app" })).sessionId).toBe(app.sessionId);
   });
 
-  test("an empty history matches nothing", async ({ store, intents }) => {
+  test("matches no Session for an empty history", async ({ store, intents }) => {
     const { open } = createConversation(store, intents);
     const empty = await open([]);
     await store.settleStep(intents.settlement(empty.intent, { outcome: "failed" }));
@@ -216,10 +216,7 @@ export function sessionTests(test: ContractTest): void {
       expect((await open(messages)).sessionId).not.toBe(empty.sessionId);
   });
 
-  test("a denied Step leaves no Session behind and does not move one forward", async ({
-    store,
-    intents,
-  }) => {
+  test("does not create or change a Session for a denied Step", async ({ store, intents }) => {
     const { exchange } = createConversation(store, intents);
     const { sessionId } = await exchange([user("a")], [assistant("b")]);
     const before = await store.sessions.get(organizationId, sessionId);

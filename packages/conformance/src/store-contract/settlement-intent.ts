@@ -10,13 +10,13 @@ import { contentOf, sha256, type TestMessage } from "./chain.ts";
 
 export type SettlementOverrides = Partial<Omit<StepSettlement, "reply" | "attempt">> & {
   readonly attempt?: Partial<AttemptSettlement>;
-  /** The messages of the reply; null for none. */
+  /** The messages of the reply. Null for none. */
   readonly reply?: readonly TestMessage[] | null;
   /** A reply that never joins has no chain. */
   readonly joins?: boolean;
 };
 
-/** How an attempt ended that cost 60 nanodollars and 7 tokens. */
+/** The settlement of an attempt that cost 60 nanodollars and used 7 tokens. */
 export function attemptSettlement(
   number: number,
   overrides: Partial<AttemptSettlement> = {},

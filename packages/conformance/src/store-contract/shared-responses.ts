@@ -1,9 +1,9 @@
 import type { Store } from "@tollgate/core/store";
 import { expect } from "vitest";
 import type { Intents } from "./intents.ts";
-import { createResponding, historyOf, textOfMessages } from "./responding.ts";
+import { createResponseBuilder, historyOf, textOfMessages } from "./response-builder.ts";
 
-/** What a test of shared stores works on: a store that has one live key, and others on its data. */
+/** The subject of a test of shared stores: a store with one live key, and more stores on its data. */
 export interface SharedSubject {
   readonly store: Store;
   readonly intents: Intents;
@@ -13,30 +13,30 @@ export interface SharedSubject {
 /** Declares one test of several stores on the same data. */
 export type SharedTest = (title: string, run: (subject: SharedSubject) => Promise<void>) => void;
 
-/** Stored responses that several stores read, write and remove at once. */
+/** Stored responses that several stores read, write and remove concurrently. */
 export function sharedResponseTests(test: SharedTest): void {
-  test("a response stored by one store is read and continued through another", async ({
+  test("reads and continues a response stored by another store", async ({
     store,
     intents,
     another,
   }) => {
     const other = await another();
-    const { ids, added } = await createResponding(store, intents).chain(2);
-    const next = await createResponding(other, intents).respond({
+    const { ids, added } = await createResponseBuilder(store, intents).chain(2);
+    const next = await createResponseBuilder(other, intents).respond({
       previousResponseId: ids[1] ?? "",
       messages: [],
     });
     expect(await historyOf(store, intents.owner, next.id)).toBe(textOfMessages(added.flat()));
   });
 
-  test("a history that races deletions is whole or not there (F44)", async ({
+  test("returns a complete history or none during concurrent deletions (F44)", async ({
     store,
     intents,
     another,
   }) => {
-    const [reader, remover] = [await another(), createResponding(await another(), intents)];
+    const [reader, remover] = [await another(), createResponseBuilder(await another(), intents)];
     for (let round = 0; round < 5; round++) {
-      const { ids, added } = await createResponding(store, intents).chain(6);
+      const { ids, added } = await createResponseBuilder(store, intents).chain(6);
       const wholes = ids.map((_, place) => textOfMessages(added.slice(0, place + 1).flat()));
       const removing: Promise<boolean>[] = [];
       const reading: Promise<string | null>[] = [];
@@ -52,13 +52,13 @@ export function sharedResponseTests(test: SharedTest): void {
     }
   });
 
-  test("a history that races the sweeper is whole, and continues whole (F44)", async ({
+  test("returns and continues complete histories during a concurrent sweep (F44)", async ({
     store,
     intents,
     another,
   }) => {
     const [reader, sweeper] = [await another(), await another()];
-    const { chain, respond } = createResponding(store, intents);
+    const { chain, respond } = createResponseBuilder(store, intents);
     for (let round = 0; round < 5; round++) {
       const expiresAt = 1_000;
       const { ids, added } = await chain(6, (place) => ({ expiresAt: place < 5 ? 1 : expiresAt }));
@@ -81,12 +81,16 @@ export function sharedResponseTests(test: SharedTest): void {
     }
   });
 
-  test("of deletions by several stores exactly one counts", async ({ store, intents, another }) => {
+  test("counts exactly one of several concurrent deletions", async ({
+    store,
+    intents,
+    another,
+  }) => {
     const stores = [store, await another(), await another()];
-    const { ids } = await createResponding(store, intents).chain(3);
+    const { ids } = await createResponseBuilder(store, intents).chain(3);
     const middle = ids[1] ?? "";
     const deleted = await Promise.all(
-      stores.map((one) => createResponding(one, intents).remove(middle)),
+      stores.map((one) => createResponseBuilder(one, intents).remove(middle)),
     );
     expect(deleted.filter((one) => one)).toHaveLength(1);
     const leaves = await store.evidence.list(
@@ -97,7 +101,7 @@ export function sharedResponseTests(test: SharedTest): void {
   });
 }
 
-/** Lets what is queued begin, so that what follows meets it half done. */
+/** Lets queued work start, so later calls run concurrently with it. */
 function anotherTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -7,18 +7,18 @@ import { expectOpened } from "./contract-test.ts";
 import { createConversation } from "./conversation.ts";
 import { createIntents } from "./intents.ts";
 import { sharedKeyWithoutSecretTests } from "./keys-without-secret.ts";
+import { removals, sweepSteps, sweepTranscripts } from "./retention.ts";
 import { type SharedTest, sharedResponseTests } from "./shared-responses.ts";
-import { sharedRetentionTests } from "./shared-retention.ts";
 import { writeSkewTests } from "./write-skew.ts";
 
-/** A store whose data can be opened again, next to it or after it was closed. */
+/** A store whose data can be opened by more stores, at the same time or after it is closed. */
 export interface OpenedSharedStore {
   readonly store: Store;
   /** Another store on the same data, as another process would open it. */
   another(): Promise<Store>;
 }
 
-/** Several stores on the same data, and the same data after everyone closed it. */
+/** Several stores on the same data, and the same data after all of them are closed. */
 export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
   const test = createSharedTest(open);
   sharedResponseTests(test);
@@ -30,7 +30,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     ),
   );
 
-  test("what was written is there after the store was closed and opened again", async (subject) => {
+  test("keeps all data when the store is closed and opened again", async (subject) => {
     const { store, intents } = subject;
     const { exchange } = createConversation(store, intents);
     const { intent, sessionId } = await exchange([user("\u0000a\u{1f600}")], [assistant("b")]);
@@ -51,12 +51,12 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     expect(await countersOf(reopened, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
   });
 
-  test("any number of stores may migrate at once", async ({ store, another }) => {
+  test("lets any number of stores migrate at once", async ({ store, another }) => {
     const stores = [store, await another(), await another()];
     await Promise.all(stores.flatMap((one) => [one.migrate(), one.migrate()]));
   });
 
-  test("stores together keep a hard budget", async ({ store, intents, another }) => {
+  test("enforces a hard budget across stores", async ({ store, intents, another }) => {
     const stores = [store, await another(), await another()];
     const holds = [intents.hold({ limit: 50, amount: 1, unit: "requests" })];
     const steps = Array.from({ length: 120 }, (_, at) => intents.step([user(`${at}`)], { holds }));
@@ -67,7 +67,11 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     expect(await countersOf(store, "budget")).toMatchObject([{ settled: 0, held: 50 }]);
   });
 
-  test("of settlements by several stores exactly one wins", async ({ store, intents, another }) => {
+  test("accepts exactly one of several concurrent settlements", async ({
+    store,
+    intents,
+    another,
+  }) => {
     const stores = [store, await another(), await another()];
     const step = intents.step([user("a")], { holds: [intents.hold()] });
     await expectOpened(store.openStep(step));
@@ -78,7 +82,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     expect(await countersOf(store, "budget")).toMatchObject([{ settled: 60, held: 0 }]);
   });
 
-  test("a conversation goes on through any of the stores", async ({ store, intents, another }) => {
+  test("continues a conversation through any store", async ({ store, intents, another }) => {
     const other = await another();
     const first = await createConversation(store, intents).exchange([user("a")], [assistant("b")]);
     const history = [user("a"), assistant("b"), user("c")];
@@ -89,7 +93,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     expect(last.sessionId).toBe(first.sessionId);
   });
 
-  test("of several stores that wrap a data key anew exactly one does, and all know at once", async ({
+  test("lets exactly one of several stores rewrap a data key, and shows the others at once", async ({
     store,
     intents,
     another,
@@ -115,7 +119,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     expect((await Promise.all(known)).map((read) => read?.keyId)).toEqual([keyId, keyId, keyId]);
   });
 
-  test("a change of a key or a budget in one store is known to the others at once", async ({
+  test("shows a change of a key or budget to other stores at once", async ({
     store,
     intents,
     another,
@@ -140,7 +144,7 @@ export function sharedStoreTests(open: () => Promise<OpenedSharedStore>): void {
     expect(await other.openStep(revoked)).toMatchObject({ refusal: { code: "invalid_api_key" } });
   });
 
-  test("a peer finds and settles the Steps of a process that died", async ({
+  test("lets another process find and settle the Steps of a dead process", async ({
     store,
     intents,
     another,
@@ -200,4 +204,44 @@ async function everything(store: Store): Promise<unknown> {
     store.budgets.version(),
     countersOf(store, "budget"),
   ]);
+}
+
+/** Concurrent retention by several stores on the same data. */
+export function sharedRetentionTests(test: SharedTest): void {
+  test("removes and counts each Step once in concurrent sweeps", async (subject) => {
+    const { store, intents } = subject;
+    const sweepers = [store, await subject.another(), await subject.another()];
+    const { exchange } = createConversation(store, intents);
+    const count = 30;
+    for (let at = 0; at < count; at++) await exchange([user(`${at}`)], []);
+    const swept = await Promise.all(
+      sweepers.flatMap((one) =>
+        Array.from({ length: 4 }, () => sweepSteps({ store: one, intents }, { limit: 4 })),
+      ),
+    );
+    expect(swept.reduce((sum, { removed }) => sum + removed, 0)).toBe(count);
+    const page = { cursor: null, limit: 100 };
+    expect((await store.steps.list({ organizationId: "acme" }, page)).data).toEqual([]);
+    const counts = (await removals(store)).map((one) => Number(Reflect.get(Object(one), "count")));
+    expect(counts.reduce((sum, one) => sum + one, 0)).toBe(count);
+  });
+
+  test("keeps new content of a Session that continues during a sweep", async (subject) => {
+    const { store, intents } = subject;
+    const sweeper = await subject.another();
+    const { exchange } = createConversation(store, intents);
+    for (let round = 0; round < 5; round++) {
+      const history = [user(`${round}`), assistant("b")];
+      const { sessionId } = await exchange(history.slice(0, 1), history.slice(1));
+      const at = Date.UTC(2026, 0, 7, 12);
+      const step = intents.step([...history, user("c")], { at });
+      await Promise.all([
+        expectOpened(store.openStep(step)),
+        sweepTranscripts({ store: sweeper, intents }),
+      ]);
+      const parts = await store.sessions.transcript("acme", sessionId);
+      expect(parts?.at(-1)?.content).not.toBeNull();
+      await store.settleStep(intents.settlement(step, { at }));
+    }
+  });
 }

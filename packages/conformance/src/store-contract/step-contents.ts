@@ -7,9 +7,9 @@ import { createIntents } from "./intents.ts";
 
 const text = "Be brief.\u0000 \u{1f600}\r\n";
 
-/** What one Step recorded: its instructions, its part of the transcript and its reply, byte for byte. */
+/** The recorded contents of one Step: instructions, part of the transcript and reply, byte for byte. */
 export function stepContentTests(test: ContractTest): void {
-  test("instructions, request and reply read back byte-equal", async ({ store, intents }) => {
+  test("reads instructions, request and reply back byte for byte", async ({ store, intents }) => {
     const messages = [user("\u0000 \u{1f600}"), { role: "user", json: '{ "a": 1.0 }' } as const];
     const reply = [assistant("\u0000 \u{1f600}")];
     const step = intents.step(messages, { instructions: instructionsOf(text) });
@@ -27,10 +27,7 @@ export function stepContentTests(test: ContractTest): void {
     expect(await contentsOf(store, step.stepId, null)).toEqual(whole);
   });
 
-  test("each Step of a Session has its own, and only what was new in it", async ({
-    store,
-    intents,
-  }) => {
+  test("records for each Step only its own new messages", async ({ store, intents }) => {
     const { exchange } = createConversation(store, intents);
     const first = await exchange([user("a")], [assistant("b")]);
     const history = [user("a"), assistant("b"), user("c")];
@@ -50,7 +47,10 @@ export function stepContentTests(test: ContractTest): void {
     });
   });
 
-  test("a branch has what is new in it, a repeated request nothing", async ({ store, intents }) => {
+  test("records the new messages of a branch, and none for a repeated request", async ({
+    store,
+    intents,
+  }) => {
     const { exchange, open } = createConversation(store, intents);
     const { sessionId } = await exchange([user("a"), user("b")], [assistant("c")]);
     const branch = await exchange([user("a"), user("z")], [], { sessionId });
@@ -62,7 +62,7 @@ export function stepContentTests(test: ContractTest): void {
     expect(await contentsOf(store, again.intent.stepId)).toEqual(nothing);
   });
 
-  test("a reply that did not join is there beside the instructions", async ({ store, intents }) => {
+  test("records a reply that didn't join, and the instructions", async ({ store, intents }) => {
     const step = intents.step([user("a")], { instructions: instructionsOf(text) });
     await expectOpened(store.openStep(step));
     const partial = { outcome: "failed", reply: [assistant("par")], joins: false } as const;
@@ -71,7 +71,7 @@ export function stepContentTests(test: ContractTest): void {
     expect([instructions, reply]).toEqual([textHex(text), hex(contentOf([assistant("par")]))]);
   });
 
-  test("where only digests are kept there is no content", async ({ store, intents }) => {
+  test("records no content if only digests are kept", async ({ store, intents }) => {
     const step = intents.step([user("a")], {
       transcript: { keep: "digest" },
       instructions: { ...instructionsOf(text), content: null },
@@ -82,10 +82,7 @@ export function stepContentTests(test: ContractTest): void {
     expect(await contentsOf(store, step.stepId)).toEqual({ ...nothing, withheld });
   });
 
-  test("keeps the reasoning of an answer next to it, or only its commitment", async ({
-    store,
-    intents,
-  }) => {
+  test("keeps the reasoning of an answer, or only its commitment", async ({ store, intents }) => {
     for (const isKept of [true, false]) {
       const step = intents.step([user(`${isKept}`)]);
       await expectOpened(store.openStep(step));
@@ -99,10 +96,7 @@ export function stepContentTests(test: ContractTest): void {
     }
   });
 
-  test("instructions are no part of the Session: changing them continues it", async ({
-    store,
-    intents,
-  }) => {
+  test("continues a Session when its instructions change", async ({ store, intents }) => {
     const openWith = (history: Parameters<typeof intents.step>[0], instructions: string) =>
       intents.step(history, { instructions: instructionsOf(instructions) });
     const first = openWith([user("a")], "one");
@@ -120,7 +114,7 @@ export function stepContentTests(test: ContractTest): void {
     expect((await contentsOf(store, second.stepId)).instructions).toBe(textHex("two"));
   });
 
-  test("a Step of another organization, or none, has no contents", async ({ store, intents }) => {
+  test("returns no contents for an unknown or foreign Step", async ({ store, intents }) => {
     const { intent } = await createConversation(store, intents).open([user("a")]);
     const theirs = createIntents("globex");
     await store.keys.insert(theirs.key());
@@ -145,7 +139,7 @@ function textHex(content: string): string {
 
 async function contentsOf(store: Store, stepId: string, organizationId: string | null = "acme") {
   const contents = await store.steps.contents(organizationId, stepId);
-  if (!contents) return expect.fail("There is no such Step.");
+  if (!contents) return expect.fail("Unknown Step.");
   const { instructions, request, reply, reasoning, withheld } = contents;
   return {
     instructions: instructions && hex(instructions),

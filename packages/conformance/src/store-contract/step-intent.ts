@@ -7,12 +7,12 @@ import type {
 } from "@tollgate/core/store";
 import { chainOf, sha256, type TestMessage } from "./chain.ts";
 
-/** Overrides of a Step's intent; those of its transcript stand beside them. */
+/** Overrides of a Step's intent and of its transcript. */
 export type StepOverrides = Partial<Omit<StepIntent, "transcript">> & {
   readonly transcript?: Partial<TranscriptIntent>;
 };
 
-/** Ids and times that count up. */
+/** A source of increasing ids and times. */
 export interface Source {
   id(): string;
   now(): number;
@@ -83,7 +83,7 @@ export function stepFor(
     droppedFields: {},
     metadata: {},
     instructions: null,
-    // As a gateway has it that waits for nothing in between: a store may rely on it, but not for every Step.
+    // Usually a decision has the time of its Step. A store may optimize for that, but must accept others.
     decision: messages.length % 2 === 1 ? { ...decision, at } : decision,
     attempt: attemptStart(decision.id, at),
     holds: [],

@@ -7,9 +7,9 @@ import { attemptSettlement } from "./settlement-intent.ts";
 const wholePage = { cursor: null, limit: 100 };
 const organizationId = "acme";
 
-/** A Step from opening to settlement: every field is read back, and every verb may be called again. */
+/** A Step from opening to settlement: reads back every field and repeats every verb. */
 export function stepTests(test: ContractTest): void {
-  test("an opened Step reads back with every field", async ({ store, intents }) => {
+  test("reads an open Step back with every field", async ({ store, intents }) => {
     const messages = [user("hello")];
     const droppedFields = { annotations: 2, '__proto "quoted"': 1, "…": 7 };
     const metadata = { ticket: "T-17", "": "\n" };
@@ -43,7 +43,7 @@ export function stepTests(test: ContractTest): void {
     expect(await store.decisions.get(organizationId, intent.decision.id)).toEqual(intent.decision);
   });
 
-  test("a settled Step reads back with its end, its reply's head and its attempt", async ({
+  test("reads a settled Step back with its end, its reply's head and its attempt", async ({
     store,
     intents,
   }) => {
@@ -64,10 +64,7 @@ export function stepTests(test: ContractTest): void {
     });
   });
 
-  test("details that were not reported stay absent, and nulls stay null", async ({
-    store,
-    intents,
-  }) => {
+  test("keeps unreported details absent, and nulls null", async ({ store, intents }) => {
     const intent = intents.step([user("hello")], {
       attempt: { ...intents.step([]).attempt, price: null },
     });
@@ -92,7 +89,7 @@ export function stepTests(test: ContractTest): void {
     expect(step?.attempts[0]?.end?.usage).toStrictEqual(usage);
   });
 
-  test("a further attempt ends the one before and records its own decision", async ({
+  test("ends the running attempt when another opens, and records its decision", async ({
     store,
     intents,
   }) => {
@@ -112,7 +109,7 @@ export function stepTests(test: ContractTest): void {
     expect(await store.openAttempt(intents.attempt(intent))).toEqual({ opened: false, hold: null });
   });
 
-  test("a Step is settled once, whoever comes first", async ({ store, intents }) => {
+  test("settles a Step once, with the first settlement", async ({ store, intents }) => {
     const intent = intents.step([user("hello")]);
     await expectOpened(store.openStep(intent));
     const outcomes = ["completed", "failed", "cancelled", "interrupted"] as const;
@@ -126,7 +123,10 @@ export function stepTests(test: ContractTest): void {
     expect(leaves.data.filter(({ kind }) => kind === "step.settled")).toHaveLength(1);
   });
 
-  test("every verb called again with the same ids changes nothing", async ({ store, intents }) => {
+  test("changes nothing when a verb is called again with the same ids", async ({
+    store,
+    intents,
+  }) => {
     const intent = intents.step([user("hello")], { holds: [intents.hold()] });
     const first = await store.openStep(intent);
     expect(await store.openStep(intent)).toEqual(first);
@@ -150,10 +150,7 @@ export function stepTests(test: ContractTest): void {
     ]);
   });
 
-  test("a refusal records its decision and its leaf, and nothing else", async ({
-    store,
-    intents,
-  }) => {
+  test("records only the decision and the leaf of a refusal", async ({ store, intents }) => {
     const refusal = intents.refusal();
     await store.recordRefusal(refusal);
     expect(await store.decisions.get(organizationId, refusal.decision.id)).toEqual(
@@ -166,7 +163,7 @@ export function stepTests(test: ContractTest): void {
     expect((await store.sessions.list({ organizationId }, wholePage)).data).toEqual([]);
   });
 
-  test("the leaf of an opened Step attests its assignment", async ({ store, intents }) => {
+  test("attests the assignment in the leaf of an opened Step", async ({ store, intents }) => {
     const intent = intents.step([user("hello")]);
     const { sessionId, turnId } = await expectOpened(store.openStep(intent));
     const leaves = await store.evidence.list({ organizationId }, wholePage);
@@ -180,13 +177,10 @@ export function stepTests(test: ContractTest): void {
     expect(hex(leaf?.hash)).toBe(hex(leafHash(leaf?.meta ?? "")));
   });
 
-  test("the key is read anew: a key that is not live or not the owner's opens nothing", async ({
-    store,
-    intents,
-  }) => {
+  test("refuses a Step if its key is not live or not the owner's", async ({ store, intents }) => {
     const refusal = { opened: false, refusal: { code: "invalid_api_key" } };
     for (const owner of [{ keyId: "unknown" }, { userId: "other" }, { organizationId: "other" }])
-      expect(await store.openStep(intents.as(owner).step([user("x")]))).toEqual(refusal);
+      expect(await store.openStep(intents.withOwner(owner).step([user("x")]))).toEqual(refusal);
     const at = intents.now();
     const change = (patch: KeyPatch) =>
       store.keys.change({ organizationId, id: "key-1" }, () => ({
@@ -202,10 +196,7 @@ export function stepTests(test: ContractTest): void {
     expect((await store.steps.list({ organizationId }, wholePage)).data).toHaveLength(1);
   });
 
-  test("a key that was changed since it was read opens nothing, until it is read anew", async ({
-    store,
-    intents,
-  }) => {
+  test("refuses a Step if its key changed since it was read", async ({ store, intents }) => {
     const refusal = { opened: false, refusal: { code: "key_changed" } };
     const step = (keyVersion: number) => intents.step([user("x")], { keyVersion });
     const decided = step(0);
@@ -213,17 +204,14 @@ export function stepTests(test: ContractTest): void {
     await store.keys.change({ organizationId, id: "key-1" }, () => change);
     expect(await store.openStep(decided)).toEqual(refusal);
     await expectOpened(store.openStep(step(1)));
-    // Its last use is no change.
+    // Recording the last use doesn't change its version.
     await store.keys.touch([{ organizationId, keyId: "key-1", at: intents.now() }]);
     await expectOpened(store.openStep(step(1)));
     expect(await store.openStep(step(2))).toEqual(refusal);
     expect((await store.steps.list({ organizationId }, wholePage)).data).toHaveLength(2);
   });
 
-  test("a Step that does not exist cannot be settled or tried again", async ({
-    store,
-    intents,
-  }) => {
+  test("rejects a settlement or attempt of an unknown Step", async ({ store, intents }) => {
     const intent = intents.step([user("hello")]);
     await expect(store.settleStep(intents.settlement(intent))).rejects.toMatchObject({
       code: "step_not_found",
@@ -233,7 +221,7 @@ export function stepTests(test: ContractTest): void {
     });
   });
 
-  test("an attempt that does not run cannot be ended", async ({ store, intents }) => {
+  test("rejects the end of an attempt that isn't running", async ({ store, intents }) => {
     const intent = intents.step([user("hello")]);
     await expectOpened(store.openStep(intent));
     const settlement = intents.settlement(intent, { attempt: attemptSettlement(2) });

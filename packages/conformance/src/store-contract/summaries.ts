@@ -6,17 +6,17 @@ import { correctionFor } from "./corrections.ts";
 
 const tenant = { organizationId: "acme" };
 const whole = { cursor: null, limit: 100 };
-/** What one attempt of the suite's used and cost. */
+/** The usage and cost of one attempt of the suite. */
 const one = { promptTokens: 4, completionTokens: 3, totalTokens: 7, costNanoUsd: 60 };
 
 /** Sums over Steps and their attempts. */
 export function summaryTests(test: ContractTest): void {
-  test("sums of nothing are no group", async ({ store }) => {
+  test("returns no group if there are no Steps", async ({ store }) => {
     const page = await store.steps.summarize({ ...tenant, by: [] }, whole);
     expect(page).toEqual({ groups: [], nextCursor: null });
   });
 
-  test("each attempt counts with its own model and account, and its Step once in each group", async (subject) => {
+  test("counts each attempt with its model and account, and its Step once per group", async (subject) => {
     await fallBack(subject);
     expect(await figures(subject, { by: ["model"] })).toEqual({
       '["sim/vendor/echo"]': { ...one, steps: 1, attempts: 1 },
@@ -38,9 +38,9 @@ export function summaryTests(test: ContractTest): void {
     expect(await figures(subject, { by: [], model: ["unheard"] })).toEqual({});
   });
 
-  test("Steps are told apart by each of their own dimensions", async (subject) => {
+  test("groups Steps by each of their dimensions", async (subject) => {
     const { store, intents } = subject;
-    const bob = intents.as({ userId: "bob", keyId: "key-2" });
+    const bob = intents.withOwner({ userId: "bob", keyId: "key-2" });
     await store.keys.insert(bob.key({ label: "old" }));
     const late = Date.UTC(2026, 1, 28, 23, 59, 59, 999);
     const step = bob.step([user("a")], { source: "app", dataClass: "D2_CONFIDENTIAL", at: late });
@@ -69,7 +69,7 @@ export function summaryTests(test: ContractTest): void {
     expect(groups).toMatchObject([{ values: ["key-2", "failed"], keyLabel: "old" }]);
   });
 
-  test("what is not known, estimated or still under way is counted apart", async (subject) => {
+  test("counts unknown, estimated and running attempts separately", async (subject) => {
     const { store, intents } = subject;
     await settled(subject, { costNanoUsd: null, usageBasis: "estimated", costBasis: "estimated" });
     const usage = { ...one, promptTokens: 9, totalTokens: 12, cachedTokens: 5, reasoningTokens: 2 };
@@ -101,7 +101,7 @@ export function summaryTests(test: ContractTest): void {
     ]);
   });
 
-  test("pages of any size add up to the same, and filters of Steps hold", async (subject) => {
+  test("adds up to the same sums for any page size, and applies filters", async (subject) => {
     const { store } = subject;
     const steps = [];
     for (let at = 0; at < 7; at++) steps.push(await settled(subject, { costNanoUsd: 10 ** at }));
@@ -125,7 +125,7 @@ export function summaryTests(test: ContractTest): void {
       expect(await figures(subject, { by: [], ...none })).toEqual({});
   });
 
-  test("a correction counts in place of what was recorded", async (subject) => {
+  test("counts corrected figures instead of recorded ones", async (subject) => {
     const { store, intents } = subject;
     const step = await settled(subject, {});
     const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 };
@@ -136,7 +136,7 @@ export function summaryTests(test: ContractTest): void {
     });
   });
 
-  test("a sum that would not be exact is refused", async (subject) => {
+  test("rejects a sum that would not be exact", async (subject) => {
     await settled(subject, { costNanoUsd: Number.MAX_SAFE_INTEGER });
     expect(await figures(subject, { by: [] })).toMatchObject({
       "[]": { costNanoUsd: Number.MAX_SAFE_INTEGER },
@@ -147,12 +147,12 @@ export function summaryTests(test: ContractTest): void {
     );
   });
 
-  test("organizations that ever had a key are listed by the bytes of their ids", async ({
+  test("lists organizations that ever had a key, by the bytes of their ids", async ({
     store,
     intents,
   }) => {
     for (const organizationId of ["b", "\u{1f600}", "\uffee", "B"])
-      await store.keys.insert(intents.as({ organizationId }).key());
+      await store.keys.insert(intents.withOwner({ organizationId }).key());
     expect(await store.keys.organizations("", 9)).toEqual([
       "B",
       "acme",
@@ -205,7 +205,7 @@ const dimensions = [
   "host",
 ] as const;
 
-/** A Step with an attempt on one model and two on another, of which the last has a host of its own. */
+/** A Step with one attempt on one model and two on another, the last with a different host. */
 async function fallBack({ store, intents }: ContractSubject): Promise<void> {
   const step = intents.step([user("a")]);
   await expectOpened(store.openStep(step));
@@ -234,7 +234,7 @@ async function settled(
   return step;
 }
 
-/** The figures that tests look at, by the values of each group. */
+/** The figures that the tests compare, by the values of each group. */
 async function figures(
   { store }: ContractSubject,
   query: Omit<SummaryQuery, "organizationId">,

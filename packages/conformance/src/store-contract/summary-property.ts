@@ -12,7 +12,7 @@ import { type ContractTest, expectOpened } from "./contract-test.ts";
 import { correctionFor } from "./corrections.ts";
 import { createIntents, type Intents } from "./intents.ts";
 
-/** A Step's attempts, each on one of two models, at a cost that may not be known, and what they are corrected to. */
+/** A Step's attempts on two models, with known or unknown costs and corrections. */
 type Attempts = readonly {
   readonly model: "cheap" | "dear";
   readonly cost: number | null;
@@ -33,11 +33,9 @@ const asked = fc.record({
   limit: fc.integer({ min: 1, max: 13 }),
 });
 
-/** Sums by whatever dimensions and pages, against those of the Steps that are listed. */
+/** Compares sums over random dimensions and page sizes with sums over the listed Steps. */
 export function summaryPropertyTests(test: ContractTest): void {
-  test("money and tokens add up to those of all Steps, whatever they are summed up by", async ({
-    store,
-  }) => {
+  test("adds up to the money and tokens of all Steps, whatever the grouping", async ({ store }) => {
     let runs = 0;
     await fc.assert(
       fc.asyncProperty(history, asked, async (steps, { by, limit }) => {
@@ -107,7 +105,7 @@ function total(sums: readonly UsageSums[], name: keyof UsageSums): number {
   return sums.reduce((sum, figures) => sum + figures[name], 0);
 }
 
-/** The sums over Steps as they are read back, each attempt by its last correction. */
+/** The sums over Steps as read back, with each attempt's last correction. */
 function expected(steps: readonly Step[]) {
   const ends = steps.flatMap(({ attempts }) =>
     attempts.map(({ end, corrections = [] }) => corrections.at(-1) ?? end),

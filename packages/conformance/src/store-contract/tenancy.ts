@@ -7,12 +7,9 @@ import { createIntents, type Intents } from "./intents.ts";
 
 const paging = { cursor: null, limit: 100 };
 
-/** Organizations do not see each other, even where their ids are equal. */
+/** Organizations don't see each other's data, even if their ids are equal. */
 export function tenancyTests(test: ContractTest): void {
-  test("every read in the name of another organization finds nothing", async ({
-    store,
-    intents,
-  }) => {
+  test("finds nothing when it reads as another organization", async ({ store, intents }) => {
     const { exchange } = createConversation(store, intents);
     const { intent, sessionId } = await exchange([user("a")], [assistant("b")]);
     const decisionId = intent.decision.id;
@@ -32,10 +29,7 @@ export function tenancyTests(test: ContractTest): void {
     for (const list of await listsOf(store, "acme")) expect(list).not.toEqual([]);
   });
 
-  test("a Step is not settled or tried again in the name of another organization", async ({
-    store,
-    intents,
-  }) => {
+  test("rejects a settlement or attempt as another organization", async ({ store, intents }) => {
     const step = intents.step([user("a")], { holds: [intents.hold()] });
     await expectOpened(store.openStep(step));
     const organizationId = "globex";
@@ -46,7 +40,7 @@ export function tenancyTests(test: ContractTest): void {
     expect((await store.steps.get("acme", step.stepId))?.attempts).toHaveLength(1);
   });
 
-  test("organizations with equal ids keep their records apart", async ({ store, intents }) => {
+  test("keeps the records of organizations with equal ids apart", async ({ store, intents }) => {
     const theirs = createIntents("globex");
     await store.keys.insert(theirs.key({ label: "theirs" }));
     const [mine, other] = [intents.step([user("mine")]), theirs.step([user("theirs")])];
@@ -67,7 +61,7 @@ export function tenancyTests(test: ContractTest): void {
     expect((await store.steps.list({ organizationId: null }, paging)).data).toHaveLength(2);
   });
 
-  test("what one organization sees does not depend on what another does", async ({ store }) => {
+  test("shows an organization the same, whatever others do", async ({ store }) => {
     const alone = await trace(store, createIntents("alone"), async () => {});
     const noise = createIntents("noise");
     await store.keys.insert(noise.key());
@@ -81,7 +75,7 @@ export function tenancyTests(test: ContractTest): void {
   });
 }
 
-/** All that an organization can observe of a short history of its own, its name left out. */
+/** Everything an organization can observe of a short history of its own, without its name. */
 async function trace(
   store: Store,
   intents: Intents,

@@ -7,9 +7,9 @@ import { createConversation } from "./conversation.ts";
 
 const organizationId = "acme";
 
-/** The bytes of a Session: kept once, in order, exactly. */
+/** The bytes of a Session: stored once, in order, unchanged. */
 export function transcriptTests(test: ContractTest): void {
-  test("a transcript joined is the history, and only what is new is kept", async ({
+  test("joins a transcript to the whole history, and stores only new messages", async ({
     store,
     intents,
   }) => {
@@ -27,7 +27,7 @@ export function transcriptTests(test: ContractTest): void {
     expect(await messagesOf(store, sessionId)).toEqual(history.map(({ json }) => json));
   });
 
-  test("content of every class of code point reads back byte-equal", async ({ store, intents }) => {
+  test("reads content with any code point back byte for byte", async ({ store, intents }) => {
     const { exchange } = createConversation(store, intents);
     const request = hardTexts.flatMap((text) => [user(text), raw("user", text)]);
     const reply = [assistant(hardTexts.join("")), raw("assistant", hardTexts.join(" "))];
@@ -38,7 +38,7 @@ export function transcriptTests(test: ContractTest): void {
     );
   });
 
-  test("bytes are the store's own: neither caller nor reader can change them later", async ({
+  test("copies bytes, so neither caller nor reader can change them later", async ({
     store,
     intents,
   }) => {
@@ -53,7 +53,7 @@ export function transcriptTests(test: ContractTest): void {
     expect((await read()).map(({ content }) => hex(content ?? undefined))).toEqual(expected);
   });
 
-  test("other texts of records read back equal", async ({ store, intents }) => {
+  test("reads other texts of records back unchanged", async ({ store, intents }) => {
     const text = hardTexts.filter((part) => part.isWellFormed()).join("|");
     const intent = intents.step([user("a")], { requestedModel: text, source: text });
     const leaf = { ...intent.leaf, before: `{"text":${JSON.stringify(text)},"assignment":` };
@@ -64,7 +64,7 @@ export function transcriptTests(test: ContractTest): void {
     expect(leaves.data.at(-1)?.meta.startsWith(leaf.before)).toBe(true);
   });
 
-  test("a branch's transcript begins with the part it shares, cut where they diverge", async ({
+  test("starts a branch's transcript with the shared part, cut where they diverge", async ({
     store,
     intents,
   }) => {
@@ -89,7 +89,7 @@ export function transcriptTests(test: ContractTest): void {
     expect(await messagesOf(store, deeper.sessionId)).toEqual(deepTexts);
   });
 
-  test("what the origin gains later does not enter its branches", async ({ store, intents }) => {
+  test("does not add later messages of the origin to its branches", async ({ store, intents }) => {
     const { open, exchange } = createConversation(store, intents);
     const first = await open([user("a")]);
     const branch = await exchange([user("b")], [assistant("c")], { sessionId: first.sessionId });
@@ -98,7 +98,7 @@ export function transcriptTests(test: ContractTest): void {
     expect(await messagesOf(store, first.sessionId)).toHaveLength(2);
   });
 
-  test("`digest` keeps places and counts but no content, and attests what it would have kept", async ({
+  test("keeps positions and counts but no content for `digest`, and attests the content", async ({
     store,
     intents,
   }) => {
@@ -115,7 +115,7 @@ export function transcriptTests(test: ContractTest): void {
     expect(leaves.data[1]?.meta).toContain(`"contentCommitment":"${hex(commitment)}"`);
   });
 
-  test("a request with nothing new appends nothing and attests no content", async ({
+  test("appends nothing and attests no content for a request without new messages", async ({
     store,
     intents,
   }) => {
@@ -130,7 +130,7 @@ export function transcriptTests(test: ContractTest): void {
     );
   });
 
-  test("a chain that does not fit its messages is refused", async ({ store, intents }) => {
+  test("rejects a chain that doesn't fit its messages", async ({ store, intents }) => {
     const intent = intents.step([user("a")], { transcript: { chain: new Uint8Array(31) } });
     await expect(store.openStep(intent)).rejects.toMatchObject({ code: "invalid_argument" });
     expect(await store.steps.get(organizationId, intent.stepId)).toBeNull();
@@ -144,7 +144,7 @@ export function transcriptTests(test: ContractTest): void {
   });
 }
 
-/** The texts of a Session's messages, each parsed and written again. */
+/** The texts of a Session's messages, each parsed and serialized again. */
 export async function messagesOf(store: Store, sessionId: string): Promise<readonly string[]> {
   const parts = (await store.sessions.transcript(organizationId, sessionId)) ?? [];
   let length = 0;
@@ -157,7 +157,7 @@ export async function messagesOf(store: Store, sessionId: string): Promise<reado
   });
 }
 
-/** A message whose text is not escaped beyond what JSON demands, with spaces that a parser would drop. */
+/** A message with minimal JSON escaping, and spaces that a parser would drop. */
 function raw(role: TestMessage["role"], text: string): TestMessage {
   return { role, json: `{ "role" : "${role}", "n": 1e2, "content": ${JSON.stringify(text)} }` };
 }

@@ -4,33 +4,30 @@ import { countersOf } from "./budgets.ts";
 import { assistant, type TestMessage, tool, user } from "./chain.ts";
 import { createConversation, type OpenedStep } from "./conversation.ts";
 import type { Intents } from "./intents.ts";
-import { createResponding, historyOf, textOf, textOfMessages } from "./responding.ts";
+import { createResponseBuilder, historyOf, textOf, textOfMessages } from "./response-builder.ts";
 
 const organizationId = "acme";
 const wholePage = { cursor: null, limit: 100 };
 const rounds = 5;
 
-/** What a test works on: three ways to the same data, each of which may be another process's. */
+/** The subject of a test: three stores on the same data, as if in different processes. */
 export interface SkewSubject {
   readonly stores: readonly [Store, Store, Store];
   readonly intents: Intents;
 }
 
-/** Declares one test of decisions that are made at once on the same rows. */
+/** Declares one test of concurrent decisions on the same rows. */
 export type SkewTest = (title: string, run: (subject: SkewSubject) => Promise<void>) => void;
 
-/** Decisions that are each right on what they read, and would be wrong together. */
+/** Write skew: decisions that are each right on what they read, but wrong together. */
 export function writeSkewTests(test: SkewTest): void {
-  test("equal requests at once that rewind a Session make one branch, and all are in it", async ({
-    stores,
-    intents,
-  }) => {
+  test("creates one branch for identical concurrent rewinds", async ({ stores, intents }) => {
     const [store] = stores;
     for (let round = 0; round < rounds; round++) {
       const asked = user(`round ${round}`);
       const origin = await createConversation(store, intents).exchange([asked], [assistant("b")]);
       const rewound = [asked, user("other")];
-      const steps = await atOnce(stores, intents, [rewound, rewound, rewound], origin);
+      const steps = await openConcurrently(stores, intents, [rewound, rewound, rewound], origin);
       const [id, ...others] = new Set(steps.map(({ sessionId }) => sessionId));
       expect(others).toEqual([]);
       expect(id).not.toBe(origin.sessionId);
@@ -39,7 +36,7 @@ export function writeSkewTests(test: SkewTest): void {
     }
   });
 
-  test("different requests at once that rewind a Session make a branch each", async ({
+  test("creates a branch for each of several different concurrent rewinds", async ({
     stores,
     intents,
   }) => {
@@ -48,14 +45,14 @@ export function writeSkewTests(test: SkewTest): void {
       const asked = user(`round ${round}`);
       const origin = await createConversation(store, intents).exchange([asked], [assistant("b")]);
       const requests = ["c", "d", "e"].map((text) => [asked, user(text)]);
-      const steps = await atOnce(stores, intents, requests, origin);
+      const steps = await openConcurrently(stores, intents, requests, origin);
       expect(new Set(steps.map(({ sessionId }) => sessionId)).size).toBe(3);
       for (const step of steps) expect(step.branchedFromSessionId).toBe(origin.sessionId);
       await expectWhole(store, steps);
     }
   });
 
-  test("tool results of one Turn that come at once never take the same position", async ({
+  test("never gives concurrent tool results of one Turn the same position", async ({
     stores,
     intents,
   }) => {
@@ -65,24 +62,29 @@ export function writeSkewTests(test: SkewTest): void {
       const calls = assistant("two calls");
       const first = await createConversation(store, intents).exchange([asked], [calls]);
       const requests = ["one", "two", "three"].map((text) => [asked, calls, tool(text)]);
-      const steps = await atOnce(stores, intents, requests, first);
+      const steps = await openConcurrently(stores, intents, requests, first);
       expect(steps.filter(({ sessionId }) => sessionId === first.sessionId)).toHaveLength(1);
       const branches = steps.filter((step) => step.sessionId !== first.sessionId);
       for (const step of branches) expect(step.branchedFromSessionId).toBe(first.sessionId);
       await expectWhole(store, steps);
       const [same] = requests;
-      const again = await atOnce(stores, intents, [same ?? [], same ?? [], same ?? []], first);
+      const again = await openConcurrently(
+        stores,
+        intents,
+        [same ?? [], same ?? [], same ?? []],
+        first,
+      );
       expect(new Set(again.map(({ sessionId }) => sessionId)).size).toBe(1);
       await expectWhole(store, again);
     }
   });
 
-  test("a response that is deleted while others continue it leaves each a whole history, or was not found", async ({
+  test("leaves complete histories when a response is deleted while others continue it", async ({
     stores: [store, other, remover],
     intents,
   }) => {
     for (let round = 0; round < rounds; round++) {
-      const { ids, added } = await createResponding(store, intents).chain(3);
+      const { ids, added } = await createResponseBuilder(store, intents).chain(3);
       const previousResponseId = ids[2] ?? "";
       const inherited = added.flat();
       const messages = [assistant("more")];
@@ -90,11 +92,11 @@ export function writeSkewTests(test: SkewTest): void {
       const continued = async (one: Store): Promise<string | null> => {
         if ((await historyOf(one, intents.owner, previousResponseId)) === null) return null;
         const built = { previousResponseId, inherited, messages };
-        return (await createResponding(one, intents).respond(built)).id;
+        return (await createResponseBuilder(one, intents).respond(built)).id;
       };
       const continuing = [continued(store), continued(other), continued(store)];
       const removing = [2, 1].map((place) =>
-        createResponding(remover, intents).remove(ids[place] ?? ""),
+        createResponseBuilder(remover, intents).remove(ids[place] ?? ""),
       );
       continuing.push(continued(other), continued(remover));
       expect(await Promise.all(removing)).toEqual([true, true]);
@@ -104,14 +106,14 @@ export function writeSkewTests(test: SkewTest): void {
     }
   });
 
-  test("a key that is revoked while Steps open lets no later one open, and what is refused leaves nothing", async ({
+  test("opens no Step after its key is revoked, and writes nothing for a refused one", async ({
     stores,
     intents,
   }) => {
     const [store, , revoker] = stores;
     const stepOf = (one: Store, text: string) =>
       one.openStep(intents.step([user(text)], { holds: [intents.hold({ limit: 100_000 })] }));
-    // Everyone knows the key by now.
+    // Every store knows the key by now.
     for (const one of stores) expect(await stepOf(one, "before")).toMatchObject({ opened: true });
     const racing = Array.from({ length: 6 }, (_, at) => stepOf(stores[at % 2] ?? store, `${at}`));
     const change = { patch: { revokedAt: 1 }, leaf: intents.leaf("key.revoked") };
@@ -133,8 +135,8 @@ export function writeSkewTests(test: SkewTest): void {
   });
 }
 
-/** Opens a Step for each request, through one store after the other and all at once; they name the same Session. */
-function atOnce(
+/** Opens a Step of one Session for each request, all at once and across the stores. */
+function openConcurrently(
   stores: readonly Store[],
   intents: Intents,
   requests: readonly (readonly TestMessage[])[],
@@ -149,7 +151,7 @@ function atOnce(
   );
 }
 
-/** Each Session is what its Steps were asked, with no position left out and none taken twice. */
+/** Checks that each Session has every message of its Steps, with no gap and no overlap. */
 async function expectWhole(store: Store, steps: readonly OpenedStep[]): Promise<void> {
   for (const { sessionId, intent } of steps) {
     const parts = (await store.sessions.transcript(organizationId, sessionId)) ?? [];

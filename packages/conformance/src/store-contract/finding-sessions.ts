@@ -14,7 +14,7 @@ function expectationOf(sessionId: string | null) {
   return sessionId === null ? null : { sessionId, dataClasses };
 }
 
-/** What a store says of the Session that a Step would go on with, before it opens, and that the Step can insist on it. */
+/** Finding the Session a Step would continue before it opens, and expecting it when it opens. */
 export function foundSessionTests(test: ContractTest): void {
   const find = (
     store: Store,
@@ -23,7 +23,7 @@ export function foundSessionTests(test: ContractTest): void {
     named: NamedIds = {},
   ) => store.sessions.find(intents.step(messages, overridesOf(named)));
 
-  test("finds the Session that a request would continue, and how much of it", async ({
+  test("finds the Session a request would continue, and how many of its messages", async ({
     store,
     intents,
   }) => {
@@ -43,7 +43,7 @@ export function foundSessionTests(test: ContractTest): void {
     expect(await find(store, intents, history, { sessionId: "unknown" })).toBeNull();
   });
 
-  test("finds the Session that a rewind would branch from, and the branch that goes on", async ({
+  test("finds the Session a rewind would branch from, and the existing branch it would continue", async ({
     store,
     intents,
   }) => {
@@ -63,7 +63,7 @@ export function foundSessionTests(test: ContractTest): void {
     });
   });
 
-  test("finds nothing of another key, user or organization", async ({ store, intents }) => {
+  test("finds no Session of another key, user or organization", async ({ store, intents }) => {
     const { exchange } = createConversation(store, intents);
     const { sessionId } = await exchange(history.slice(0, 1), history.slice(1, 2));
     const { owner, ...step } = intents.step(history, overridesOf({ sessionId }));
@@ -78,7 +78,7 @@ export function foundSessionTests(test: ContractTest): void {
     expect(await store.sessions.find({ ...step, transcript: unnamed, owner: others })).toBeNull();
   });
 
-  test("refuses a Step that would go on with another Session than it expects", async ({
+  test("refuses a Step that would continue a different Session than expected", async ({
     store,
     intents,
   }) => {
@@ -95,7 +95,7 @@ export function foundSessionTests(test: ContractTest): void {
     expect(await store.sessions.get(organizationId, sessionId)).toMatchObject({ length: 2 });
     expect(await expecting([user("new")], null)).toMatchObject({ opened: true });
     expect(await expecting(history, sessionId)).toMatchObject({ opened: true, sessionId });
-    // A branch is expected by the Session that it leaves.
+    // For a branch, the expected Session is the one it branches from.
     const { sessionId: origin } = await open([user("o"), assistant("p")]);
     const branching = (expected: string) =>
       store.openStep(
@@ -107,10 +107,7 @@ export function foundSessionTests(test: ContractTest): void {
     expect(await branching(origin)).toMatchObject({ branchedFromSessionId: origin });
   });
 
-  test("knows every data class that a Session's content was handled under", async ({
-    store,
-    intents,
-  }) => {
+  test("knows every data class of a Session's content", async ({ store, intents }) => {
     const openAs = async (messages: readonly TestMessage[], dataClass: string, named?: string) => {
       const transcript = named === undefined ? {} : { sessionId: named };
       const intent = intents.step(messages, { dataClass, transcript });
@@ -126,7 +123,7 @@ export function foundSessionTests(test: ContractTest): void {
     expect(await openAs(second, "D1_INTERNAL")).toBe(sessionId);
     expect(await openAs([...second, assistant("x"), user("c")], "D2_CONFIDENTIAL")).toBe(sessionId);
     expect(await classesOf(sessionId)).toEqual(["D2_CONFIDENTIAL", "D1_INTERNAL"]);
-    // A branch begins with content of its origin, and what it adds is its own.
+    // A branch starts with content of its origin and adds its own.
     const branch = await openAs([...first, user("other")], "D3_RESTRICTED", sessionId);
     expect(branch).not.toBe(sessionId);
     const handled = ["D2_CONFIDENTIAL", "D1_INTERNAL", "D3_RESTRICTED"];
@@ -136,7 +133,7 @@ export function foundSessionTests(test: ContractTest): void {
     expect(data.map((session) => session.dataClasses)).toEqual([handled, handled.slice(0, 2)]);
   });
 
-  test("lets one of two racing Steps open that raise the data class of one Session", async ({
+  test("opens one of two concurrent Steps that raise the data class of a Session", async ({
     store,
     intents,
   }) => {
@@ -159,7 +156,7 @@ export function foundSessionTests(test: ContractTest): void {
     });
   });
 
-  test("reads a transcript from a position on", async ({ store, intents }) => {
+  test("reads a transcript from a given position", async ({ store, intents }) => {
     const { exchange } = createConversation(store, intents);
     await exchange(history.slice(0, 1), history.slice(1, 2));
     const { sessionId } = await exchange(history.slice(0, 3), history.slice(3));

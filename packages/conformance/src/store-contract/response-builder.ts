@@ -6,22 +6,22 @@ import type { Intents } from "./intents.ts";
 import type { ResponseOverrides } from "./response-draft.ts";
 
 /** Stored responses of one owner. */
-export interface Responding {
+export interface ResponseBuilder {
   /** Opens a Step and settles it with a response. */
   respond(overrides?: ResponseOverrides): Promise<ResponseDraft>;
-  /** Stores a chain of responses, each with a question and an answer of its own; later ones know all before. */
+  /** Stores a chain of responses, each with its own question and answer. */
   chain(length: number, overrides?: (place: number) => ResponseOverrides): Promise<Chain>;
   remove(id: string, at?: number): Promise<boolean>;
 }
 
-/** A chain of responses, oldest first, and the messages that each adds. */
+/** A chain of responses, oldest first, and the messages each adds. */
 export interface Chain {
   readonly ids: readonly string[];
   readonly added: readonly (readonly TestMessage[])[];
 }
 
-export function createResponding(store: Store, intents: Intents): Responding {
-  const respond: Responding["respond"] = async (overrides = {}) => {
+export function createResponseBuilder(store: Store, intents: Intents): ResponseBuilder {
+  const respond: ResponseBuilder["respond"] = async (overrides = {}) => {
     const step = await openStepIn(store, intents);
     const response = intents.response(step, overrides);
     const settlement = intents.settlement(step, { response });
@@ -53,8 +53,8 @@ export function createResponding(store: Store, intents: Intents): Responding {
 }
 
 /**
- * The messages of a history as the texts between the brackets of its arrays, so that they compare byte for byte
- * however they are cut into arrays; null when there is no such response.
+ * The messages of a history as the text between the brackets of its arrays, so that they compare byte for byte
+ * however they are split into arrays. Null if the response doesn't exist.
  */
 export async function historyOf(
   store: Store,
@@ -66,7 +66,7 @@ export async function historyOf(
   return history && textOf(history.messages);
 }
 
-/** The text of JSON arrays' elements, one after the other. */
+/** The text of the elements of JSON arrays, one after the other. */
 export function textOf(arrays: readonly Uint8Array[]): string {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   return arrays
@@ -75,12 +75,12 @@ export function textOf(arrays: readonly Uint8Array[]): string {
     .join(",");
 }
 
-/** Messages as `historyOf` gives them. */
+/** Messages in the format of `historyOf`. */
 export function textOfMessages(messages: readonly TestMessage[]): string {
   return messages.map(({ json }) => json).join(",");
 }
 
-/** A Step in flight that has no response yet. */
+/** Opens a Step and leaves it in flight without a response. */
 export async function openStepIn(store: Store, intents: Intents): Promise<StepIntent> {
   const step = intents.step([user("question")], { endpoint: "responses" });
   await expectOpened(store.openStep(step));

@@ -9,41 +9,41 @@ import { describe, expect, it } from "vitest";
 import { callOf, connected, httpAnswer, outcomeOf } from "./drive.ts";
 import type { CreateProvider, ProviderFixtures } from "./fixtures.ts";
 
-/** So many turns of the event loop bring what is on its way within one machine. */
+/** Turns of the event loop after which everything sent within one machine has arrived. */
 const turns = 50;
 
-/** How a provider tells its answers to a sink. One whose answers are iterated alone has nothing to show. */
-export function describeTelling(create: CreateProvider, fixtures: ProviderFixtures): void {
-  describe("an answer that is told", () => {
+/** How a provider delivers its answers to a sink. Skips providers that only support iteration. */
+export function describeSinks(create: CreateProvider, fixtures: ProviderFixtures): void {
+  describe("answers through a sink", () => {
     for (const kind of ["text", "toolCall"] as const)
       for (const form of ["stream", "plain"] as const)
-        it(`is what its iteration gives: ${kind}, ${form}`, async () => {
+        it(`are the same as by iteration: ${kind}, ${form}`, async () => {
           const script = connected(create, ({ send }) => send(httpAnswer(fixtures[kind][form])));
           const { provider } = await script;
           const call = callOf({ stream: form === "stream" });
-          const told = tellingOf(provider, call);
+          const told = readBySink(provider, call);
           if (told === null) return;
           expect(await told.end).toEqual({ ended: true });
           const { events } = await outcomeOf(provider, call);
           expect(told.batches.flat()).toEqual(events);
         });
 
-    it("ends with its failure, after what came before it", async () => {
+    it("end with the failure, after the events before it", async () => {
       const { provider } = await connected(create, ({ send }) =>
         send(httpAnswer(fixtures.failing)),
       );
-      const told = tellingOf(provider, callOf());
+      const told = readBySink(provider, callOf());
       if (told === null) return;
       const { events, thrown } = await outcomeOf(provider, callOf());
       expect(await told.end).toEqual({ reason: reasonOf(thrown) });
       expect(told.batches.flat()).toEqual(events);
     });
 
-    it("is sent, and told, no faster than its sink takes it", async () => {
+    it("are sent and delivered no faster than the sink accepts them", async () => {
       const { upstream, provider } = await connected(create, ({ send }) =>
         send(httpAnswer(fixtures.text.stream)),
       );
-      const told = tellingOf(provider, callOf(), { waits: true });
+      const told = readBySink(provider, callOf(), { waits: true });
       if (told === null) return;
       await manyTurns();
       expect([told.batches.flat().map(({ type }) => type), upstream.connections.made]).toEqual([
@@ -59,11 +59,11 @@ export function describeTelling(create: CreateProvider, fixtures: ProviderFixtur
       expect(await told.end).toEqual({ ended: true });
     });
 
-    it("ends when nothing more of it is wanted: its connection closes, and nothing is told", async () => {
+    it("close the connection and deliver nothing more when they are cancelled", async () => {
       const { upstream, provider } = await connected(create, ({ send }) =>
         send(httpAnswer(fixtures.cut, "until-closed")),
       );
-      const told = tellingOf(provider, callOf(), { waits: true });
+      const told = readBySink(provider, callOf(), { waits: true });
       if (told === null) return;
       told.goOn();
       await told.next();
@@ -80,8 +80,8 @@ export function describeTelling(create: CreateProvider, fixtures: ProviderFixtur
 
 type End = { readonly ended: true } | { readonly reason: string };
 
-/** Asks for an answer to be told, to a sink that has room at once, or else when it is let go on; null for one that cannot. */
-function tellingOf(provider: Provider, call: ProviderCall, { waits = false } = {}) {
+/** Reads an answer through a sink that accepts events at once, or only when allowed. Null if the provider has no sink. */
+function readBySink(provider: Provider, call: ProviderCall, { waits = false } = {}) {
   const batches: (readonly CompletionEvent[])[] = [];
   const end = Promise.withResolvers<End>();
   let goOn = (): void => {};
@@ -107,7 +107,7 @@ function tellingOf(provider: Provider, call: ProviderCall, { waits = false } = {
       arrived = Promise.withResolvers();
       goOn();
     },
-    /** Resolves with null when the next batch is there. */
+    /** Resolves with null when the next batch arrives. */
     next: () => arrived.promise,
   };
 }
