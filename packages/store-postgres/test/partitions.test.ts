@@ -238,7 +238,7 @@ it("opens, reads and settles a Step in its own partition, and asks no other", as
       FROM pg_stat_user_tables WHERE schemaname = '${schema}'`);
     const scans = new Map(rows.map((row) => [String(row["name"]), Number(row["scans"])]));
     // A backend tells what it did when it ends.
-    if ((scans.get(own ?? "") ?? 0) < 4 * count) continue;
+    if ((scans.get(own ?? "") ?? 0) < 3 * count) continue;
     for (const name of [other ?? "", "steps_rest"]) expect(scans.get(name)).toBeLessThan(count / 2);
     break;
   }

@@ -16,21 +16,29 @@ export class PostgresFailure extends Error {
   readonly kind: FailureKind;
   /** SQLSTATE, where the server said what is the matter. */
   readonly state: string | null;
+  /** The table whose row was there before, where that is the matter. */
+  readonly table: string | null;
 
-  constructor(problem: string, kind: Partial<FailureKind> = {}, state: string | null = null) {
+  constructor(
+    problem: string,
+    kind: Partial<FailureKind> = {},
+    state: string | null = null,
+    table: string | null = null,
+  ) {
     super(`PostgreSQL store: ${problem}`);
     this.state = state;
+    this.table = table;
     this.kind = { isLost: false, isUnsure: false, isPassing: false, isTimeout: false, ...kind };
   }
 }
 
-/**
- * Rolled back by the server, and to be run again as a whole: serialization, deadlock, lock or statement timeout, key race,
- * a row that was written meanwhile.
- */
+/** SQLSTATE of a row whose key another row has. */
+export const uniqueViolation = "23505";
+
+/** Rolled back by the server, and to be run again as a whole: serialization, deadlock, lock or statement timeout, key race. */
 const rolledBack: ReadonlySet<string> = new Set([
-  ...["40001", "40P01", "55P03", "57014", "23505"],
-  "TG001",
+  ...["40001", "40P01", "55P03", "57014"],
+  uniqueViolation,
 ]);
 
 /** The server goes, comes, is full or takes no writes: another connection may find it, or its successor. */
@@ -50,7 +58,8 @@ export function queryFailure(thrown: unknown, commits: boolean): PostgresFailure
     });
   }
   const problem = `${message} (${state})`;
-  if (rolledBack.has(state)) return new PostgresFailure(problem, { isPassing: true }, state);
+  if (rolledBack.has(state))
+    return new PostgresFailure(problem, { isPassing: true }, state, tableOf(thrown));
   if (unavailable.test(state))
     return new PostgresFailure(
       problem,
@@ -71,4 +80,9 @@ export function connectFailure(thrown: unknown): PostgresFailure {
 function sqlState(thrown: unknown): string | null {
   if (!(thrown instanceof Error) || !("severity" in thrown) || !("code" in thrown)) return null;
   return typeof thrown.code === "string" ? thrown.code : null;
+}
+
+function tableOf(thrown: unknown): string | null {
+  if (!(thrown instanceof Error) || !("table" in thrown)) return null;
+  return typeof thrown.table === "string" ? thrown.table : null;
 }

@@ -17,9 +17,6 @@ export const byIndexes: readonly string[] = [
 /** How long one waits for a lock. */
 export const patience = { alone: "1500ms", together: "100ms" } as const;
 
-/** What a commit raises where a row is there that is claimed. */
-export const claimed = { tryAgain: "TG001", session: "TG002", response: "TG003" } as const;
-
 /** Counters are as exact as the numbers of those who read them. */
 const most = Number.MAX_SAFE_INTEGER;
 
@@ -32,28 +29,30 @@ export function createCommit(name: string, schema: string): string {
   const inputs = [...rowKinds.keys()].map((kind) => `${inputOf(kind)} ${typeOf(name, kind)}[]`);
   const settings = [...byIndexes, `lock_timeout = '${patience.alone}'`];
   return `${createTypes(name)};
-    CREATE FUNCTION ${name} (in_patience TEXT, in_groups BIGINT[], ${inputs.join(", ")})
+    CREATE FUNCTION ${name} (in_patience TEXT, in_limited BOOLEAN, in_groups BIGINT[], ${inputs.join(", ")})
     RETURNS BIGINT[] LANGUAGE plpgsql ${settings.map((setting) => `SET ${setting} `).join("")}AS $body$
     #variable_conflict use_column
     DECLARE
-      numbers BIGINT[]; stale BIGINT[] := '{}'; skipped BIGINT[] := '{}'; written BIGINT;
-      refused BIGINT[] := '{}'; unfit BIGINT[]; lefts BIGINT[]; m RECORD;
+      numbers BIGINT[] := '{}'; stale BIGINT[] := '{}'; skipped BIGINT[] := '{}';
+      refused BIGINT[] := '{}'; unfit BIGINT[]; lefts BIGINT[]; was_set TEXT; m RECORD;
     BEGIN
       -- Who commits together must not make one wait for what another of them has.
-      PERFORM set_config('lock_timeout', in_patience, TRUE);
+      was_set := set_config('lock_timeout', in_patience, TRUE);
       ${comparisons.map(compare).join("\n")}
       ${compareBudgets}
       ${compareMatches}
-      ${unlessNull("moves", `IF ${mayLackRoom} THEN ${refuseWithoutRoom} ${waitForRoom} END IF;`)}
+      ${unlessNull("moves", `IF in_limited THEN IF ${mayLackRoom} THEN ${refuseWithoutRoom} ${waitForRoom} END IF; END IF;`)}
       IF cardinality(stale) > 0 OR cardinality(refused) > 0 THEN
         skipped := ARRAY(SELECT p.place FROM unnest(in_groups) WITH ORDINALITY AS p (of_group, place)
           WHERE p.of_group IN (SELECT in_groups[s.place] FROM unnest(stale || refused) AS s (place)));
       END IF;
-      numbers := ARRAY(SELECT nextval('${schema}.sequence') FROM unnest(in_groups));
+      FOR place IN 1 .. cardinality(in_groups) LOOP
+        numbers := numbers || nextval('${schema}.sequence');
+      END LOOP;
       ${Object.entries(writes)
         .map(([write, row]) => writeRows(write, row))
         .join("\n")}
-      PERFORM set_config('lock_timeout', '${patience.alone}', TRUE);
+      was_set := set_config('lock_timeout', '${patience.alone}', TRUE);
       ${moveCounters}
       IF cardinality(skipped) = 0 THEN
         RETURN numbers;
@@ -145,11 +144,7 @@ const waitForRoom = `IF cardinality(in_groups) > 1 THEN
 function writeRows(kind: string, write: RowWrite): string {
   const rows = `unnest(${inputOf(kind)}) AS r`;
   const counts = "r.place <> ALL (skipped)";
-  return unlessNull(
-    kind,
-    `${writeText(write, rows, counts)};
-      ${write.kind === "claim" ? requireClaimed(write, `${rows} WHERE ${counts}`) : ""}`,
-  );
+  return unlessNull(kind, `${writeText(write, rows, counts)};`);
 }
 
 function writeText(
@@ -166,8 +161,8 @@ function writeText(
     SELECT ${columns.map(valueFor).join(", ")} FROM ${rows} WHERE ${counts}`;
   switch (kind) {
     case "insert":
-      return inserted;
     case "claim":
+      return inserted;
     case "note":
       return `${inserted} ON CONFLICT DO NOTHING`;
     case "set":
@@ -178,19 +173,6 @@ function writeText(
     case "remove":
       return `DELETE FROM ${table} AS t USING ${rows} WHERE ${found} AND ${counts}`;
   }
-}
-
-function requireClaimed({ table }: RowWrite, rows: string): string {
-  const state =
-    table === "sessions"
-      ? claimed.session
-      : table === "responses"
-        ? claimed.response
-        : claimed.tryAgain;
-  return `GET DIAGNOSTICS written = ROW_COUNT;
-      IF written < (SELECT count(*) FROM ${rows}) THEN
-        RAISE EXCEPTION 'a row of ${table} was there before' USING ERRCODE = '${state}';
-      END IF;`;
 }
 
 /** Each counter once, however many changes move it, in one order; the write itself checks, on the row as it is then. */

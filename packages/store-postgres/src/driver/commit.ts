@@ -1,9 +1,9 @@
 import { type CounterMove, idTakenError, type RowName } from "@tollgate/store-engine";
 import { readRow, type SqlParameters, schemaVersion } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
-import { PostgresFailure } from "../database/failure.ts";
+import { PostgresFailure, uniqueViolation } from "../database/failure.ts";
 import { binaryIntegers, binaryRows, type PlacedRow, type RowType } from "./binary-rows.ts";
-import { claimed, createCommit, patience } from "./commit-function.ts";
+import { createCommit, patience } from "./commit-function.ts";
 import { comparisons, rowKinds, snakeCase, typeOf } from "./commit-groups.ts";
 import type { Draft } from "./draft.ts";
 import { byName } from "./lock-rows.ts";
@@ -41,15 +41,16 @@ export function commitIn(schema: string): Commit {
       call ??= await readCall(connection, schema, name);
       const { text, types } = call;
       const rows = rowsByKind(drafts);
+      const moves = drafts.flatMap((draft) => draft.moves);
       const parameters: Record<string, Uint8Array | string | null> = {
         patience: patience[wait],
+        limited: String(moves.some(({ limit }) => limit !== null)),
         groups: binaryIntegers(drafts.map(({ group }) => group)),
       };
       for (const [kind, type] of types) {
         const placed = rows.get(kind);
         parameters[snakeCase(kind)] = placed ? binaryRows(type, placed) : null;
       }
-      const moves = drafts.flatMap((draft) => draft.moves);
       const [found] = await connection.all(text, parameters).catch((error: unknown) => {
         if (!isOfOtherTypes(error)) return refuseTakenId(error);
         call = null;
@@ -81,7 +82,11 @@ async function readCall(
     rows.map((row) => [readRow(row).text("name"), readRow(row).integer("id")] as const),
   );
   const types = new Map<string, RowType>();
-  const inputs = ["in_patience => :patience", "in_groups => CAST(:groups AS BIGINT[])"];
+  const inputs = [
+    "in_patience => :patience",
+    "in_limited => CAST(:limited AS BOOLEAN)",
+    "in_groups => CAST(:groups AS BIGINT[])",
+  ];
   for (const [kind, columns] of rowKinds) {
     const typeId = ids.get(typeOf(name, kind));
     if (typeId === undefined) throw new TypeError(`the schema has no type for ${kind}`);
@@ -149,9 +154,9 @@ function outcomesOf(answer: string, count: number, moves: readonly CounterMove[]
 }
 
 function refuseTakenId(error: unknown): never {
-  if (error instanceof PostgresFailure && error.state === claimed.session)
-    throw idTakenError("new Session");
-  if (error instanceof PostgresFailure && error.state === claimed.response)
-    throw idTakenError("stored response");
+  if (error instanceof PostgresFailure && error.state === uniqueViolation) {
+    if (error.table === "sessions") throw idTakenError("new Session");
+    if (error.table === "responses") throw idTakenError("stored response");
+  }
   throw error;
 }
