@@ -1,10 +1,7 @@
-import type { Gateway } from "@tollgate/core";
+import { everyOrganization, type Gateway, type GatewayEvent, type KeyRecord } from "@tollgate/core";
 import { type RunningServer, type ServeOptions, serve } from "@tollgate/node";
-import { announcement } from "./announcement.ts";
 import type { ServeSettings } from "./configuration/data-schema.ts";
 import { CommandError } from "./failure.ts";
-import { failureLog } from "./failure-log.ts";
-import { type FirstKey, firstKey } from "./first-key.ts";
 import type { Globals } from "./globals.ts";
 import { openGateway } from "./open-gateway.ts";
 import { print } from "./print.ts";
@@ -94,4 +91,75 @@ function announce(
   configuration: string | null,
 ): void {
   print(json, { url, key, secret }, announcement({ url, secret, sim: configuration === null }));
+}
+
+/** The text that `serve` prints once it listens: its address, its key, and a call to try. */
+function announcement({
+  url,
+  secret,
+  sim,
+}: {
+  readonly url: string;
+  /** The key just made; null when there are keys already. */
+  readonly secret: string | null;
+  /** Whether the built-in gateway is there to be tried. */
+  readonly sim: boolean;
+}): string {
+  const key =
+    secret === null
+      ? "API keys already exist. Put one in TOLLGATE_KEY, or create another:\n\n" +
+        "  tollgate keys create --organization default --user default --label laptop"
+      : `Created an API key for organization "default". It is shown only once:\n\n  ${secret}`;
+  const bearer = `-H "Authorization: Bearer ${secret ?? "$TOLLGATE_KEY"}"`;
+  const command = sim ? tryChat(url, bearer) : `  curl -fsS ${url}/v1/models ${bearer}`;
+  return `Tollgate listens on ${url}\n\n${key}\n\nTry it:\n\n${command}\n`;
+}
+
+function tryChat(url: string, bearer: string): string {
+  const body = JSON.stringify({
+    model: "sim/tollgate/echo",
+    messages: [{ role: "user", content: "Hello" }],
+  });
+  return [
+    `  curl -fsS ${url}/v1/chat/completions \\`,
+    `    ${bearer} -H "Content-Type: application/json" \\`,
+    `    -d '${body}'`,
+  ].join("\n");
+}
+
+/** Writes one line of JSON for each request that is answered with an error: ids and codes, no content and no secret. */
+function failureLog(write: (line: string) => void): (event: GatewayEvent) => void {
+  return (event) => {
+    if (event.type !== "answer.failed") return;
+    const { at, requestId, code, status, organizationId, keyId, stepId } = event;
+    const time = new Date(at).toISOString();
+    const line = JSON.stringify({ time, requestId, code, status, organizationId, keyId, stepId });
+    write(`${escaped(line)}\n`);
+  };
+}
+
+/** Nothing that a terminal or a reader of lines could take for more than text. */
+function escaped(json: string): string {
+  return json.replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** The key made on the first start; both are null on later ones. */
+interface FirstKey {
+  readonly key: KeyRecord | null;
+  readonly secret: string | null;
+}
+
+/** Makes a key where there is none yet, so that a new gateway can be tried at once. */
+async function firstKey(gateway: Gateway, actor: string): Promise<FirstKey> {
+  const { data } = await gateway.keys.list({ organizationId: everyOrganization }, { limit: 1 });
+  if (data.length > 0) return { key: null, secret: null };
+  return gateway.keys.create({
+    organizationId: "default",
+    userId: "default",
+    label: "first key",
+    actor,
+  });
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { describeFailure } from "../src/failure.ts";
-import { createProgram } from "../src/program.ts";
+import { createProgram } from "../src/main.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "tollgate-check-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -9,9 +9,9 @@ import { stringify } from "yaml";
 import { ConfigurationError } from "../src/configuration/configuration-error.ts";
 import { configurationJsonSchema } from "../src/configuration/data-schema.ts";
 import { fillIn } from "../src/configuration/fill-in.ts";
-import { findConfiguration } from "../src/configuration/find-configuration.ts";
 import { loadConfiguration } from "../src/configuration/load-configuration.ts";
 import { messageOf } from "../src/failure.ts";
+import { findConfiguration } from "../src/open-gateway.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "tollgate-configuration-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

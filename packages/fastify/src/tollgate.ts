@@ -7,7 +7,6 @@ import {
   toRequest,
 } from "@tollgate/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { answerParserErrors } from "./answer-parser-errors.ts";
 
 /** What `app.register` is given with the plugin. */
 export interface TollgateOptions extends NodeHandlerOptions {
@@ -76,4 +75,29 @@ function requireDecoded(prefix: string): void {
     "invalid_configuration",
     `Fastify matches decoded paths: register the prefix ${prefix} with its characters as they are.`,
   );
+}
+
+const unsupportedMediaType = {
+  error: {
+    message: "The request body must be JSON in UTF-8, sent with `content-type: application/json`.",
+    type: "invalid_request_error",
+    param: null,
+    code: "unsupported_media_type",
+  },
+};
+
+/**
+ * Answers, in the gateway's shape, a content type that Fastify itself refuses. Such a request is not handed to the
+ * gateway: the hooks that run after parsing, where an app may check its callers, have not seen it. Every other error
+ * is the app's own and goes to its error handler.
+ */
+function answerParserErrors(
+  error: unknown,
+  _request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const refused =
+    error instanceof Error && "code" in error && error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE";
+  if (!refused) throw error;
+  return reply.code(415).header("x-should-retry", "false").send(unsupportedMediaType);
 }

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { GatewayProcess, RawClient } from "@tollgate/testing";
 import { readNumbers } from "./arguments.ts";
-import type { Holdings } from "./measure.ts";
+import type { Holdings } from "./process-commands.ts";
 import { openProcesses } from "./processes.ts";
 import { chunked, streamHead, text } from "./upstream-bytes.ts";
 

@@ -3,8 +3,8 @@
  * client leaves meanwhile, in every scenario, on all three stores.
  */
 import { startPostgres } from "@tollgate/testing/postgres";
-import { runEveryFault } from "./single-faults/every-fault.ts";
 import { scenarios } from "./single-faults/scenarios.ts";
+import { runEveryFault } from "./single-faults/trial.ts";
 import {
   emptyMemoryStores,
   emptyPostgresStores,

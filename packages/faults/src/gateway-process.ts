@@ -12,14 +12,12 @@ import {
   type StoreFault,
   serveAsProcess,
 } from "@tollgate/testing";
-import { authenticate, keyCommands } from "./key-commands.ts";
-import { measure } from "./measure.ts";
+import { authenticate, createCostWatch, keyCommands, measure } from "./process-commands.ts";
 import {
   type DatabaseLocation,
   isDatabaseLocation,
   openDatabase,
 } from "./stores/database-location.ts";
-import { createCostWatch } from "./watch-cost.ts";
 
 /** What a test gives a gateway process. */
 export interface ProcessSettings {

@@ -6,8 +6,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Guard, readGuards } from "./read-guards.ts";
-import { scratchCopy } from "./scratch-copy.ts";
+import { type Guard, readGuards, scratchCopy } from "./guard-removal.ts";
 
 interface TestRun {
   readonly passed: number;

@@ -3,7 +3,7 @@ import { startPostgres } from "@tollgate/testing/postgres";
 import fc from "fast-check";
 import { readNumbers } from "./arguments.ts";
 import { someCommands } from "./histories/command.ts";
-import { difference, playOnEach } from "./histories/same-history.ts";
+import { difference, playOnEach } from "./histories/play.ts";
 import {
   emptyMemoryStores,
   emptyPostgresStores,

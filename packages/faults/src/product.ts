@@ -23,7 +23,6 @@ import {
   type ScriptedUpstream,
   scriptedUpstream,
 } from "@tollgate/testing";
-import { createJournal } from "./journal.ts";
 import { type ReadAnswer, readAnswer } from "./read-answer.ts";
 import { goodAnswer } from "./upstream-bytes.ts";
 
@@ -186,4 +185,32 @@ async function createSecret(gateway: Gateway): Promise<string> {
     label: "test key",
   });
   return created.secret;
+}
+
+/** What observers were told. */
+interface Journal {
+  readonly events: readonly GatewayEvent[];
+  note(event: GatewayEvent): void;
+  /** Resolves when so many Steps have been settled since it began. */
+  settled(steps: number): Promise<void>;
+}
+
+/** Keeps what observers are told, and waits for settlements. */
+function createJournal(): Journal {
+  const events: GatewayEvent[] = [];
+  let waiting: { readonly steps: number; readonly resolve: () => void }[] = [];
+  const count = (): number => events.filter(({ type }) => type === "step.settled").length;
+  return {
+    events,
+    note(event: GatewayEvent): void {
+      events.push(event);
+      const due = waiting.filter(({ steps }) => steps <= count());
+      waiting = waiting.filter(({ steps }) => steps > count());
+      for (const { resolve } of due) resolve();
+    },
+    settled: (steps: number): Promise<void> =>
+      count() >= steps
+        ? Promise.resolve()
+        : new Promise((resolve) => waiting.push({ steps, resolve })),
+  };
 }

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { readGuards } from "../src/read-guards.ts";
+import { readGuards } from "../src/guard-removal.ts";
 
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
 const read = (path: string): string => readFileSync(`${repository}/${path}`, "utf8");

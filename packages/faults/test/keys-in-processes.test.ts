@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { GatewayProcess } from "@tollgate/testing";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
-import { overlapMs } from "../src/key-commands.ts";
+import { overlapMs } from "../src/process-commands.ts";
 import { openProcesses, type Processes } from "../src/processes.ts";
 import type { DatabaseLocation } from "../src/stores/database-location.ts";
 import { goodAnswer } from "../src/upstream-bytes.ts";

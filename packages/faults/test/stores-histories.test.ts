@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, expect, inject, it, vi } from "vitest";
 import { someCommands } from "../src/histories/command.ts";
-import { playOnEach } from "../src/histories/same-history.ts";
+import { playOnEach } from "../src/histories/play.ts";
 import {
   emptyMemoryStores,
   emptyPostgresStores,

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, inject, it, vi } from "vitest";
-import { runEveryFault } from "../src/single-faults/every-fault.ts";
 import { scenarios } from "../src/single-faults/scenarios.ts";
+import { runEveryFault } from "../src/single-faults/trial.ts";
 import {
   emptyMemoryStores,
   emptyPostgresStores,

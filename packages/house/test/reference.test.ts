@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createProgram } from "../../cli/src/program.ts";
+import { createProgram } from "../../cli/src/main.ts";
 import { defaultRetryRules } from "../../core/src/attempts/retry.ts";
 import { defaultDeadlines, defaultLimits } from "../../core/src/domain/limits.ts";
 import { errorShapes } from "../../core/src/errors/codes.ts";

@@ -1,19 +1,24 @@
+import { hash } from "node:crypto";
 import {
+  type Clock,
   type CompletionEvent,
   modelsOf,
+  orAborted,
   type Provider,
   type ProviderCall,
+  ProviderError,
   stateNeedsFor,
   systemClock,
 } from "@tollgate/core/provider";
 import { Agent } from "undici";
-import { callDirectly } from "./call-directly.ts";
-import { callGoverned } from "./call-governed.ts";
 import { isModel, isProvider, readOptions, type Source } from "./configuration.ts";
+import { createExchange } from "./exchange.ts";
 import { failureOf } from "./failure-of.ts";
 import { notSent } from "./failures.ts";
-import { createOpenCalls } from "./open-calls.ts";
+import { languageModel } from "./language-model.ts";
+import { callModel, callOptions, type ModelCall } from "./model-call.ts";
 import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options.ts";
+import { readAnswer } from "./read-answer.ts";
 import { settingsOf } from "./settings.ts";
 
 // A call's own signal ends every wait much earlier; this is for a caller that set no limit at all.
@@ -102,4 +107,134 @@ function openAgent(): Agent {
     bodyTimeout: maxSilenceMs,
     allowH2: false,
   });
+}
+
+interface GovernedCall {
+  readonly name: string;
+  readonly modelCall: ModelCall;
+  readonly options: AiSdkOptions;
+  readonly call: ProviderCall;
+  readonly agent: Agent;
+  readonly clock: Clock;
+}
+
+/** A call over a `fetch` of our own: the AI SDK is asked first, and its request waits until it is announced. */
+async function* callGoverned(
+  connect: Connect,
+  { name, modelCall, options, call, agent, clock }: GovernedCall,
+): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+  const { signal } = modelCall;
+  const { limits, stream } = call;
+  const credential = await credentialOf(options, call);
+  const exchange = createExchange({ agent, hosts: options.hosts, limits, stream, signal, clock });
+  const model = languageModel(connect({ fetch: exchange.fetch, credential }), name);
+  const parts = callModel(model, modelCall);
+  let sent = false;
+  try {
+    const outgoing = await orAborted(signal, () =>
+      Promise.race([exchange.outgoing, parts.then(withoutFetch)]),
+    );
+    yield [{ type: "request-sent", ...outgoing }];
+    signal.throwIfAborted();
+    exchange.release();
+    sent = true;
+    yield* readAnswer(parts, { signal, clock });
+  } catch (thrown) {
+    signal.throwIfAborted();
+    const failure = failureOf(exchange.failure() ?? thrown, { sent, now: clock.now() });
+    throw failure.redact([...exchange.secrets(), ...(credential === null ? [] : [credential])]);
+  } finally {
+    // Given up before it was read: then its failure has nobody left to tell.
+    parts.catch(() => {});
+  }
+}
+
+function withoutFetch(): never {
+  throw notSent("fetch_not_used", "The provider does not send with the fetch it was given.");
+}
+
+/** The credential this call is made with. */
+async function credentialOf(
+  { connection, apiKey = "" }: AiSdkOptions,
+  call: ProviderCall,
+): Promise<string> {
+  if (connection === "customer") {
+    // Without a credential a customer's call must not leave: the AI SDK would look for one in the environment.
+    if (call.credential) return call.credential;
+    throw notSent("credential_unavailable", "The organization's credential is missing.");
+  }
+  if (typeof apiKey === "string") return apiKey;
+  try {
+    const credential = await orAborted(call.signal, async () => apiKey());
+    if (credential !== "") return credential;
+  } catch {
+    call.signal.throwIfAborted();
+  }
+  throw notSent("credential_unavailable", "The provider's credential could not be read.");
+}
+
+interface DirectCall {
+  readonly name: string;
+  readonly modelCall: ModelCall;
+  readonly clock: Clock;
+}
+
+/** A call whose request is not ours to see: it is known by the name of the AI SDK's provider and by its options. */
+async function* callDirectly(
+  source: AiSdkProvider | AiSdkModel,
+  { name, modelCall, clock }: DirectCall,
+): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+  const { signal, stream } = modelCall;
+  const model = languageModel(source, name);
+  const { abortSignal: _, ...options } = callOptions(modelCall);
+  const bodySha256 = hash("sha256", JSON.stringify({ model: name, stream, ...options }));
+  yield [{ type: "request-sent", host: model.provider, bodySha256 }];
+  signal.throwIfAborted();
+  yield* readAnswer(callModel(model, modelCall), { signal, clock });
+}
+
+/** The calls that are under way, so that closing can end them. */
+interface OpenCalls {
+  /** @throws ProviderError when closed */
+  begin(caller: AbortSignal): OpenCall;
+  close(): void;
+}
+
+interface OpenCall {
+  /** Aborts when the caller leaves, the provider is closed or the call is over. */
+  readonly signal: AbortSignal;
+  end(): void;
+}
+
+function createOpenCalls(): OpenCalls {
+  const open = new Set<AbortController>();
+  let closed = false;
+  return {
+    begin(caller) {
+      caller.throwIfAborted();
+      if (closed) throw notSent("provider_closed", "The provider is closed.");
+      const controller = new AbortController();
+      const leave = (): void => controller.abort(caller.reason);
+      caller.addEventListener("abort", leave, { once: true });
+      open.add(controller);
+      return {
+        signal: controller.signal,
+        end() {
+          caller.removeEventListener("abort", leave);
+          open.delete(controller);
+          controller.abort();
+        },
+      };
+    },
+    close() {
+      closed = true;
+      for (const controller of open)
+        controller.abort(
+          new ProviderError("The provider was closed before its answer was complete.", {
+            reason: "provider_closed",
+            delivery: "unknown",
+          }),
+        );
+    },
+  };
 }

@@ -3,7 +3,6 @@ import { errorEvent, errorIn } from "./error-answer.ts";
 import { invalidAnswer, invalidEvent } from "./failures.ts";
 import { isList, isObject, type JsonObject, membersOf, textOf } from "./json.ts";
 import { addMessageState } from "./provider-state.ts";
-import { createShown } from "./shown.ts";
 import { createToolCalls, type ToolCalls } from "./tool-calls.ts";
 import { usageReport } from "./usage-report.ts";
 
@@ -197,4 +196,25 @@ function finishReason(value: Json | undefined): FinishReason | null {
     "unknown_finish_reason",
     "The provider ended for a reason that is not known.",
   );
+}
+
+/** The most sources, and the most images, that one answer shows; a broken upstream could send them without end. */
+const maxEntries = 256;
+
+/** Adds what a delta, or a whole message, shows next to its text. */
+function createShown(): (delta: JsonObject, into: CompletionEvent[]) => void {
+  const remaining = { annotations: maxEntries, images: maxEntries };
+  return (delta, into) => {
+    for (const name of ["annotations", "images"] as const) {
+      if (delta[name] === undefined) continue;
+      const entries = listIn(delta[name]).slice(0, remaining[name]);
+      if (entries.length === 0) continue;
+      remaining[name] -= entries.length;
+      into.push({ type: "shown", name, entries });
+    }
+  };
+}
+
+function listIn(value: Json | undefined): readonly Json[] {
+  return isList(value) ? value.filter(isObject) : [];
 }

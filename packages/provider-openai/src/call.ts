@@ -1,8 +1,10 @@
+import { isUtf8 } from "node:buffer";
 import {
   type AnswerSink,
   type Clock,
   type CompletionEvent,
   isLarge,
+  isTooMuchJson,
   type Json,
   type ProviderAnswer,
   type ProviderCall,
@@ -16,8 +18,7 @@ import { toAsyncIterator } from "./async-iterator.ts";
 import { errorAnswer } from "./error-answer.ts";
 import { createEventStream, type EventStream } from "./event-stream.ts";
 import { type AnswerHead, type AnswerReceiver, Exchange } from "./exchange.ts";
-import { invalidAnswer, misconfigured } from "./failures.ts";
-import { readLargeAnswer, readPlainAnswer } from "./plain-answer.ts";
+import { invalidAnswer, misconfigured, tooManyValues } from "./failures.ts";
 import type { WriteRequest, WrittenRequest } from "./request-body.ts";
 import type { SentHeaders } from "./request-headers.ts";
 
@@ -309,4 +310,48 @@ function bodyIn(chunks: readonly Uint8Array[]): Json {
   } catch {
     return text;
   }
+}
+
+/** Reads an answer from the bytes of a whole body: the same events, by the same code, as from a stream. */
+function readPlainAnswer(bytes: Buffer, answer: AnswerReader, into: CompletionEvent[]): void {
+  const text = textOf(bytes);
+  if (isTooMuchJson(text)) throw tooManyValues();
+  answer.addWhole(parse(text), into);
+  answer.finish(into);
+}
+
+/** The same in turns, since each of them takes a while. */
+async function readLargeAnswer(
+  bytes: Buffer,
+  answer: AnswerReader,
+  into: CompletionEvent[],
+): Promise<void> {
+  const text = textOf(bytes);
+  await yieldToEventLoop();
+  if (isTooMuchJson(text)) throw tooManyValues();
+  await yieldToEventLoop();
+  const body = parse(text);
+  await yieldToEventLoop();
+  answer.addWhole(body, into);
+  answer.finish(into);
+}
+
+function parse(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notJson();
+  }
+}
+
+function notJson(): Error {
+  return invalidAnswer("invalid_json", "The provider's answer is not JSON.");
+}
+
+/** The text of UTF-8 bytes without a byte order mark; a decoder made for one answer would cost more than all else here. */
+function textOf(bytes: Buffer): string {
+  if (bytes.length === 0) throw invalidAnswer("empty_answer", "The provider's answer is empty.");
+  if (!isUtf8(bytes)) throw notJson();
+  const text = bytes.toString("utf8");
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }

@@ -1,18 +1,18 @@
 import {
+  type Json,
   modelsOf,
   orAborted,
   type Provider,
+  type ProviderCall,
   stateNeedsFor,
   systemClock,
 } from "@tollgate/core/provider";
-// The package's own index also loads fetch, WebSocket and caches: half of what a start takes.
 import Pool from "undici/lib/dispatcher/pool.js";
 import { type Upstream, UpstreamAnswer } from "./call.ts";
-import { parseBaseUrl, readOptions } from "./configuration.ts";
-import { credentialOf } from "./credential.ts";
-import { Exchange } from "./exchange.ts";
-import { misconfigured } from "./failures.ts";
-import { ModelNames } from "./list-models.ts";
+import { isCredential, parseBaseUrl, readOptions } from "./configuration.ts";
+import { type AnswerHead, type AnswerReceiver, Exchange } from "./exchange.ts";
+import { invalidAnswer, misconfigured, notSent } from "./failures.ts";
+import { itemsOf, membersOf, textOf } from "./json.ts";
 import type { OpenaiCompatibleOptions } from "./options.ts";
 import { createRequestWriter } from "./request-body.ts";
 import { createRequestHeaders } from "./request-headers.ts";
@@ -102,4 +102,74 @@ function openPool(origin: string): Pool {
     bodyTimeout: maxSilenceMs,
     allowH2: false,
   });
+}
+
+/** The credential this call is made with; null for an upstream without keys. A promise where a function is asked for it. */
+function credentialOf(
+  { apiKey, connection }: OpenaiCompatibleOptions,
+  call: Pick<ProviderCall, "credential">,
+): string | null | Promise<string | null> {
+  // Without a credential a customer's call must not leave, not even to an upstream that would take it.
+  if (connection === "customer") return requireCredential(call.credential ?? undefined);
+  return typeof apiKey === "function" ? credentialFrom(apiKey) : requireCredential(apiKey);
+}
+
+async function credentialFrom(apiKey: () => string | Promise<string>): Promise<string | null> {
+  let value: unknown;
+  try {
+    value = await apiKey();
+  } catch {
+    throw notSent("credential_unavailable", "The provider's credential could not be read.");
+  }
+  return requireCredential(value ?? undefined);
+}
+
+function requireCredential(credential: unknown): string | null {
+  if (credential === null || isCredential(credential)) return credential;
+  throw notSent("credential_unavailable", "The provider's credential cannot be used.");
+}
+
+/** Takes an answer of `GET /models`, and resolves with the names in it. Whatever is no list of them is a ProviderError. */
+class ModelNames implements AnswerReceiver {
+  readonly #names = Promise.withResolvers<readonly string[]>();
+  readonly #chunks: Uint8Array[] = [];
+
+  get names(): Promise<readonly string[]> {
+    return this.#names.promise;
+  }
+
+  head({ status }: AnswerHead): void {
+    if (status !== 200)
+      this.failed(invalidAnswer("no_model_list", "The provider gave no list of models."));
+  }
+
+  data(chunks: readonly Uint8Array[]): void {
+    this.#chunks.push(...chunks);
+  }
+
+  end(): void {
+    try {
+      this.#names.resolve(namesIn(Buffer.concat(this.#chunks)));
+    } catch (thrown) {
+      this.failed(thrown);
+    }
+  }
+
+  failed(thrown: unknown): void {
+    this.#names.reject(thrown);
+  }
+}
+
+function namesIn(bytes: Buffer): readonly string[] {
+  return itemsOf(membersOf(parse(bytes))["data"]).flatMap(
+    (item) => textOf(membersOf(item)["id"]) ?? [],
+  );
+}
+
+function parse(bytes: Buffer): Json {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    throw invalidAnswer("invalid_json", "The provider's list of models is not JSON.");
+  }
 }

@@ -6,7 +6,6 @@ import { CommandError } from "../failure.ts";
 import { optionsOf } from "../globals.ts";
 import { withGateway } from "../open-gateway.ts";
 import { print, printRecord } from "../print.ts";
-import { readSecret } from "../read-secret.ts";
 import type { Column } from "../table.ts";
 
 const columns: readonly Column<ConnectionRecord>[] = [
@@ -84,4 +83,36 @@ async function reseal(_options: unknown, command: Command): Promise<void> {
     print(json, { resealed, failed }, `Credentials resealed: ${resealed}`);
     if (failed > 0) throw new CommandError(`${failed} could not be resealed and are as they were`);
   });
+}
+
+/** Longer than any secret: what comes beyond it is not read. */
+const maxBytes = 65_536;
+
+/** A secret from a variable of the environment, else all of standard input; a line end after it is not part of it. */
+async function readSecret(variable: string | undefined): Promise<string> {
+  const text = variable === undefined ? await standardInput() : fromEnvironment(variable);
+  return text.replace(/\r?\n$/, "");
+}
+
+function fromEnvironment(variable: string): string {
+  const secret = process.env[variable];
+  if (secret !== undefined && secret !== "") return secret;
+  throw new CommandError(`the environment has nothing in ${variable}`);
+}
+
+async function standardInput(): Promise<string> {
+  if (process.stdin.isTTY)
+    throw new CommandError(
+      "give the secret on standard input, or name a variable that holds it",
+      2,
+    );
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of process.stdin) {
+    const read = Buffer.from(part);
+    parts.push(read);
+    bytes += read.length;
+    if (bytes > maxBytes) throw new CommandError("standard input is too long for a secret");
+  }
+  return Buffer.concat(parts).toString();
 }

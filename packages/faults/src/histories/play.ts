@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import { GatewayError } from "@tollgate/core";
 import type { Store } from "@tollgate/core/store";
+import type { EmptyStores } from "../stores/empty-stores.ts";
 import { administer } from "./administer.ts";
 import {
   askChat,
@@ -97,5 +99,31 @@ async function perform(
       return world.clock.moveWall(command.hours * hour);
     default:
       return administer(world, state, command);
+  }
+}
+
+/** Plays the same commands on stores of each kind; every store's history must be that of the first. */
+export async function playOnEach(
+  kinds: readonly EmptyStores[],
+  commands: readonly Command[],
+): Promise<readonly History[]> {
+  const histories: History[] = [];
+  for (const kind of kinds) histories.push(await playOn(kind, commands));
+  return histories;
+}
+
+/** Says where two histories part; null where they do not. */
+export function difference(expected: History, other: History): string | null {
+  const at = expected.findIndex((entry, index) => !isDeepStrictEqual(entry, other[index]));
+  if (at === -1 && expected.length === other.length) return null;
+  return `entry ${at}:\n${JSON.stringify(expected[at])}\n${JSON.stringify(other[at])}`;
+}
+
+async function playOn(kind: EmptyStores, commands: readonly Command[]): Promise<History> {
+  const { store, drop } = await kind.open();
+  try {
+    return await play(store, commands);
+  } finally {
+    await drop();
   }
 }

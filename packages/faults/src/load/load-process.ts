@@ -7,7 +7,7 @@ import {
   isDatabaseLocation,
   openDatabase,
 } from "../stores/database-location.ts";
-import { failingStore } from "../stores/failing-store.ts";
+import { failingStore } from "../stores/wrap-store.ts";
 import { createLoad } from "./load.ts";
 
 /** What such a process is told. */

@@ -14,13 +14,14 @@ import {
   type HistoryRequest,
   type ReceivedAnswer,
   receive,
+  referenceIn,
   requestOf,
   requestWithoutBody,
 } from "../histories/ask.ts";
 import { createDriver } from "../histories/driver.ts";
 import { type SteppedClock, steppedClock } from "../histories/stepped-clock.ts";
+import type { EmptyStores } from "../stores/empty-stores.ts";
 import { observeStore } from "../stores/observed-store.ts";
-import { answerProblems } from "./check-answer.ts";
 import { type CallFault, type CountedStore, countedStore } from "./nth-call.ts";
 import type { Scenario } from "./scenarios.ts";
 
@@ -162,4 +163,73 @@ function watchProvider(provider: ScriptedProvider, store: Store, problems: strin
 
 function brokenOff(error: unknown): ReceivedAnswer {
   return { status: 0, headers: [], body: error instanceof Error ? error.name : "unknown" };
+}
+
+/** What does not hold of an answer: its status, or that what is shown complete is settled as completed. */
+async function answerProblems(
+  answer: ReceivedAnswer,
+  statuses: readonly number[],
+  { store, organizationId }: { readonly store: Store; readonly organizationId: string },
+): Promise<readonly string[]> {
+  const { status, body } = answer;
+  const isUnavailable = status === 503 && body.includes('"evidence_unavailable"');
+  const hasLeft = status === 0;
+  if (!isUnavailable && !hasLeft && !statuses.includes(status))
+    return [`answered ${status} ${body}`];
+  const reference = referenceIn(answer);
+  if (reference === null) return [];
+  const step = await store.steps.get(organizationId, stepOf(reference.id));
+  return step?.outcome === "completed" ? [] : [`a whole answer of a Step that is ${step?.outcome}`];
+}
+
+/** Answers are named for their Steps. */
+function stepOf(id: string): string {
+  const name = id.replace(/^(chatcmpl-|resp_)/, "");
+  return name.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** What came of all faults of a scenario. */
+export interface FaultRun {
+  readonly faults: number;
+  readonly problems: readonly string[];
+}
+
+const kinds: readonly Omit<CallFault, "nth">[] = [
+  { action: "fail before", lasting: false },
+  { action: "fail after", lasting: false },
+  { action: "fail before", lasting: true },
+  { action: "fail after", lasting: true },
+  { action: "client leaves", lasting: false },
+];
+
+/**
+ * Plays a scenario once without a fault, to learn its calls of the store, and then once for each call and kind of
+ * fault; `every` takes only each so-manieth of those.
+ */
+export async function runEveryFault(
+  stores: EmptyStores,
+  scenario: Scenario,
+  every = 1,
+): Promise<FaultRun> {
+  const { calls, problems } = await onEmptyStore(stores, scenario, null);
+  const allProblems = [...problems];
+  let faults = 0;
+  const all = calls.flatMap((_, at) => kinds.map((kind) => ({ ...kind, nth: at + 1 })));
+  for (const [index, fault] of all.entries()) {
+    if (index % every !== 0) continue;
+    faults++;
+    const result = await onEmptyStore(stores, scenario, fault);
+    const where = `${fault.action}, call ${fault.nth} (${calls[fault.nth - 1]})${fault.lasting ? " and later" : ""}`;
+    allProblems.push(...result.problems.map((problem) => `${where}: ${problem}`));
+  }
+  return { faults, problems: allProblems };
+}
+
+async function onEmptyStore(stores: EmptyStores, scenario: Scenario, fault: CallFault | null) {
+  const { store, drop } = await stores.open();
+  try {
+    return await runTrial(store, scenario, fault);
+  } finally {
+    await drop();
+  }
 }

@@ -1,4 +1,5 @@
 import type { Store } from "@tollgate/core/store";
+import { seededRandom } from "../random.ts";
 
 /** What stands around every call of a store; `name` is such as `openStep` or `keys.findByDigest`. */
 export type WrapCall = (name: string, call: () => Promise<unknown>) => Promise<unknown>;
@@ -20,5 +21,20 @@ function wrapPart<Part extends object>(part: Part, path: string, wrap: WrapCall)
         ? wrapPart(member, `${name}.`, wrap)
         : member;
     },
+  });
+}
+
+const verbs = ["openStep", "openAttempt", "settleStep"];
+
+/** A store of which so many of a thousand changes of Steps fail: half of them although they were written. */
+export function failingStore(store: Store, failing: number): Store {
+  if (failing === 0) return store;
+  const random = seededRandom(process.pid);
+  return wrapStore(store, async (name, call) => {
+    const fails = verbs.includes(name) && random() * 1_000 < failing;
+    if (fails && random() < 0.5) throw new Error("the store did not do it");
+    const result = await call();
+    if (fails) throw new Error("the store's answer was lost");
+    return result;
   });
 }

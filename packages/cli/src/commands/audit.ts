@@ -1,7 +1,14 @@
-import { type DecisionFilter, type DecisionRecord, formatUsd } from "@tollgate/core";
+import {
+  type ChangeFilter,
+  type ChangeKind,
+  type ChangeRecord,
+  type DecisionFilter,
+  type DecisionRecord,
+  formatUsd,
+} from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
-import { listCommand, oneOf, recordCommand, repeated } from "../arguments.ts";
+import { isoTime, listCommand, oneOf, recordCommand, repeated } from "../arguments.ts";
 import { exportAction, exportCommand } from "../export-command.ts";
 import { type ClassOptions, ownerOptions, withClasses } from "../step-options.ts";
 import type { Column } from "../table.ts";
@@ -85,4 +92,44 @@ function filtered(command: Command): Command {
       refusals,
     )
     .option("--rule <id>", "only those that this rule determined", repeated);
+}
+
+const changeColumns: readonly Column<ChangeRecord>[] = [
+  { heading: "at", of: (change) => change.at },
+  { heading: "kind", of: (change) => change.kind },
+  { heading: "actor", of: (change) => change.actor },
+  { heading: "organization", of: (change) => change.organizationId },
+  { heading: "subject", of: (change) => change.subject },
+  { heading: "facts", of: (change) => JSON.stringify(change.facts) },
+];
+
+const kinds = oneOf<ChangeKind>(
+  "key.created",
+  "key.updated",
+  "key.rotated",
+  "key.revoked",
+  "connection.set",
+  "connection.removed",
+  "connection.resealed",
+  "budget.created",
+  "budget.updated",
+  "budget.removed",
+  "budget.raised",
+  "budget.raise_cancelled",
+  "correction",
+  "policy.changed",
+);
+
+export function defineChanges(program: Command): void {
+  const noun = program.command("changes").description("who administered what");
+  listCommand(noun, "administrative changes, newest first")
+    .option("--kind <kind>", "only these, such as key.revoked", kinds)
+    .option("--from <time>", "made at or after this time", isoTime)
+    .option("--to <time>", "made before this time", isoTime)
+    .action(
+      listAction<Omit<ChangeFilter, "organizationId">, ChangeRecord>(
+        (gateway, filter, page) => gateway.changes.list(filter, page),
+        changeColumns,
+      ),
+    );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { describeFailure } from "./failure.ts";
-import { createProgram } from "./program.ts";
+import { createProgram } from "./main.ts";
 
 /** What a command line that is not understood prints, and its exit code. */
 async function misunderstood(words: readonly string[]) {
