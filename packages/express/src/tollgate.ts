@@ -8,10 +8,10 @@ import {
   toRequest,
 } from "@tollgate/node";
 
-/** Bounds of the binding itself; a gateway's own limits are configured on the gateway. */
+/** Limits of the middleware. Configure the gateway's own limits on the gateway. */
 export type ExpressOptions = NodeHandlerOptions;
 
-/** What `app.use` of Express 4 and 5 takes. */
+/** Middleware for Express 4 and 5. */
 export type Middleware = (
   incoming: IncomingRequest,
   outgoing: ServerResponse,
@@ -20,9 +20,9 @@ export type Middleware = (
 
 /**
  * Mounts a gateway on an Express app: `app.use("/ai", tollgate(gateway))`. It answers everything below its prefix.
- * A failure of the gateway is an answer; what fails beside it goes to the error handlers of the app. Mount it before
- * the body parser: a parsed body has lost what the parser let through, such as a member given twice.
- * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no whole number from 1.
+ * Errors of the gateway are answers. Other errors go to the app's error handlers. Mount it before the body parser: a
+ * parsed body hides mistakes such as repeated members.
+ * @throws GatewayError `invalid_configuration` without a gateway, or if `writeStall` isn't a positive integer
  */
 export function tollgate(gateway: RequestHandlers, options: ExpressOptions = {}): Middleware {
   requireGateway(gateway, "tollgate(gateway)");
@@ -33,7 +33,7 @@ export function tollgate(gateway: RequestHandlers, options: ExpressOptions = {})
     const respond = async (): Promise<void> =>
       sendAnswer(outgoing, untransformed(await gateway.answer(request)), writeStall);
     respond().catch((error: unknown) => {
-      // Nobody is there to be told of a client that left.
+      // A client that disconnected needs no error page.
       if (!request.signal.aborted) next(error);
     });
   };

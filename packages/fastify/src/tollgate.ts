@@ -8,28 +8,28 @@ import {
 } from "@tollgate/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
-/** What `app.register` is given with the plugin. */
+/** Options of the plugin for `app.register`. */
 export interface TollgateOptions extends NodeHandlerOptions {
   readonly gateway: RequestHandlers;
   /**
-   * Where the gateway is mounted, decoded as Fastify matches paths: `/a b` for `/a%20b`. Without it, the gateway
-   * answers every path that no other route takes.
+   * Where to mount the gateway, decoded as Fastify matches paths: `/a b` for `/a%20b`. Without a prefix, the gateway
+   * answers every path without a route of its own.
    */
   readonly prefix?: string;
 }
 
 /**
  * Mounts a gateway on a Fastify app: `await app.register(tollgate, { gateway, prefix: "/ai" })`. It answers everything
- * below its prefix, in a scope of its own: the hooks of the app run, its body parsers do not, since they let a member
- * given twice and bytes that are no UTF-8 through. Headers the app has set on the reply are kept; `onSend` hooks do not
- * see the answer, which goes to the socket as it comes.
- * @throws GatewayError `invalid_configuration` when it is not given a gateway, `writeStall` is no whole number from 1, or
- * the prefix is encoded.
+ * below its prefix in its own scope. The app's hooks run. Its body parsers don't, because they accept repeated members
+ * and invalid UTF-8. Headers that the app set on the reply are kept. `onSend` hooks don't see the answer, which goes
+ * directly to the socket.
+ * @throws GatewayError `invalid_configuration` without a gateway, if `writeStall` isn't a positive integer, or if the
+ * prefix is encoded
  */
 export async function tollgate(scope: FastifyInstance, options: TollgateOptions): Promise<void> {
   const { gateway } = options;
   requireGateway(gateway, "register(tollgate, { gateway })");
-  // The options of the plugin come together with Fastify's own.
+  // Fastify passes its own options in the same object.
   const { writeStall } = requireHandlerOptions(
     options.writeStall === undefined ? {} : { writeStall: options.writeStall },
   );
@@ -47,10 +47,10 @@ export async function tollgate(scope: FastifyInstance, options: TollgateOptions)
       for (const [name, value] of Object.entries(reply.getHeaders()))
         if (value !== undefined) reply.raw.setHeader(name, value);
       await sendAnswer(reply.raw, answer, writeStall);
-      // An app that closes waits for its connections: one whose answer was open then must not stay alive idle.
+      // A closing app waits for its connections, so this one must not stay open idle.
       if (closing) incoming.raw.socket.end();
     } catch (error) {
-      // Nobody is there to be told of a client that left.
+      // A client that disconnected needs no error reply.
       if (request.signal.aborted) return void reply.hijack();
       throw error;
     }
@@ -63,17 +63,17 @@ export async function tollgate(scope: FastifyInstance, options: TollgateOptions)
   scope.all("/*", handle);
 }
 
-/** What the parser of the scope was given: the socket, or what a `preParsing` hook of the app has put in its place. */
+/** Returns the payload from the scope's parser: the socket, or the stream of a `preParsing` hook. */
 function payloadOf({ body, raw }: FastifyRequest): Readable {
   return body instanceof Readable ? body : raw;
 }
 
-/** A route that is declared with encoded characters never matches. */
+/** Fastify never matches a route with encoded characters. */
 function requireDecoded(prefix: string): void {
   if (!prefix.includes("%")) return;
   throw new GatewayError(
     "invalid_configuration",
-    `Fastify matches decoded paths: register the prefix ${prefix} with its characters as they are.`,
+    `Fastify matches decoded paths: decode the prefix ${prefix}.`,
   );
 }
 
@@ -87,9 +87,8 @@ const unsupportedMediaType = {
 };
 
 /**
- * Answers, in the gateway's shape, a content type that Fastify itself refuses. Such a request is not handed to the
- * gateway: the hooks that run after parsing, where an app may check its callers, have not seen it. Every other error
- * is the app's own and goes to its error handler.
+ * Answers an unsupported content type in the gateway's error format. The request doesn't reach the gateway: the app's
+ * hooks after parsing, which may check callers, haven't run. Other errors go to the app's error handler.
  */
 function answerParserErrors(
   error: unknown,

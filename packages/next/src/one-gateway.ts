@@ -1,13 +1,13 @@
 import type { Gateway } from "@tollgate/core";
 
 /**
- * Keeps one gateway per process, however often Next loads the module that makes it: once per bundle, and again after
- * each edit under `next dev`, where a new gateway each time would leave stores, timers and database connections open.
- * Calls `create` the first time and gives what it made to every later call of the same `name`, under
- * `Symbol.for("tollgate.gateway.<name>")` of `globalThis`. What `create` throws is thrown, and the next call tries again.
+ * Keeps one gateway per process. Next loads a module once per bundle, and again after each edit under `next dev`. A new
+ * gateway each time would leave stores, timers and database connections open.
+ * The first call runs `create`. Later calls with the same `name` return the same gateway, which is stored under
+ * `Symbol.for("tollgate.gateway.<name>")` of `globalThis`. Errors of `create` are rethrown, and the next call tries again.
  *
- * A gateway that is kept does not see edits of its own options: restart `next dev` after those. `name` tells gateways
- * of one process apart; default `"default"`.
+ * Edits of the gateway's options have no effect until you restart `next dev`. `name` distinguishes several gateways of
+ * one process. Default `"default"`.
  */
 export function oneGateway<G extends Gateway>(create: () => G, name = "default"): G {
   const key = Symbol.for(`tollgate.gateway.${name}`);

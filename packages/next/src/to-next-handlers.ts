@@ -1,16 +1,16 @@
 import { type Handler, type RequestHandlers, requireGateway } from "@tollgate/core";
 import { milliseconds, read, type Schema, z } from "@tollgate/core/schemas";
 
-/** The route handlers of every method the gateway takes. Next answers any other method itself. */
+/** Route handlers for every method of the gateway. Next answers other methods itself. */
 export interface NextHandlers {
   readonly GET: Handler;
   readonly POST: Handler;
   readonly DELETE: Handler;
 }
 
-/** Bounds of the binding itself; a gateway's own limits are configured on the gateway. */
+/** Limits of the handlers. Configure the gateway's own limits on the gateway. */
 export interface NextOptions {
-  /** How long a client may leave an answer unread, in milliseconds; it is cut off then. Default 30,000. */
+  /** How long a client may leave an answer unread before it is disconnected, in milliseconds. Default 30,000. */
   readonly writeStall?: number;
 }
 
@@ -20,9 +20,9 @@ const nextOptions: Schema<NextOptions> = z.strictObject({
 
 /**
  * Mounts a gateway on a catch-all route of the app router, in `app/ai/[...path]/route.ts`:
- * `export const { GET, POST, DELETE } = toNextHandlers(gateway)`. Route handlers speak web requests, so no bridge stands
- * between; the route needs the Node.js runtime, which is Next's default.
- * @throws GatewayError `invalid_configuration` when it is not given a gateway, or `writeStall` is no whole number from 1.
+ * `export const { GET, POST, DELETE } = toNextHandlers(gateway)`. The route needs the Node.js runtime, which is Next's
+ * default.
+ * @throws GatewayError `invalid_configuration` without a gateway, or if `writeStall` isn't a positive integer
  */
 export function toNextHandlers(gateway: RequestHandlers, options: NextOptions = {}): NextHandlers {
   requireGateway(gateway, "toNextHandlers(gateway)");
@@ -36,8 +36,8 @@ export function toNextHandlers(gateway: RequestHandlers, options: NextOptions = 
 }
 
 /**
- * The same response, whose body breaks off when nobody has asked for its next piece within `writeStall` milliseconds:
- * Next's own server would wait for ever for a client that does not read.
+ * Returns the response with a body that fails if nobody reads for `writeStall` milliseconds. Next's own server would
+ * wait forever for a client that doesn't read.
  */
 function cutStalled(response: Response, writeStall: number): Response {
   if (response.body === null) return response;
@@ -52,7 +52,7 @@ function cutStalled(response: Response, writeStall: number): Response {
         if (done) return controller.close();
         controller.enqueue(value);
         stall = setTimeout(() => {
-          controller.error(new Error("The client left its answer unread for too long."));
+          controller.error(new Error("The client didn't read the answer in time."));
           reader.cancel().catch(() => {});
         }, writeStall);
         stall.unref();
@@ -62,7 +62,7 @@ function cutStalled(response: Response, writeStall: number): Response {
         await reader.cancel(reason);
       },
     },
-    // Nothing is read ahead of the client.
+    // Never read ahead of the client.
     { highWaterMark: 0 },
   );
   return new Response(body, { status: response.status, headers: response.headers });

@@ -1,9 +1,9 @@
 import { milliseconds, read, type Schema, z } from "@tollgate/core/schemas";
 import { defaultServerLimits } from "./server-limits.ts";
 
-/** Bounds of the bridge itself; a gateway's own limits are configured on the gateway. */
+/** Limits of the Node.js handler. Configure the gateway's own limits on the gateway. */
 export interface NodeHandlerOptions {
-  /** How long a client may leave an answer unread, in milliseconds; it is cut off then. Default 30,000. */
+  /** How long a client may leave an answer unread before it is disconnected, in milliseconds. Default 30,000. */
   readonly writeStall?: number;
 }
 
@@ -12,7 +12,7 @@ const handlerOptions: Schema<NodeHandlerOptions> = z.strictObject({
 });
 
 /**
- * The bounds of a bridge with their defaults, refused when a host starts rather than at its first request.
+ * Checks the limits and adds the defaults. Hosts call it at startup, so invalid limits fail before the first request.
  * @throws GatewayError `invalid_configuration`, with every problem and its path.
  */
 export function requireHandlerOptions(options: NodeHandlerOptions): Required<NodeHandlerOptions> {

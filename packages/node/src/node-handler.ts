@@ -7,8 +7,8 @@ import { type IncomingRequest, toRequest } from "./to-request.ts";
 
 /**
  * Mounts a gateway, or any fetch handler, on `node:http`: `createServer(toNodeHandler(gateway))`. The handler never
- * throws and its promise never rejects: a failure before the headers is a 500, one in the middle cuts the connection.
- * @throws GatewayError `invalid_configuration` when `writeStall` is no whole number from 1.
+ * throws and its promise never rejects: a failure before the headers is a 500, and a later one closes the connection.
+ * @throws GatewayError `invalid_configuration` if `writeStall` isn't a positive integer
  */
 export function toNodeHandler(
   gateway: FetchHandler | AnswerHandler,

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 
-/** What the server itself refuses with, before or beside the gateway. */
+/** Errors that the server itself responds with, without the gateway. */
 const refusals = {
   internal_error: {
     status: "500 Internal Server Error",
@@ -37,14 +37,14 @@ const refusals = {
 
 type RefusalCode = keyof typeof refusals;
 
-/** Answers in the gateway's error shape and ends the connection. */
+/** Sends an error in the gateway's format and closes the connection. */
 export function refuse(outgoing: ServerResponse, code: RefusalCode): void {
   const { status, headers } = refusals[code];
   outgoing.writeHead(Number.parseInt(status, 10), { ...jsonHeaders, ...headers });
   outgoing.end(body(code));
 }
 
-/** The same where the bytes on a connection could not be read as a request. */
+/** Sends an error on a connection whose bytes aren't a valid request. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const code = codeOf(error.code);

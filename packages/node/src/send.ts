@@ -2,13 +2,13 @@ import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { GatewayResponse, StreamBody } from "@tollgate/core";
 import { defaultServerLimits } from "./server-limits.ts";
 
-/** What is handed to the socket at once; progress is watched from one such piece to the next. Bytes. */
+/** The size of one write in bytes. Each write must make progress within `writeStall`. */
 const pieceBytes = 65_536;
 
 /**
- * Writes a web `Response` to a Node response, no faster than the client reads. The body is cancelled when the client
- * leaves, or has not taken what waits for it within `writeStall` milliseconds (default 30,000).
- * Resolves when all is written or the client is gone; rejects when the body fails, having cut the connection.
+ * Writes a web `Response` to a Node response, no faster than the client reads. Cancels the body if the client
+ * disconnects, or doesn't read for `writeStall` milliseconds (default 30,000).
+ * Resolves when everything is written or the client is gone. If the body fails, closes the connection and rejects.
  */
 export async function send(
   outgoing: ServerResponse,
@@ -33,7 +33,7 @@ export async function send(
   await finish(outgoing, writeStall);
 }
 
-/** Writes a gateway's answer as `send` writes a `Response`, without building one. */
+/** Writes a gateway's answer like `send`, but without a `Response`. */
 export function sendAnswer(
   outgoing: ServerResponse,
   { status, headers, body }: GatewayResponse,
@@ -60,7 +60,7 @@ function sendText(
     : sendPieces(outgoing, Buffer.from(body), writeStall);
 }
 
-/** Writes a head. Where that fails, as it does when the host has answered by itself, nobody is there for the body. */
+/** Writes the head. If that fails, for example because the host already answered, it cancels the body. */
 function begin(
   outgoing: ServerResponse,
   status: number,
@@ -75,7 +75,7 @@ function begin(
   }
 }
 
-/** Resolves when the body is written, or the client is gone; rejects when it broke off, having cut the connection. */
+/** Resolves when the body is written or the client is gone. If the body fails, closes the connection and rejects. */
 function sendStream(
   outgoing: ServerResponse,
   { status, headers, body }: GatewayResponse & { readonly body: StreamBody },
@@ -93,7 +93,7 @@ function sendStream(
       end();
     };
     outgoing.once("close", leave);
-    // A write that comes after the client left is reported here, after `close`.
+    // Writes after the client disconnected are reported here, after `close`.
     outgoing.on("error", leave);
     if (isWritable(outgoing))
       body.start({
@@ -109,12 +109,12 @@ function sendStream(
         },
       });
     else leave();
-    // The headers of a stream do not wait for its first event, and go out with it where it is there.
+    // Send the headers of a stream before its first event, or together if it is ready.
     if (!hasWritten && !outgoing.writableEnded) outgoing.flushHeaders();
   });
 }
 
-/** In pieces, so that a slow client is seen to make progress. */
+/** Writes in pieces, so a slow client can make progress. */
 async function sendPieces(
   outgoing: ServerResponse,
   bytes: Buffer,
@@ -126,14 +126,14 @@ async function sendPieces(
   await finish(outgoing, writeStall);
 }
 
-/** Runs `write`, and `leave` as soon as there is nobody to write for. A body that fails must not look complete. */
+/** Runs `write`, and `leave` when the client disconnects. A body that fails must not look complete. */
 async function whileConnected(
   outgoing: ServerResponse,
   leave: () => void,
   write: () => Promise<void>,
 ): Promise<void> {
   outgoing.once("close", leave);
-  // A write that comes after the client left is reported here, after `close`.
+  // Writes after the client disconnected are reported here, after `close`.
   outgoing.on("error", leave);
   if (!isWritable(outgoing)) leave();
   try {
@@ -155,7 +155,7 @@ function finish(outgoing: ServerResponse, writeStall: number, last?: string): Pr
   return untilTaken(outgoing, "finish", writeStall);
 }
 
-/** Resolves once the client took what was written, or is gone; after `writeStall` it is taken for gone. */
+/** Resolves when the client has read everything or is gone. Disconnects it after `writeStall`. */
 function untilTaken(
   outgoing: ServerResponse,
   event: "drain" | "finish",
@@ -163,7 +163,7 @@ function untilTaken(
 ): Promise<void> {
   return new Promise((resolve) => {
     if (outgoing.destroyed || outgoing.writableFinished) return resolve();
-    // What the socket has taken already needs nobody to read it.
+    // If the system has taken all bytes, there is nothing to wait for.
     const stall = outgoing.writableLength === 0 ? null : setTimeout(cut, writeStall, outgoing);
     stall?.unref();
     const done = (): void => {

@@ -14,17 +14,17 @@ import { refuse, refuseConnection } from "./refuse.ts";
 import { defaultServerLimits, type ServerLimits } from "./server-limits.ts";
 import type { IncomingRequest } from "./to-request.ts";
 
-/** Where to listen, and the bounds of the server. */
+/** Where to listen, and the limits of the server. */
 export interface ServeOptions {
-  /** Default 8787; 0 takes a free one. */
+  /** Default 8787. 0 selects a free port. */
   readonly port?: number;
   /** The address to listen on. Default `127.0.0.1`: only this machine. */
   readonly host?: string;
   readonly limits?: Partial<ServerLimits>;
   /**
-   * Closes what is served, together with the server and within the same bound: `gateway.close`. The gateway lets answers
-   * run on for most of the bound and then ends them with an error the client can read. Without it, answers that outlast
-   * the bound are cut.
+   * Closes the gateway together with the server and within the same time: `gateway.close`. The gateway lets answers
+   * finish for most of that time and then ends them with an error that clients can read. Without it, later answers are
+   * cut off.
    */
   readonly close?: (deadline: { readonly within: number }) => Promise<unknown>;
 }
@@ -35,18 +35,18 @@ const limitName = z.enum(
   ),
 );
 
-/** A server that listens. */
+/** A listening server. */
 export interface RunningServer {
-  /** Where it listens: `http://127.0.0.1:8787`. */
+  /** Its address, such as `http://127.0.0.1:8787`. */
   readonly url: string;
   /**
-   * Stops listening, refuses further requests, lets open answers end, and cuts what still runs after `within`
-   * milliseconds (default `limits.closing`, 25,000). Safe to call twice; a shorter bound makes it end sooner.
+   * Stops listening, rejects further requests, lets open answers finish, and cuts off the rest after `within`
+   * milliseconds (default `limits.closing`, 25,000). You can call it twice: a shorter time makes it end sooner.
    */
   close(options?: { readonly within?: number }): Promise<void>;
 }
 
-/** The options of `serve` that are data, as members of a schema. */
+/** The schema members for the data options of `serve`. */
 export const serveMembers: {
   readonly port: OptionalMember<number>;
   readonly host: OptionalMember<string>;
@@ -71,9 +71,9 @@ function requireServeOptions(options: ServeOptions): ServeOptions {
 }
 
 /**
- * Serves a gateway over HTTP, with every limit of `ServerLimits`; resolves when it listens.
- * @throws GatewayError `invalid_configuration`, with every problem and its path.
- * @throws the system's error when the address cannot be listened on (`EADDRINUSE`, `EACCES`, …).
+ * Serves a gateway over HTTP with the limits of `ServerLimits`. Resolves when it listens.
+ * @throws GatewayError `invalid_configuration`, with every problem and its path
+ * @throws the system's error if it can't listen on the address (`EADDRINUSE`, `EACCES`, …)
  */
 export async function serve(
   gateway: FetchHandler | AnswerHandler,
@@ -110,14 +110,14 @@ export async function serve(
   };
 }
 
-/** The moment at which a shutdown must be over: it can be moved forward, and never back. */
+/** The time by which a shutdown must end. It can only move forward. */
 function createDeadline() {
   const passed = Promise.withResolvers<void>();
   let at = Number.POSITIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   return {
     passed: passed.promise,
-    /** False where it changes nothing. */
+    /** Returns false if the deadline is already earlier. */
     within(milliseconds: number): boolean {
       const next = performance.now() + milliseconds;
       if (next >= at) return false;
@@ -137,7 +137,7 @@ function createLimitedServer(
   limits: ServerLimits,
   onRequest: (incoming: IncomingRequest, outgoing: ServerResponse) => void,
 ): Server {
-  // An import of node:http reads all its members, and so loads fetch and WebSocket: 30 ms of a start.
+  // Importing node:http reads all its members and so loads fetch and WebSocket, which takes 30 ms.
   const server = process.getBuiltinModule("node:http").createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -159,7 +159,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
     server.once("error", reject);
     server.listen(port, host, () => {
       server.off("error", reject);
-      // Later ones are connections that could not be accepted: those clients see them, the server goes on.
+      // Later errors are connections that couldn't be accepted. Their clients see them, and the server continues.
       server.on("error", () => {});
       resolve();
     });
@@ -173,7 +173,7 @@ function urlOf(server: Server, host: string): string {
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
-/** Counts open answers, so that a shutdown can wait for them. */
+/** Tracks open answers, so a shutdown can wait for them. */
 function trackAnswers() {
   const open = createInFlight<ServerResponse>();
   let admitting = true;
@@ -188,13 +188,13 @@ function trackAnswers() {
       });
       return true;
     },
-    /** Refuses from now on; connections whose answer has not begun close after it. */
+    /** Rejects new requests. Connections whose answer hasn't started close after it. */
     stopAdmitting(): void {
       admitting = false;
       for (const outgoing of open.all())
         if (!outgoing.headersSent) outgoing.setHeader("connection", "close");
     },
-    /** Resolves once no answer is open. */
+    /** Resolves when no answer is open. */
     emptied(): Promise<void> {
       if (open.count() === 0) return Promise.resolve();
       return new Promise((resolve) => {

@@ -1,23 +1,23 @@
-/** Bounds of the server on what comes over a connection. Sizes are bytes, times milliseconds. */
+/** Limits of the server for each connection. Sizes are in bytes, times in milliseconds. */
 export interface ServerLimits {
-  /** All request headers together; more is 431. */
+  /** The size of all request headers together. Larger is 431. */
   readonly headerBytes: number;
-  /** Header lines of one request; what comes after is not read. */
+  /** Header lines of one request. Further lines are ignored. */
   readonly headerCount: number;
-  /** For a request's headers to arrive, and for the whole request; later is 408. */
+  /** The time for a request's headers, and for the whole request, to arrive. Later is 408. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
   /** How long an idle connection stays open. */
   readonly keepAlive: number;
-  /** Open connections; what comes beyond is closed at once. */
+  /** Open connections. Further ones are closed at once. */
   readonly connections: number;
-  /** How long a client may leave an answer unread. */
+  /** How long a client may leave an answer unread before it is disconnected. */
   readonly writeStall: number;
-  /** How long `close` may take, unless it is given another bound; what still runs then is cut. */
+  /** How long `close` may take by default. The remaining answers are cut off. */
   readonly closing: number;
 }
 
-/** What applies where `limits` does not say otherwise. */
+/** The defaults of `limits`. */
 export const defaultServerLimits: ServerLimits = {
   headerBytes: 16_384,
   headerCount: 200,

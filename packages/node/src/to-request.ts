@@ -2,26 +2,26 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { BridgedRequest, ClientSignal, RequestHeaders } from "@tollgate/core";
 
-/** What web frameworks leave on a Node request: the URL before their mount prefix went, and a body they have read. */
+/** A Node request, with the original URL and the parsed body that web frameworks add to it. */
 export interface IncomingRequest extends IncomingMessage {
-  /** The target as the client sent it, where `url` lost a mount prefix. */
+  /** The target as the client sent it, if `url` lost a mount prefix. */
   readonly originalUrl?: string;
-  /** The body's bytes, decompressed; comes before `body`. */
+  /** The decompressed bytes of the body. Takes precedence over `body`. */
   readonly rawBody?: Uint8Array;
   /** The body as a framework parsed it: a string, bytes or a JSON value. */
   readonly body?: unknown;
 }
 
-/** A Node request in the form that `gateway.answer` takes. Nothing is built before it is asked for. */
+/** A Node request for `gateway.answer`. Everything is created on demand. */
 export interface NodeRequest extends BridgedRequest {
-  /** The web `Request` of it, with its body: what fetch handlers take. */
+  /** Converts it to a web `Request` with its body, for fetch handlers. */
   toWeb(): Request;
 }
 
 /**
- * Bridges a Node request to `gateway.answer`: the original URL, the headers as they came, and the body from the socket
- * or, where a framework has read it, from what it left. `payload` is a stream to read instead of the socket, as a
- * framework's hook may put in its place. `signal` aborts when the client hangs up.
+ * Converts a Node request for `gateway.answer`: with the original URL, the raw headers, and the body from the socket or
+ * from the framework that already read it. `payload` is a stream to read instead of the socket, for frameworks whose
+ * hooks replace it. `signal` aborts if the client disconnects.
  */
 export function toRequest(
   incoming: IncomingRequest,
@@ -31,7 +31,7 @@ export function toRequest(
   return new BridgedNodeRequest(incoming, outgoing, payload);
 }
 
-/** Headers that describe the body as it was sent, not as a framework leaves it. */
+/** Headers that describe the body as sent. They don't apply to a body that a framework has read. */
 const bodyHeaders: ReadonlySet<string> = new Set([
   "content-encoding",
   "content-length",
@@ -43,7 +43,7 @@ class BridgedNodeRequest implements NodeRequest {
   readonly headers: RawHeaders;
   readonly #incoming: IncomingRequest;
   readonly #outgoing: ServerResponse;
-  /** Where the body comes from; null for a method that has none. */
+  /** The source of the body; null if the method has no body. */
   readonly #source: Readable | Buffer | null;
   #used: boolean;
   #stream: ReadableStream<Uint8Array> | null = null;
@@ -55,7 +55,7 @@ class BridgedNodeRequest implements NodeRequest {
     this.#outgoing = outgoing;
     const hasBody = this.method !== "GET" && this.method !== "HEAD";
     this.#source = hasBody ? (bodyAlreadyRead(incoming) ?? payload) : null;
-    // What was read and not kept will not come again: the gateway says so instead of waiting for it.
+    // A body that was read and not kept doesn't arrive again: report it instead of waiting.
     this.#used = this.#source instanceof Readable && this.#source.readableDidRead;
     this.headers = new RawHeaders(
       incoming.rawHeaders,
@@ -65,7 +65,7 @@ class BridgedNodeRequest implements NodeRequest {
 
   get url(): string {
     const target = this.#incoming.originalUrl ?? this.#incoming.url ?? "/";
-    // What is neither a path nor a URL, such as `*`, is nowhere.
+    // Targets such as `*`, which are neither a path nor a URL, count as `/`.
     return target.startsWith("/") || URL.canParse(target) ? target : "/";
   }
 
@@ -119,7 +119,7 @@ class BridgedNodeRequest implements NodeRequest {
     this.#used = true;
   }
 
-  /** A `Request` has an absolute URL, without credentials. */
+  /** Returns an absolute URL without credentials, as a `Request` requires. */
   #webUrl(): URL {
     const { url } = this;
     const origin = url.startsWith("/") ? originOf(this.#incoming, this.headers) : "";
@@ -139,8 +139,8 @@ function streamOf(source: Readable | Buffer): ReadableStream<Uint8Array> {
 }
 
 /**
- * A reader that stops early must not cut the connection, on which the answer still goes out. What it leaves is
- * discarded, as Node discards a body that nobody reads: the next request on the connection comes after it.
+ * A reader that stops early must not close the connection, because the answer is still sent on it. The rest of the body
+ * is discarded, as Node does with unread bodies: the next request on the connection follows it.
  */
 async function* chunksOf(source: Readable): AsyncGenerator<Uint8Array> {
   try {
@@ -151,13 +151,13 @@ async function* chunksOf(source: Readable): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** A body that a framework has taken off the socket; undefined while it is still there. */
+/** Returns the body that a framework has read, or undefined if it is still on the socket. */
 function bodyAlreadyRead(incoming: IncomingRequest): Buffer | undefined {
   if (incoming.rawBody !== undefined) return Buffer.from(incoming.rawBody);
   const { body } = incoming;
   if (typeof body === "string") return Buffer.from(body);
   if (body instanceof Uint8Array) return Buffer.from(body);
-  // A parser that did not run can leave an empty object while the bytes still wait on the socket.
+  // A body parser that skipped the request can leave an empty object while the body is still on the socket.
   if (body === undefined || !incoming.readableEnded) return undefined;
   return Buffer.from(JSON.stringify(body));
 }
@@ -165,7 +165,7 @@ function bodyAlreadyRead(incoming: IncomingRequest): Buffer | undefined {
 const plainHost =
   /^(?:\[[A-Fa-f0-9:.]{2,64}\]|[A-Za-z0-9_-](?:[A-Za-z0-9_.-]{0,254}))(?::\d{1,5})?$/;
 
-/** The origin a client asked for, as far as it can be believed: with a host that is none, `http://localhost`. */
+/** Returns the origin of the request. An invalid host becomes `localhost`. */
 function originOf(incoming: IncomingRequest, headers: RequestHeaders): string {
   const host = headers.get("host") ?? headers.get(":authority") ?? "";
   const scheme = "encrypted" in incoming.socket ? "https" : "http";
@@ -173,7 +173,7 @@ function originOf(incoming: IncomingRequest, headers: RequestHeaders): string {
   return plainHost.test(host) && URL.canParse(origin) ? origin : `${scheme}://localhost`;
 }
 
-/** Aborts when the client leaves before its answer is complete. An AbortController costs several times as much. */
+/** Aborts if the client disconnects before its answer is complete. An AbortController is several times slower. */
 class DisconnectSignal implements ClientSignal {
   aborted = false;
   #listeners: readonly (() => void)[] = [];
@@ -187,7 +187,7 @@ class DisconnectSignal implements ClientSignal {
   }
 
   get reason(): unknown {
-    return this.aborted ? new DOMException("The client left.", "AbortError") : undefined;
+    return this.aborted ? new DOMException("The client disconnected.", "AbortError") : undefined;
   }
 
   addEventListener(_type: "abort", run: () => void): void {
@@ -206,7 +206,7 @@ class DisconnectSignal implements ClientSignal {
   }
 }
 
-/** A web `Request` takes no other signal. */
+/** A web `Request` only accepts an AbortSignal. */
 function abortSignalOf(client: ClientSignal): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => controller.abort(client.reason);
@@ -215,7 +215,7 @@ function abortSignalOf(client: ClientSignal): AbortSignal {
   return controller.signal;
 }
 
-/** Headers as they came, read where they are: Node's own view of them drops what is repeated. */
+/** The raw headers. Node's own parsed headers drop repeated ones. */
 class RawHeaders implements RequestHeaders {
   readonly #raw: readonly string[];
   readonly #hidden: ReadonlySet<string> | null;
@@ -238,7 +238,7 @@ class RawHeaders implements RequestHeaders {
     return found;
   }
 
-  /** Counted as they travel: name, colon, space, value, line end. */
+  /** Counts the bytes on the wire: name, colon, space, value, line end. */
   bytes(): number {
     let bytes = 0;
     for (let at = 0; at + 1 < this.#raw.length; at += 2) {
@@ -261,7 +261,7 @@ class RawHeaders implements RequestHeaders {
   }
 }
 
-/** All of a body that is still on the socket, in one piece. It fails where the client leaves before its end. */
+/** Reads a body from the socket in one piece. Fails if the client disconnects before its end. */
 function readFully(
   incoming: Readable,
   onBody: (bytes: Uint8Array) => void,
@@ -271,7 +271,7 @@ function readFully(
   const onLeft = (): void => {
     if (chunks === null) return;
     chunks = null;
-    onError(incoming.errored ?? new Error("The client left before the end of its request."));
+    onError(incoming.errored ?? new Error("The client disconnected before the end of its request."));
   };
   const onEnd = (): void => {
     if (chunks === null) return;
@@ -285,15 +285,15 @@ function readFully(
   }
   incoming
     .on("data", (chunk: Uint8Array | string) => void chunks?.push(bytesOf(chunk, incoming)))
-    // What comes after the end changes nothing: it costs less than to take all of it off again.
+    // Later events have no effect. Keeping the listeners is cheaper than removing them.
     .on("end", onEnd)
     .on("error", onLeft)
     .on("close", onLeft);
-  // A framework may have paused it until it is wanted.
+  // A framework may have paused it.
   incoming.resume();
 }
 
-/** A chunk of a body as bytes: where a framework has set an encoding, or put a stream of its own, it can be text. */
+/** Returns a chunk as bytes. It can be text if a framework has set an encoding or replaced the stream. */
 function bytesOf(chunk: Uint8Array | string, from: Readable): Uint8Array {
   return typeof chunk === "string" ? Buffer.from(chunk, from.readableEncoding ?? "utf8") : chunk;
 }

@@ -21,7 +21,7 @@ import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options
 import { readAnswer } from "./read-answer.ts";
 import { settingsOf } from "./settings.ts";
 
-// A call's own signal ends every wait much earlier; this is for a caller that set no limit at all.
+// A call's own signal ends it much earlier. This applies if the caller set no limit.
 const maxSilenceMs = 3_600_000;
 const connectMs = 10_000;
 const maxConnections = 4_096;
@@ -29,16 +29,16 @@ const maxConnections = 4_096;
 /**
  * A provider for any language model of the AI SDK, in one of two forms.
  *
- * `aiSdk(({ fetch, credential }) => createAnthropic({ apiKey: credential, fetch }), { apiKey })` is the full form: the
- * function is asked before every call, and everything leaves by the `fetch` it is given. One request per call, no
- * redirects, no compressed answers, bounds on bytes, the record of the host and of the body's SHA-256, and
- * customer-owned connections all hold.
+ * `aiSdk(({ fetch, credential }) => createAnthropic({ apiKey: credential, fetch }), { apiKey })` is the full form.
+ * Tollgate calls the function before every call, and all traffic goes through its `fetch`. It guarantees one request per
+ * call, no redirects, no compressed answers, limits in bytes, a record of the host and the body's SHA-256, and
+ * customer-owned connections.
  *
- * `aiSdk(createAnthropic({ apiKey }))` and `aiSdk(languageModel)` are the short form: the AI SDK sends as it likes. The
- * record then has the name of the AI SDK's provider as host and the SHA-256 of the call's options as JSON, a
- * language model answers to its own name only, and an answer is bounded by time and tokens alone.
+ * `aiSdk(createAnthropic({ apiKey }))` and `aiSdk(languageModel)` are the short form: the AI SDK sends the request itself.
+ * The record then contains the name of the AI SDK's provider as host and the SHA-256 of the call's options as JSON. A
+ * language model accepts only its own name, and answers are limited only by time and tokens.
  *
- * Wrong options are listed in `problems`, which `createGateway` refuses; a call made nevertheless is a ProviderError.
+ * Invalid options are listed in `problems`, which `createGateway` rejects. A call with invalid options fails with a ProviderError.
  */
 export function aiSdk(
   source: AiSdkModel | AiSdkProvider | Connect,
@@ -118,7 +118,7 @@ interface GovernedCall {
   readonly clock: Clock;
 }
 
-/** A call over a `fetch` of our own: the AI SDK is asked first, and its request waits until it is announced. */
+/** Calls the AI SDK with a `fetch` of its own. Its request waits until `request-sent` has been recorded. */
 async function* callGoverned(
   connect: Connect,
   { name, modelCall, options, call, agent, clock }: GovernedCall,
@@ -144,22 +144,22 @@ async function* callGoverned(
     const failure = failureOf(exchange.failure() ?? thrown, { sent, now: clock.now() });
     throw failure.redact([...exchange.secrets(), ...(credential === null ? [] : [credential])]);
   } finally {
-    // Given up before it was read: then its failure has nobody left to tell.
+    // If the call was cancelled before its answer was read, nobody handles its failure.
     parts.catch(() => {});
   }
 }
 
 function withoutFetch(): never {
-  throw notSent("fetch_not_used", "The provider does not send with the fetch it was given.");
+  throw notSent("fetch_not_used", "The provider doesn't use its `fetch`: pass it to the AI SDK.");
 }
 
-/** The credential this call is made with. */
+/** Returns the credential for a call. */
 async function credentialOf(
   { connection, apiKey = "" }: AiSdkOptions,
   call: ProviderCall,
 ): Promise<string> {
   if (connection === "customer") {
-    // Without a credential a customer's call must not leave: the AI SDK would look for one in the environment.
+    // Never send a customer's call without a credential: the AI SDK would take one from the environment.
     if (call.credential) return call.credential;
     throw notSent("credential_unavailable", "The organization's credential is missing.");
   }
@@ -179,7 +179,7 @@ interface DirectCall {
   readonly clock: Clock;
 }
 
-/** A call whose request is not ours to see: it is known by the name of the AI SDK's provider and by its options. */
+/** Calls the AI SDK, which sends the request itself. The record has its provider's name and the call's options. */
 async function* callDirectly(
   source: AiSdkProvider | AiSdkModel,
   { name, modelCall, clock }: DirectCall,
@@ -193,7 +193,7 @@ async function* callDirectly(
   yield* readAnswer(callModel(model, modelCall), { signal, clock });
 }
 
-/** The calls that are under way, so that closing can end them. */
+/** The running calls. Closing the provider ends them. */
 interface OpenCalls {
   /** @throws ProviderError when closed */
   begin(caller: AbortSignal): OpenCall;

@@ -14,9 +14,9 @@ import { usageReport } from "./usage-report.ts";
 
 /** Reads the parts of one answer as completion events. */
 export interface AnswerReader {
-  /** @throws ProviderError for an error among the parts, and for what cannot be presented */
+  /** @throws ProviderError for an error part, and for unsupported content */
   add(part: Part, into: CompletionEvent[]): void;
-  /** Whether the model stopped; nothing that matters comes after that. */
+  /** Whether the model stopped. Later parts are irrelevant. */
   finished(): boolean;
 }
 
@@ -57,7 +57,7 @@ export function createAnswerReader(): AnswerReader {
     }
     if (part.type === "reasoning-end") endBlock(part.id, into);
   };
-  /** A thought that is whole goes back as it is. */
+  /** Adds the state of a complete reasoning block, which is sent back with the message. */
   const endBlock = (id: string, into: CompletionEvent[]): void => {
     const block = blocks.get(id);
     if (!block || !blocks.delete(id)) return;
@@ -96,7 +96,7 @@ export function createAnswerReader(): AnswerReader {
           throw errorWithin(part.error, written);
         case "finish": {
           start(into);
-          // Some providers end no part of their reasoning.
+          // Some providers never end their reasoning blocks.
           for (const id of [...blocks.keys()]) endBlock(id, into);
           const usage = usageReport(part.usage, part.providerMetadata);
           if (usage) into.push({ type: "usage", usage });
@@ -130,7 +130,7 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map([
   ["content-filter", "content_filter"],
 ]);
 
-/** An end without a reason is a cut, and an unknown reason is not taken for a good end. */
+/** An end without a reason means the answer was cut. An unknown reason is an error, not a successful end. */
 function reasonOf({ unified, raw }: Extract<Part, { type: "finish" }>["finishReason"]) {
   const reason = reasons.get(unified);
   if (reason) return reason;
@@ -139,6 +139,6 @@ function reasonOf({ unified, raw }: Extract<Part, { type: "finish" }>["finishRea
     throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
   throw invalidAnswer(
     "unknown_finish_reason",
-    "The provider ended for a reason that is not known.",
+    "The provider sent an unknown finish reason.",
   );
 }

@@ -10,7 +10,7 @@ import {
 } from "@tollgate/core/schemas";
 import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options.ts";
 
-/** The three forms a provider is made from. */
+/** The three accepted forms of a source. */
 export type Source = AiSdkModel | AiSdkProvider | Connect;
 
 const host = /^(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(?::\d{1,5})?$/;
@@ -21,7 +21,7 @@ export function isModel(source: unknown): source is AiSdkModel {
   );
 }
 
-/** Providers of the AI SDK are functions with members; a function without is ours to call. */
+/** Providers of the AI SDK are functions with members. A function without members is a `Connect` function. */
 export function isProvider(source: unknown): source is AiSdkProvider {
   return (
     ((typeof source === "object" && source !== null) || typeof source === "function") &&
@@ -30,7 +30,7 @@ export function isProvider(source: unknown): source is AiSdkProvider {
   );
 }
 
-/** Whether the model speaks a version this provider knows; the older ones have other usage and other files. */
+/** Whether the model implements a supported version. Older versions have different usage and files. */
 export function isKnownVersion({ specificationVersion }: AiSdkModel): boolean {
   return specificationVersion === "v3" || specificationVersion === "v4";
 }
@@ -65,14 +65,14 @@ const optionsSchema: Schema<AiSdkOptions> = z
     z.refine<AiSdkOptions>(
       ({ connection, apiKey }) => connection !== "customer" || apiKey === undefined,
       {
-        error: "has no use on a customer-owned connection: the organization's own is given",
+        error: "has no use on a customer-owned connection: the organization's own credential is sent",
         path: ["apiKey"],
         when: ({ value }) => typeof value === "object" && value !== null,
       },
     ),
   );
 
-/** The options, checked; null where something is wrong with them or with the source. */
+/** The checked options. Null if they or the source are invalid. */
 export interface Configuration {
   readonly options: AiSdkOptions | null;
   /** One sentence each, without secrets. */
@@ -98,7 +98,7 @@ export function readOptions(source: unknown, input: unknown): Configuration {
   return { options: problems.length === 0 ? read.value : null, problems };
 }
 
-/** What only the function form can keep. */
+/** Lists options that only the function form supports. */
 function formProblems({ connection, apiKey, hosts }: AiSdkOptions): readonly string[] {
   const features = [
     ...(connection === "customer" ? ["a customer-owned connection"] : []),

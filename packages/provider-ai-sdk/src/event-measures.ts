@@ -1,8 +1,8 @@
-/** What a chunk adds to the events of a stream. */
+/** Measures of the events in a chunk. */
 export interface Measured {
-  /** Bytes of the longest event so far that ends in the chunk or goes on after it. */
+  /** Bytes of the longest event that ends in the chunk or continues after it. */
   readonly maxEventBytes: number;
-  /** The JSON texts of the long events that end in it: as bytes, each of which is one character. */
+  /** The JSON texts of the large events that end in the chunk, with one character per byte. */
   readonly texts: readonly string[];
 }
 
@@ -10,15 +10,15 @@ export type EventMeasure = (chunk: Uint8Array) => Measured;
 
 const lineFeed = 10;
 const carriageReturn = 13;
-// A shorter event is read at once, whatever it holds.
+// Smaller events parse quickly, whatever they contain.
 const largeEventBytes = 65_536;
 
-/** Server-sent events, which end with an empty line. */
+/** Measures server-sent events, which end with an empty line. */
 export function measureEvents(): EventMeasure {
   return measureText(({ isEmpty }) => isEmpty, dataOf);
 }
 
-/** One JSON text on every line. */
+/** Measures lines of JSON. */
 export function measureLines(): EventMeasure {
   return measureText(
     () => true,
@@ -26,7 +26,7 @@ export function measureLines(): EventMeasure {
   );
 }
 
-/** What a server-sent event holds: its other lines can have any text, quotes too, which nobody reads as JSON. */
+/** Returns the data of a server-sent event. Its other lines are never parsed as JSON. */
 function dataOf(event: string): string {
   return event
     .split(/\r\n?|\n/)
@@ -70,13 +70,13 @@ function measureText(
         line = 0;
       }
     }
-    // The other half of a line's end may still come.
+    // The second byte of a line end may be in the next chunk.
     measureUpTo(chunk.length, !hasEnded || afterReturn);
     return { maxEventBytes, texts };
   };
 }
 
-/** Frames, which say their length in their first four bytes and that of their headers in the next. */
+/** Measures binary frames: the first four bytes are the frame's length, the next four the length of its headers. */
 export function measureFrames(): EventMeasure {
   const frame = createPieces();
   const prefix = Buffer.alloc(8);
@@ -107,7 +107,7 @@ export function measureFrames(): EventMeasure {
 /** The checksum between a frame's lengths and its headers. */
 const preludeRest = 4;
 
-/** The pieces of one event, wherever chunks split it. */
+/** Collects the pieces of one event from several chunks. */
 function createPieces() {
   let pieces: Uint8Array[] = [];
   let bytes = 0;

@@ -11,22 +11,22 @@ import { invalidAnswer, notSent, transportFailure } from "./failures.ts";
 import { measuredBody } from "./measured-body.ts";
 import { statusFailure } from "./upstream-error.ts";
 
-/** What is about to leave. */
+/** The record of a request that is about to be sent. */
 export interface Outgoing {
   readonly host: string;
   readonly bodySha256: string;
 }
 
-/** The one request that a call may make, held until it is released. */
+/** The only request that a call may send. It waits until it is released. */
 export interface Exchange {
-  /** What the AI SDK sends with. */
+  /** The `fetch` for the AI SDK. */
   readonly fetch: typeof globalThis.fetch;
-  /** Resolves when a request is ready to leave. */
+  /** Resolves when a request is ready to be sent. */
   readonly outgoing: Promise<Outgoing>;
   release(): void;
-  /** The credentials that its request holds. */
+  /** The credentials in the request. */
   secrets(): readonly string[];
-  /** What went wrong on the way, whatever the AI SDK made of it. */
+  /** The original failure, however the AI SDK wrapped it. */
   failure(): ProviderError | null;
 }
 
@@ -57,7 +57,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     const { protocol, host, searchParams } = new URL(request.url);
     secrets = secretHeaders(Object.fromEntries([...request.headers, ...searchParams]));
     if (!/^https?:$/.test(protocol) || (hosts !== undefined && !hosts.includes(host)))
-      throw fail(notSent("host_refused", "The provider is not configured for this host."));
+      throw fail(notSent("host_refused", "The provider isn't configured for this host."));
     const body = Buffer.from(await request.arrayBuffer());
     outgoing.resolve({ host, bodySha256: hash("sha256", body) });
     await released.promise;
@@ -95,7 +95,7 @@ function dispatch(
   });
 }
 
-/** A good answer as the AI SDK may read it; every other is a failure that it need not interpret. */
+/** Returns a successful answer for the AI SDK. Throws for any other answer. */
 async function answered(
   response: Answered,
   { limits, stream, clock, signal }: ExchangeOptions,
@@ -104,7 +104,7 @@ async function answered(
   const { status, headers, body } = response;
   if (status >= 300 && status < 400) {
     await body?.cancel();
-    throw new ProviderError("The provider answered with a redirect, which is not followed.", {
+    throw new ProviderError("The provider answered with a redirect. Tollgate doesn't follow redirects.", {
       reason: "redirect_refused",
       delivery: "answered",
       status,
@@ -116,7 +116,7 @@ async function answered(
     throw statusFailure(answer, clock.now());
   }
   const { "content-encoding": encoding = "identity", "content-type": type = "" } = fields;
-  // None was asked for, and a few bytes of it can stand for gigabytes.
+  // Tollgate requests uncompressed answers: a few compressed bytes can expand to gigabytes.
   if (encoding !== "identity") {
     await body?.cancel();
     throw invalidAnswer("unexpected_encoding", "The provider's answer is compressed.");
@@ -126,11 +126,11 @@ async function answered(
   return new Response(measured, { status, headers: fields });
 }
 
-// How long the body of an error is awaited after its status.
+// How long to wait for the body of an error after its status.
 const gracePeriodMs = 2_000;
 const maxBytes = 65_536;
 
-/** The body of an error, as far as it comes soon and is short; text where it is no JSON. */
+/** Reads the body of an error, if it is short and arrives soon: as JSON, or else as text. */
 async function readErrorBody(
   body: ReadableStream<Uint8Array> | null,
   clock: Clock,
@@ -149,7 +149,7 @@ async function readErrorBody(
       if (bytes > maxBytes) return undefined;
     }
   } catch {
-    // A broken body takes nothing from the status; only the caller's own abort goes on.
+    // If the body breaks off, the status is still the failure. Only the caller's abort is rethrown.
     signal.throwIfAborted();
   } finally {
     cancelGracePeriod();

@@ -11,7 +11,7 @@ import { ProviderError } from "@tollgate/core/provider";
 import { invalidAnswer, notSent, rejected, transportFailure } from "./failures.ts";
 import { statusFailure } from "./upstream-error.ts";
 
-/** The ProviderError that whatever the AI SDK threw stands for, with none of an upstream's words. */
+/** Converts an error of the AI SDK to a ProviderError without the upstream's own text. */
 export function failureOf(
   thrown: unknown,
   { sent, now }: { readonly sent: boolean; readonly now: number },
@@ -24,7 +24,7 @@ export function failureOf(
   return (
     transportFailure(thrown) ??
     (sent
-      ? invalidAnswer("invalid_answer", "The provider's answer holds no completion.")
+      ? invalidAnswer("invalid_answer", "The provider's answer contains no completion.")
       : beforeSending(thrown))
   );
 }
@@ -37,7 +37,7 @@ function beforeSending(thrown: unknown): ProviderError {
     InvalidPromptError.isInstance(thrown) ||
     InvalidArgumentError.isInstance(thrown)
   )
-    return rejected("The provider's model does not take such a request.");
+    return rejected("The provider's model doesn't support this request.");
   if (LoadAPIKeyError.isInstance(thrown))
     return notSent("credential_unavailable", "The provider's credential could not be read.");
   if (LoadSettingError.isInstance(thrown))

@@ -1,13 +1,13 @@
 import { ProviderError } from "@tollgate/core/provider";
 
-/** Nothing left. */
+/** A failure before anything was sent. */
 export function notSent(reason: string, message: string): ProviderError {
   return new ProviderError(message, { reason, delivery: "not-sent" });
 }
 
 /**
- * The model cannot be asked this. Nothing left, but a repetition would fail the same way: so it counts as the answer
- * that the upstream would have given.
+ * The model doesn't support this request. Nothing was sent, but a retry would fail the same way, so it counts as the
+ * upstream's answer.
  */
 export function rejected(
   message: string,
@@ -22,16 +22,16 @@ export function rejected(
   });
 }
 
-/** The upstream answered well and then broke its own protocol: what it did, and what it costs, is unknown. */
+/** The upstream accepted the request and then broke its own protocol. Its work and its cost are unknown. */
 export function invalidAnswer(reason: string, message: string): ProviderError {
   return new ProviderError(message, { reason, delivery: "unknown", status: 200 });
 }
 
 export function limitExceeded(reason: string): ProviderError {
-  return invalidAnswer(reason, "The provider answered more than is accepted.");
+  return invalidAnswer(reason, "The provider's answer is too large.");
 }
 
-// Only these say for certain that there never was a connection to send on.
+// Only these codes mean for certain that there was never a connection.
 const neverConnected =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|\w*CERT\w*|UNABLE_TO_\w+)$/;
 
@@ -47,7 +47,7 @@ const reasons: Readonly<Record<string, string>> = {
   UND_ERR_CLOSED: "provider_closed",
 };
 
-/** A failure below the protocol; null for an error that is none. */
+/** Returns the ProviderError for a network failure, or null for any other error. */
 export function transportFailure(error: unknown): ProviderError | null {
   const network = networkError(error);
   if (network === null) return null;
@@ -66,7 +66,7 @@ export function transportFailure(error: unknown): ProviderError | null {
   );
 }
 
-// What `fetch` throws wraps the error of the network, and the AI SDK wraps that again.
+// `fetch` wraps the network error, and the AI SDK wraps it again.
 const maxWrappers = 5;
 
 function networkError(error: unknown): { readonly code: string; readonly cause: Error } | null {

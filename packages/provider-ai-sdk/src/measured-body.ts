@@ -3,8 +3,8 @@ import { type EventMeasure, measureEvents, measureFrames, measureLines } from ".
 import { invalidAnswer, limitExceeded } from "./failures.ts";
 
 /**
- * Passes on the bytes of an answer that are within the bounds of a call. What the AI SDK reads in one go, an event or a
- * whole body, arrives there only once it was measured.
+ * Passes on the bytes of an answer within the limits of a call. The AI SDK parses an event or a whole body at once, so
+ * each is measured first.
  */
 export function measuredBody(
   { contentType, stream }: { readonly contentType: string; readonly stream: boolean },
@@ -64,14 +64,14 @@ function wholeBody(
   });
 }
 
-/** Some of the AI SDK's providers read events whatever the type says; JSON has no line that begins like one. */
+/** Some providers of the AI SDK parse any body with `data` lines as events. JSON has no such lines. */
 function excessOfWhole(text: string): ProviderError | null {
   if (/(?:^(?:\xef\xbb\xbf)?|[\r\n])data/.test(text))
-    return invalidAnswer("invalid_answer", "The provider's answer holds no completion.");
+    return invalidAnswer("invalid_answer", "The provider's answer contains no completion.");
   return isTooMuchJson(text) ? limitExceeded("too_many_values") : null;
 }
 
-/** How the events of a stream are told apart; null for one body. */
+/** Returns the measure for the events of a stream, or null for a single body. */
 function eventMeasure(contentType: string): EventMeasure | null {
   if (/^application\/vnd\.amazon\.eventstream\b/i.test(contentType)) return measureFrames();
   if (/^application\/(?:x-)?(?:ndjson|jsonl|jsonlines)\b/i.test(contentType)) return measureLines();

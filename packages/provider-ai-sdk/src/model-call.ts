@@ -14,7 +14,7 @@ import type { AiSdkModel } from "./options.ts";
 import { type Image, promptOf } from "./prompt.ts";
 import type { Settings } from "./settings.ts";
 
-/** One piece of an answer, in either version of the AI SDK's language. */
+/** One part of an answer, in either version of the AI SDK's specification. */
 export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart;
 
 export interface ModelCall {
@@ -24,7 +24,7 @@ export interface ModelCall {
   readonly signal: AbortSignal;
 }
 
-/** The options of a call in the AI SDK's newer version. */
+/** The options of a call, in the newer version of the specification. */
 export function callOptions({
   messages,
   settings,
@@ -33,7 +33,7 @@ export function callOptions({
   return { ...settings, prompt: promptOf(messages, file), abortSignal: signal };
 }
 
-/** Asks a model: the parts of its stream, or those of its whole answer as if it had been one. */
+/** Calls a model. Returns the parts of its stream, or its whole answer as the same parts. */
 export async function callModel(
   model: AiSdkModel,
   modelCall: ModelCall,
@@ -43,7 +43,7 @@ export async function callModel(
     if (modelCall.stream) return read((await model.doStream(options)).stream);
     return read(partsOf(await model.doGenerate(options)));
   }
-  // The older version has no word for reasoning effort.
+  // The older version has no reasoning effort.
   const { reasoning: _, ...settings } = modelCall.settings;
   const { signal: abortSignal, messages } = modelCall;
   const options = { ...settings, prompt: promptOf(messages, olderFile), abortSignal };

@@ -8,43 +8,43 @@ import type {
   StateOptions,
 } from "@tollgate/core/provider";
 
-/** A language model of the AI SDK, of either of the two versions its providers implement. */
+/** A language model of the AI SDK, in either of its two current versions. */
 export type AiSdkModel = LanguageModelV3 | LanguageModelV4;
 
-/** A provider of the AI SDK: what `createAnthropic(…)` and its like return. */
+/** A provider of the AI SDK, such as the result of `createAnthropic(…)`. */
 export interface AiSdkProvider {
   languageModel(modelId: string): AiSdkModel;
 }
 
-/** What one call is made with. */
+/** The `fetch` and the credential for one call. */
 export interface ConnectOptions {
-  /** The one way out of this call: pass it on. One request, no redirects, and a record of its host and its bytes. */
+  /** Pass it to the AI SDK. It sends one request without redirects, and records its host and body. */
   readonly fetch: typeof globalThis.fetch;
-  /** The organization's own credential on a customer-owned connection; on a platform connection the `apiKey` option. */
+  /** The organization's own credential on a customer-owned connection, and the `apiKey` option on a platform connection. */
   readonly credential: string;
 }
 
-/** Makes the AI SDK's provider, or its model, for one call. Asked before every call, so it should be cheap: they are. */
+/** Creates the AI SDK's provider or model for one call. Tollgate calls it before every call, so it should be cheap. */
 export type Connect = (connection: ConnectOptions) => AiSdkProvider | AiSdkModel;
 
 /** How an AI SDK language model is reached. */
 export interface AiSdkOptions extends ModelOptions, StateOptions {
   /**
-   * Whose account is used. Default `platform`; `customer` gives each organization's own credential to the function form,
-   * the only one that can have it.
+   * Whose account pays. Default `platform`. `customer` passes each organization's own credential to the function form. The
+   * other forms don't support it.
    */
   readonly connection?: ConnectionOwnership;
   /**
-   * The platform's credential for the function form, where it comes as `credential`: a string, or a function asked
-   * before every call. Default the empty string, for a function that knows its own.
+   * The platform's credential, passed to the function form as `credential`: a string, or a function that Tollgate calls
+   * before every call. Default: the empty string, for a function that has its own.
    */
   readonly apiKey?: string | (() => string | Promise<string>);
-  /** Hosts the function form may send to, such as `api.anthropic.com`. Default: the one the AI SDK's provider is set to. */
+  /** Hosts that the function form may send to, such as `api.anthropic.com`. Default: any host of the AI SDK's provider. */
   readonly hosts?: readonly string[];
-  /** Settings of the AI SDK's own for a request, by provider: `{ anthropic: { … } }`. Default: none. */
+  /** The AI SDK's own settings for a request, by provider: `{ anthropic: { … } }`. Default: none. */
   readonly providerOptions?: (request: CompletionRequest) => SharedV4ProviderOptions;
-  /** How calls are billed. Default: by the price table alone. */
+  /** How calls are billed. Default: by the price table only. */
   readonly billing?: Billing;
-  /** Where time comes from. Default: the machine's clock. */
+  /** The source of time. Default: the machine's clock. */
   readonly clock?: Clock;
 }

@@ -43,7 +43,7 @@ interface Result extends PartOptions {
   output: { type: "text"; value: string };
 }
 
-/** A message of the AI SDK, in either version: they differ in how they hold a file. */
+/** A message of the AI SDK. Its two versions differ only in their file parts. */
 export type PromptMessage<File> = PartOptions &
   (
     | { role: "system"; content: string }
@@ -52,13 +52,13 @@ export type PromptMessage<File> = PartOptions &
     | { role: "tool"; content: Result[] }
   );
 
-/** An image that is somewhere, or is here in base64. */
+/** An image as a URL or in base64. */
 export interface Image {
   readonly mediaType: string;
   readonly data: URL | string;
 }
 
-/** The conversation as the AI SDK wants it: results of tools that follow each other are one message. */
+/** Converts a conversation to the AI SDK's format. Consecutive tool results become one message. */
 export function promptOf<File>(
   messages: readonly Message[],
   fileOf: (image: Image) => File,
@@ -111,7 +111,7 @@ function reasoningOf({ text, metadata }: ReasoningBlock): Reasoning {
   return { type: "reasoning", text, ...(metadata && { providerOptions: metadata }) };
 }
 
-/** What belongs to the message's text goes back with the last of it, even where that is empty. */
+/** Attaches the options of the message's text to its last part, or to an empty part if it has none. */
 function withOptions(texts: readonly Text[], options: PartOptions): readonly Text[] {
   if (options.providerOptions === undefined) return texts;
   const last = texts.at(-1) ?? { type: "text", text: "" };
@@ -123,7 +123,7 @@ function callOf({ id, function: { name, arguments: input }, state }: ToolCall): 
   return { type: "tool-call", toolCallId: id, toolName: name, input: parsed(input), ...options };
 }
 
-/** Models take their arguments back as a value; text that is no JSON is theirs to refuse. */
+/** Models expect their arguments as a value. Invalid JSON is passed as text, and the upstream can reject it. */
 function parsed(text: string): unknown {
   if (text === "") return {};
   try {
@@ -139,7 +139,7 @@ function resultOf(
 ): Result {
   const toolName = names.get(tool_call_id);
   if (toolName === undefined)
-    throw rejected("A tool message answers a call that no message before it made.", {
+    throw rejected("A tool message has no matching tool call before it.", {
       param: "messages",
     });
   const output = { type: "text" as const, value: joined(content) };
@@ -147,12 +147,12 @@ function resultOf(
   return { type: "tool-result", toolCallId: tool_call_id, toolName, output, ...options };
 }
 
-/** The gateway fetches no image: a model that cannot fetch it either refuses it. */
+/** The gateway doesn't fetch images. If the model can't either, it rejects the request. */
 function imageOf({ image_url: { url } }: ImagePart): Image {
   const [, mediaType, data] = /^data:(image\/[a-z0-9.+-]+);base64,(.*)$/is.exec(url) ?? [];
   if (mediaType !== undefined && data !== undefined) return { mediaType, data };
   if (!/^https?:/i.test(url) || !URL.canParse(url))
-    throw rejected("An image is neither a URL nor a data URL in base64.", { param: "messages" });
+    throw rejected("An image must be an http URL or a data URL in base64.", { param: "messages" });
   return { mediaType: "image/*", data: new URL(url) };
 }
 
@@ -167,7 +167,7 @@ function joined(content: string | readonly TextPart[]): string {
     .join("");
 }
 
-/** Content as a list of parts; the empty text is no part. */
+/** Returns content as a list of parts. An empty text has no parts. */
 function partsOf<Part>(content: string | readonly Part[]): readonly (Part | TextPart)[] {
   if (typeof content !== "string") return content;
   return content === "" ? [] : [{ type: "text", text: content }];

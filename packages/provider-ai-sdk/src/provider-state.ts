@@ -5,16 +5,16 @@ import type {
 } from "@ai-sdk/provider";
 import type { AssistantMessage, Json, ProviderState, StateFields } from "@tollgate/core/provider";
 
-/** What the AI SDK's providers say next to a part, and want back with it. */
+/** Metadata of a part, which the AI SDK's providers expect back with it. */
 export type Metadata = SharedV4ProviderMetadata;
 
-/** A part of an answer's reasoning, as it is put together. */
+/** A block of an answer's reasoning, while it is assembled. */
 export interface ReasoningBlock {
   text: string;
   metadata: Metadata | undefined;
 }
 
-/** What is new of a part's metadata, next to what was known: pieces bring members one after the other. */
+/** Merges new metadata of a part into the known metadata. It arrives in pieces. */
 export function joinMetadata(
   known: Metadata | undefined,
   more: Metadata | undefined,
@@ -27,8 +27,8 @@ export function joinMetadata(
 }
 
 /**
- * A thought as an entry of `reasoning_details`. Its text can be read; `data`, in which the metadata is JSON, is nobody's
- * but the provider's.
+ * Returns a reasoning block as an entry of `reasoning_details`. Clients can read its text. `data` contains the metadata
+ * as JSON and is only for the provider.
  */
 export function reasoningFields(index: number, { text, metadata }: ReasoningBlock): StateFields {
   const data = metadata === undefined ? {} : { data: JSON.stringify(metadata) };
@@ -39,7 +39,7 @@ export function reasoningFields(index: number, { text, metadata }: ReasoningBloc
   return { reasoning_details: [entry] };
 }
 
-/** The metadata of a tool call as `extra_content`; a signature of Gemini's has the name that clients know. */
+/** Returns the metadata of a tool call as `extra_content`. A Gemini signature gets the name that clients know. */
 export function extraContent(metadata: Metadata): StateFields {
   const [first, ...others] = Object.entries(metadata);
   const { thoughtSignature, ...rest } = first?.[1] ?? {};
@@ -53,14 +53,14 @@ export function extraContent(metadata: Metadata): StateFields {
   return { extra_content: { provider_metadata: JSON.stringify(metadata) } };
 }
 
-/** Whether a text's metadata has to come back with it. */
+/** Whether the metadata of a text must be sent back with it. */
 export function isSigned(metadata: Metadata | undefined): metadata is Metadata {
   return Object.values(metadata ?? {}).some(
     ({ thoughtSignature }) => typeof thoughtSignature === "string",
   );
 }
 
-/** The reasoning of a former answer, in order. */
+/** Returns the reasoning of an earlier answer, in order. */
 export function reasoningBlocks({ state }: AssistantMessage): readonly ReasoningBlock[] {
   const { reasoning_details, reasoning_content, reasoning } = state?.fields ?? {};
   if (Array.isArray(reasoning_details)) return reasoning_details.flatMap(reasoningBlock);
@@ -77,22 +77,22 @@ function reasoningBlock(entry: unknown): ReasoningBlock[] {
     : [];
 }
 
-/** What a provider reads next to a message or a part of it. */
+/** Provider options of a message or of one of its parts. */
 export interface PartOptions {
   providerOptions?: SharedV4ProviderOptions;
 }
 
-/** What goes back with a tool call or a part: its metadata, and where the client wants the provider's cache to end. */
+/** Returns the options of a tool call or part: its metadata and its cache breakpoint. */
 export function optionsOf(state: ProviderState | undefined): PartOptions {
   return partOptions(joinMetadata(metadataOf(state), breakpointOf(state)));
 }
 
-/** Where the client wants the provider's cache to end. */
+/** Returns the cache breakpoint that the client set. */
 export function breakpointOptions(state: ProviderState | undefined): PartOptions {
   return partOptions(breakpointOf(state));
 }
 
-/** The metadata of a text, without more. */
+/** Returns only the metadata of a text. */
 export function metadataOptions(state: ProviderState | undefined): PartOptions {
   return partOptions(metadataOf(state));
 }
@@ -121,7 +121,7 @@ function ofExtraContent(extra: JSONObject): SharedV4ProviderOptions | undefined 
   return signed.length === 0 ? undefined : Object.fromEntries(signed);
 }
 
-/** Metadata that was JSON; none where it is something else. */
+/** Parses metadata from JSON. Undefined if it is invalid. */
 function parsed(data: string): SharedV4ProviderOptions | undefined {
   try {
     const value: unknown = JSON.parse(data);

@@ -13,13 +13,13 @@ export interface ReadOptions {
   readonly clock: Clock;
 }
 
-// How long the end of a stream is awaited after the model stopped.
+// How long to wait for the end of a stream after the model stopped.
 const gracePeriodMs = 2_000;
 
-// The AI SDK's own reading of a part takes a quarter of a millisecond, and many parts can be at hand.
+// The AI SDK takes a quarter of a millisecond per part, and many parts can be available at once.
 const maxPartsPerTurn = 64;
 
-/** Reads an answer as events: the parts as they come, until the model stopped. */
+/** Reads an answer as events, part by part, until the model stops. */
 export async function* readAnswer(
   pending: Promise<AsyncIterator<Part>>,
   options: ReadOptions,
@@ -39,12 +39,12 @@ export async function* readAnswer(
     }
     await drain(parts, options);
   } finally {
-    // Not awaited: the call's own signal closes what a slow iterator still holds.
+    // Not awaited: the call's signal closes a slow iterator.
     void parts.return?.().catch(() => {});
   }
 }
 
-/** Nothing that matters comes any more, but a connection is kept for the next call only when its answer has ended. */
+/** Reads the rest of the stream: the connection is reused only if its answer has ended. */
 async function drain(parts: AsyncIterator<Part>, { signal, clock }: ReadOptions): Promise<void> {
   const over = Promise.withResolvers<void>();
   const cancelGracePeriod = clock.after(gracePeriodMs, over.resolve);

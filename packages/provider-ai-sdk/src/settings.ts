@@ -17,12 +17,12 @@ import { breakpointOptions } from "./provider-state.ts";
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
-/** The settings of a call: everything but the conversation, which differs between the AI SDK's versions. */
+/** The settings of a call without the conversation, which differs between the AI SDK's versions. */
 export type Settings = Omit<LanguageModelV4CallOptions, "prompt" | "abortSignal">;
 
 /**
- * A request as the settings of an AI SDK call. What its models have no word for and would change the answer is refused;
- * hints about who asks and what to keep (`user`, `metadata`, `store`, cache keys) stay with the gateway.
+ * Converts a request to the settings of an AI SDK call. Rejects parameters that would change the answer and that the AI
+ * SDK doesn't support. Hints (`user`, `metadata`, `store`, cache keys) stay with the gateway.
  * @throws ProviderError naming the parameter
  */
 export function settingsOf(
@@ -54,13 +54,13 @@ function refuseUnsupported({ logprobs, topLogprobs, logitBias }: CompletionReque
     logitBias !== undefined && Object.keys(logitBias).length > 0 && "logit_bias",
   ].find((name) => name !== false);
   if (refused !== undefined)
-    throw rejected("The provider's models do not take this parameter.", { param: refused });
+    throw rejected("The provider's models don't support this parameter.", { param: refused });
 }
 
 function effortOf(effort: string | undefined): (typeof efforts)[number] | undefined {
   const known = efforts.find((name) => name === effort);
   if (effort !== undefined && known === undefined)
-    throw rejected("The provider's models do not know this reasoning effort.", {
+    throw rejected("The provider's models don't support this reasoning effort.", {
       param: "reasoning_effort",
     });
   return known;
@@ -102,15 +102,15 @@ function schemaOf(schema: Json): JSONSchema7 {
   throw rejected("A JSON Schema must be an object.");
 }
 
-/** A schema is passed on as data: whether it is a good one is the upstream's to say. */
+/** A schema is passed on as data. The upstream validates it. */
 function isSchema(schema: unknown): schema is JSONSchema7 {
   return typeof schema === "object" && schema !== null && !Array.isArray(schema);
 }
 
-/** The service tiers that the AI SDK knows of OpenAI; it refuses calls with any other. */
+/** OpenAI's service tiers in the AI SDK. It rejects any other tier. */
 const openaiTiers = ["default", "flex", "priority", "fast", "ultrafast"];
 
-/** What the AI SDK has no common word for, in the words of the vendors that know it; each reads only its own. */
+/** Settings without a common name in the AI SDK, by vendor. Each vendor reads only its own. */
 function vendorOptions({
   parallelToolCalls,
   verbosity,
@@ -140,7 +140,7 @@ function merged(
   return Object.fromEntries(vendors.map((name) => [name, { ...ours[name], ...theirs[name] }]));
 }
 
-/** The members that are there: to the AI SDK's types, absent and undefined are two things. */
+/** Removes undefined members: the AI SDK's types distinguish absent from undefined. */
 function withoutUndefined<Options extends object>(
   members: {
     readonly [Name in keyof Options]: Options[Name] | undefined;

@@ -7,13 +7,13 @@ type ToolPart = Extract<Part, { type: "tool-input-start" | "tool-input-delta" | 
 
 interface Call {
   readonly index: number;
-  /** Whether its pieces are those of the JSON text; others wait for the whole call. */
+  /** Whether its pieces are JSON text. Otherwise its arguments arrive with the whole call. */
   readonly json: boolean;
   written: boolean;
   metadata: Metadata | undefined;
 }
 
-/** Puts tool calls together: in pieces and then whole, in pieces only, or only whole. */
+/** Assembles tool calls. Providers send them in pieces, whole, or both. */
 export interface ToolCalls {
   add(part: ToolPart, into: CompletionEvent[]): void;
 }
@@ -44,7 +44,7 @@ export function createToolCalls(): ToolCalls {
 
   return {
     add(part, into) {
-      // Tools that the provider runs by itself are never offered to it, and are not the client's to answer.
+      // Tollgate never offers tools that the provider runs itself, and the client can't answer them.
       if ("providerExecuted" in part && part.providerExecuted) return;
       if (part.type === "tool-input-start") {
         const json = !("inputEncoding" in part && part.inputEncoding === "text");

@@ -2,18 +2,18 @@ import { JSONParseError, TypeValidationError } from "@ai-sdk/provider";
 import { ProviderError, retryAfterMs, upstreamCode } from "@tollgate/core/provider";
 import { invalidAnswer, transportFailure } from "./failures.ts";
 
-/** An answer with an error status, as far as it was read. */
+/** An answer with an error status. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The body as JSON, else as text; undefined where there is none. */
+  /** The body as JSON, or else as text; undefined without a body. */
   readonly body: unknown;
 }
 
-// What a caller may see of an upstream's error is an identifier: its free text can hold keys and account names.
+// Callers only see identifiers of an upstream's error: its free text can contain keys and account names.
 const identifier = /^[a-z0-9_.[\]-]{1,64}$/;
 
-/** The failure an error status stands for. */
+/** Converts an error status to a ProviderError. */
 export function statusFailure({ status, headers, body }: ErrorAnswer, now: number): ProviderError {
   return new ProviderError(`The provider answered with status ${status}.`, {
     reason: `status_${status}`,
@@ -26,11 +26,11 @@ export function statusFailure({ status, headers, body }: ErrorAnswer, now: numbe
   });
 }
 
-/** The failure of an error that came within an answer; what was already written before it may have cost something. */
+/** Converts an error inside an answer to a ProviderError. The answer before it may have cost something. */
 export function errorWithin(error: unknown, written: boolean): ProviderError {
   if (error instanceof ProviderError) return error;
   if (JSONParseError.isInstance(error) || TypeValidationError.isInstance(error))
-    return invalidAnswer("invalid_event", "The provider sent an event that cannot be read.");
+    return invalidAnswer("invalid_event", "The provider sent an invalid event.");
   const status = member(error, "statusCode");
   return (
     transportFailure(error) ??
@@ -44,7 +44,7 @@ export function errorWithin(error: unknown, written: boolean): ProviderError {
   );
 }
 
-/** What the error means, where clients act on that; else, of the members vendors name it in, the first identifier. */
+/** Returns the code that clients act on, or else the first identifier among the members that vendors use. */
 function codeOf(body: unknown): string | null {
   const error = member(body, "error");
   const candidates = [

@@ -6,13 +6,13 @@ import type {
 } from "@ai-sdk/provider";
 import { isTierName, parseUsd, type UsageReport } from "@tollgate/core/provider";
 
-// No model reads or writes this much in one call: a larger figure is a fault, not a count.
+// No model reads or writes this much in one call: a larger number is an error.
 const maxTokens = 1_000_000_000;
 const maxUsd = 10_000;
 
 /**
- * What the AI SDK read of an upstream's usage, and of the service tier it was served at; null when it reported nothing.
- * Its own words have no room for how long a cache is kept or for a cost, so these are read of the upstream's usage.
+ * Converts the AI SDK's usage and service tier; null if it reported nothing. The AI SDK has no fields for a cost or for
+ * how long a cache is kept, so both come from the upstream's raw usage.
  */
 export function usageReport(
   { inputTokens, outputTokens, raw = {} }: LanguageModelV3Usage | LanguageModelV4Usage,
@@ -62,7 +62,7 @@ function count(value: unknown): number | undefined {
     : undefined;
 }
 
-/** A detail of a count: never more than the count itself. */
+/** Returns a detail of a total, if it isn't larger than the total. */
 function part(value: unknown, whole: number | undefined): number | undefined {
   const tokens = count(value);
   return tokens !== undefined && whole !== undefined && tokens <= whole ? tokens : undefined;

@@ -6,7 +6,7 @@ import { addMessageState } from "./provider-state.ts";
 import { createToolCalls, type ToolCalls } from "./tool-calls.ts";
 import { usageReport } from "./usage-report.ts";
 
-/** Turns the chunks of one answer into events. */
+/** Reads the chunks of one answer as completion events. */
 export interface AnswerReader {
   /** Adds the events of one chunk. */
   add(chunk: Json, into: CompletionEvent[]): void;
@@ -14,16 +14,16 @@ export interface AnswerReader {
   addWhole(body: Json, into: CompletionEvent[]): void;
   /** Whether the model has written anything yet. */
   written(): boolean;
-  /** Whether the upstream said why it stopped. */
+  /** Whether the upstream has given its finish reason. */
   finished(): boolean;
-  /** Adds the `finish` event, or throws because the answer was cut before one. */
+  /** Adds the `finish` event. @throws ProviderError if the answer ended without a finish reason */
   finish(into: CompletionEvent[]): void;
 }
 
 export interface AnswerReaderOptions {
-  /** Tells this answer from others. */
+  /** Unique to this answer: generated ids are derived from it. */
   readonly seed: string;
-  /** Never passed on, whatever an upstream says. */
+  /** Removed from everything that is passed on. */
   readonly secrets: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
     toolCalls.add(fragments, into);
   };
 
-  /** `members` are those of the choice's delta, or of its whole message. */
+  /** `members` is the choice's delta, or its whole message. */
   const addChoice = (choice: JsonObject, members: JsonObject, into: CompletionEvent[]): void => {
     const { logprobs, finish_reason } = choice;
     const before = into.length;
@@ -71,7 +71,7 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
     reason ??= finishReason(finish_reason);
   };
 
-  /** Upstreams repeat their tier in every chunk, with usage that is null until the end. */
+  /** Upstreams repeat their tier in every chunk, and send null as usage until the end. */
   const addUsage = ({ usage, service_tier }: JsonObject, into: CompletionEvent[]): void => {
     if (!isObject(usage) && (service_tier === undefined || service_tier === tier)) return;
     tier = service_tier;
@@ -92,7 +92,7 @@ export function createAnswerReader({ seed, secrets }: AnswerReaderOptions): Answ
   return {
     add(chunk, into) {
       throwError(chunk);
-      if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is no object.");
+      if (!isObject(chunk)) throw invalidEvent("The provider sent an event that is not an object.");
       begin(chunk, into);
       const choice = firstChoice(chunk["choices"]);
       if (choice) addChoice(choice, membersOf(choice["delta"]), into);
@@ -125,7 +125,7 @@ function hasMessages({ choices }: JsonObject): boolean {
   );
 }
 
-/** The calls of a whole message stand in their order and carry no index. */
+/** The calls of a whole message have no index: their order is the index. */
 function withIndexes(message: JsonObject): JsonObject {
   const { tool_calls } = message;
   if (!isList(tool_calls)) return message;
@@ -136,7 +136,7 @@ function withIndexes(message: JsonObject): JsonObject {
 }
 
 function noCompletion(): Error {
-  return invalidAnswer("invalid_answer", "The provider's answer holds no completion.");
+  return invalidAnswer("invalid_answer", "The provider's answer contains no completion.");
 }
 
 function answerStarted({ id, model, system_fingerprint }: JsonObject): CompletionEvent {
@@ -155,11 +155,11 @@ function label(
   return typeof value === "string" && value !== "" && value.length <= 255 ? { [name]: value } : {};
 }
 
-/** One choice is asked for: the one at index 0, or the one without an index. */
+/** Tollgate requests one choice: it has index 0, or no index. */
 function firstChoice(choices: Json | undefined): JsonObject | undefined {
   if (choices === undefined || choices === null) return undefined;
   if (!isList(choices) || !choices.every(isObject))
-    throw invalidEvent("The provider sent choices that are none.");
+    throw invalidEvent("The provider sent invalid choices.");
   return choices.find(({ index }) => index === 0 || index === undefined || index === null);
 }
 
@@ -169,7 +169,7 @@ function contentOf(content: Json | undefined): string | null {
   throw invalidEvent("The provider sent content that is not text.");
 }
 
-/** Where both names are set they hold the same text, which goes back under the first. */
+/** If both fields are set, they contain the same text. It is sent back in the first one. */
 function addReasoning(members: JsonObject, into: CompletionEvent[]): void {
   for (const field of ["reasoning_content", "reasoning"] as const) {
     const text = textOf(members[field]);
@@ -187,21 +187,21 @@ function addText(
   if (text !== null) into.push({ type, text });
 }
 
-/** An unknown reason is not taken for a good end. */
+/** An unknown finish reason is an error, not a successful end. */
 function finishReason(value: Json | undefined): FinishReason | null {
   if (value === undefined || value === null || value === "") return null;
   const reason = typeof value === "string" ? finishReasons.get(value) : undefined;
   if (reason) return reason;
   throw invalidAnswer(
     "unknown_finish_reason",
-    "The provider ended for a reason that is not known.",
+    "The provider sent an unknown finish reason.",
   );
 }
 
-/** The most sources, and the most images, that one answer shows; a broken upstream could send them without end. */
+/** The limit of annotations, and of images, of one answer. A broken upstream could send them without end. */
 const maxEntries = 256;
 
-/** Adds what a delta, or a whole message, shows next to its text. */
+/** Adds the annotations and images of a delta or of a whole message. */
 function createShown(): (delta: JsonObject, into: CompletionEvent[]) => void {
   const remaining = { annotations: maxEntries, images: maxEntries };
   return (delta, into) => {

@@ -2,7 +2,7 @@ import type { AnswerSink, CompletionEvent } from "@tollgate/core/provider";
 
 const done = { done: true, value: undefined } as const;
 
-/** An answer that is told, as an iteration: for those who take no calls. It begins, and goes on, when it is asked. */
+/** Converts an answer to an async iterator, for callers without a sink. It starts and continues on demand. */
 export function toAsyncIterator(
   tell: (sink: AnswerSink) => () => void,
   signal: AbortSignal,

@@ -24,7 +24,7 @@ import type { SentHeaders } from "./request-headers.ts";
 
 type Credential = string | null;
 
-/** Where calls go, and what they have in common. */
+/** An upstream, with everything that its calls share. */
 export interface Upstream {
   readonly pool: Pool;
   readonly host: string;
@@ -36,11 +36,11 @@ export interface Upstream {
   readonly clock: Clock;
 }
 
-// How long usage is awaited after the model stopped, and the body of an error after its status.
+// How long to wait for usage after the model stopped, and for the body of an error after its status.
 const gracePeriodMs = 2_000;
 const maxErrorBytes = 65_536;
 
-/** What a call is answered: it is sent when somebody takes the answer. `upstream` is null where it is not configured. */
+/** The answer to one call. The call is sent when the answer is subscribed to. `upstream` is null if it is misconfigured. */
 export class UpstreamAnswer implements ProviderAnswer {
   readonly #upstream: Upstream | null;
   readonly #call: ProviderCall;
@@ -62,20 +62,20 @@ export class UpstreamAnswer implements ProviderAnswer {
   }
 }
 
-/** One call of a model: it is sent, and what of its answer arrives goes on to the sink, one batch for each read. */
+/** Sends one call and passes its answer to the sink, one batch per read. */
 class Call implements AnswerReceiver {
   readonly #upstream: Upstream;
   readonly #call: ProviderCall;
   readonly #sink: AnswerSink;
   #exchange: Exchange | null = null;
   #seed = "";
-  /** Never passed on, whatever an upstream says. */
+  /** Removed from everything that is passed on. */
   #secrets: readonly string[] = [];
   #head: AnswerHead | null = null;
   #answer: AnswerReader | null = null;
-  /** Of a streamed answer; null for one that comes whole. */
+  /** Null unless the answer is streamed. */
   #stream: EventStream | null = null;
-  /** What came of an answer that is read whole. */
+  /** The chunks so far, if the answer is not streamed. */
   #chunks: Buffer[] = [];
   #bytes = 0;
   #cancelGracePeriod: (() => void) | null = null;
@@ -100,7 +100,7 @@ class Call implements AnswerReceiver {
     }
   }
 
-  /** Nothing more is wanted: the connection is closed. */
+  /** Closes the connection. */
   cancel(): void {
     if (!this.#isOver) this.#close("incomplete");
   }
@@ -136,7 +136,7 @@ class Call implements AnswerReceiver {
     this.#exchange = new Exchange(pool, { path, headers, body, totalBytes, clock }, this);
   }
 
-  /** How an answer is read is said by its status and its content type. */
+  /** The status and the content type determine how the answer is read. */
   head(head: AnswerHead): void {
     this.#head = head;
     try {
@@ -149,7 +149,7 @@ class Call implements AnswerReceiver {
 
   #openAnswer({ headers }: AnswerHead): void {
     const { "content-type": type, "content-encoding": encoding } = headers;
-    // None was asked for, and a few bytes of it can stand for gigabytes.
+    // Tollgate requests uncompressed answers: a few compressed bytes can expand to gigabytes.
     if (encoding !== undefined && encoding !== "identity")
       throw invalidAnswer("unexpected_encoding", "The provider's answer is compressed.");
     const secrets = this.#secrets;
@@ -159,12 +159,12 @@ class Call implements AnswerReceiver {
     if (mediaType === "text/event-stream")
       this.#stream = createEventStream(this.#answer, { eventBytes, secrets });
     else if (mediaType !== "application/json")
-      throw invalidAnswer("unexpected_content_type", "The provider's answer is no completion.");
+      throw invalidAnswer("unexpected_content_type", "The provider's answer is not a completion.");
   }
 
   #openError({ status }: AnswerHead): void {
     if (status >= 300 && status < 400)
-      throw new ProviderError("The provider answered with a redirect, which is not followed.", {
+      throw new ProviderError("The provider answered with a redirect. Tollgate doesn't follow redirects.", {
         reason: "redirect_refused",
         delivery: "answered",
         status,
@@ -190,7 +190,7 @@ class Call implements AnswerReceiver {
       if (this.#bytes > maxErrorBytes) this.#failWithStatus(null);
     } else if (this.#bytes > this.#call.limits.bodyBytes)
       this.failed(
-        invalidAnswer("answer_too_large", "The provider answered more than is accepted."),
+        invalidAnswer("answer_too_large", "The provider's answer is too large."),
       );
   }
 
@@ -212,7 +212,7 @@ class Call implements AnswerReceiver {
     else this.#finish(this.#answer);
   }
 
-  /** A broken body takes nothing from an error's status. */
+  /** If the body of an HTTP error breaks off, its status is still the failure. */
   failed(thrown: unknown): void {
     if (this.#isOver) return;
     const hasStatus = this.#head !== null && this.#head.status >= 400 && this.#answer === null;
@@ -247,7 +247,7 @@ class Call implements AnswerReceiver {
     else this.failed(failure.thrown);
   }
 
-  /** Goes on once the sink can take more. */
+  /** Passes events to the sink, and calls `next` once it is ready for more. */
   #deliver(events: readonly CompletionEvent[], next: () => void): void {
     const room = events.length === 0 || this.#isOver ? null : this.#sink.events(events);
     if (this.#isOver) return;
@@ -292,7 +292,7 @@ class Call implements AnswerReceiver {
   }
 }
 
-/** What came before a failure is still part of the answer, so the failure waits until it is handed on. */
+/** Events before a failure are part of the answer, so they are delivered first. */
 function attempt(run: () => void): { readonly thrown: unknown } | null {
   try {
     run();
@@ -302,7 +302,7 @@ function attempt(run: () => void): { readonly thrown: unknown } | null {
   }
 }
 
-/** The body of an error, as far as it came; text where it is no JSON. */
+/** The body of an HTTP error so far: as JSON, or else as text. */
 function bodyIn(chunks: readonly Uint8Array[]): Json {
   const text = Buffer.concat(chunks).toString("utf8");
   try {
@@ -312,7 +312,7 @@ function bodyIn(chunks: readonly Uint8Array[]): Json {
   }
 }
 
-/** Reads an answer from the bytes of a whole body: the same events, by the same code, as from a stream. */
+/** Reads an answer from a whole body. The events are the same as from a stream. */
 function readPlainAnswer(bytes: Buffer, answer: AnswerReader, into: CompletionEvent[]): void {
   const text = textOf(bytes);
   if (isTooMuchJson(text)) throw tooManyValues();
@@ -320,7 +320,7 @@ function readPlainAnswer(bytes: Buffer, answer: AnswerReader, into: CompletionEv
   answer.finish(into);
 }
 
-/** The same in turns, since each of them takes a while. */
+/** Reads a large answer in several turns of the event loop, so other requests can run in between. */
 async function readLargeAnswer(
   bytes: Buffer,
   answer: AnswerReader,
@@ -348,7 +348,7 @@ function notJson(): Error {
   return invalidAnswer("invalid_json", "The provider's answer is not JSON.");
 }
 
-/** The text of UTF-8 bytes without a byte order mark; a decoder made for one answer would cost more than all else here. */
+/** Decodes UTF-8 without a byte order mark. Creating a decoder per answer would be slower than everything else here. */
 function textOf(bytes: Buffer): string {
   if (bytes.length === 0) throw invalidAnswer("empty_answer", "The provider's answer is empty.");
   if (!isUtf8(bytes)) throw notJson();

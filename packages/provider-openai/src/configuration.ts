@@ -15,11 +15,11 @@ const url =
   /^https?:\/\/(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9.-]{1,253})(?::\d{1,5})?(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)*$/;
 const headerName = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const headerValue = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
-/** What the provider writes itself, and what would change how the message is framed or where it goes. */
+/** Headers that the provider sets itself, or that would change the framing or target of the request. */
 const reserved =
   /^(?:authorization|content-.*|accept|accept-encoding|host|connection|keep-alive|transfer-encoding|upgrade|expect|te|trailer|cookie|proxy-.*)$/;
 
-/** Reads a base URL strictly: a scheme, a host and a path, and nothing that two parsers could read differently. */
+/** Reads a base URL strictly: only a scheme, a host and a path, so all parsers agree on it. */
 export function parseBaseUrl(
   text: unknown,
 ): { readonly origin: string; readonly host: string; readonly path: string } | null {
@@ -34,7 +34,7 @@ function withoutLastSlashes(path: string): string {
   return path.slice(0, end);
 }
 
-/** Whether a credential can stand in a header. */
+/** Whether a credential can be sent in a header. */
 export function isCredential(value: unknown): value is string {
   return typeof value === "string" && value.length <= 8_192 && headerValue.test(value);
 }
@@ -61,7 +61,7 @@ function isObject({ value }: { readonly value: unknown }): boolean {
   return typeof value === "object" && value !== null;
 }
 
-/** What a member may be depends on whose account is used. Told together with what is wrong inside of members. */
+/** A rule that depends on the connection. It is checked even if single members are invalid. */
 function forConnection(
   path: "apiKey" | "listModels",
   error: string,
@@ -70,7 +70,7 @@ function forConnection(
   return z.refine<OpenaiCompatibleOptions>(test, { error, path: [path], when: isObject });
 }
 
-/** The options of `openaiCompatible`: as data, all but a function for `apiKey` and `clock`. */
+/** The schema of the options of `openaiCompatible`. Data can express all of them, except a function for `apiKey` and `clock`. */
 export const openaiCompatibleSchema: Schema<OpenaiCompatibleOptions> = z
   .strictObject({
     ...modelOptions,
@@ -111,7 +111,7 @@ export const openaiCompatibleSchema: Schema<OpenaiCompatibleOptions> = z
     ),
   );
 
-/** The options, checked, and what is wrong with them, one sentence each, without their secrets. */
+/** Checks the options. Each problem is one sentence and contains no secret. */
 export function readOptions(input: unknown): ReadResult<OpenaiCompatibleOptions> {
   return tryRead(openaiCompatibleSchema, input, { noun: "option", passThrough: ["clock"] });
 }

@@ -1,10 +1,10 @@
 import { type Json, ProviderError, upstreamCode } from "@tollgate/core/provider";
 import { isObject, membersOf } from "./json.ts";
 
-// What a caller may see of an upstream's error is an identifier: its free text can hold keys and account names.
+// Callers only see identifiers of an upstream's error: its free text can contain keys and account names.
 const identifier = /^[a-z0-9_.[\]-]{1,64}$/;
 
-/** The failure an upstream's error object stands for: an HTTP error, or an error in place of an answer. */
+/** Converts an HTTP error of the upstream to a ProviderError. */
 export function errorAnswer(
   body: Json,
   details: {
@@ -15,7 +15,7 @@ export function errorAnswer(
 ): ProviderError {
   const { status, retryAfterMs, secrets } = details;
   const { error } = membersOf(body);
-  // Some upstreams answer with the error itself.
+  // Some upstreams send the error object as the whole body.
   const { code, param } = membersOf(error ?? body);
   return new ProviderError(`The provider answered with status ${status}.`, {
     reason: `status_${status}`,
@@ -29,7 +29,7 @@ export function errorAnswer(
   });
 }
 
-/** The failure of an error that came as an event; what was already answered before it may have cost something. */
+/** Converts an error event of a stream to a ProviderError. The answer before it may have cost something. */
 export function errorEvent(
   error: Json,
   details: { readonly answered: boolean; readonly secrets: readonly string[] },
@@ -46,7 +46,7 @@ export function errorEvent(
   });
 }
 
-/** Whether this is an error object instead of an answer or a chunk. */
+/** Returns the error of an error object, or null if it is an answer or a chunk. */
 export function errorIn(value: Json): Json | null {
   if (!isObject(value)) return null;
   const { error } = value;

@@ -8,9 +8,9 @@ import { createSplice } from "./splice.ts";
 
 /** Reads an answer from the bytes of a server-sent event stream. */
 export interface EventStream {
-  /** Adds the events of some bytes; those before a failure are there when it throws. */
+  /** Adds the events in some bytes. If it throws, the events before the failure have been added. */
   feed(bytes: Uint8Array, into: CompletionEvent[]): void;
-  /** Whether `[DONE]` came: what follows it is not read. */
+  /** Whether `[DONE]` arrived. Later bytes are ignored. */
   done(): boolean;
 }
 
@@ -22,7 +22,7 @@ export function createEventStream(
   let done = false;
   let events: CompletionEvent[] = [];
   const parser = createParser({
-    // Characters, so never less than bytes allow; the exact check is on the event.
+    // In characters, which are never more than bytes. `onEvent` checks the exact size.
     maxBufferSize: eventBytes,
     onError(error) {
       if (error.type === "max-buffer-size-exceeded") throw eventTooLarge();
@@ -50,7 +50,7 @@ export function createEventStream(
     parser.feed(text);
     splice.learn(isFrame ? text : null, events.slice(before));
   };
-  /** Takes a stream frame by frame: what is between two blank lines, both line feeds of the later one included. */
+  /** Reads a stream frame by frame. A frame ends with a blank line. */
   const feedFrames = (text: string): void => {
     let at = 0;
     for (let end = text.indexOf(blankLine); end >= 0; end = text.indexOf(blankLine, at)) {
@@ -92,11 +92,11 @@ function parse(data: string): Json {
   try {
     return JSON.parse(data);
   } catch {
-    // What the parser complains of quotes the upstream's text.
+    // The parser's own message quotes the upstream's text.
     throw invalidEvent("The provider sent an event that is not JSON.");
   }
 }
 
 function eventTooLarge(): Error {
-  return invalidAnswer("event_too_large", "The provider sent an event larger than is accepted.");
+  return invalidAnswer("event_too_large", "The provider sent an event that is too large.");
 }

@@ -8,7 +8,7 @@ export interface AnswerHead {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Takes one answer: its head, what each read of the socket brings, and how it ended. Nothing comes after `end` or `failed`. */
+/** Receives one answer: its head, the chunks of each read, and its end. Nothing follows `end` or `failed`. */
 export interface AnswerReceiver {
   head(head: AnswerHead): void;
   data(chunks: readonly Buffer[]): void;
@@ -26,12 +26,12 @@ export interface ExchangeOptions {
   readonly clock: Clock;
 }
 
-// Beyond this the upstream's socket is paused until what arrived is taken.
+// If more bytes are buffered, the upstream's socket is paused until they are read.
 const maxBufferedBytes = 65_536;
 const maxInterimResponses = 16;
 const lingerMs = 1_000;
 
-/** One request and its answer: over `dispatch`, which tells exactly when a request has a connection to leave on. */
+/** One request and its answer. `dispatch` reports exactly when the request has a connection. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
   readonly #receiver: AnswerReceiver;
@@ -42,15 +42,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #bufferedBytes = 0;
   #received = 0;
   #interimResponses = 0;
-  /** How the answer ended, a failure thrown to the receiver; null before. The first end counts. */
+  /** How the answer ended; null before. Only the first end counts. */
   #end: { readonly failure: { readonly thrown: unknown } | null } | null = null;
-  /** The receiver is told something soon: all that one read brings, at once. */
+  /** A delivery is scheduled. It contains everything from one read. */
   #isScheduled = false;
   #isPaused = false;
-  /** Nothing more is wanted. */
+  /** The caller needs nothing more. */
   #isClosed = false;
   #isEndDelivered = false;
-  /** The upstream is done with it. */
+  /** The exchange with the upstream has ended. */
   #isOver = false;
   #cancelLinger = (): void => {};
 
@@ -63,7 +63,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(started: Dispatcher.DispatchController): void {
     this.#controller = started;
-    // Given up while it was connecting: nothing leaves any more.
+    // Cancelled while connecting: nothing was sent.
     if (this.#end !== null || this.#isClosed) this.#destroy();
   }
 
@@ -101,7 +101,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#fail(transportFailure(error, { sent: this.#controller !== null, status: this.#status }));
   }
 
-  /** Tells nothing until `goOn`. */
+  /** Delivers nothing until `resume`. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -111,13 +111,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#schedule();
   }
 
-  /** Ends the answer, as if the upstream had ended it. */
+  /** Ends the answer as if the upstream had ended it. */
   stop(): void {
     this.#end ??= { failure: null };
     this.#schedule();
   }
 
-  /** Nothing more is wanted: closes the connection, or keeps it when a complete answer ends by itself in a moment. */
+  /** Closes the connection. Keeps it for the next request if a complete answer ends within a second. */
   close(answer: "complete" | "incomplete"): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -148,7 +148,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (chunks.length > 0 && !this.#isClosed) this.#receiver.data(chunks);
     if (this.#isPaused || this.#isClosed) return;
     this.#resumeSocket();
-    // Going on may bring more at once: that is told first.
+    // Resuming can deliver more at once. The end comes after it.
     if (this.#end !== null && this.#chunks.length === 0) this.#deliverEnd(this.#end.failure);
   }
 
@@ -170,7 +170,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #destroy(): void {
-    if (!this.#isOver) this.#controller?.abort(new Error("the answer is no longer wanted"));
+    if (!this.#isOver) this.#controller?.abort(new Error("The answer was cancelled."));
   }
 
   #markOver(): void {
@@ -180,7 +180,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 }
 
 function limitExceeded(reason: string, status: number | null): ProviderError {
-  return new ProviderError("The provider answered more than is accepted.", {
+  return new ProviderError("The provider's answer is too large.", {
     reason,
     delivery: "unknown",
     status,

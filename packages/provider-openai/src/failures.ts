@@ -1,6 +1,6 @@
 import { ProviderError } from "@tollgate/core/provider";
 
-/** The upstream answered well and then broke its own protocol: what it did, and what it costs, is unknown. */
+/** The upstream accepted the request and then broke its own protocol. Its work and its cost are unknown. */
 export function invalidAnswer(reason: string, message: string, status = 200): ProviderError {
   return new ProviderError(message, { reason, delivery: "unknown", status });
 }
@@ -10,10 +10,10 @@ export function invalidEvent(message: string): ProviderError {
 }
 
 export function tooManyValues(): ProviderError {
-  return invalidAnswer("too_many_values", "The provider answered more than is accepted.");
+  return invalidAnswer("too_many_values", "The provider's answer has too many values.");
 }
 
-/** Nothing left. */
+/** A failure before anything was sent. */
 export function notSent(reason: string, message: string, cause?: unknown): ProviderError {
   return new ProviderError(message, {
     reason,
@@ -27,8 +27,8 @@ export function misconfigured(): ProviderError {
 }
 
 /**
- * A failure below the protocol. `sent` says whether the request had a connection to leave on: only before that is it
- * certain that nothing left. The cause names hosts and codes of the network, never anything an upstream wrote.
+ * A network failure. `sent` is whether the request had a connection: only before that is it certain that nothing was
+ * sent. The cause contains hosts and network error codes, never the upstream's own text.
  */
 export function transportFailure(
   error: Error,

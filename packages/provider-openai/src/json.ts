@@ -6,7 +6,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The members of an object; none for anything else. */
+/** Returns the members of an object, and no members for any other value. */
 export function membersOf(value: Json | undefined): JsonObject {
   return isObject(value) ? value : noMembers;
 }
@@ -19,7 +19,7 @@ export function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** A text that is there and not empty; null for anything else. */
+/** Returns a non-empty text, and null for any other value. */
 export function textOf(value: Json | undefined): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }

@@ -7,6 +7,7 @@ import {
   stateNeedsFor,
   systemClock,
 } from "@tollgate/core/provider";
+// The package's index also loads fetch, WebSocket and caches, which takes half of the startup time.
 import Pool from "undici/lib/dispatcher/pool.js";
 import { type Upstream, UpstreamAnswer } from "./call.ts";
 import { isCredential, parseBaseUrl, readOptions } from "./configuration.ts";
@@ -17,19 +18,19 @@ import type { OpenaiCompatibleOptions } from "./options.ts";
 import { createRequestWriter } from "./request-body.ts";
 import { createRequestHeaders } from "./request-headers.ts";
 
-// A call's own signal ends every wait much earlier; this is for a caller that set no limit at all.
+// A call's own signal ends it much earlier. This applies if the caller set no limit.
 const maxSilenceMs = 3_600_000;
 const connectMs = 10_000;
 const maxConnections = 4_096;
 const maxListBytes = 4_194_304;
-/** In place of options that were refused: it reaches nothing. */
+/** Replaces rejected options. It reaches nothing. */
 const unusable: OpenaiCompatibleOptions = { baseURL: "" };
 
 /**
- * A provider for any upstream that speaks the Chat Completions API. Nothing is opened before the first call. Redirects
- * are never followed, the host is never taken from a request, and only the provider's own headers are sent.
+ * A provider for any upstream with a Chat Completions API. It opens no connection before the first call. It never
+ * follows redirects, never takes the host from a request, and sends only its own headers.
  *
- * Wrong options are listed in `problems`, which `createGateway` refuses; a call made nevertheless is a ProviderError.
+ * Invalid options are listed in `problems`, which `createGateway` rejects. A call with invalid options fails with a ProviderError.
  */
 export function openaiCompatible(input: OpenaiCompatibleOptions): Provider {
   const read = readOptions(input);
@@ -104,12 +105,12 @@ function openPool(origin: string): Pool {
   });
 }
 
-/** The credential this call is made with; null for an upstream without keys. A promise where a function is asked for it. */
+/** Returns the credential of a call, or null for an upstream without keys. Returns a promise if `apiKey` is a function. */
 function credentialOf(
   { apiKey, connection }: OpenaiCompatibleOptions,
   call: Pick<ProviderCall, "credential">,
 ): string | null | Promise<string | null> {
-  // Without a credential a customer's call must not leave, not even to an upstream that would take it.
+  // Never send a customer's call without a credential, even if the upstream would accept it.
   if (connection === "customer") return requireCredential(call.credential ?? undefined);
   return typeof apiKey === "function" ? credentialFrom(apiKey) : requireCredential(apiKey);
 }
@@ -126,10 +127,10 @@ async function credentialFrom(apiKey: () => string | Promise<string>): Promise<s
 
 function requireCredential(credential: unknown): string | null {
   if (credential === null || isCredential(credential)) return credential;
-  throw notSent("credential_unavailable", "The provider's credential cannot be used.");
+  throw notSent("credential_unavailable", "The provider's credential is invalid.");
 }
 
-/** Takes an answer of `GET /models`, and resolves with the names in it. Whatever is no list of them is a ProviderError. */
+/** Receives the answer to `GET /models`, and resolves with the model names. Rejects with a ProviderError if it isn't a list. */
 class ModelNames implements AnswerReceiver {
   readonly #names = Promise.withResolvers<readonly string[]>();
   readonly #chunks: Uint8Array[] = [];
@@ -140,7 +141,7 @@ class ModelNames implements AnswerReceiver {
 
   head({ status }: AnswerHead): void {
     if (status !== 200)
-      this.failed(invalidAnswer("no_model_list", "The provider gave no list of models."));
+      this.failed(invalidAnswer("no_model_list", "The provider returned no list of models."));
   }
 
   data(chunks: readonly Uint8Array[]): void {

@@ -8,7 +8,7 @@ import type {
 } from "@tollgate/core/provider";
 import { isList, isObject, type JsonObject } from "./json.ts";
 
-/** What upstreams put into a message, next to its text, and want back with it. */
+/** Fields of a message that upstreams expect back with it. */
 const messageFields = [
   "reasoning_details",
   "thinking_blocks",
@@ -16,16 +16,16 @@ const messageFields = [
   "extra_content",
 ] as const;
 
-/** What upstreams put into a tool call and want back with it. */
+/** Fields of a tool call that upstreams expect back with it. */
 const callFields = ["extra_content", "provider_specific_fields"] as const;
 
-/** Adds the state that a delta, or a whole message, brings. */
+/** Adds the state in a delta or in a whole message. */
 export function addMessageState(delta: JsonObject, into: CompletionEvent[]): void {
   const fields = pickFields(delta, messageFields);
   if (fields) into.push({ type: "state", fields });
 }
 
-/** The state that a fragment of a tool call brings; null for none. */
+/** Returns the state in a fragment of a tool call, or null. */
 export function callState(fragment: JsonObject): StateFields | null {
   return pickFields(fragment, callFields);
 }
@@ -41,13 +41,13 @@ function pickFields(from: JsonObject, names: readonly string[]): StateFields | n
   return fields;
 }
 
-/** Upstreams fill what they do not use with null and with empty lists and objects. */
+/** Upstreams fill unused fields with null, empty lists and empty objects. */
 function isEmpty(value: Json): boolean {
   if (isList(value)) return value.length === 0;
   return !isObject(value) || Object.keys(value).length === 0;
 }
 
-/** A message with its state where the upstream reads it: among the members of what it belongs to. */
+/** Writes the state of a message and its parts where the upstream expects it: in the members of each. */
 export function withState(message: Message): object {
   const { state, ...rest } = message;
   if (rest.role === "assistant") {
@@ -69,12 +69,12 @@ export function withState(message: Message): object {
   };
 }
 
-/** The state of a tool, as members of the tool itself. */
+/** Returns the state of a tool, as members of the tool. */
 export function toolState({ state }: FunctionTool): StateFields {
   return state?.fields ?? {};
 }
 
-/** What belongs to the message keeps its name, whatever names its state has. */
+/** The part's own members take precedence over state of the same name. */
 function withPartState<Part extends object>(
   part: Part & { readonly state?: ProviderState },
 ): object {

@@ -17,32 +17,32 @@ export interface RequestDialect {
   readonly forwardStore: boolean;
 }
 
-/** A request as it is sent. */
+/** A serialized request. */
 export interface WrittenRequest {
   readonly body: string | Buffer;
-  /** Its digest in hex. */
+  /** The SHA-256 of the body in hex. */
   sha256(): string;
 }
 
-/** Writes the requests of one provider. */
+/** Serializes the requests of one provider. */
 export type WriteRequest = (
   call: Pick<ProviderCall, "upstreamName" | "request" | "stream" | "continues">,
 ) => WrittenRequest;
 
-/** A body up to the end of its messages. */
+/** A body up to the end of its messages, kept for the next request of the conversation. */
 interface WrittenPrefix {
   readonly model: string;
   readonly text: Buffer;
-  /** Of the text. */
+  /** The running hash of the text. */
   readonly hash: Hash;
 }
 
-/** Below this, writing a body again costs less than keeping it. */
+/** Serializing a shorter body again is cheaper than keeping it. */
 const minPrefixBytes = 8_192;
 
 /**
- * Writes the messages of a growing conversation once: a body goes on after the bytes, and the digest, of the one before.
- * What was written is kept as long as its list of messages is.
+ * Serializes the messages of a growing conversation once: each body continues the bytes and the hash of the previous
+ * one. The garbage collector frees them together with the list of messages.
  */
 export function createRequestWriter(dialect: RequestDialect): WriteRequest {
   const prefixes = new WeakMap<readonly Message[], WrittenPrefix>();
@@ -92,12 +92,12 @@ function afterComma(text: string): string {
   return text === "" ? "" : `,${text}`;
 }
 
-/** Messages as the elements of a JSON list. */
+/** Writes messages as the elements of a JSON list. */
 function listElements(given: readonly Message[], { developerRole }: RequestDialect): string {
   return JSON.stringify(sentMessages(given, developerRole)).slice(1, -1);
 }
 
-/** What follows the messages: only what was given, in a fixed order. */
+/** Writes the part after the messages: the fields of the request, in a fixed order. */
 function suffixOf(request: CompletionRequest, stream: boolean, dialect: RequestDialect): string {
   const fields = JSON.stringify({
     ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
@@ -119,14 +119,14 @@ function suffixOf(request: CompletionRequest, stream: boolean, dialect: RequestD
     prompt_cache_key: request.promptCacheKey,
     safety_identifier: request.safetyIdentifier,
     service_tier: request.serviceTier,
-    // `store` asks the upstream to keep a second transcript, and `metadata` labels it there; the gateway keeps its own.
-    // Upstreams without storage refuse both, and the one that has it refuses metadata without store: together or not.
+    // `store` asks the upstream to keep its own transcript, and `metadata` labels it. Most upstreams reject both, and
+    // OpenAI rejects `metadata` without `store`, so they are sent together or not at all.
     ...(dialect.forwardStore ? { store: request.store, metadata: request.metadata } : {}),
   });
   return fields === "{}" ? "]}" : `],${fields.slice(1)}`;
 }
 
-/** Upstreams refuse the choice of a tool, and parallel calls, where no tools are offered. */
+/** Upstreams reject `tool_choice` and `parallel_tool_calls` without tools. */
 function toolFields(request: CompletionRequest): object {
   if (request.tools === undefined || request.tools.length === 0) return {};
   return {

@@ -1,12 +1,12 @@
 import { secretHeaders } from "@tollgate/core/provider";
 
-/** The headers of one call, and the values in them that are secret. */
+/** The headers of one call, and their secret values. */
 export interface SentHeaders {
   readonly headers: Readonly<Record<string, string>>;
   readonly secrets: readonly string[];
 }
 
-/** The headers of each call but its credential: an allowlist, and nothing in it comes from a caller's request. */
+/** Creates the headers of calls. They are an allowlist: no header comes from a caller's request. */
 export function createRequestHeaders(
   configured: Readonly<Record<string, string>> = {},
 ): (credential: string | null, stream: boolean) => SentHeaders {
@@ -22,7 +22,7 @@ export function createRequestHeaders(
   return (credential, stream) => (stream ? streamed : plain)(credential);
 }
 
-/** Most calls have the credential of the one before. */
+/** Caches the last headers: most calls have the same credential as the previous one. */
 function cacheLast(
   common: Readonly<Record<string, string>>,
 ): (credential: string | null) => SentHeaders {

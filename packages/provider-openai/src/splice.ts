@@ -1,13 +1,13 @@
 import type { CompletionEvent, Json } from "@tollgate/core/provider";
 import { itemsOf, membersOf } from "./json.ts";
 
-/** Reads the next event of a stream without parsing it, if it differs from an earlier one in its text only. */
+/** Reads an event of a stream without parsing it, if only its text differs from an earlier event. */
 export interface Splice {
-  /** The event in a frame; null where the frame has to be parsed. */
+  /** Returns the event in a frame, or null if the frame must be parsed. */
   read(frame: string): CompletionEvent | null;
   /**
-   * Remembers a frame and the events it was parsed to, in place of what it knew: a frame can change what those after it
-   * come to. Null for what was parsed and is no whole frame.
+   * Replaces the template by a frame and its parsed events, because a frame can change the meaning of later frames.
+   * `frame` is null if the parsed text is not a whole frame.
    */
   learn(frame: string | null, events: readonly CompletionEvent[]): void;
 }
@@ -15,18 +15,18 @@ export interface Splice {
 type Delta = Extract<CompletionEvent, { type: "text-delta" | "reasoning-delta" }>;
 
 interface Template {
-  /** The frame up to its text and from there on, quotes included. */
+  /** The frame before and after its text. Both include a quote. */
   readonly before: string;
   readonly after: string;
   readonly event: Delta;
 }
 
-/** Frames up to this size are parsed whatever they hold. Characters. */
+/** Longer frames are always parsed. In characters. */
 const maxFrameCharacters = 65_536;
-/** Streams whose frames all differ are not looked at for ever. */
+/** After this many unused templates in a row, the stream is only parsed. */
 const maxUnused = 4;
 
-/** `eventBytes` is the most that one event may have. */
+/** `eventBytes` is the size limit of one event. */
 export function createSplice(eventBytes: number): Splice {
   const maxCharacters = Math.min(maxFrameCharacters, Math.floor(eventBytes / 3));
   let template: Template | null = null;
@@ -60,8 +60,8 @@ function isDelta(event: CompletionEvent): event is Delta {
 }
 
 /**
- * The value of a JSON string's inner text; null where it is none. Parsed, though it is mostly its own value: a slice would
- * keep all that arrived with it in memory.
+ * Returns the value of a JSON string without its quotes, or null if it is invalid. It always parses, although the value
+ * is mostly the same text: a slice would keep the whole chunk in memory.
  */
 function textOf(inner: string): string | null {
   const value = jsonIn(`"${inner}"`);
@@ -76,7 +76,7 @@ function jsonIn(json: string): Json | undefined {
   }
 }
 
-/** Finds where a frame's text is, and makes sure of it: another text at that place has to come out as that text. */
+/** Finds the text in a frame. A probe confirms it: another text at that place must parse as that text. */
 function templateFrom(frame: string, event: Delta): Template | null {
   const name = event.type === "text-delta" ? "content" : event.field;
   const quoted = JSON.stringify(event.text);
@@ -90,12 +90,12 @@ function templateFrom(frame: string, event: Delta): Template | null {
     : null;
 }
 
-/** The member of the one choice's delta; undefined where parsing the frame does more than to read it. */
+/** Returns a member of the only choice's delta, or undefined if parsing the frame has other effects. */
 function deltaMember(frame: string, name: string): Json | undefined {
   if (!frame.startsWith("data: ") || frame.indexOf("\n") !== frame.length - 2) return undefined;
   const choices = itemsOf(membersOf(jsonIn(frame.slice("data: ".length)))["choices"]);
   const delta = membersOf(membersOf(choices[0])["delta"]);
-  // Fragments of calls add up, whether they make an event or not.
+  // Fragments of tool calls accumulate, even without an event.
   const hasCalls = itemsOf(delta["tool_calls"]).length > 0 || Boolean(delta["function_call"]);
   return choices.length > 1 || hasCalls ? undefined : delta[name];
 }

@@ -17,7 +17,7 @@ describe("tool calls in large numbers", () => {
     expect(events.filter(({ type }) => type === "tool-call-started")).toHaveLength(count);
   });
 
-  it("rejects arguments that are an object nested too deep", () => {
+  it("rejects an object that is nested too deeply as arguments", () => {
     const nested = (depth: number): object =>
       JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`);
     const add = (depth: number): void =>
@@ -31,6 +31,6 @@ describe("tool calls in large numbers", () => {
         [],
       );
     expect(() => add(64)).not.toThrow();
-    expect(() => add(65)).toThrow("nested too deep");
+    expect(() => add(65)).toThrow("nested too deeply");
   });
 });

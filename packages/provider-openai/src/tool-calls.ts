@@ -9,33 +9,33 @@ import { invalidEvent } from "./failures.ts";
 import { isObject, itemsOf, membersOf, textOf } from "./json.ts";
 import { callState } from "./provider-state.ts";
 
-// Deeper values than any tool takes: writing them as text would exhaust the stack.
+// No tool takes deeper values, and serializing them would overflow the stack.
 const maxDepth = 64;
 
 interface Call {
   readonly index: number;
-  /** The upstream's own id, the generated one once the call has begun without, or null. */
+  /** The upstream's id, or a generated one if the call started without; null before. */
   id: string | null;
   ownId: boolean;
   name: string | null;
-  /** All arguments so far; what came before the name is held back in `held`. */
+  /** All arguments so far. Those that arrived before the name are also in `held`. */
   arguments: string;
   held: string;
-  /** State that came before the name. */
+  /** State that arrived before the name. */
   heldState: StateFields | null;
 }
 
-/** Puts tool calls together from the fragments that the many dialects send. */
+/** Assembles tool calls from the fragments of the different dialects. */
 export interface ToolCalls {
   add(fragments: Json | undefined, into: CompletionEvent[]): void;
-  /** Checks, at the end, that every call got a name. */
+  /** Checks at the end that every call has a name. */
   finish(): void;
 }
 
-/** `seed` tells this answer from others: ids made for calls that come without are derived from it. */
+/** `seed` is unique to this answer. Ids for calls without an id are derived from it. */
 export function createToolCalls(seed: string): ToolCalls {
   const calls: Call[] = [];
-  // An upstream's index can stand for two calls, one after the other: the last one counts.
+  // Some upstreams reuse an index for a second call: the last call counts.
   const byIndex = new Map<number, Call>();
   // The first call of each id.
   const byId = new Map<string, Call>();
@@ -80,7 +80,7 @@ export function createToolCalls(seed: string): ToolCalls {
     add(fragments, into) {
       const list = itemsOf(fragments);
       list.forEach((fragment, place) => {
-        if (!isObject(fragment)) throw invalidEvent("The provider sent a tool call that is none.");
+        if (!isObject(fragment)) throw invalidEvent("The provider sent an invalid tool call.");
         const { index, id: anyId, function: called } = fragment;
         const { name: anyName, arguments: part } = membersOf(called);
         const [id, name] = [textOf(anyId), textOf(anyName)];
@@ -109,7 +109,7 @@ function append(
   seed: string,
   into: CompletionEvent[],
 ): void {
-  // Some upstreams repeat the whole call at its end; complete JSON cannot go on, so an equal part is that repetition.
+  // Some upstreams repeat the whole call at its end. Complete JSON can't continue, so an equal part is a repetition.
   const repeated = part === call.arguments && part.startsWith("{") && part.endsWith("}");
   const added = repeated ? "" : part;
   call.arguments += added;
@@ -131,11 +131,11 @@ function append(
   if (written !== "") into.push({ type: "tool-call-delta", index: call.index, arguments: written });
 }
 
-/** Arguments are the text the model wrote; some upstreams send them as the object it stands for. */
+/** Arguments are JSON text. Some upstreams send the parsed object instead. */
 function argumentsOf(part: Json | undefined): string {
   if (typeof part === "string") return part;
   if (!isObject(part)) return "";
   if (!isShallow(part, maxDepth))
-    throw invalidEvent("The provider sent arguments nested too deep.");
+    throw invalidEvent("The provider sent tool arguments that are nested too deeply.");
   return JSON.stringify(part);
 }

@@ -7,13 +7,13 @@ import {
 } from "@tollgate/core/provider";
 import { isObject, type JsonObject, membersOf } from "./json.ts";
 
-// No model reads or writes this much in one call: a larger figure is a fault, not a count.
+// No model reads or writes this much in one call: a larger number is an error.
 const maxTokens = 1_000_000_000;
 const maxUsd = 10_000;
 
 /**
- * What an upstream's `usage` says, in one form: details are parts of the prompt and completion tokens. Negative, broken
- * and absurd figures, and details that do not fit their count, count as not reported. `serviceTier` is the answer's own.
+ * Converts an upstream's `usage` to one format: details are parts of the prompt and completion tokens. Negative, invalid
+ * and absurd numbers, and details larger than their total, are treated as missing. `serviceTier` is the one of the answer.
  */
 export function usageReport(usage: Json | undefined, serviceTier?: Json): UsageReport | null {
   const members = isObject(usage) ? usage : {};
@@ -63,7 +63,7 @@ interface CacheUse {
   readonly writtenFor1h: number | undefined;
 }
 
-/** Reads and writes of a cache, by the names of OpenAI and OpenRouter, of DeepSeek, of Moonshot and of Anthropic. */
+/** Cache reads and writes, by the field names of OpenAI and OpenRouter, DeepSeek, Moonshot and Anthropic. */
 function cacheOf(usage: JsonObject, details: JsonObject): CacheUse {
   const creation = membersOf(usage["cache_creation"]);
   return {
@@ -78,8 +78,8 @@ function cacheOf(usage: JsonObject, details: JsonObject): CacheUse {
 }
 
 /**
- * Anthropic counts what it read from and wrote to its cache apart from its input. Where its own names come, and the
- * prompt tokens are its input or too few to hold the cache, the cache is added.
+ * Anthropic doesn't count cache reads and writes as input. If its field names are present, and the prompt tokens are only
+ * the input or too few to include the cache, this adds the cache.
  */
 function withCache(
   usage: JsonObject,
@@ -95,7 +95,7 @@ function withCache(
   return input === uncached || read + written > input ? input + read + written : input;
 }
 
-/** Some upstreams leave reasoning out of the completion tokens, and some out of the details too: their total tells. */
+/** Some upstreams omit reasoning from the completion tokens, some also from the details. The total shows it. */
 function withReasoning(
   prompt: number | undefined,
   completion: number | undefined,
@@ -104,7 +104,7 @@ function withReasoning(
 ): number | undefined {
   if (prompt === undefined || completion === undefined || total === undefined) return completion;
   const isMore = total > prompt + completion;
-  // Gemini says how much it thought by its total alone.
+  // Gemini reports reasoning only in its total.
   if (reasoning === undefined) return isMore ? total - prompt : completion;
   return total === prompt + completion + reasoning ? completion + reasoning : completion;
 }

@@ -1,2 +1,2 @@
-/** A built-in model that needs no account: for first steps, examples and demonstrations. */
+/** A built-in model without an account, for first steps, examples and demos. */
 export { type SimOptions, simProvider, simSchema } from "./sim-provider.ts";

@@ -3,10 +3,10 @@ import type { FunctionTool } from "@tollgate/core/provider";
 type Json = Exclude<FunctionTool["parameters"], undefined>;
 type Schema = { readonly [key: string]: Json };
 
-/** Nesting beyond which a recursive schema is not followed. */
+/** The maximum nesting for recursive schemas. */
 const maxDepth = 12;
 
-/** A value that fits a JSON Schema, taken from a text where the schema leaves it open; `{}` without one. */
+/** Returns a value that matches a JSON Schema, with content from a text where possible; `{}` without a schema. */
 export function jsonSample(schema: Json | undefined, text: string): Json {
   return isSchema(schema) ? sample(schema, schema, text, 0) : {};
 }
@@ -54,7 +54,7 @@ const formats: Readonly<Record<string, string>> = {
   uuid: "00000000-0000-4000-8000-000000000000",
 };
 
-/** The name the text speaks of (a capitalised word inside a sentence), else the text. */
+/** Returns the name in the text (a capitalized word inside a sentence), or else the text. */
 function sampleString(schema: Schema, text: string): string {
   const format = schema["format"];
   if (typeof format === "string" && formats[format] !== undefined) return formats[format];
@@ -95,7 +95,7 @@ function typeOf(schema: Schema): Json | undefined {
   return schema["items"] === undefined ? "string" : "array";
 }
 
-/** The part of the schema a local reference such as `#/$defs/address` points to. */
+/** Resolves a local reference such as `#/$defs/address`. */
 function resolve(reference: string, root: Schema): Json | undefined {
   const path = reference.replace(/^#\/?/, "").split("/").filter(Boolean);
   return path.reduce<Json | undefined>((at, name) => (isSchema(at) ? at[name] : undefined), root);
@@ -109,7 +109,7 @@ function numberOf(value: Json | undefined): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-/** A count the schema asks for, as far as it is sensible to follow. */
+/** Returns a count from the schema, up to 1,000. */
 function bounded(value: Json | undefined): number {
   return Math.min(numberOf(value) ?? 0, 1_000);
 }

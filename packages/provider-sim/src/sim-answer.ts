@@ -7,17 +7,17 @@ import type {
 } from "@tollgate/core/provider";
 import { jsonSample } from "./json-sample.ts";
 
-/** What the built-in model answers: text, or the arguments of a tool call, word by word. */
+/** An answer of the built-in model: text or the arguments of a tool call, as words. */
 export interface SimAnswer {
   readonly words: readonly string[];
   readonly toolCall: { readonly id: string; readonly name: string } | null;
   readonly finishReason: FinishReason;
 }
 
-/** Words of the user's message that are said back. */
+/** The maximum number of words of the user's message in the answer. */
 const summaryWords = 60;
 
-/** The answer to a request: it follows from the request alone. */
+/** Returns the answer to a request. Equal requests have equal answers. */
 export function simAnswer(request: CompletionRequest): SimAnswer {
   const userText = lastUserText(request.messages);
   const tool = toolToCall(request, userText);
@@ -32,7 +32,7 @@ export function simAnswer(request: CompletionRequest): SimAnswer {
   };
 }
 
-/** Words are the tokens of this model. */
+/** Returns the usage of an answer. This model's tokens are words. */
 export function usageOf(request: CompletionRequest, answer: SimAnswer): UsageReport {
   const prompt = request.messages.map((message) => words(textOf(message)).length + 3);
   return {
@@ -55,7 +55,7 @@ function echoAnswer(messages: readonly Message[], userText: string): string {
   return userText === "" ? "You have not said anything yet." : `You said: ${summaryOf(userText)}`;
 }
 
-/** The tool to call now: the one demanded, or one the user mentions, unless its result is there already. */
+/** Returns the tool to call: the required one, or one that the user mentions, unless the request has its result. */
 function toolToCall(request: CompletionRequest, userText: string): FunctionTool | null {
   const { tools = [], toolChoice = "auto", messages } = request;
   if (typeof toolChoice === "object")
@@ -68,7 +68,7 @@ function toolToCall(request: CompletionRequest, userText: string): FunctionTool 
 
 const commonVerbs = new Set(["get", "set", "list", "find", "fetch", "look", "make", "tool"]);
 
-/** Whether a text holds a tool's name, or one of the telling words in it: `get_weather` is meant by "weather". */
+/** Whether a text mentions a tool's name, or a significant word of it: "weather" matches `get_weather`. */
 function mentions(text: string, name: string): boolean {
   const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}_-]+/gu));
   const parts = name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
@@ -79,7 +79,7 @@ function mentions(text: string, name: string): boolean {
   );
 }
 
-/** What tools have answered since the last message of the user or the model. */
+/** Returns the tool results since the last message of the user or the model. */
 function toolResults(messages: readonly Message[]): readonly string[] {
   const from = messages.findLastIndex((message) => message.role !== "tool") + 1;
   return messages.slice(from).map(textOf);
@@ -111,7 +111,7 @@ function cutAt(text: string, stop: string): string {
   return at < 0 ? text : text.slice(0, at);
 }
 
-/** The words of a text, each with the space before it; joined they are the text. */
+/** Splits a text into words, each with the space before it. */
 function words(text: string): readonly string[] {
   return text.match(/\s+\S*|\S+/gu) ?? [];
 }

@@ -11,13 +11,13 @@ import {
 import { type Schema, tryRead, wholeNumber, z } from "@tollgate/core/schemas";
 import { type SimAnswer, simAnswer, usageOf } from "./sim-answer.ts";
 
-/** How the built-in model behaves. */
+/** Options of the built-in model. */
 export interface SimOptions {
-  /** Milliseconds between two words of a streamed answer. Default: none, and no timer is used. */
+  /** Milliseconds between words of a streamed answer. Default 0, without a timer. */
   readonly pace?: number;
 }
 
-/** The options of `simProvider`, which are all data. */
+/** The schema of the options of `simProvider`. */
 export const simSchema: Schema<SimOptions> = z.strictObject({
   pace: z.exactOptional(wholeNumber(0)),
 });
@@ -29,7 +29,7 @@ const echo: ListedModel = {
   maxOutputTokens: 4_096,
 };
 
-/** The preview is the same model, for policies to tell apart. */
+/** The preview is the same model under another name, for policies. */
 const models: Readonly<Record<string, ListedModel>> = {
   "tollgate/echo": echo,
   "tollgate/echo-preview": echo,
