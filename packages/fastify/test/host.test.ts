@@ -143,8 +143,8 @@ describe("registering", () => {
     [{}, "register(tollgate, { gateway }) needs what createGateway returns"],
     [{ gateway: {} }, "was given another object"],
     [{ writeStall: 0 }, "`writeStall` must be a whole number of milliseconds, 1 or more."],
-    [{ prefix: "/a%20b" }, "Fastify matches decoded paths: register the prefix /a%20b with"],
-  ])("%o fails at start, and says what is wrong", async (options, message) => {
+    [{ prefix: "/a%20b" }, "Fastify matches decoded paths: decode the prefix /a%20b."],
+  ])("fails at startup with a message for %o", async (options, message) => {
     const { gateway } = await createTestGateway();
     onTestFinished(() => gateway.close());
     const valid = "prefix" in options || "writeStall" in options ? { gateway } : {};

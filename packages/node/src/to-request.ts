@@ -271,7 +271,9 @@ function readFully(
   const onLeft = (): void => {
     if (chunks === null) return;
     chunks = null;
-    onError(incoming.errored ?? new Error("The client disconnected before the end of its request."));
+    onError(
+      incoming.errored ?? new Error("The client disconnected before the end of its request."),
+    );
   };
   const onEnd = (): void => {
     if (chunks === null) return;

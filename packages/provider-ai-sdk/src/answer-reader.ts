@@ -137,8 +137,5 @@ function reasonOf({ unified, raw }: Extract<Part, { type: "finish" }>["finishRea
   if (unified === "error") throw errorWithin(null, true);
   if (unified === "interrupted" || raw === undefined)
     throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
-  throw invalidAnswer(
-    "unknown_finish_reason",
-    "The provider sent an unknown finish reason.",
-  );
+  throw invalidAnswer("unknown_finish_reason", "The provider sent an unknown finish reason.");
 }

@@ -65,7 +65,8 @@ const optionsSchema: Schema<AiSdkOptions> = z
     z.refine<AiSdkOptions>(
       ({ connection, apiKey }) => connection !== "customer" || apiKey === undefined,
       {
-        error: "has no use on a customer-owned connection: the organization's own credential is sent",
+        error:
+          "has no use on a customer-owned connection: the organization's own credential is sent",
         path: ["apiKey"],
         when: ({ value }) => typeof value === "object" && value !== null,
       },

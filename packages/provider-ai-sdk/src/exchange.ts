@@ -104,11 +104,14 @@ async function answered(
   const { status, headers, body } = response;
   if (status >= 300 && status < 400) {
     await body?.cancel();
-    throw new ProviderError("The provider answered with a redirect. Tollgate doesn't follow redirects.", {
-      reason: "redirect_refused",
-      delivery: "answered",
-      status,
-    });
+    throw new ProviderError(
+      "The provider answered with a redirect. Tollgate doesn't follow redirects.",
+      {
+        reason: "redirect_refused",
+        delivery: "answered",
+        status,
+      },
+    );
   }
   const fields = Object.fromEntries(headers);
   if (status >= 400) {

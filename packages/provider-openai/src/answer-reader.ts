@@ -192,10 +192,7 @@ function finishReason(value: Json | undefined): FinishReason | null {
   if (value === undefined || value === null || value === "") return null;
   const reason = typeof value === "string" ? finishReasons.get(value) : undefined;
   if (reason) return reason;
-  throw invalidAnswer(
-    "unknown_finish_reason",
-    "The provider sent an unknown finish reason.",
-  );
+  throw invalidAnswer("unknown_finish_reason", "The provider sent an unknown finish reason.");
 }
 
 /** The limit of annotations, and of images, of one answer. A broken upstream could send them without end. */

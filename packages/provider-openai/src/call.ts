@@ -164,11 +164,14 @@ class Call implements AnswerReceiver {
 
   #openError({ status }: AnswerHead): void {
     if (status >= 300 && status < 400)
-      throw new ProviderError("The provider answered with a redirect. Tollgate doesn't follow redirects.", {
-        reason: "redirect_refused",
-        delivery: "answered",
-        status,
-      });
+      throw new ProviderError(
+        "The provider answered with a redirect. Tollgate doesn't follow redirects.",
+        {
+          reason: "redirect_refused",
+          delivery: "answered",
+          status,
+        },
+      );
     if (status < 300)
       throw invalidAnswer(
         `status_${status}`,
@@ -189,9 +192,7 @@ class Call implements AnswerReceiver {
     if (this.#answer === null) {
       if (this.#bytes > maxErrorBytes) this.#failWithStatus(null);
     } else if (this.#bytes > this.#call.limits.bodyBytes)
-      this.failed(
-        invalidAnswer("answer_too_large", "The provider's answer is too large."),
-      );
+      this.failed(invalidAnswer("answer_too_large", "The provider's answer is too large."));
   }
 
   #readStream(chunks: readonly Uint8Array[], stream: EventStream, answer: AnswerReader): void {

@@ -179,8 +179,10 @@ describe("chunks of a stream", () => {
     ]);
   });
 
-  it("does not take an unknown finish reason for a good end", () => {
-    expect(() => read({ choices: [{ delta: {}, finish_reason: "error" }] })).toThrow(/not known/);
+  it("rejects an unknown finish reason", () => {
+    expect(() => read({ choices: [{ delta: {}, finish_reason: "error" }] })).toThrow(
+      /unknown finish reason/,
+    );
   });
 
   it("ignores other choices, and chunks that say nothing", () => {
