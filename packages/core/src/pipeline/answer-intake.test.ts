@@ -7,7 +7,7 @@ const logprobs = { content: Array.from({ length: 10 }, () => entry) };
 
 const noState = { values: 0, bytes: 0 };
 
-/** What comes of so many events with log probabilities, within 1,000 bytes. */
+/** The result of so many events with log probabilities, within 1,000 bytes. */
 function failureAfter(events: number, isKept: boolean): string | null {
   const intake = createAnswerIntake({ ...defaultLimits, answerBytes: 1_000 }, isKept);
   for (let event = 0; event < events; event++) intake.take([{ type: "logprobs", logprobs }]);

@@ -13,13 +13,13 @@ import { forbiddenKeys } from "../kernel/json-guard.ts";
 import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/returnable-json.ts";
 
 /**
- * What an attempt's events pass before anything is made of them: text becomes well-formed, and an answer that no client
- * could send back ends as the provider's failure.
+ * Checks and repairs an attempt's events before anything else reads them. Text becomes well-formed. An answer that no
+ * client could send back ends as the provider's failure.
  */
 export interface AnswerIntake {
-  /** The events to go on with: those before the answer went beyond the limits, where it did. */
+  /** Returns the events to go on with. If the answer exceeds a limit, these are the events before that. */
   take(events: readonly CompletionEvent[]): readonly CompletionEvent[];
-  /** Why no more is taken after so many bytes of output and so much state; null while the answer is within the limits. */
+  /** The reason to stop, given the output and state so far; null while the answer is within its limits. */
   failure(outputBytes: number, state: StateSize): ProviderError | null;
 }
 
@@ -30,14 +30,16 @@ type TextDelta = Extract<
 type State = Extract<CompletionEvent, { type: "state" }>;
 type AnswerLimits = Pick<Limits, "depth" | "keys" | "tools" | "answerParts" | "answerBytes">;
 
-/** `isKept` says that the answer is written whole at its end, log probabilities and all: in one body, or as a response. */
+/**
+ * `isKept` means that the whole answer, with log probabilities, is written at its end: as one body or as a stored response.
+ */
 export function createAnswerIntake(limits: AnswerLimits, isKept: boolean): AnswerIntake {
   const bounds = createBounds(limits, isKept);
   const halves = createEventSanitizer(limits);
   let failure: ProviderError | null = null;
   return {
     take(events) {
-      // Almost all events pass as they are: then there is no list to make.
+      // Almost all events pass unchanged, so the list is only copied when one doesn't.
       let taken: CompletionEvent[] | null = null;
       let at = -1;
       for (const event of events) {
@@ -58,7 +60,7 @@ export function createAnswerIntake(limits: AnswerLimits, isKept: boolean): Answe
   };
 }
 
-/** Counts the parts and tool calls as the fold of the same events will have them. */
+/** Counts parts and tool calls the way the fold of the same events does. */
 function createBounds(
   limits: AnswerLimits,
   isKept: boolean,
@@ -118,18 +120,18 @@ function beyond(reason: string): ProviderError {
 }
 
 /**
- * Joins the halves of surrogate pairs that deltas of one part split between them. A half that stays alone becomes
- * U+FFFD, before the next part begins or the answer finishes.
+ * Joins surrogate pairs that are split between two deltas of a part. An unpaired half becomes U+FFFD before the next part
+ * begins or the answer finishes.
  */
 function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
-  /** Whether `add` would add the event as it is, and nothing else. */
+  /** Whether `add` would only append the event unchanged. */
   passes(event: CompletionEvent): boolean;
   add(event: CompletionEvent, into: CompletionEvent[]): void;
 } {
   let waiting: TextDelta | null = null;
-  // Most answers have neither calls nor state.
+  // Most answers have neither tool calls nor state.
   let ofCalls: Map<number, string> | null = null;
-  /** Of the message, which has no index, and of each call. */
+  /** One per tool call, and one for the message, which has no index. */
   let ofStates: Map<number | undefined, SurrogateJoiner> | null = null;
 
   function endSpoken(into: CompletionEvent[]): void {
@@ -213,7 +215,7 @@ function createEventSanitizer({ keys }: Pick<Limits, "keys">): {
 
 const replacement = "\uFFFD";
 
-/** The text after a half that waits for its other: what of both is well-formed now, and the half at its end. */
+/** Prepends a pending half to the text. Returns the well-formed text, and the new half at its end. */
 function joined(before: string, text: string): readonly [whole: string, half: string] {
   if (before === "" && text.isWellFormed()) return [text, ""];
   const all = before + text;
@@ -222,7 +224,7 @@ function joined(before: string, text: string): readonly [whole: string, half: st
   return isHalf ? [all.slice(0, -1).toWellFormed(), all.slice(-1)] : [all.toWellFormed(), ""];
 }
 
-/** Fields by names that may come back: an object of them may be returned itself. */
+/** Drops fields with forbidden names: a client may send the object itself back. */
 function returnableFields(fields: StateFields, keys: number): StateFields {
   return Object.fromEntries(
     Object.entries(fields)

@@ -20,7 +20,7 @@ import type { PreparedCall, SettledAnswer, TakeEvents } from "./governed-call.ts
 import type { OpenedStep } from "./open-step.ts";
 import { type PlannedAttempt, sentBefore } from "./plan-attempt.ts";
 
-/** A Step while it runs: its attempts one after the other, until it is stopped or ends. */
+/** A running Step: its attempts one after the other, until it ends. */
 export interface StepRun {
   readonly context: GatewayContext;
   readonly call: PreparedCall;
@@ -28,28 +28,28 @@ export interface StepRun {
   /** Monotonic. */
   readonly startedAt: number;
   readonly attempt: RunningAttempt;
-  /** Why everything must stop: the client left, or the deadline passed. */
+  /** Why the whole Step must stop: the client left, the deadline passed or the gateway closed. */
   readonly stopReason: ClientClosed | ProviderError | null;
-  /** Nobody reads the answer any more. */
+  /** True once the client has left. */
   readonly isAbandoned: boolean;
-  /** True once its settlement began: from then on its outcome is fixed. */
+  /** True once settlement has begun. From then on the outcome is fixed. */
   isEnding: boolean;
-  /** The attempts before the running one, as they ended. */
+  /** The earlier attempts, as they ended. */
   readonly ended: AttemptSettlement[];
   /** Retries of the current model so far. */
   retries: number;
   /** Models still to try, in order. */
   readonly fallbacks: string[];
-  /** What was held so far: a request counts once per counter, whatever number of attempts it takes. */
+  /** All holds so far. A request counts once per counter, however many attempts it takes. */
   readonly held: Hold[];
-  /** Takes what the client is to see. */
+  /** Passes on the events that the client may see. */
   readonly take: TakeEvents;
-  /** The running attempt came to its end, and says why the model stopped. */
+  /** The running attempt is complete. */
   answered(finishReason: FinishReason): void;
   failed(thrown: unknown): void;
-  /** Its settlement is durable. */
+  /** The settlement is durable. */
   completed(settled: SettledAnswer): void;
-  /** It could not be settled as completed. */
+  /** The Step could not be settled as completed. */
   unsettled(thrown: unknown): void;
 }
 
@@ -58,11 +58,11 @@ export class ClientClosed extends Error {
   override readonly name = "ClientClosed";
 }
 
-/** After so many events what else waits for the process has its turn: a provider may have them all at hand. */
+/** After this many events, other requests get a turn: a provider may have all its events in memory. */
 const maxEventsPerTurn = 256;
 const never = Number.POSITIVE_INFINITY;
 
-/** One attempt in flight: its provider tells it what happens, and it keeps what was seen. */
+/** One attempt in flight. It receives its provider's events and keeps what the Step's records need. */
 export class RunningAttempt implements AnswerSink {
   readonly planned: PlannedAttempt;
   readonly fold: CompletionFold = createFold();
@@ -74,27 +74,27 @@ export class RunningAttempt implements AnswerSink {
   providerModel: string | null = null;
   systemFingerprint: string | null = null;
   toolCalls = 0;
-  /** Whether the client can have seen text, a refusal or a tool call of it. */
+  /** Whether the client may have seen text, a refusal or a tool call. */
   isVisible = false;
-  /** Whether reasoning was seen of it, or state that means reasoning. */
+  /** Whether the provider sent reasoning, or state that implies it. */
   hasReasoned = false;
-  /** Whether the model wrote something after its provider last reported usage. */
+  /** Whether the model wrote more after the provider last reported usage. */
   hasWrittenOn = false;
-  /** True from when it failed: another may follow it. */
+  /** True once the attempt has failed. Another one may follow. */
   hasFailed = false;
-  /** Monotonic; null until the model said something. */
+  /** Monotonic; null before the first output. */
   firstTokenAt: number | null = null;
   readonly #run: StepRun;
   readonly #intake: AnswerIntake;
-  /** Nothing more is taken of its provider. */
+  /** The attempt is over: further events are ignored. */
   #isOver = false;
   #cancel = (): void => {};
-  /** Made for providers that ask for their call's signal. */
+  /** Created when the provider asks for the signal. */
   #controller: AbortController | null = null;
   #stoppedFor: unknown = null;
-  /** The organization's own credential; null on a platform connection. */
+  /** The organization's own Gateway API key; null on a platform connection. */
   #credential: string | null = null;
-  /** When the provider has been silent for too long; never while the client is what is waited for. Monotonic. */
+  /** When the provider counts as silent; `never` while the gateway waits for the client. Monotonic. */
   #silentAt = never;
   #handled = 0;
   #resume = (): void => {};
@@ -110,11 +110,11 @@ export class RunningAttempt implements AnswerSink {
     );
   }
 
-  /** Asks the provider, on the platform's account or the organization's own. */
+  /** Asks the provider, with the platform's credential or the organization's own. */
   ask(): void {
     const { context, call } = this.#run;
     const { firstByte, plainAnswer } = context.deadlines;
-    // A plain answer comes all at once, and whatever its provider sends before says nothing.
+    // A plain answer arrives in one piece, so only its end counts as a sign of life.
     this.#expectEvent(context.clock.monotonic(), call.stream ? firstByte : plainAnswer);
     if (this.planned.routed.route.connection === "customer") void this.#askWithCredential();
     else this.#begin();
@@ -149,19 +149,19 @@ export class RunningAttempt implements AnswerSink {
     this.#run.failed(thrown);
   }
 
-  /** Ends the call, whether its provider notices or not; what waits for its signal hears of it. */
+  /** Ends the attempt, whether or not its provider reacts to the abort. */
   stop(reason: unknown): void {
     this.#stoppedFor ??= reason;
     this.#controller?.abort(reason);
     this.failed(reason);
   }
 
-  /** The client is waited for no more: it left, or is not to hold the rest up. */
+  /** Stops waiting for a slow client. */
   release(): void {
     this.#resume();
   }
 
-  /** Aborts when the attempt is stopped. */
+  /** Aborts when the attempt stops. */
   get signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController();
@@ -170,13 +170,13 @@ export class RunningAttempt implements AnswerSink {
     return this.#controller.signal;
   }
 
-  /** Gives a silent provider up; says when to look again. */
+  /** Stops the attempt if its provider is silent. Returns when to check again. */
   look(now: number): number {
     if (now >= this.#silentAt) this.stop(silent());
     return this.#silentAt;
   }
 
-  /** Each attempt opens the credential for itself; after a failure it may be another one by now. */
+  /** Every attempt reads the credential itself: it may have been replaced since the last one. */
   async #askWithCredential(): Promise<void> {
     const { context, call } = this.#run;
     const { organizationId } = call.caller;
@@ -199,11 +199,11 @@ export class RunningAttempt implements AnswerSink {
     } catch (thrown) {
       this.failed(thrown);
     }
-    // What failed at once had nothing to cancel yet.
+    // If the call failed at once, there was nothing to cancel yet.
     if (this.#isOver) this.#endCall();
   }
 
-  /** Takes events in, and hands on what the client is to see. */
+  /** Records events and passes on those that the client may see. */
   #take(events: readonly CompletionEvent[]): Promise<void> | null {
     const { context, call, take } = this.#run;
     const now = context.clock.monotonic();
@@ -221,7 +221,7 @@ export class RunningAttempt implements AnswerSink {
     return room && this.#untilRoom(room);
   }
 
-  /** While the client is what is waited for, the provider's silence does not count. */
+  /** Waits for a slow client. Meanwhile the provider can't count as silent. */
   #untilRoom(room: Promise<void>): Promise<void> {
     const { context, call } = this.#run;
     this.#silentAt = never;
@@ -259,16 +259,16 @@ export class RunningAttempt implements AnswerSink {
     this.#endCall();
   }
 
-  /** Whether a provider can end its call or not, the attempt is over, and the Step goes on. */
+  /** The attempt is over even if the provider fails to end its call. */
   #endCall(): void {
     try {
       this.#cancel();
     } catch {
-      // What it failed with is the provider's own.
+      // A failure to cancel changes nothing.
     }
   }
 
-  /** Notes an event; true when it is for the client to see now. */
+  /** Records an event. Returns whether the client may see it. */
   #note(event: CompletionEvent, now: number): boolean {
     switch (event.type) {
       case "request-sent":
@@ -298,7 +298,7 @@ export class RunningAttempt implements AnswerSink {
     return true;
   }
 
-  /** What only the provider can read leaves sealed. */
+  /** Seals state that only the provider can read. */
   #sealed(event: CompletionEvent): CompletionEvent {
     if (event.type !== "state") return event;
     const origin = stateOrigin(this.planned.attempt);
@@ -306,9 +306,9 @@ export class RunningAttempt implements AnswerSink {
   }
 }
 
-/** The call of an attempt. Few providers ask for its signal: it is made when one does. */
+/** The provider's view of an attempt. Few providers ask for the signal, so it is created on demand. */
 class CallOfAttempt implements ProviderCall {
-  /** One getter for all: V8 keeps the getter of each object literal that has one. */
+  /** One shared getter: V8 keeps a separate one for each object literal that has one. */
   static readonly #signal: PropertyDescriptor & ThisType<CallOfAttempt> = {
     enumerable: true,
     get() {
@@ -344,7 +344,7 @@ class CallOfAttempt implements ProviderCall {
   }
 }
 
-/** What was seen of what the model has written so far. */
+/** The output so far, as metering needs it. */
 export function seenOf(attempt: RunningAttempt): ObservedOutput {
   const { fold, isVisible, hasReasoned, hasWrittenOn } = attempt;
   return {
@@ -355,7 +355,10 @@ export function seenOf(attempt: RunningAttempt): ObservedOutput {
   };
 }
 
-/** Tells a sink what an iteration gives. What it returns ends the iteration, which is not waited for: it may hang. */
+/**
+ * Feeds an async iterable to a sink. Returns a function that ends the iteration without waiting for it, because it may
+ * hang.
+ */
 function pull(answer: ProviderAnswer, sink: AnswerSink): () => void {
   const iterator = answer[Symbol.asyncIterator]();
   let isOver = false;

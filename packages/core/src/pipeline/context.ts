@@ -21,7 +21,7 @@ import type { Router } from "../routing/route.ts";
 import type { DecisionCache } from "./decision-cache.ts";
 import type { OpenSteps } from "./open-steps.ts";
 
-/** Everything the governed path stands on; one per gateway. */
+/** The dependencies and configuration that every governed call uses; one per gateway. */
 export interface GatewayContext {
   readonly store: Store;
   readonly providers: ReadonlyMap<string, Provider>;
@@ -34,7 +34,7 @@ export interface GatewayContext {
   readonly thresholds: ThresholdTracker;
   readonly decisionCache: DecisionCache;
   readonly prices: PriceBook;
-  /** What configuration, else the price book, says of a model besides its price. */
+  /** Facts about a model other than its price, from the configuration, otherwise from the price book. */
   readonly modelFacts: (model: ModelId) => ModelFacts;
   readonly dataClasses: readonly string[];
   readonly headerNames: HeaderNames;
@@ -42,24 +42,24 @@ export interface GatewayContext {
   readonly deadlines: Deadlines;
   readonly retention: Retention;
   readonly retry: RetryRules;
-  /** Null reads on where only its end says what an answer costs. */
+  /** Null keeps reading only answers whose cost isn't known before their end. */
   readonly onDisconnect: "abort" | "drain" | null;
-  /** What Responses clients may say that functions returned. */
+  /** The form of function outputs that Responses clients may send. */
   readonly toolOutputs: "text" | "parts";
-  /** Answers read on after their client left. */
+  /** Limits the answers that are read on after their clients left. */
   readonly drains: Slots;
   readonly openSteps: OpenSteps;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: IdSource;
   readonly notify: (event: GatewayEvent) => void;
-  /** Whether anybody observes: what only an event needs is computed for nobody else. */
+  /** Whether there is any observer. If not, nothing is computed only for events. */
   readonly isObserved: () => boolean;
-  /** Adds an observer; what it returns removes it. */
+  /** Adds an observer. The returned function removes it. */
   readonly observe: (observer: Observer) => () => void;
 }
 
-/** As they are configured, and as they are sent: in lower case. */
+/** The configured names, and the same names in lower case, as they are sent. */
 export interface HeaderNames extends SentNames {
   readonly sent: SentNames;
 }

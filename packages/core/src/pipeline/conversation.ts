@@ -13,8 +13,8 @@ import type { GovernedCall, PreparedCall, PreparedRequest } from "./governed-cal
 import { orUnavailable } from "./store-calls.ts";
 
 /**
- * The call with what its client brought of provider state: opened where it was sealed for this key, left out where it
- * was not. What stored responses bring is the gateway's own.
+ * Opens the provider state that the client sent back if it is sealed for this key, and drops it otherwise. State from
+ * stored responses is the gateway's own.
  */
 export function withClientState(call: GovernedCall, prepared: PreparedRequest): PreparedCall {
   const seal = createStateSeal(call.caller);
@@ -24,7 +24,7 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
   const current =
     opened === transcript ? prepared : replacing(prepared, changes(transcript, opened));
   const restored = new Set(storedMessages === 0 ? null : transcript.slice(0, storedMessages));
-  // Each member by its name: a call that is spread into another is copied several times over.
+  // Lists every member: spreading a call into another copies it several times over.
   return {
     caller: call.caller,
     endpoint: call.endpoint,
@@ -49,7 +49,7 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
   };
 }
 
-/** The replaced messages with their replacements. */
+/** Maps each replaced message to its replacement. */
 function changes(
   before: readonly Message[],
   after: readonly Message[],
@@ -63,9 +63,8 @@ function changes(
 }
 
 /**
- * Adds to the call what its Session recorded: data classes, for a policy that reads them, and provider state, which replaces
- * a client's own copy in messages that the model takes it back with. Without such a policy and such messages, it reads
- * nothing: most calls begin with a question.
+ * Adds what the Session recorded: data classes for a policy that reads them, and provider state, which replaces the
+ * client's own copy. If neither is needed, reads nothing, since most calls only ask a question.
  */
 export function withSession(
   context: GatewayContext,
@@ -116,8 +115,8 @@ async function findSession(
 }
 
 /**
- * Where the first message is whose recorded state is wanted; -1 for none. Stored responses bring the state of what they
- * answered, but their input is as the client gave it: where they have some state, what lacks it is wanted, too.
+ * The index of the first message whose recorded state is needed; -1 for none. Stored responses include the state of their
+ * answers, but their input is as the client sent it, so messages without state may need it too.
  */
 function firstToRestore(
   { transcript, storedMessages }: PreparedCall,
@@ -140,8 +139,8 @@ function firstToRestore(
 }
 
 /**
- * Whether the client's own copy of a message has state that a provider reads. Libraries that know only some of its members
- * give it back changed, and a provider refuses a changed one wherever it is: what was recorded goes instead.
+ * Whether the client's copy of a message contains provider state. Libraries that know only some of its members return it
+ * changed, and providers reject changed state. The recorded state replaces it.
  */
 function bringsState(message: Message): boolean {
   if (message.role !== "assistant") return false;
@@ -152,7 +151,7 @@ function isIssued({ state }: { readonly state?: ProviderState }): boolean {
   return state !== undefined && state.from !== null;
 }
 
-/** What a Session recorded from a position on, of the messages that a request begins with. */
+/** The recorded messages that the request repeats, from a position on. */
 async function recordedMessages(
   context: GatewayContext,
   { organizationId }: Owner,
@@ -172,7 +171,7 @@ async function recordedMessages(
   return recorded;
 }
 
-/** A conversation with some of its messages replaced, in the request as in the transcript. */
+/** Replaces messages both in the request and in the transcript. */
 function replacing<Call extends PreparedRequest>(
   call: Call,
   replaced: ReadonlyMap<Message, Message>,
@@ -187,7 +186,7 @@ function replacing<Call extends PreparedRequest>(
   };
 }
 
-/** Named ids must be the caller's before anything is decided; opening the Step checks again. */
+/** Checks that the named Session and Turn belong to the caller. Opening the Step checks it again. */
 export async function requireOwned(
   store: Store,
   { caller, sessionId, turnId }: GovernedCall,
@@ -198,7 +197,7 @@ export async function requireOwned(
     throw notOwned("turn_not_found");
 }
 
-/** The same answer whether the id exists elsewhere or not. */
+/** The same error whether or not the id exists elsewhere. */
 export function notOwned(code: "session_not_found" | "turn_not_found"): GatewayError {
   return code === "session_not_found"
     ? new GatewayError(code, "Session not found.", { param: "session_id" })

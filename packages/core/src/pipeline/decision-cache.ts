@@ -6,7 +6,7 @@ import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
 import { decide } from "../policy/decide.ts";
 import type { ModelRoute } from "../routing/route.ts";
 
-/** What decides, the same for all calls. */
+/** The policy, and the order of data classes. */
 interface DecisionRules {
   readonly policy: Policy;
   readonly dataClasses: readonly string[];
@@ -20,9 +20,9 @@ interface DecisionInput {
 }
 
 /**
- * What is the same for all calls of a caller on a route that differ only in their text: the verdict of a policy that ignores
- * estimates, and the holds but for their amounts. A caller is read again when its key changes and the sheet when budgets do:
- * both are other objects then, and what was found for them is not found by the new ones.
+ * The part of a decision that is the same for all calls of a caller on a route that differ only in their text: the verdict
+ * of a policy that ignores estimates, and the holds without their amounts. A change of the key creates a new caller object,
+ * and a change of budgets a new snapshot. The cache compares both by identity, so it never returns an outdated entry.
  */
 export class CachedDecision {
   readonly #deciding: DecisionRules;
@@ -35,7 +35,7 @@ export class CachedDecision {
     this.#asked = asked;
   }
 
-  /** Whether it is the ground of calls like this one, of the same caller. */
+  /** Whether this entry applies to a call of the same caller. */
   isOf({ route, facts }: DecisionInput): boolean {
     const own = this.#asked.facts;
     return (
@@ -73,7 +73,7 @@ export class CachedDecision {
   }
 }
 
-/** The grounds that were found lately. */
+/** The most recent entries. */
 export interface DecisionCache {
   of(asked: DecisionInput): CachedDecision;
 }
@@ -81,7 +81,7 @@ export interface DecisionCache {
 const maxPerCaller = 16;
 const maxCached = 10_000;
 
-/** Each caller's latest grounds, and so many of all callers: then it begins again with none. */
+/** Keeps the most recent entries of each caller. When there are too many in total, starts over empty. */
 export function createDecisionCache(deciding: DecisionRules): DecisionCache {
   let grounds = new WeakMap<Caller, CachedDecision[]>();
   let count = 0;

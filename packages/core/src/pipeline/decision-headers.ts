@@ -2,15 +2,15 @@ import { GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { HeaderNames } from "./context.ts";
 import type { GovernedAnswer } from "./governed-call.ts";
 
-/** What every answer says that got as far as a decision. */
+/** The values that every answer after a decision carries. */
 interface DecisionMark {
   readonly dataClass: string;
   readonly decisionId: string;
-  /** Absent where no Step was opened. */
+  /** Absent if no Step was opened. */
   readonly stepId?: string;
 }
 
-/** An error of a request that got as far as a decision. */
+/** An error of a request after its decision. */
 export class DecidedError extends GatewayError {
   readonly decisionId: string;
   readonly stepId: string | null;
@@ -22,7 +22,7 @@ export class DecidedError extends GatewayError {
   }
 }
 
-/** Headers with those of an answer: of its decision, and the model that served it where that is known by then. */
+/** Adds the headers of the decision, and of the model that served the answer if it is known. */
 export function answerHeaders(
   { sent }: HeaderNames,
   answer: GovernedAnswer,
@@ -31,12 +31,12 @@ export function answerHeaders(
   headers[sent.dataSensitivity] = answer.dataClass;
   headers[sent.policyDecisionId] = answer.decisionId;
   const model = answer.servedBy();
-  // A model's name may have any letters, and a header has ASCII.
+  // A model's name may contain any character, but a header only ASCII.
   if (model !== null) headers[sent.model] = model.replace(/[^\x21-\x7e]/gu, encodeURIComponent);
   return headers;
 }
 
-/** The same error with the two headers, for denials and failures after the decision. */
+/** The same error with the headers of the decision. */
 export function withDecision(
   thrown: unknown,
   names: HeaderNames,

@@ -11,7 +11,7 @@ import type { CachedConversation } from "../sessions/conversation-cache.ts";
 import type { StateSeal } from "../sessions/state-seal.ts";
 import type { TranscriptChain } from "../sessions/transcript-chain.ts";
 
-/** A request as the line takes it, whatever protocol it came in by. */
+/** A request as the line receives it, whatever its protocol. */
 export interface GovernedCall {
   readonly caller: Caller;
   readonly endpoint: EndpointName;
@@ -22,34 +22,34 @@ export interface GovernedCall {
   readonly dataClass: string | null;
   readonly sessionId: string | null;
   readonly turnId: string | null;
-  /** What its history holds that is neither sent on nor kept. */
+  /** Fields of its history that are neither sent on nor kept. */
   readonly droppedFields: DroppedFields;
   /** Aborts when the client leaves. */
   readonly signal: ClientSignal;
-  /** Finds everything the request refers to. Called once, when its model and its named ids are known to be good. */
+  /** Finds everything the request refers to. Called once, after the model and the named ids are found valid. */
   readonly prepare: () => PreparedRequest | Promise<PreparedRequest>;
 }
 
-/** What is asked of the model, and what of it belongs to the Session. */
+/** The request for the model, and the part of it that belongs to the Session. */
 export interface PreparedRequest {
   readonly request: CompletionRequest;
   /** The messages that take part in the transcript chain. */
   readonly transcript: readonly Message[];
-  /** Instructions for this request alone: recorded on its Step, and no part of the chain. */
+  /** Instructions for this request alone: recorded on its Step, but not part of the chain. */
   readonly instructions: string | null;
-  /** The data class of what the request refers to; null when it refers to nothing stored. */
+  /** The data class of the stored content that the request refers to; null for none. */
   readonly referredClass: string | null;
-  /** The Session of the response it continues; null for none. */
+  /** The Session of the response that the request continues; null for none. */
   readonly previousSessionId: string | null;
-  /** How many of the transcript's first messages were read from stored responses. */
+  /** How many of the transcript's first messages come from stored responses. */
   readonly storedMessages: number;
-  /** What an earlier request found of the transcript's first messages; null for nothing. */
+  /** The results of an earlier request for the transcript's first messages; null for none. */
   readonly known: KnownBeginning | null;
-  /** Takes what this request found, once its Step is open; null where it isn't kept. */
+  /** Keeps this request's results once its Step is open; null to keep nothing. */
   readonly remember: ((found: KnownBeginning) => void) | null;
   /**
-   * Says what becomes of a completed answer. Called once, before its settlement, which waits for it. `withState` adds to a reply what its
-   * provider wants back, where that is kept.
+   * Determines what a completed answer leaves behind. Called once, before its settlement, which waits for it. `withState`
+   * adds provider state to a reply, if the policy keeps content.
    */
   readonly conclude: (
     answer: AnswerHead,
@@ -58,20 +58,20 @@ export interface PreparedRequest {
   ) => Conclusion | Promise<Conclusion>;
 }
 
-/** What needs no second look where the beginning of a transcript is the same. */
+/** Results that can be reused if a transcript begins with the same messages. */
 export type KnownBeginning = Pick<CachedConversation<unknown>, "chain" | "sent">;
 
-/** A call whose messages have the state that they can be sent with. */
+/** A call whose messages carry the state that they can be sent with. */
 export type PreparedCall = GovernedCall & PreparedRequest & { readonly state: ConversationState };
 
 /** Where the state of a call's messages came from. */
 interface ConversationState {
   readonly seal: StateSeal;
-  /** What the client brought that is not sealed for its key, by name. */
+  /** The client's state that isn't sealed for its key, counted by name. */
   readonly dropped: DroppedFields;
   /** Messages whose state did not come with this request. */
   readonly restored: ReadonlySet<Message>;
-  /** What was found of the Session that the call goes on with; absent where nobody had to look. */
+  /** The Session that the call continues; absent if no look-up was needed. */
   readonly continued?: {
     readonly chain: TranscriptChain;
     readonly session: SessionMatch | null;
@@ -80,13 +80,13 @@ interface ConversationState {
 
 /** What a completed answer leaves behind. */
 interface Conclusion {
-  /** The messages the client will send back as history. */
+  /** The messages that the client will send back as history. */
   readonly reply: readonly Message[];
   /** The response to store with the settlement; null for none. */
   readonly response: ResponseDraft | null;
 }
 
-/** What is known of an answer when its Step opened. */
+/** The facts about an answer that are known when its Step opens. */
 export interface AnswerHead {
   readonly stepId: string;
   readonly sessionId: string;
@@ -98,41 +98,41 @@ export interface AnswerHead {
 }
 
 /**
- * Takes the visible events of an answer as they arrive. Null where it can take more at once; else the provider is not read
- * on until the promise resolves. Events that cannot be written, since they are no JSON, are a fault of their provider.
+ * Receives the visible events of an answer. Returns null if it can take more at once; otherwise a promise, and the provider
+ * is not read until it resolves. Rejects events that can't be written as JSON, which counts as the provider's fault.
  */
 export type TakeEvents = (events: readonly CompletionEvent[]) => Promise<void> | null;
 
-/** Who reads an answer. It is told how the answer ended once, and throws nothing then. */
+/** Reads an answer. Exactly one of the last three methods is called, once, and must not throw. */
 export interface AnswerReader {
   readonly take: TakeEvents;
-  /** The settlement is durable: whatever marks an answer as complete is written after it. */
+  /** The settlement is durable. Only now may the answer be marked as complete. */
   completed(settled: SettledAnswer): void;
-  /** The answer failed, and its Step is settled as far as it can be. */
+  /** The answer failed. Its Step is settled as far as possible. */
   failed(error: Error): void;
-  /** The client left: nothing more of the answer is for anybody. */
+  /** The client left, so nobody reads the rest. */
   left(): void;
 }
 
-/** What a Step's answer carries with its head: its events. */
+/** The answer of an open Step. */
 export interface GovernedAnswer extends AnswerHead {
-  /** Asks the provider, and tells the reader what comes and how it ended. Call it once. */
+  /** Asks the provider and passes events and the end to the reader. Call it once. */
   readonly read: (reader: AnswerReader) => void;
-  /** Aborts when the client leaves; what is read on then is for nobody. */
+  /** Aborts when the client leaves. */
   readonly signal: ClientSignal;
-  /** The configuration that the provider says it answers with; null before it began, and where it says none. */
+  /** The configuration that the provider reports; null before the answer begins, or if it reports none. */
   readonly systemFingerprint: () => string | null;
-  /** The canonical id of the model that answers; null before anything of its answer was seen. */
+  /** The canonical id of the model that answers; null before its first output. */
   readonly servedBy: () => string | null;
-  /** The client left: ends the provider's call, or reads it to its end, as configured. */
+  /** The client left. Ends the provider's call or reads it to its end, as configured. */
   readonly abandon: () => void;
 }
 
 /** A completed and recorded answer. */
 export interface SettledAnswer {
-  /** As the client may see it: what only the provider can read is sealed. */
+  /** As the client may see it: state that only the provider can read is sealed. */
   readonly completion: Completion;
-  /** All state of the answer as one sealed text; null where there is none. */
+  /** All state of the answer as one sealed text; null for none. */
   readonly sealedState: () => string | null;
   readonly finishReason: FinishReason;
   readonly usage: Usage;

@@ -29,9 +29,9 @@ import { startStep } from "./step-run.ts";
 import { evidenceUnavailable } from "./store-calls.ts";
 
 /**
- * The governed path of every model call: classify, route, decide, open the Step, ask the provider, settle, answer.
- * Nothing is sent to a provider before the Step is durable, and nothing complete is released before its settlement is.
- * It waits only for what is not at hand: most steps give a promise only where they read something.
+ * The line: the path of every model call. Classifies, routes, decides, opens the Step, and returns an answer that asks the
+ * provider and settles. Sends nothing to a provider before the Step is durable, and completes no answer before its
+ * settlement is. Most steps return a promise only if they have to read something, so a call rarely waits.
  */
 export async function execute(
   context: GatewayContext,
@@ -73,10 +73,10 @@ export async function execute(
   }
 }
 
-/** How often another Session than the one that was read may be the one to go on with. */
+/** How often a call may start over because it would continue a different Session than the one it read. */
 const maxRounds = 5;
 
-/** For the next request of the same conversation. The texts of its messages are stored by now. */
+/** Remembers the conversation for its next request. The texts of its messages are stored by now. */
 function rememberConversation(
   call: PreparedCall,
   { request: { messages }, size }: RoutedDecision,
@@ -86,7 +86,9 @@ function rememberConversation(
   call.remember?.({ chain, sent: isSentWhole ? { messages, size } : null });
 }
 
-/** The key's own class or the header's, raised to what the call refers to and to its Session's where the policy says so. */
+/**
+ * The class of the header or the key, raised to that of the content it refers to, and of its Session if the policy says so.
+ */
 function raisedClass(context: GatewayContext, call: PreparedCall, asked: string): string {
   const referred = call.referredClass;
   const session = context.policy.sessions === "raise" ? sessionClassOf(context, call) : null;
@@ -95,7 +97,7 @@ function raisedClass(context: GatewayContext, call: PreparedCall, asked: string)
     : classifyCall(context, call, { referred, session });
 }
 
-/** The decision's candidate; a call that may not be made is recorded, and the promise rejects with why. */
+/** Plans the permitted attempt. A rejected call is recorded, then the promise rejects with the error. */
 function permitted(
   context: GatewayContext,
   call: PreparedCall,
@@ -106,7 +108,7 @@ function permitted(
     throw await refuse(context, call.caller, { decision, refusal, error });
   };
   if (decision.effect === "deny") return refused(null, policyDenied(decision));
-  // Before any budget: what the route cannot meet does not depend on what is left.
+  // Comes before any budget: a missing account doesn't depend on the money left.
   if (lacksAccount(routed)) return refused({ by: "connection" }, connectionRequired());
   const priced = (planned: PlannedAttempt | null): PlannedAttempt | Promise<PlannedAttempt> =>
     planned ?? refused(refusedByPrice(routed), priceUnknown(routed));

@@ -25,7 +25,7 @@ import type { OpenStep } from "./open-steps.ts";
 import { fitToBudget, type PlannedAttempt, planAttempt } from "./plan-attempt.ts";
 import { evidenceUnavailable, orUnavailable, unrecorded } from "./store-calls.ts";
 
-/** A Step that is durable: the provider may be asked. */
+/** A durable Step: the provider may be asked. */
 export interface OpenedStep {
   readonly planned: PlannedAttempt;
   readonly chain: TranscriptChain;
@@ -39,12 +39,12 @@ interface StepToOpen {
   readonly chain: TranscriptChain;
 }
 
-/** The key was changed since the caller was found by it: who calls, and what it may, must be found anew. */
+/** The key changed since the caller was authenticated. The request must start over with the caller as it is now. */
 export class KeyChanged extends Error {
   override readonly name = "KeyChanged";
 }
 
-/** The Step would go on with another Session than the one whose records the call was made from. */
+/** The Step would continue a different Session than the one that was read for it. */
 export class SessionChanged extends Error {
   override readonly name = "SessionChanged";
 }
@@ -52,7 +52,7 @@ export class SessionChanged extends Error {
 const maxRounds = 16;
 
 /**
- * Opens the Step. Where budgets changed since its holds were computed, or do not fit them, it computes holds that do, a
+ * Opens the Step. If budgets changed since its holds were computed, or have too little left, tries again with new holds, a
  * bounded number of times.
  */
 export function openStep(
@@ -88,7 +88,7 @@ async function openAgain(
   throw evidenceUnavailable(new Error("the budgets kept changing"));
 }
 
-/** An opening that the store refused, in which round. */
+/** A Step that the store refused to open. */
 interface RefusedOpening extends StepToOpen {
   readonly refusal: OpenStepRefusal;
   readonly round: number;
@@ -214,7 +214,7 @@ async function openingError(
   }
 }
 
-/** The call with other holds; null where there are none that it may be made with. */
+/** The call with new holds; null if no holds would be accepted. */
 async function recomputed(
   context: GatewayContext,
   call: PreparedCall,
@@ -231,13 +231,13 @@ async function recomputed(
   }
 }
 
-/** A decision that lets nothing happen, and what refused it; null where the policy did. */
+/** A decision without a Step. `refusal` is null if the policy denied it. */
 interface Refused {
   readonly decision: PolicyDecision;
   readonly refusal: DecisionRefusal | null;
 }
 
-/** Records a decision that lets nothing happen. Denied is evidence too. */
+/** Records a decision without a Step. Denials are evidence too. */
 export async function recordRefusal(
   context: GatewayContext,
   caller: Caller,
@@ -253,7 +253,7 @@ export async function recordRefusal(
   );
 }
 
-/** Records the refusal, tells the observers, and gives the error to throw. */
+/** Records the refusal and notifies observers. Returns the error to throw. */
 export async function refuse(
   context: GatewayContext,
   caller: Caller,
@@ -278,19 +278,19 @@ export function policyDenied(decision: PolicyDecision): GatewayError {
   return new GatewayError("policy_denied", `The policy denied this request${rules}${reason}`);
 }
 
-/** A hold that does not fit, as it is recorded. */
+/** How a decision records a hold that does not fit. */
 export function refusedByBudget({ hold, left }: RefusedHold): DecisionRefusal {
   const { budgetId, subject, unit, amount } = hold;
   if (!isBudgetUnit(unit)) throw new TypeError("a rate limit refused, and no budget");
   return { by: "budget", budgetId, subject, unit, needed: amount, left };
 }
 
-/** What has no price: the model, or the service tier of a model that has one. */
+/** How a decision records a missing price: of the model, or only of its service tier. */
 export function refusedByPrice({ price }: { readonly price: Price | null }) {
   return { by: "price", param: price === null ? "model" : "service_tier" } as const;
 }
 
-/** Names what has no price. */
+/** The error for a missing price. */
 export function priceUnknown(priced: { readonly price: Price | null }): GatewayError {
   const { param } = refusedByPrice(priced);
   const what = param === "model" ? "this model has no price" : "this service tier has no price";
@@ -301,7 +301,7 @@ export function priceUnknown(priced: { readonly price: Price | null }): GatewayE
   );
 }
 
-/** Names the budget and when its period ends, nothing else. */
+/** Names the budget and the end of its period, but no amounts. */
 function budgetExceeded(hold: Hold, budgets: readonly Budget[], now: number): GatewayError {
   const period = budgets.find((budget) => budget.id === hold.budgetId)?.period ?? "total";
   const end = periodEnd(period, hold.periodStart);
@@ -314,7 +314,7 @@ function budgetExceeded(hold: Hold, budgets: readonly Budget[], now: number): Ga
   });
 }
 
-/** Content with its commitment, without its bytes if the policy keeps only digests. */
+/** Content with its commitment, without the bytes if the policy keeps only digests. */
 export function committed(
   { ids }: GatewayContext,
   content: Uint8Array,

@@ -1,29 +1,31 @@
 import { createInFlight } from "../kernel/in-flight.ts";
 
-/** The Steps this process means to settle, for its lease and for a graceful end. */
+/** The Steps that this process still has to settle. Its lease names them, and closing waits for them. */
 export interface OpenSteps {
   readonly processId: string;
-  /** How often the lease was renewed; a Step names it, so that one the lease no longer names is known to be given up. */
+  /**
+   * How often the lease was renewed. Each Step records it: recovery takes over Steps that a later renewal no longer names.
+   */
   renewal(): number;
-  /** Counts a renewal that is about to be made, and what it names. */
+  /** Counts the next renewal. Returns its number and the Steps that it names. */
   nextRenewal(): { readonly renewal: number; readonly steps: readonly StepProgress[] };
   add(organizationId: string, stepId: string): OpenStep;
   /** Resolves when no Step is open. */
   idle(): Promise<void>;
-  /** Ends every open Step as failed, and every one that opens later. */
+  /** Ends every open Step as failed, and every Step that opens later. */
   stopAll(): void;
 }
 
-/** A Step as its process has it open. */
+/** The entry of an open Step. */
 export interface OpenStep {
-  /** Tells how to follow and to stop it; after `stopAll` it is stopped at once. */
+  /** Sets how to measure and stop the Step. After `stopAll`, stops it at once. */
   runs(running: StepControl): void;
-  /** The process does not mean to settle it any more. Safe to call twice. */
+  /** This process no longer settles the Step. Safe to call twice. */
   remove(): void;
 }
 
 interface StepControl {
-  /** The output that what was seen so far tells; null while that says nothing of what it costs. */
+  /** The output tokens so far; null while they can't be known from the events seen. */
   readonly outputTokens: () => number | null;
   readonly stop: () => void;
 }

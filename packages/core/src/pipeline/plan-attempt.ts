@@ -24,7 +24,7 @@ import type { CachedDecision } from "./decision-cache.ts";
 import type { PreparedCall } from "./governed-call.ts";
 import { orUnavailable } from "./store-calls.ts";
 
-/** A recorded decision on one model, with the price and the input estimate it was made on. */
+/** A decision on one model, with the price and the input estimate behind it. */
 export interface RoutedDecision {
   readonly route: ModelRoute;
   readonly cached: CachedDecision;
@@ -32,16 +32,16 @@ export interface RoutedDecision {
   readonly decision: PolicyDecision;
   readonly price: Price | null;
   readonly facts: ModelFacts;
-  /** What is sent: with the state that belongs to the route, and no other. */
+  /** The request to send, with only the state that belongs to this route. */
   readonly request: CompletionRequest;
-  /** State that is not for this route, by name. */
+  /** State that belongs to other routes, counted by name. */
   readonly dropped: DroppedFields;
   readonly inputTokens: number;
-  /** What its messages come to. */
+  /** The size of its messages. */
   readonly size: MessagesSize;
 }
 
-/** A permitted way to answer a call: under which decision, capped how, with which estimate, against which holds. */
+/** A permitted attempt: its decision, its output cap, its estimates and its holds. */
 export interface PlannedAttempt {
   readonly routed: RoutedDecision;
   readonly request: CompletionRequest;
@@ -50,7 +50,7 @@ export interface PlannedAttempt {
   readonly budgetsVersion: number;
 }
 
-/** Decides on one model for a call: its first, or a fallback, whose decision links to the first. */
+/** Decides on one model: the requested one, or a fallback, whose decision links to the first. */
 export function decideRoute(
   context: GatewayContext,
   call: PreparedCall,
@@ -90,7 +90,7 @@ export function decideRoute(
   return { route, cached, dataClass, decision, price, facts, request, dropped, inputTokens, size };
 }
 
-/** What was sent before of a request's messages, if they are sent as the client gave them; null for nothing. */
+/** The messages that an earlier request already sent, if these are sent unchanged; null for none. */
 export function sentBefore(
   { known, request: { messages } }: PreparedCall,
   sent: CompletionRequest,
@@ -104,12 +104,12 @@ function requestOn({ model, stateNeeds }: ModelRoute, { request, state }: Prepar
   return { request: requestFor(request, target, note), dropped: counts() };
 }
 
-/** Whether a permit demands an account of the organization's own where the route has none. */
+/** Whether the permit requires the organization's own account, which this route does not use. */
 export function lacksAccount({ decision, route }: RoutedDecision): boolean {
   return decision.obligations?.connection === "customer" && route.connection !== "customer";
 }
 
-/** Computes an attempt and its holds; null where a hard budget in US dollars applies and there is no price of its tier. */
+/** Computes an attempt and its holds; null if a hard budget in US dollars applies but the tier has no price. */
 export function planAttempt(
   context: GatewayContext,
   call: PreparedCall,
@@ -135,7 +135,7 @@ function planWithin(
   },
 ): PlannedAttempt | null {
   const { route, decision, price, facts, inputTokens } = routed;
-  // A Step opens in the moment of its permit, which a store can then keep with it.
+  // The first attempt starts at the time of its decision, so a store can keep both together.
   const at = number === 1 ? decision.at : context.clock.now();
   const { holds, needsPrice, capsOutput } = routed.cached.holdsWithin(snapshot, at);
   const policyCap = decision.obligations?.maxOutputTokens;
@@ -164,13 +164,13 @@ function planWithin(
   };
 }
 
-/** Rounds in which a cap is fitted to what is left; the next one asks for the least that is ever held. */
+/** After this many rounds of fitting the cap to the remaining budget, the smallest cap is used. */
 const maxFittings = 8;
 
 /**
- * The candidate with its output lowered to what a hold's counter had left, never below `limits.maxOutputTokens`. Null
- * where that does not fit either, where the client named a cap, and where output is not what the hold counts. Others may
- * take what is left before it is asked for again, so after some rounds only the least is asked for.
+ * Lowers the output cap to the remaining budget, but not below `limits.maxOutputTokens`. Null if that doesn't fit either,
+ * if the client set a cap, or if the hold doesn't count output. Concurrent calls may use up the remainder meanwhile, so
+ * after some rounds it goes straight to the smallest cap.
  */
 export function fitToBudget(
   context: GatewayContext,
@@ -198,7 +198,7 @@ export function fitToBudget(
   };
 }
 
-/** The largest whole number from `low`, which is good, to below `high`, which is not. */
+/** The largest whole number that is good, by bisection. `low` must be good and `high` must not. */
 function largest(low: number, high: number, isGood: (value: number) => boolean): number {
   let [good, bad] = [low, high];
   while (bad - good > 1) {
@@ -209,19 +209,19 @@ function largest(low: number, high: number, isGood: (value: number) => boolean):
   return good;
 }
 
-/** A price book of the host's own may fail: then the price is unknown, which is not zero. */
+/** The price of a model. If the host's price book fails, the price is unknown, which is not zero. */
 function priceOf(context: GatewayContext, { model }: ModelRoute, at: number): Price | null {
   try {
     const price = context.prices.priceOf(model, at);
     if (price === null || isPrice(price)) return price;
   } catch {
-    // Told below, like a price that cannot be computed with.
+    // Reported below, like an invalid price.
   }
   context.notify({ type: "gateway.degraded", at, what: "prices" });
   return null;
 }
 
-/** The request with the service tier that is sent, which a policy can set, and the tiers it may be served at. */
+/** The request with the service tier to send, which a policy can set, and the tiers that may serve it. */
 function withServiceTier(
   request: CompletionRequest,
   { route, decision }: RoutedDecision,
@@ -239,7 +239,7 @@ function withServiceTier(
   };
 }
 
-/** More than any model writes, and few enough that sums and costs stay exact, whatever is configured. */
+/** More than any model writes, and small enough to keep sums and costs exact. */
 const absoluteMaxOutputTokens = 2_147_483_647;
 
 interface OutputCap {
@@ -247,7 +247,10 @@ interface OutputCap {
   readonly from: OutputCapSource;
 }
 
-/** The smallest of the client's cap, the policy's and the model's own, or the configured one where it states none. */
+/**
+ * The smallest of the client's, the policy's and the model's cap. If the model states none, `limits.maxOutputTokens`
+ * counts.
+ */
 function outputCap(
   context: GatewayContext,
   { maxOutputTokens: stated }: ModelFacts,
@@ -266,7 +269,7 @@ function outputCap(
     : client;
 }
 
-/** What an attempt may use at most, in each unit. */
+/** The upper estimate of an attempt in each unit. */
 function estimatesOf(
   {
     price,
@@ -283,7 +286,7 @@ function estimatesOf(
   };
 }
 
-/** The most sensitive class under which content of the Session that a call goes on with was handled; null for a new one. */
+/** The most sensitive data class recorded in the Session that the call continues; null for a new Session. */
 export function sessionClassOf(
   { dataClasses }: GatewayContext,
   { state }: PreparedCall,
@@ -339,7 +342,7 @@ function factsOf(
   };
 }
 
-/** Whether a gateway can be reached for a caller: a customer-owned one with the organization's own credential alone. */
+/** Whether the caller can reach a gateway. A customer-owned gateway needs the organization's own Gateway API key. */
 export function isConnected(
   { credentials }: GatewayContext,
   { organizationId }: Caller,

@@ -16,25 +16,25 @@ import { type Duration, parseDuration } from "../kernel/duration.ts";
 import type { GatewayContext } from "./context.ts";
 import { orUnavailable } from "./store-calls.ts";
 
-/** A gateway from its first use to its end. */
+/** A gateway's life in its process, from its first use to its end. */
 export interface Lifecycle {
   /**
-   * Opens the store, brings it up to date and takes the lease, once; where that failed, the next caller tries again.
-   * @throws GatewayError `overloaded` when the gateway closes unopened
+   * Opens the store, migrates it and takes the lease, once. After a failure, the next call tries again.
+   * @throws GatewayError `overloaded` if the gateway closes before it was opened
    */
   ready(): Promise<void>;
-  /** Is `ready` for requests that were let in; null once the store is open. */
+  /** Like `ready`, for admitted requests; null once the store is open. */
   open(): Promise<void> | null;
   /**
-   * Lets a request in; closing waits until it leaves.
-   * @throws GatewayError `overloaded` when the gateway closes
+   * Admits a request. Closing waits until it leaves.
+   * @throws GatewayError `overloaded` if the gateway is closing
    */
   enter(): void;
   leave(): void;
   /**
-   * Admits nothing more, lets what was admitted end, ends the rest, and closes what the gateway opened. A further call
-   * can only make it end sooner.
-   * @throws GatewayError `invalid_argument` for a bound that is no duration
+   * Admits no more requests, waits for the running ones, ends the rest, and closes everything the gateway opened. Another
+   * call can only make it end sooner.
+   * @throws GatewayError `invalid_argument` if `within` isn't a duration
    */
   close(options?: CloseOptions): Promise<void>;
 }
@@ -42,13 +42,13 @@ export interface Lifecycle {
 /** Options for closing a gateway. */
 export interface CloseOptions {
   /**
-   * The longest that closing may take. Default `deadlines.close` (25 s). When a fifth of it is left, but at most five
-   * seconds, answers that still run end with an error.
+   * How long closing may take in total. Default `deadlines.close` (25 s). When a fifth of it is left, but at most five
+   * seconds, running answers end with an error.
    */
   readonly within?: Duration;
 }
 
-/** What is left of the bound to settle what was ended, to answer it and to close the store: a part of it, and at most. */
+/** The share of the time, and its maximum, for settling ended Steps, answering them and closing the store. */
 const endingShare = 1 / 5;
 const maxEndingMs = 5_000;
 
@@ -113,7 +113,7 @@ export function createLifecycle(context: GatewayContext, parts: Parts): Lifecycl
   };
 }
 
-/** Records that another policy decides from now on, once: of no organization, and by nobody that is known. */
+/** Records a change of policy, once. It belongs to no organization and has no actor. */
 async function notePolicy({ store, policy, ids, clock }: GatewayContext): Promise<void> {
   const { version } = policy;
   const id = ids.uuid();
@@ -127,7 +127,7 @@ async function notePolicy({ store, policy, ids, clock }: GatewayContext): Promis
   });
 }
 
-/** Opens once; where that failed, the next caller tries again. */
+/** Opens once. After a failure, the next call tries again. */
 function createOpening(openAll: () => Promise<void>) {
   let opening: Promise<void> | null = null;
   let isOpen = false;
@@ -151,7 +151,7 @@ function createOpening(openAll: () => Promise<void>) {
   };
 }
 
-/** The requests that were admitted and have not ended. */
+/** Counts the running requests. */
 function createRequests() {
   const ended = Promise.withResolvers<void>();
   let running = 0;
@@ -164,7 +164,7 @@ function createRequests() {
       running--;
       if (isAwaited && running === 0) ended.resolve();
     },
-    /** Resolves once none runs; to be asked for when no more are admitted. */
+    /** Resolves once no request runs. Call it after the last one was admitted. */
     ended(): Promise<void> {
       isAwaited = true;
       if (running === 0) ended.resolve();
@@ -173,7 +173,7 @@ function createRequests() {
   };
 }
 
-/** A moment that can be moved forward, and never back. */
+/** A deadline that can only be moved forward. */
 interface Deadline {
   readonly passed: Promise<void>;
   within(milliseconds: number): void;
@@ -213,21 +213,21 @@ function shuttingDown(): GatewayError {
   });
 }
 
-/** What runs by itself while a gateway is open. */
+/** Recurring work while a gateway is open. */
 interface Maintenance {
-  /** Takes the process's lease; nothing may be opened before. */
+  /** Takes the process's lease. No Step may open before. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const renewalIntervalMs = 5_000;
 const leaseMs = 15_000;
-/** A peer's last renewal may be one round older than this process's own: its lease could lapse after a longer gap. */
+/** Another process may have renewed one round earlier than this one, so its lease could lapse after a longer gap. */
 const maxRenewalGapMs = leaseMs - renewalIntervalMs;
-/** Rounds between two sweeps: a minute. */
+/** A sweep every minute. */
 const roundsPerSweep = 12;
 
-/** Renews the process's lease and recovers what other processes left. One round ends before the next begins. */
+/** Renews the process's lease and recovers the Steps of lost processes. Rounds don't overlap. */
 export function createMaintenance(
   context: GatewayContext,
   { recovers }: { readonly recovers: boolean },
@@ -244,7 +244,7 @@ export function createMaintenance(
     const begin = (): void => {
       round = beat().then(schedule);
     };
-    // An open Step's deadline keeps the process alive, and with it these rounds.
+    // A background timer: an open Step's own deadline keeps the process alive.
     cancel = context.clock.after(renewalIntervalMs, begin, { background: true });
   }
 
@@ -258,7 +258,7 @@ export function createMaintenance(
     if (++rounds % roundsPerSweep === 0) sweeping ??= sweepOnce();
   }
 
-  /** Not waited for: much to remove must not keep the lease from being renewed. */
+  /** Runs on its own: a long sweep must not delay the next renewal. */
   async function sweepOnce(): Promise<void> {
     await attempt(context, "sweep", () => sweep(context, () => isStopped));
     sweeping = null;
@@ -287,7 +287,7 @@ async function renew(context: GatewayContext): Promise<void> {
   await context.store.renewLease({ processId, renewal, ...time, steps });
 }
 
-/** A failure here has no caller to tell: the observers hear of it, and the next round tries again. */
+/** Runs one task. Observers learn of a failure, and the next round tries again. */
 async function attempt(
   context: GatewayContext,
   what: string,
@@ -312,9 +312,9 @@ function timesOf({ clock }: GatewayContext): Times {
 }
 
 /**
- * Whether this process missed a renewal of its own: it was suspended, or its store did not answer. Its peers probably
- * missed theirs for the same reason and are about to renew, so it waits one more round before it recovers their Steps.
- * Monotonic time stops while a machine is suspended and wall time can be set back, so either counts.
+ * Whether this process missed a renewal because it was suspended or its store did not answer. Other processes probably
+ * missed theirs too and are about to renew, so this one waits one more round before it recovers their Steps. It compares
+ * both clocks: monotonic time stops during suspension, and wall time can be set back.
  */
 function isLate(last: Times, now: Times): boolean {
   return Math.max(now.wall - last.wall, now.monotonic - last.monotonic) > maxRenewalGapMs;
@@ -323,8 +323,8 @@ function isLate(last: Times, now: Times): boolean {
 const pageSize = 100;
 
 /**
- * Settles the Steps that no process will settle any more as `interrupted`, and says how many. Any process may run it,
- * and several at once: a Step is settled once.
+ * Settles the Steps of lost processes as `interrupted` and returns their number. Several processes may run it at once: each
+ * Step is settled once.
  */
 export async function recoverSteps(context: GatewayContext): Promise<number> {
   let recovered = 0;
@@ -334,7 +334,7 @@ export async function recoverSteps(context: GatewayContext): Promise<number> {
     const results = await Promise.all(lapsed.map((step) => recover(context, step)));
     const settled = results.filter(Boolean).length;
     recovered += settled;
-    // A page on which nothing could be settled would only come back.
+    // Without progress, the same page would come back.
     if (lapsed.length < pageSize || settled === 0) return recovered;
   }
 }
@@ -398,9 +398,9 @@ function interruption(
 const chunk = 100;
 
 /**
- * Removes what is older than it is to be kept, a bounded chunk at a time, and says how much. Any process may run it, and
- * several at once. It ends early once `isStopped` says so. What cannot be removed keeps nothing else: the first failure
- * is thrown at the end.
+ * Removes expired records in bounded chunks and returns their number. Several processes may run it at once. Stops early if
+ * `isStopped` returns true. A failure of one kind of record does not affect the others; the first failure is thrown at the
+ * end.
  */
 export async function sweep(
   context: GatewayContext,
@@ -416,7 +416,7 @@ export async function sweep(
     }
   };
   return sumOfAll([
-    // Each response says itself when it expires.
+    // Each response stores its own expiry.
     () =>
       everyChunk(0, async ({ at, limit }) => {
         const removed = await store.responses.sweep({ at, limit });
@@ -431,7 +431,7 @@ export async function sweep(
       ),
     () =>
       everyChunk(retention.transcripts, (one) => {
-        // A store may decide again before it writes: an organization's leaf keeps its id.
+        // A store may decide again before it writes, so each organization's leaf keeps its id.
         const leafIds = new Map<string, string>();
         return store.sessions.sweep({
           ...one,
@@ -445,7 +445,7 @@ export async function sweep(
   ]);
 }
 
-/** One after the other, each whatever became of those before. */
+/** Runs all parts in turn, even if some fail. */
 async function sumOfAll(parts: readonly (() => Promise<number>)[]): Promise<number> {
   const failures: unknown[] = [];
   let sum = 0;
@@ -458,7 +458,7 @@ async function sumOfAll(parts: readonly (() => Promise<number>)[]): Promise<numb
   return sum;
 }
 
-/** The store's own, unless the gateway was given a clock to go by. */
+/** The store's own clock, unless the gateway was given one. */
 export function leaseClockOf({ clock }: Pick<GatewayContext, "clock">): LeaseClock {
   return clock === systemClock ? "store" : "gateway";
 }

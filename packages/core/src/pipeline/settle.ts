@@ -27,8 +27,8 @@ import type { PlannedAttempt } from "./plan-attempt.ts";
 import { evidenceUnavailable, retryWrite } from "./store-calls.ts";
 
 /**
- * Settles a completed Step; only what the run is then told may be shown as complete. Where that fails, the Step is left to
- * recovery and the observers are told.
+ * Settles a completed Step. Only after that may its answer be shown as complete. If settling fails, recovery takes over and
+ * observers are notified.
  */
 export async function settleCompleted(
   context: GatewayContext,
@@ -96,8 +96,8 @@ function originOf({ attempt }: StepRun): string {
 }
 
 /**
- * Settles a Step that did not complete, or whose client left: then its answer and its usage stay on the Step, and nothing
- * joins the Session. Where that fails, it is left to recovery and the observers are told.
+ * Settles a failed or cancelled Step. Its partial answer and usage stay on the Step, and the Session doesn't change. If
+ * settling fails, recovery takes over and observers are notified.
  */
 export async function settleEnded(
   context: GatewayContext,
@@ -123,13 +123,13 @@ export async function settleEnded(
   }
 }
 
-/** Whatever failed, the lease must not name the Step any more, or nobody would recover it. */
+/** Removes the Step from the lease, or recovery would never find it. */
 function leaveToRecovery(context: GatewayContext, run: StepRun): void {
   run.opened.open.remove();
   context.notify({ type: "gateway.degraded", at: context.clock.now(), what: "settlement" });
 }
 
-/** The usage record of the running attempt, as it ends. */
+/** The usage record of the running attempt as it ends. */
 export function meterRunning(
   context: GatewayContext,
   run: StepRun,
@@ -165,7 +165,7 @@ export function meterRunning(
   });
 }
 
-/** It can quote the prompt, so it is kept as the transcript is. */
+/** The text may quote the prompt, so it is kept only if the transcript is. */
 function errorOf(
   context: GatewayContext,
   run: StepRun,
@@ -176,12 +176,12 @@ function errorOf(
 
 const defaultFactor = 2;
 
-/** By what factor a cost the provider reports may leave the price table; null where it is not trusted. */
+/** How far the provider's reported cost may exceed the price table; null if it isn't trusted. */
 function factorOf({ billing }: Provider): number | null {
   return billing?.reportedCost === "trust" ? (billing.reportedCostFactor ?? defaultFactor) : null;
 }
 
-/** The provider answered an error status, or was never reached. */
+/** Whether the provider answered with an error status, or was never reached. */
 function wasRefused({ delivery, status }: ProviderError, outputBytes: number): boolean {
   return (
     delivery === "not-sent" ||
@@ -201,7 +201,7 @@ function settle(context: GatewayContext, run: StepRun, ending: Ending): Promise<
   const { open } = run.opened;
   const write = () => context.store.settleStep(settlement);
   const written = (result: SettleStepResult, isRepeated: boolean): void => {
-    // An earlier try may have settled it; only recovery settles a Step otherwise.
+    // An earlier try may have settled it. Only recovery settles it with another outcome.
     if (!result.settled && !(isRepeated && result.outcome === settlement.outcome))
       throw evidenceUnavailable(new Error("the Step was settled by recovery"));
     open.remove();
@@ -231,7 +231,7 @@ function tellSettled(context: GatewayContext, run: StepRun, settlement: StepSett
     ...sumsOf([...run.ended, attempt]),
     durationMs: Math.round(context.clock.monotonic() - run.startedAt),
   });
-  // Nobody waits for a warning.
+  // Nothing waits for a warning.
   const { holds } = run.attempt.planned;
   void warnOfBudgets(context, { organizationId, holds, charge: attempt.charge });
 }
@@ -256,7 +256,7 @@ function settlementOf(
   return { ...settlement, leaf: settledLeaf(context.ids.uuid(), settlement) };
 }
 
-/** What was said before a Step failed or was cancelled stays on the Step and never joins the Session. */
+/** Partial output of a failed or cancelled Step stays on the Step and never joins the Session. */
 function partialReply(context: GatewayContext, run: StepRun, said: Completion): StepReply | null {
   const message = replyMessage(said);
   const isEmpty =
@@ -277,7 +277,7 @@ function shownReasoning(
     : committed(context, Buffer.from(text), keepsContent(run));
 }
 
-/** What a fallback answers is kept only as its own decision and the request's first one both allow. */
+/** A fallback's answer is kept only if its own decision and the request's first one both allow it. */
 function keepsContent({ opened, attempt }: StepRun): boolean {
   return keeps(opened.planned) && keeps(attempt.planned);
 }
@@ -286,7 +286,7 @@ function keeps({ routed }: PlannedAttempt): boolean {
   return routed.decision.obligations?.transcript !== "digest";
 }
 
-/** A Step that was settled: what it held at last, and what became of that. */
+/** A settled Step: its last holds and its charge. */
 interface ChargedStep {
   readonly organizationId: string;
   readonly holds: readonly Hold[];
@@ -294,14 +294,14 @@ interface ChargedStep {
 }
 
 /**
- * Tells the observers which budgets have reached a threshold with a Step. It comes after the record, which it cannot
- * fail: where the store does not answer, nobody is warned.
+ * Notifies observers of the budgets that reached a threshold with this Step. Runs after the settlement and can't fail it:
+ * if the store does not answer, there is no warning.
  */
 async function warnOfBudgets(context: GatewayContext, step: ChargedStep): Promise<void> {
   try {
     for (const hold of step.holds) await warnOf(context, step, hold);
   } catch {
-    // The next Step on the same counter looks again.
+    // The next Step on the same counter checks again.
   }
 }
 

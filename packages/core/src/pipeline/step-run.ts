@@ -27,7 +27,7 @@ import {
 import { meterRunning, settleCompleted, settleEnded } from "./settle.ts";
 import { evidenceUnavailable, orUnavailable, retryUnknownOutcome } from "./store-calls.ts";
 
-/** The answer of an opened Step: nothing is asked of the provider until it is read. */
+/** Starts an opened Step. Its provider is asked once the answer is read. */
 export function startStep(
   context: GatewayContext,
   call: PreparedCall,
@@ -45,14 +45,14 @@ export function startStep(
   };
 }
 
-/** How a run ended: its answer, or what the client is told instead. */
+/** How a Step ended: its answer, or the error for the client. */
 type Ending = { readonly settled: SettledAnswer } | { readonly error: Error };
 
 const never = Number.POSITIVE_INFINITY;
 
 /**
- * A Step from its opening to its end, in this order: ask, take what comes, retry or fall back, settle, tell the reader.
- * Whatever happens outside (the client leaves, a moment passes, the gateway closes) comes in by the methods after them.
+ * Runs a Step from its opening to its end. The methods follow this order: ask, take events, retry or fall back, settle,
+ * conclude. The methods after them handle outside events: the client leaves, a deadline passes, the gateway closes.
  */
 class StepExecution implements StepRun, Timed {
   readonly context: GatewayContext;
@@ -71,9 +71,9 @@ class StepExecution implements StepRun, Timed {
   #hasAsked = false;
   #ending: Ending | null = null;
   #deadlineAt: number;
-  /** When an answer that nobody reads has been read on for long enough. */
+  /** When reading on for a client that left ends. Monotonic. */
   #drainedAt = never;
-  /** Under what name it holds one of the places for answers that are read on; null for none. */
+  /** The owner under which it holds a slot for reading on; null for none. */
   #drain: string | null = null;
   #slot = 0;
 
@@ -89,7 +89,7 @@ class StepExecution implements StepRun, Timed {
     this.attempt = new RunningAttempt(this, opened.planned);
   }
 
-  /** From here on it ends, read or not: the client may leave, and its time runs. */
+  /** From here on the Step will end even if nobody reads it: the client may leave, and its deadline runs. */
   begin(): void {
     const { context, call, opened } = this;
     this.#slot = context.timers.add(this, this.#deadlineAt);
@@ -101,7 +101,7 @@ class StepExecution implements StepRun, Timed {
     else call.signal.addEventListener("abort", this.leave, { once: true });
   }
 
-  /** Asks the provider and tells the reader what comes; how it ended, where it has. */
+  /** Asks the provider and passes everything to the reader. If the Step has ended already, only its end. */
   read(reader: AnswerReader): void {
     this.#reader = reader;
     if (this.isAbandoned) reader.left();
@@ -116,7 +116,7 @@ class StepExecution implements StepRun, Timed {
   }
 
   #ask(): void {
-    // Who left while the Step was being opened has asked nothing of the provider, and is charged nothing.
+    // A client that left while the Step was opening has asked the provider for nothing and pays nothing.
     if (this.stopReason !== null) this.attempt.stop(this.stopReason);
     else this.attempt.ask();
   }
@@ -142,7 +142,7 @@ class StepExecution implements StepRun, Timed {
     this.#ask();
   }
 
-  /** Whether another attempt follows or not, and however much of this one the client has seen. */
+  /** Reports every failed attempt, even if another follows or the client has seen part of it. */
   #tellFailedAttempt(failure: ClientClosed | ProviderError): void {
     if (!(failure instanceof ProviderError)) return;
     this.context.notify({
@@ -164,7 +164,7 @@ class StepExecution implements StepRun, Timed {
     this.#conclude({ settled });
   }
 
-  /** What fails before its outcome is fixed fails the attempt. */
+  /** A failure before the outcome is fixed counts as a failed attempt. */
   unsettled(thrown: unknown): void {
     if (this.isEnding) void this.#end(thrown);
     else {
@@ -179,7 +179,7 @@ class StepExecution implements StepRun, Timed {
     this.#conclude({ error: this.#visibleFailure(thrown) });
   }
 
-  /** What a caller is told of a Step that failed, with the headers of its decision. */
+  /** The error that a caller gets for a failed Step, with the headers of its decision. */
   #visibleFailure(thrown: unknown): Error {
     const failure = failureOf(this, thrown);
     const isProviders =
@@ -199,7 +199,7 @@ class StepExecution implements StepRun, Timed {
     if (this.#reader !== null) tell(this.#reader, ending);
   }
 
-  /** The client left: the provider's call ends, or is read on to its end within bounds of time and of number. */
+  /** The client left. Ends the provider's call, or reads it to its end if a slot is free and time allows. */
   readonly leave = (): void => {
     if (this.isAbandoned || this.#ending !== null) return;
     this.isAbandoned = true;
@@ -217,7 +217,9 @@ class StepExecution implements StepRun, Timed {
     this.#readOn();
   };
 
-  /** Only its end says what such an answer costs: a plain one shows nothing before, and reasoning is never all shown. */
+  /**
+   * Whether only the end of an answer tells its cost: plain answers arrive whole, and reasoning is never fully visible.
+   */
   #mayBeReadOn(): boolean {
     const { attempt, call } = this;
     const { onDisconnect } = this.context;
@@ -242,7 +244,7 @@ class StepExecution implements StepRun, Timed {
     return Math.min(this.attempt.look(now), this.#deadlineAt, this.#drainedAt);
   }
 
-  /** Stops the run; the first reason counts. */
+  /** Stops the run. The first reason counts. */
   stop(reason: ClientClosed | ProviderError): void {
     if (this.stopReason === null && !this.isEnding) {
       this.stopReason = reason;
@@ -251,13 +253,13 @@ class StepExecution implements StepRun, Timed {
     this.#readOn();
   }
 
-  /** Goes on without the client: one that reads no further, or nobody at all, would leave the Step open. */
+  /** Goes on without the client. Waiting for a client that stopped reading would leave the Step open. */
   #readOn(): void {
     this.attempt.release();
     this.#askOnce();
   }
 
-  /** The canonical id of the model that answers. Another attempt can only follow one of which nothing was seen. */
+  /** The canonical id of the model that answers. Once there is output, no other attempt can follow. */
   servedBy(): string | null {
     return this.attempt.firstTokenAt === null && !this.isEnding
       ? null
@@ -270,7 +272,7 @@ function tell(reader: AnswerReader, ending: Ending): void {
   else reader.failed(ending.error);
 }
 
-/** Whatever ended an attempt, as the reason it counts for. */
+/** The reason that an ended attempt counts for. */
 function failureOf(run: StepRun, thrown: unknown): ClientClosed | ProviderError {
   if (run.stopReason !== null) return run.stopReason;
   if (thrown instanceof ProviderError || thrown instanceof ClientClosed) return thrown;
@@ -302,8 +304,9 @@ function deadlinePassed(): ProviderError {
 }
 
 /**
- * The attempt to make after one failed: the same model again, then the policy's fallbacks, each decided and held anew.
- * @throws the failure itself when there is nothing left to try, the client left, or it has seen a part of the answer.
+ * The next attempt after a failure: the same model again, then the policy's fallbacks, each with its own decision and
+ * holds.
+ * @throws the failure itself if nothing is left to try, the client left, or it has seen part of the answer
  */
 async function nextAttempt(
   context: GatewayContext,
@@ -341,7 +344,7 @@ async function retrySameModel(
   return "hold" in opened ? null : opened;
 }
 
-/** With the holds it has; where these were spent, with new ones on the budgets as they are now. */
+/** The same attempt again. It takes over the holds, or gets new ones if the failed attempt used them up. */
 async function candidateAgain(
   context: GatewayContext,
   run: StepRun,
@@ -380,7 +383,10 @@ async function fallback(
   return null;
 }
 
-/** A fallback that is denied, cannot be priced, or lacks the organization's own key is recorded and skipped; one that leads nowhere is only skipped. */
+/**
+ * A fallback that is denied, has no price, or lacks the organization's own key is recorded and skipped. An unknown model is
+ * only skipped.
+ */
 async function permittedFallback(
   context: GatewayContext,
   run: StepRun,
@@ -408,7 +414,7 @@ async function permittedFallback(
   );
 }
 
-/** A request counts once per counter, whatever number of attempts it takes. */
+/** A request counts once per counter, however many attempts it takes. */
 function newHolds({ held }: StepRun, planned: PlannedAttempt): readonly Hold[] {
   return planned.holds.filter(
     (hold) => hold.unit !== "requests" || !held.some((earlier) => isSameCounter(earlier, hold)),
@@ -426,11 +432,13 @@ function isSameCounter(one: Hold, other: Hold): boolean {
 interface FurtherAttempt {
   readonly planned: PlannedAttempt;
   readonly failure: ProviderError;
-  /** The decision on a fallback; null for the same model again. */
+  /** The decision on a fallback; null for a retry of the same model. */
   readonly decision: PolicyDecision | null;
 }
 
-/** Opens a further attempt; where its budgets do not have room for its output, with less of it; else says what refused. */
+/**
+ * Opens a further attempt, with less output if the budgets require it. Returns the refused hold if even that doesn't fit.
+ */
 async function open(
   context: GatewayContext,
   run: StepRun,
@@ -464,7 +472,7 @@ function isFree({ charge }: AttemptSettlement): boolean {
   return charge.usd === 0 && charge.tokens === 0;
 }
 
-/** What an attempt that cost nothing held goes on to the next of the same model; what it did cost is not there twice. */
+/** Tries to open once. A retry takes over the holds of an attempt that cost nothing. Otherwise it needs new ones. */
 async function tryToOpen(
   context: GatewayContext,
   run: StepRun,

@@ -1,14 +1,14 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 import { type Clock, sleep } from "../kernel/clock.ts";
 
-/** Waits for the store; whatever it fails with, the record could not be written and the request cannot go on. */
+/** Waits for the store. If it fails, the record could not be written and the request can't go on. */
 export function orUnavailable<Result>(writing: Promise<Result>): Promise<Result> {
   return writing.catch((cause: unknown) => {
     throw unrecorded(cause);
   });
 }
 
-/** What a request fails with whose record could not be written. */
+/** The error for a request that could not be recorded. */
 export function unrecorded(cause: unknown): GatewayError {
   return cause instanceof GatewayError ? cause : evidenceUnavailable(cause);
 }
@@ -20,12 +20,12 @@ export function evidenceUnavailable(
   return new GatewayError("evidence_unavailable", message, { cause });
 }
 
-/** Milliseconds before each further try. */
+/** Milliseconds before each retry. */
 const waits = [50, 200, 800, 2_000];
 
 /**
- * Writes what is safe to write again: an unknown outcome is simply tried once more, a bounded number of times. What the
- * store refuses in so many words, it would refuse again.
+ * Retries a write whose outcome is unknown, a bounded number of times. The write must be safe to repeat. A `GatewayError`
+ * is the store's own answer, so it isn't retried.
  */
 export function retryUnknownOutcome<Result>(
   clock: Clock,
@@ -34,7 +34,7 @@ export function retryUnknownOutcome<Result>(
   return write().catch((failure: unknown) => retryWrite(clock, write, failure));
 }
 
-/** What `surely` does once a write has failed. */
+/** Retries after the first failure. */
 export async function retryWrite<Result>(
   clock: Clock,
   write: () => Promise<Result>,
