@@ -3,9 +3,8 @@ const maxWaitMs = 3_600_000;
 type HeaderValue = string | readonly string[] | undefined;
 
 /**
- * How long an upstream asks to wait, by its `retry-after-ms`, else its `retry-after`, in seconds or as a date: in
- * milliseconds, at most an hour; null when it does not say, or says nonsense. `headers` has lower-case names, `now` is
- * milliseconds since the epoch.
+ * How long an upstream asks to wait, in milliseconds, at most an hour. Reads `retry-after-ms`, otherwise `retry-after` in
+ * seconds or as a date. Null without a valid value. `headers` has lower-case names; `now` is milliseconds since the epoch.
  */
 export function retryAfterMs(
   headers: Readonly<Record<string, HeaderValue>>,
@@ -23,7 +22,7 @@ function number(value: HeaderValue, unit: number): number | null {
 }
 
 function date(value: HeaderValue, now: number): number | null {
-  // Date.parse reads far more than dates of HTTP, such as "-1".
+  // Date.parse reads far more than HTTP dates, such as "-1".
   if (typeof value !== "string" || !/^[A-Z][a-z]{2}, .{10,30} GMT$/.test(value)) return null;
   const at = Date.parse(value);
   return Number.isNaN(at) ? null : Math.max(0, at - now);

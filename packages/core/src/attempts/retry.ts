@@ -1,14 +1,14 @@
 import type { ProviderError } from "../contracts/provider.ts";
 
-/** How often and when a failed attempt is made again. */
+/** When and how often to repeat a failed attempt. */
 export interface RetryRules {
-  /** Further attempts on the same model. */
+  /** How many more attempts to make on the same model. */
   readonly max: number;
-  /** Milliseconds before the first retry; doubled for each further one. */
+  /** Milliseconds before the first retry. Doubles with each further one. */
   readonly backoff: number;
-  /** A longer wait than this is not waited for. Milliseconds. */
+  /** If the wait would be longer than this, Tollgate doesn't retry. Milliseconds. */
   readonly maxWait: number;
-  /** Whether a request whose outcome is unknown may be sent again, and so be made twice. */
+  /** Whether to repeat a request whose outcome is unknown. The provider may then run it twice. */
   readonly allowDuplicates: boolean;
 }
 
@@ -19,7 +19,7 @@ export const defaultRetryRules: RetryRules = {
   allowDuplicates: false,
 };
 
-/** Whether the same model may be asked again: nothing was sent, or the provider said to come back. */
+/** Whether to try the same model again: nothing was sent, or the provider's error is temporary. */
 export function mayRetry(error: ProviderError, rules: RetryRules): boolean {
   if (error.delivery === "unknown") return rules.allowDuplicates;
   if (error.delivery === "not-sent") return true;
@@ -28,7 +28,7 @@ export function mayRetry(error: ProviderError, rules: RetryRules): boolean {
   );
 }
 
-/** Whether another model may be asked: all of the above, and what is this provider's own trouble. */
+/** Whether to try another model: for the same reasons, or if only this provider is at fault. */
 export function mayFallBack(error: ProviderError, rules: RetryRules): boolean {
   return (
     mayRetry(error, rules) ||
@@ -36,7 +36,7 @@ export function mayFallBack(error: ProviderError, rules: RetryRules): boolean {
   );
 }
 
-/** How long to wait before retry number `retry` (from 0), or null when it would be too long. `spread` is 0 to 1. */
+/** How long to wait before retry number `retry` (from 0); null if that is too long. `spread` is 0 to 1. */
 export function retryWait(
   error: ProviderError,
   rules: RetryRules,

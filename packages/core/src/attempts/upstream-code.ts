@@ -1,4 +1,4 @@
-/** What a provider's error means, where clients act on its meaning. */
+/** Provider errors that clients react to. */
 export type UpstreamCode =
   | "context_length_exceeded"
   | "content_filter"
@@ -30,7 +30,7 @@ const spellings: ReadonlyMap<string, UpstreamCode> = new Map([
   ["slow_down", "overloaded"],
 ]);
 
-/** How providers without a code for it say that a request is too long, in lower case. */
+/** Phrases for a request that is too long, from providers without a code for it. In lower case. */
 const tooLong: readonly string[] = [
   "maximum context length",
   "maximum prompt length",
@@ -47,8 +47,8 @@ const tooLong: readonly string[] = [
 const maxTextLength = 4_096;
 
 /**
- * The meaning of a provider's error by the codes and types it has, else by its text; null for one that clients do not
- * act on. The text itself is the provider's: it is looked at here, and goes nowhere.
+ * Classifies a provider's error by its codes and types, otherwise by its text; null if clients don't react to it. The text
+ * belongs to the provider: it is only searched, never passed on.
  */
 export function upstreamCode(codes: readonly unknown[], text: unknown): UpstreamCode | null {
   for (const code of codes) {

@@ -3,8 +3,8 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { upstreamCode } from "./upstream-code.ts";
 
 /**
- * A provider's failure as the caller sees it: what it means, in our words. A provider's 401 is never the caller's 401,
- * and of its codes only those pass that clients act on.
+ * Translates a provider's failure for the caller, in our words. A provider's 401 never becomes the caller's 401. Only codes
+ * that clients react to are passed on.
  */
 export function upstreamFailure(error: ProviderError): GatewayError {
   const { status } = error;
@@ -55,7 +55,7 @@ function rejected(error: ProviderError, meaning: keyof typeof rejections | null)
   });
 }
 
-/** A status of the caller's side, other than 408, will be the same the next time. */
+/** A client error other than 408 would come back the next time. */
 function isFinal(status: number | null): boolean {
   return status !== null && status >= 400 && status < 500 && status !== 408;
 }

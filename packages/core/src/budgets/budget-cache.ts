@@ -2,20 +2,20 @@ import type { BudgetRepository } from "../contracts/repositories.ts";
 import type { Budget, BudgetRaise } from "../domain/budget.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 
-/** A budget with its raises, those that are over too. */
+/** A budget with all its raises, including those that are over. */
 export interface RaisedBudget extends Budget {
   readonly raises: readonly BudgetRaise[];
 }
 
-/** All budgets that apply, and the version of those created at run time. */
+/** All budgets, and the version of those created at run time. */
 export interface BudgetSnapshot {
   readonly budgets: readonly RaisedBudget[];
   readonly version: number;
 }
 
-/** The declared budgets and those of the store. The sheet may be old: opening a Step compares its version. */
+/** The declared budgets and those in the store. A snapshot may be outdated: opening a Step compares its version. */
 export interface BudgetCache {
-  /** Whether it has to be read first is known at once. */
+  /** Returns a promise only if the budgets must be read first. */
   current(): BudgetSnapshot | Promise<BudgetSnapshot>;
   reload(): Promise<BudgetSnapshot>;
 }
@@ -27,7 +27,7 @@ export function createBudgetCache(
   let snapshot: BudgetSnapshot | Promise<BudgetSnapshot> | null = null;
 
   async function read(): Promise<BudgetSnapshot> {
-    // The version first: a change in between then shows as a version that is too old, never as one too new.
+    // Read the version first: a change in between then makes it too old, never too new.
     const version = await repository.version();
     const created = await repository.list();
     const taken = declared.find(({ id }) => created.some((budget) => budget.id === id));

@@ -8,13 +8,13 @@ import type { RaisedBudget } from "./budget-cache.ts";
 import { limitInForce } from "./limit-in-force.ts";
 import { periodEnd, periodStart } from "./period.ts";
 
-/** What a budget's scope is matched against. */
+/** The caller and the model that a budget's scope is matched against. */
 export interface Spender extends Owner {
   readonly model: ModelId;
   readonly connection: ConnectionOwnership;
 }
 
-/** Upper estimates in each unit; `usd` is null where no price is known. */
+/** Upper estimates in each unit. `usd` is null without a price. */
 export interface Estimates {
   readonly usd: number | null;
   readonly tokens: number;
@@ -38,19 +38,19 @@ function matchingBudgets(
   });
 }
 
-/** Holds without their amounts, as they are from one moment to another, and what they ask of a call. */
+/** Holds without their amounts, valid for a period of time, and their requirements for a call. */
 export interface HoldTemplates {
   readonly from: number;
   readonly until: number;
-  /** In the one fixed order. Soft budgets hold nothing and count at the end. */
+  /** In one fixed order, to prevent deadlocks. Soft budgets hold nothing and count at the end. */
   readonly holds: readonly Hold[];
-  /** Whether a hard budget counts in US dollars: then the call needs a price. */
+  /** Whether a hard budget counts US dollars. Then the call needs a price. */
   readonly needsPrice: boolean;
-  /** Whether a hard budget counts what the model writes: then its output is capped. */
+  /** Whether a hard budget counts output. Then the output is capped. */
   readonly capsOutput: boolean;
 }
 
-/** The holds to take on the budgets that count this spender, until a period or a raise of one of them ends. */
+/** The holds for a spender, valid until a period or a raise of one of its budgets ends. */
 export function holdTemplates(
   budgets: readonly RaisedBudget[],
   spender: Spender,
@@ -71,7 +71,7 @@ export function holdTemplates(
     ...raises.flatMap(({ until }) => (until > at ? until : [])),
   ]);
   return {
-    // A clock that is set back is in another period, or before the end of a raise.
+    // A clock that is set back may be in another period, or before the end of a raise.
     from: at,
     until: Math.min(Number.POSITIVE_INFINITY, ...ends),
     holds: holds.sort(inLockOrder),
@@ -80,7 +80,7 @@ export function holdTemplates(
   };
 }
 
-/** Holds for these estimates. */
+/** Fills in the amounts for these estimates. */
 export function withAmounts(holds: readonly Hold[], estimates: Estimates): readonly Hold[] {
   return holds.map((hold) => ({ ...hold, amount: amountOf(hold, estimates) }));
 }
@@ -90,7 +90,7 @@ function amountOf({ mode, unit }: Pick<Hold, "mode" | "unit">, estimates: Estima
   return mode === "soft" || !isBudgetUnit(unit) ? 0 : (estimates[unit] ?? 0);
 }
 
-/** Whether a hard budget counts in a unit among these. */
+/** Whether a hard budget counts one of these units. */
 function holdsHard(budgets: readonly Budget[], units: readonly BudgetUnit[]): boolean {
   return budgets.some(({ mode, unit }) => mode === "hard" && units.includes(unit));
 }

@@ -2,7 +2,7 @@ import type { BudgetPeriod } from "../domain/budget.ts";
 
 const day = 86_400_000;
 
-/** Start of the period that holds a time, in UTC; a week starts on Monday, and `total` began at 0. */
+/** Start of the period around a time, in UTC. A week starts on Monday, and `total` at 0. */
 export function periodStart(period: BudgetPeriod, at: number): number {
   const date = new Date(at);
   switch (period) {
@@ -19,7 +19,7 @@ export function periodStart(period: BudgetPeriod, at: number): number {
   }
 }
 
-/** When the period that began at `start` ends; null for `total`. */
+/** End of the period that began at `start`; null for `total`. */
 export function periodEnd(period: BudgetPeriod, start: number): number | null {
   const date = new Date(start);
   switch (period) {

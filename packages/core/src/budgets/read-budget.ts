@@ -7,15 +7,15 @@ import type {
 } from "../domain/budget.ts";
 import { parseUsd } from "../kernel/nano-usd.ts";
 
-/** A limit in exactly one unit; dollars as a number or a decimal string. */
+/** A limit in exactly one unit. Dollars are a number or a decimal string. */
 export type BudgetLimit =
   | { readonly usd: number | string }
   | { readonly tokens: number }
   | { readonly requests: number };
 
-/** A budget as it is written in a configuration. */
+/** A budget as configured. */
 export interface BudgetConfiguration {
-  /** Names it in errors and reports; at most 255 characters. */
+  /** Identifies it in errors and reports. At most 255 characters. */
   readonly id: string;
   readonly scope?: BudgetScope;
   readonly limit: BudgetLimit;
@@ -23,15 +23,15 @@ export interface BudgetConfiguration {
   /** Default `hard`. */
   readonly mode?: BudgetMode;
   /**
-   * At which parts of the limit, above 0 and up to 1, the observers get a `budget.warned`, once each. At most 10;
-   * default `[0.8, 1]`, none with `[]`.
+   * Fractions of the limit, above 0 and up to 1, at which observers get a `budget.warned`, once each. At most 10. Default
+   * `[0.8, 1]`; `[]` for none.
    */
   readonly warnAt?: readonly number[];
 }
 
 const defaultWarnings: readonly number[] = [0.8, 1];
 
-/** A budget that passed its schema, in nanodollars, tokens or requests. */
+/** Converts a validated budget to nanodollars, tokens or requests. */
 export function toBudget({
   id,
   scope = {},
@@ -45,7 +45,7 @@ export function toBudget({
   return { id, scope, unit, limit: amount, period, mode, warnAt: warnings };
 }
 
-/** A limit or a raise that passed its schema, in its unit. */
+/** Converts a validated limit or raise to its unit. */
 export function toAmount(limit: BudgetLimit): {
   readonly unit: BudgetUnit;
   readonly amount: number;

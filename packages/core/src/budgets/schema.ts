@@ -24,7 +24,7 @@ const scope: Schema<BudgetScope> = z.strictObject({
   each: z.exactOptional(z.enum(["key", "user", "organization"])),
 });
 
-/** An amount in exactly one unit: a limit, or a raise of one. */
+/** An amount in exactly one unit: a limit, or a raise of it. */
 export const amountSchema: Schema<BudgetLimit> = z.union(
   [
     z.strictObject({ usd }),
@@ -38,7 +38,7 @@ const part = z
   .number({ error: "must be a number above 0 and up to 1" })
   .check(z.refine((value) => value > 0 && value <= 1, { error: "must be above 0 and up to 1" }));
 
-/** A budget as it is configured or created. */
+/** A budget, configured or created. */
 export const budgetSchema = z.strictObject({
   id: text((id) => /^[\x21-\x7e]{1,255}$/.test(id), "must be 1 to 255 visible ASCII characters"),
   scope: z.exactOptional(scope),

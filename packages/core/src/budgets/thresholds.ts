@@ -1,16 +1,19 @@
 import type { BudgetCounterKey } from "../domain/budget.ts";
 
-/** A counter with the limit it was held against and the parts of it to tell of, in order. */
+/** A counter with its limit, and the fractions of it at which to warn, in order. */
 export interface TrackedCounter extends BudgetCounterKey {
   readonly limit: number;
   readonly warnAt: readonly number[];
 }
 
-/** What a process knows of the counters it charges, so that each threshold is told once and few are read. */
+/** Tracks the counters that this process charges. It finds each threshold once and seldom needs to read the store. */
 export interface ThresholdTracker {
-  /** Adds what was charged. True when the counter must be read: unknown, last read a second ago, or at a threshold. */
+  /**
+   * Adds a charge. Returns true if the counter must be read: it is unknown, was read a second ago, or may be at a
+   * threshold.
+   */
   charge(counter: TrackedCounter, charged: number, at: number): boolean;
-  /** Takes what a counter stands at, and returns the thresholds it has newly reached. */
+  /** Sets a counter's settled amount. Returns the thresholds it has reached since the last call. */
   newlyReached(counter: TrackedCounter, settled: number, at: number): readonly number[];
 }
 
@@ -18,7 +21,7 @@ interface CounterState {
   readonly limit: number;
   settled: number;
   readAt: number;
-  /** How many thresholds were told. */
+  /** How many thresholds were reported. */
   reported: number;
 }
 
@@ -31,7 +34,7 @@ export function createThresholdTracker(): ThresholdTracker {
   function know(counter: TrackedCounter): CounterState {
     const name = JSON.stringify([counter.budgetId, counter.subject, counter.periodStart]);
     const known = counters.get(name);
-    // Thresholds are parts of the limit: with another one, none of them was told yet.
+    // Thresholds are fractions of the limit, so a new limit starts over.
     if (known?.limit === counter.limit) return known;
     const fresh: CounterState = {
       limit: counter.limit,

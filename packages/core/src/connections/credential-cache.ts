@@ -4,22 +4,24 @@ import type { SealedConnection } from "../domain/gateway-connection.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { CredentialSealer } from "./credential-sealer.ts";
 
-/** Whose credential for which gateway. */
+/** The organization and the gateway that a credential is for. */
 interface CredentialOwner {
   readonly organizationId: string;
   readonly gateway: string;
 }
 
-/** The organizations' own credentials, from reads at most 5 seconds old: so long a removed one may still be used. */
+/**
+ * The organizations' own credentials. Reads are at most 5 seconds old, so a removed credential may be used that long.
+ */
 export interface CredentialCache {
-  /** Whether the organization has one. That it has none is never remembered. */
+  /** Whether the organization has one. Never caches that it has none. */
   has(owner: CredentialOwner): Promise<boolean>;
   /**
-   * The credential, open; `fresh` reads it anew.
-   * @throws ProviderError `connection_unavailable` where it is gone or cannot be opened: nothing is sent
+   * Decrypts the credential. `fresh` reads it again first.
+   * @throws ProviderError `connection_unavailable` if it is missing or can't be decrypted; nothing is sent then
    */
   open(owner: CredentialOwner, options: { readonly fresh: boolean }): Promise<string>;
-  /** The next request reads anew. */
+  /** Makes the next request read it again. */
   forget(owner: CredentialOwner): void;
 }
 
@@ -41,7 +43,7 @@ export function createCredentialCache(
   const readings = new Map<string, Promise<Entry | null>>();
   const isYoung = ({ readAt }: Entry): boolean => clock.monotonic() - readAt < lifetimeMs;
 
-  /** In the order of reading, so that what is too old, or too much, stands first. */
+  /** Entries are in the order of their reads. Drops outdated and surplus entries from the start. */
   function keep(name: string, entry: Entry | null): void {
     entries.delete(name);
     for (const [first, old] of entries) {
@@ -51,7 +53,7 @@ export function createCredentialCache(
     if (entry) entries.set(name, entry);
   }
 
-  /** What somebody forgot, or read anew, while it was read is not kept. */
+  /** A result is dropped if the credential was forgotten or read again in the meantime. */
   function read(owner: CredentialOwner): Promise<Entry | null> {
     const name = nameOf(owner);
     const readAt = clock.monotonic();
@@ -64,13 +66,13 @@ export function createCredentialCache(
     return reading;
   }
 
-  /** Callers share one reading. */
+  /** Callers share a pending read. */
   async function find(owner: CredentialOwner): Promise<Entry | null> {
     const known = entries.get(nameOf(owner));
     return known && isYoung(known) ? known : (readings.get(nameOf(owner)) ?? read(owner));
   }
 
-  /** Callers share one unwrapping; one that failed is tried again by the next. */
+  /** Callers share a pending unwrap. After a failure, the next caller tries again. */
   async function openEntry(entry: Entry): Promise<string> {
     const { connection } = entry;
     const dataKey = entry.dataKey ?? sealer.unwrap(connection);

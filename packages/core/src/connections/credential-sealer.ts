@@ -6,27 +6,29 @@ import { orTimeout } from "../kernel/bounded-wait.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { IdSource } from "../kernel/ids.ts";
 
-/** Where a credential belongs: sealed for one place, it opens at no other. */
+/** The place a credential belongs to. It can't be decrypted for any other. */
 export type CredentialPlace = Pick<GatewayConnection, "id" | "organizationId" | "gateway">;
 
-/** Seals credentials, each under a data key of its own that the box wraps, and opens them. */
+/** Encrypts credentials, each with its own data key that the box wraps, and decrypts them. */
 export interface CredentialSealer {
-  /** The key-encryption key that wraps from now on; empty where there is none. */
+  /** The key-encryption key for new wraps; empty for none. */
   readonly current: string;
-  /** @throws Unsealable */
+  /** @throws UnsealError */
   seal(
     place: CredentialPlace,
     credential: string,
   ): Promise<Pick<SealedConnection, "credential" | "wrappedKey" | "keyId">>;
-  /** The data key of a connection. The observers hear of it where it cannot be had. @throws Unsealable */
+  /** Unwraps the data key of a connection. Observers are notified if that fails. @throws UnsealError */
   unwrap(connection: SealedConnection): Promise<Uint8Array>;
-  /** The credential. The observers hear of one that was tampered with. @throws Unsealable */
+  /** Decrypts the credential. Observers are notified if it was tampered with. @throws UnsealError */
   open(connection: SealedConnection, dataKey: Uint8Array): string;
-  /** The same data key, wrapped by the current key-encryption key. @throws Unsealable */
+  /** Wraps the same data key with the current key-encryption key. @throws UnsealError */
   rewrap(connection: SealedConnection): Promise<Pick<SealedConnection, "wrappedKey" | "keyId">>;
 }
 
-/** A credential that stays closed. It carries no cause: what a key service says of a data key is not ours to show. */
+/**
+ * A credential could not be decrypted. Carries no cause: a key service's message about a data key must not be shown.
+ */
 export class UnsealError extends Error {
   override readonly name = "Unsealable";
   readonly reason: "key_unavailable" | "credential_damaged";
@@ -37,7 +39,7 @@ export class UnsealError extends Error {
   }
 }
 
-/** The form of what is sealed: its first byte, and part of what it is bound to. */
+/** The version of the format: the first byte, and part of the encryption context. */
 const format = 1;
 const dataKeyBytes = 32;
 const maxCallMs = 5_000;
@@ -115,12 +117,12 @@ export function createCredentialSealer({ box, clock, ids, notify }: SealerParts)
   };
 }
 
-/** One text for one place: JSON keeps its parts apart. */
+/** A unique text for each place: JSON keeps its parts apart. */
 function contextOf({ organizationId, id, gateway }: CredentialPlace): Buffer {
   return Buffer.from(JSON.stringify(["tollgate.credential", format, organizationId, id, gateway]));
 }
 
-/** A box of the host's own can answer anything; what cannot be kept must not replace what is. */
+/** The host's own box may return anything. An unusable wrap must not replace a good one. */
 function requireWrap(key: WrappedKey): WrappedKey {
   const { keyId, wrapped } = key;
   if (typeof keyId !== "string" || !/^[^\p{Cc}]{1,255}$/u.test(keyId))

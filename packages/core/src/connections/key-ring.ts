@@ -4,22 +4,22 @@ import { type CipherParameters, decrypt, encrypt } from "../kernel/aes-gcm.ts";
 import type { IdSource } from "../kernel/ids.ts";
 
 /**
- * Key-encryption keys by name, 32 bytes each in base64: `openssl rand -base64 32` makes one. `current` names the one
- * that wraps from now on; the others only unwrap what they wrapped, until `connections.reseal` has been through.
+ * Key-encryption keys by name, each 32 bytes in base64: `openssl rand -base64 32` creates one. `current` names the key for
+ * new wraps. The others only unwrap their own, until `connections.reseal` has replaced them.
  */
 export interface SecretKeys {
   readonly current: string;
   readonly keys: Readonly<Record<string, string>>;
 }
 
-/** Where nothing is sealed: it wraps nothing and opens nothing. */
+/** For gateways without sealed credentials: wraps and unwraps nothing. */
 export const noKeys: SecretKeys = { current: "", keys: {} };
 
 const keyBytes = 32;
-/** Shorter than a key in base64, so that a key written where its name belongs is not shown. */
+/** Shorter than a key in base64: a key given in place of its name must not show up in an error. */
 const name = /^[A-Za-z0-9._-]{1,32}$/;
 
-/** What is wrong with the keys, one sentence each, without any of them. */
+/** The problems of the keys, one sentence each. Never quotes a key. */
 export function secretKeyProblems({ current, keys }: SecretKeys): readonly string[] {
   if (typeof keys !== "object" || keys === null) return ["secrets must be { current, keys }."];
   const names = Object.keys(keys);
@@ -39,7 +39,7 @@ export function secretKeyProblems({ current, keys }: SecretKeys): readonly strin
   ];
 }
 
-/** A box over keys that have no problems. Which key wraps is part of the wrap's own context, and of nothing else. */
+/** Creates a box from valid keys. The wrap's context contains the key's name. */
 export function createKeyRing({ current, keys }: SecretKeys, ids: IdSource): SecretBox {
   const ring = new Map(Object.entries(keys).flatMap(([id, text]) => entryOf(id, text)));
   const lockOf = (keyId: string, context: Uint8Array): CipherParameters => {
@@ -68,7 +68,7 @@ function entryOf(id: string, text: string): readonly (readonly [string, KeyObjec
   return key === null ? [] : [[id, createSecretKey(key)]];
 }
 
-/** Strictly: what Node would skip or cut off is a mistake in a key. */
+/** Strict, because Node skips or truncates invalid base64, which hides a mistake in a key. */
 function keyOf(text: unknown): Buffer | null {
   if (typeof text !== "string") return null;
   const bytes = Buffer.from(text, "base64");

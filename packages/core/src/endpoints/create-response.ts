@@ -28,7 +28,7 @@ import { answerGoverned, type ReadConversation, type RequestScope } from "./endp
 import { presentBody, presentStream, type StreamWriter } from "./present.ts";
 import { type Conversation, findConversation } from "./response-conversation.ts";
 
-/** POST /v1/responses (section 4.2): translated in at the front, and out at the back, of the one line. */
+/** POST /v1/responses (section 4.2): translated into a governed call, and its answer translated back. */
 export function createResponse(
   scope: RequestScope,
   request: GatewayRequest,
@@ -84,7 +84,7 @@ interface Exchange {
   readonly conversation: Conversation;
 }
 
-/** Instructions come first for the model, and are no part of the conversation. */
+/** The model reads instructions first, but they aren't part of the conversation. */
 function prepared(
   context: GatewayContext,
   exchange: Exchange,
@@ -119,8 +119,8 @@ function knownItems({ items, droppedFields }: CachedConversation<InputItem>): Kn
 }
 
 /**
- * What is known of a request's first messages: nothing where it continues a response, whose messages come first.
- * Instructions are not part of the conversation, and what was sent began with them.
+ * The known results for the request's first messages; null if it continues a response, because the response's messages come
+ * first. Instructions don't belong to the conversation, but the messages sent began with them.
  */
 function knownTo(
   { chain, sent, messages }: CachedConversation<InputItem>,
@@ -134,8 +134,8 @@ function knownTo(
 }
 
 /**
- * Remembers input that means the same messages whatever follows: what it refers to may go, and an answer goes on with
- * the items after it.
+ * Remembers the input if later requests would read it the same way. Referenced items may be deleted, and an answer
+ * continues with the items after it, so both are excluded.
  */
 function remembering(
   remember: NonNullable<ReadConversation<InputItem, ResponseCall>["remember"]>,
@@ -200,7 +200,7 @@ function bodyOf(head: ResponseHead, call: ResponseCall, settled: SettledAnswer):
   return responseBody(head, shown(call, settled), usage, finishReason, settledAt);
 }
 
-/** The answer with its state sealed in it, where the client asked for that. */
+/** The answer, with its sealed state if the client asked for it. */
 function shown({ includesState }: ResponseCall, settled: SettledAnswer): Completion {
   const sealedState = includesState ? settled.sealedState() : null;
   return sealedState === null ? settled.completion : { ...settled.completion, sealedState };

@@ -19,7 +19,7 @@ import {
 import type { InputItem } from "../wire/responses/items.ts";
 import type { Identify } from "./identify.ts";
 
-/** What all requests of an entrance share. */
+/** The dependencies that all requests share. */
 export interface HandlerDependencies {
   readonly context: GatewayContext;
   readonly authenticator: Authenticator;
@@ -27,27 +27,27 @@ export interface HandlerDependencies {
   readonly conversations: Conversations;
 }
 
-/** What every endpoint is given. */
+/** The dependencies of one request. */
 export interface RequestScope extends HandlerDependencies {
   readonly report: RequestReport;
 }
 
-/** What is known of one request, for the events of its failure. */
+/** The facts that the events of a failed request report. */
 export interface RequestReport {
-  /** Null until it is authenticated. */
+  /** Null until the request is authenticated. */
   caller: Owner | null;
-  /** Reports the error that it is answered with. */
+  /** Reports the error that the client gets. */
   failed(error: GatewayError): void;
 }
 
-/** Answers one route, with headers of its own. `tail` is what the path has beyond the route's fixed part. */
+/** Answers one route. `tail` is the variable part of its path. The headers must be a new object. */
 export type EndpointHandler = (
   scope: RequestScope,
   request: GatewayRequest,
   tail: string,
 ) => Promise<GatewayResponse>;
 
-/** How one protocol calls models: the way of its requests into the line, and of its answers out of it. */
+/** One protocol: how its requests become governed calls, and how their answers are presented. */
 interface Protocol<Item, Call> extends ConversationReader<Item, Call> {
   readonly callOf: (caller: Caller, read: ReadConversation<Item, Call>) => GovernedCall;
   readonly present: (
@@ -56,13 +56,13 @@ interface Protocol<Item, Call> extends ConversationReader<Item, Call> {
   ) => GatewayResponse | Promise<GatewayResponse>;
 }
 
-/** How often a request is run again because its key changes while it runs. */
+/** How often a request runs because its key keeps changing. */
 const maxRuns = 5;
 
 /**
- * Runs a governed request for its caller. Opening a Step re-reads the key, and where that was changed, the request runs
- * again for the caller as it is then. A request that fails before is answered only after a fresh read as well, so that a
- * revoked key is refused at once.
+ * Answers a governed call. Opening a Step reads the key again. If the key has changed, the request runs again with the
+ * caller as it is now. After any other failure, the key is read again before the answer: a revoked key must be rejected at
+ * once.
  */
 export async function answerGoverned<Item, Call>(
   { context, authenticator, identify, report }: RequestScope,
@@ -86,7 +86,7 @@ export async function answerGoverned<Item, Call>(
       const presented = protocol.present(answer, read.call);
       return presented instanceof Promise ? await presented : presented;
     } catch (error) {
-      // A store that cannot write this request's record would only be waited for once more.
+      // The store can't write, so don't wait for it once more.
       if (error instanceof GatewayError && error.code === "evidence_unavailable") throw error;
       caller = await orUnavailable(authenticator.authenticateFresh(credential));
       if (!(error instanceof KeyChanged)) throw error;
@@ -96,8 +96,8 @@ export async function answerGoverned<Item, Call>(
 }
 
 /**
- * The caller of a request that opens no Step, from a fresh read: a revoked key is refused at once.
- * @throws GatewayError `evidence_unavailable` when the store cannot say
+ * The caller of a request that opens no Step. Always reads the key: a revoked key must be rejected at once.
+ * @throws GatewayError `evidence_unavailable` if the store can't read it
  */
 export async function freshCaller(
   { authenticator, identify, report }: RequestScope,
@@ -108,12 +108,12 @@ export async function freshCaller(
   return caller;
 }
 
-/** A new object for each answer, which takes further headers. */
+/** A new object for each answer, because more headers are added later. */
 export function jsonHeaders(): Record<string, string> {
   return { "content-type": "application/json" };
 }
 
-/** The conversations that each endpoint knows. */
+/** The remembered conversations of each endpoint. */
 interface Conversations {
   readonly messages: ConversationCache<Message>;
   readonly input: ConversationCache<InputItem>;
@@ -126,25 +126,25 @@ export function createConversations({ conversationCacheBytes }: Limits): Convers
   };
 }
 
-/** A call as it was read. */
+/** A call as read from its body. */
 export interface ReadConversation<Item, Call> {
   readonly call: Call;
-  /** What an earlier body said of its conversation; null for nothing. */
+  /** The remembered beginning of its conversation; null for none. */
   readonly known: CachedConversation<Item> | null;
-  /** Remembers it for the next one; null where that isn't worth it. */
+  /** Remembers the conversation for its next request; null if that isn't worth it. */
   readonly remember: ((conversation: Omit<CachedConversation<Item>, "values">) => void) | null;
 }
 
-/** How the bodies of one endpoint are read. */
+/** How an endpoint reads its bodies. */
 interface ConversationReader<Item, Call> {
   readonly conversations: ConversationCache<Item>;
-  /** Reads a body that lacks what is known of its conversation. */
+  /** Reads a body. If the conversation's beginning is known, the body lacks it. */
   readonly read: (body: object, known: CachedConversation<Item> | null) => Call;
 }
 
 /**
- * Reads the body of a call. Where an earlier body of the same key began with the same conversation, only what follows is
- * read. That gives the same call: a body that can't be read so is read whole, and refused for what is wrong with all of it.
+ * Reads the body of a call. If an earlier body of the same key began with the same conversation, reads only the rest. The
+ * result is the same: if the rest can't be read alone, reads the whole body, which also gives errors their right paths.
  */
 function readConversation<Item, Call>(
   bytes: Buffer,
@@ -168,7 +168,7 @@ function readConversation<Item, Call>(
   const { known, rest } = list.continued;
   return readRest(rest, limits, known, read).then(
     (call) => ({ call, known, remember }),
-    // What is wrong with it has its place in the whole.
+    // An error must name its place in the whole body.
     readWhole,
   );
 }
@@ -179,7 +179,7 @@ async function readRest<Item, Call>(
   known: CachedConversation<Item>,
   read: ConversationReader<Item, Call>["read"],
 ): Promise<Call> {
-  // The comma between both parts is one value more.
+  // The comma between both parts counts as a value.
   const values = limits.values - known.values - 1;
   return read(await parseBody(rest, { ...limits, values }), known);
 }

@@ -10,7 +10,10 @@ import { decide } from "../policy/decide.ts";
 import { classify } from "../sensitivity/classify.ts";
 import { freshCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
 
-/** GET /v1/models: the models each gateway lists, narrowed by the organization's connections, the key's own models and a dry run of the policy. */
+/**
+ * GET /v1/models: the models that the gateways list, limited to those that the organization can reach, the key may use and
+ * the policy permits.
+ */
 export async function listModels(
   scope: RequestScope,
   request: GatewayRequest,
@@ -23,7 +26,7 @@ export async function listModels(
   return { status: 200, headers: jsonHeaders(), body: JSON.stringify({ object: "list", data }) };
 }
 
-/** GET /v1/models/{id}: a model that can be called, listed or not; the id holds slashes, written plainly or escaped. */
+/** GET /v1/models/{id}: a model that can be called, even if it isn't listed. The slashes of the id may be escaped. */
 export async function getModel(
   scope: RequestScope,
   request: GatewayRequest,
@@ -51,7 +54,7 @@ async function canReach(context: GatewayContext, caller: Caller, id: string): Pr
   return isConnected(context, caller, { gateway: model.gateway, connection });
 }
 
-/** The models of the gateways that can be reached for the caller. */
+/** The models of the gateways that the caller can reach. */
 async function listedModels(context: GatewayContext, caller: Caller): Promise<readonly string[]> {
   const ofEach = [...context.providers].map(async ([gateway, provider]) =>
     (await isConnected(context, caller, { gateway, connection: provider.connection }))
@@ -63,7 +66,7 @@ async function listedModels(context: GatewayContext, caller: Caller): Promise<re
 
 const noHeader = { name: "", value: null };
 
-/** A dry run: it is not recorded, and asks for nothing special at the key's default class. */
+/** Asks the policy about a plain call at the key's default class. Records nothing. */
 function mayUse(context: GatewayContext, caller: Caller, id: string): boolean {
   const route = context.router.find(id);
   if (!route) return false;

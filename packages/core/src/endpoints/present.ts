@@ -8,7 +8,7 @@ import { answerHeaders } from "../pipeline/decision-headers.ts";
 import type { AnswerReader, GovernedAnswer, SettledAnswer } from "../pipeline/governed-call.ts";
 import { jsonHeaders, type RequestScope } from "./endpoint.ts";
 
-/** A governed answer as a plain body: the fold of the same events that a stream would send. */
+/** Presents an answer as a plain body: the fold of the same events that a stream would send. */
 export function presentBody(
   context: GatewayContext,
   answer: GovernedAnswer,
@@ -35,17 +35,20 @@ export function presentBody(
   );
 }
 
-/** Writes a protocol's events: as one text, or in pieces that are made when they are read, since one may repeat the whole answer. */
+/**
+ * Writes a protocol's events: as one text, or as pieces that are created when read, because one event may repeat the whole
+ * answer.
+ */
 export interface StreamWriter {
   write(events: readonly CompletionEvent[]): string | Iterable<string>;
-  /** Everything that marks the answer as complete. */
+  /** Writes everything that marks the answer as complete. */
   finish(settled: SettledAnswer): string | Iterable<string>;
   fail(error: GatewayError): string | Iterable<string>;
 }
 
 /**
- * A governed answer as a stream. Headers wait for the first event, within a bound, so that a failure before it is a
- * plain error; later failures take the stream's own form.
+ * Presents an answer as a stream. Its headers wait for the first event, for a limited time: an earlier failure becomes a
+ * plain error. Later failures become events of the stream.
  */
 export function presentStream(
   scope: RequestScope,
@@ -59,7 +62,7 @@ export function presentStream(
 
 const never = Number.POSITIVE_INFINITY;
 
-/** The answer as a body: read at once, and written from when its sink is there. */
+/** The body of a stream. It reads the answer at once, and writes once there is a sink. */
 class StreamAnswer implements AnswerReader, StreamBody, Timed {
   readonly #context: RequestScope;
   readonly #answer: GovernedAnswer;
@@ -67,15 +70,15 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
   #resolve: (answer: GatewayResponse) => void = () => {};
   #reject: (thrown: unknown) => void = () => {};
   #hasBegun = false;
-  /** When the headers go out, whether there is an event or not. Monotonic. */
+  /** When to send the headers even without an event. Monotonic. */
   #headersAt = never;
   #slot: number | null = null;
   #sink: TextSink | null = null;
   #output: EventOutput | null = null;
-  /** What came before there was a sink, and who waits for it. */
+  /** Events that arrived before there was a sink, and the promise that their sender waits for. */
   readonly #early: (string | Iterable<string>)[] = [];
   #started: PromiseWithResolvers<void> | null = null;
-  /** What comes last, once that is known. */
+  /** Writes the end, once it is known. */
   #last: (() => string | Iterable<string>) | null = null;
   #isOver = false;
 
@@ -110,7 +113,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
 
   failed(thrown: Error): void {
     if (!this.#hasBegun) this.#refuse(thrown);
-    // Nobody is left to be told of it.
+    // Nobody reads the stream.
     if (this.#isOver) return;
     const error = toGatewayError(thrown);
     this.#context.report.failed(error);
@@ -121,7 +124,7 @@ class StreamAnswer implements AnswerReader, StreamBody, Timed {
     if (!this.#hasBegun) this.#refuse(this.#answer.signal.reason);
   }
 
-  /** Sends the headers without an event when they have waited long enough. */
+  /** Sends the headers without an event after a while. */
   check(now: number): number {
     if (now >= this.#headersAt) this.#sendHeaders();
     return this.#headersAt;

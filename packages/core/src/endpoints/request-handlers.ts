@@ -17,7 +17,7 @@ import { deleteResponse, getResponse, listInputItems, notEmulated } from "./stor
 /** Answers a web request. */
 export type Handler = (request: Request) => Promise<Response>;
 
-/** The handlers of a gateway by name, for hosts that route by themselves. */
+/** A gateway's handlers by name, for hosts with a router of their own. */
 export interface EndpointHandlers {
   readonly chatCompletions: Handler;
   readonly createResponse: Handler;
@@ -28,15 +28,18 @@ export interface EndpointHandlers {
   readonly getModel: Handler;
 }
 
-/** Where requests come in: what bindings mount, and what SDKs take in place of `fetch`. */
+/** The ways into a gateway: for bindings, for routers, and for SDKs that take a `fetch`. */
 export interface RequestHandlers {
   /**
-   * Answers a request to any path that ends in one of the routes after its last `/v1/`. Takes what `fetch` takes, and
-   * is bound, so that it can be given to an SDK in place of `fetch`; the second argument after a Request is ignored.
-   * Every failure is an answer, except that a caller who aborts gets the rejection `fetch` would give.
+   * Answers a request to any path that ends in one of the routes after its last `/v1/`. It has the signature of `fetch` and
+   * is bound, so you can pass it to an SDK. The second argument after a Request is ignored. Every failure becomes an
+   * answer, except if the caller aborts: then it rejects as `fetch` does.
    */
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>;
-  /** What a binding uses instead of `fetch`: it takes its server's own request, and gives the answer as it is written. */
+  /**
+   * Used by bindings instead of `fetch`: takes the server's own request, and returns the answer before it becomes a
+   * `Response`.
+   */
   readonly answer: (request: GatewayRequest) => Promise<GatewayResponse>;
   readonly handlers: EndpointHandlers;
 }
@@ -47,7 +50,7 @@ export function createRequestHandlers(
 ): RequestHandlers {
   const { context } = dependencies;
 
-  /** The endpoint's own answer, or a rejection: nothing is thrown. */
+  /** Calls the endpoint. Never throws; rejects instead. */
   function asked(
     request: GatewayRequest,
     endpoint: EndpointHandler | null,
@@ -133,7 +136,7 @@ class Report implements RequestReport {
     this.requestId = context.ids.uuid();
   }
 
-  /** The answer with the request's id among its headers. */
+  /** Adds the request's id to the answer's headers. */
   marked(answer: GatewayResponse): GatewayResponse {
     answer.headers["x-request-id"] = this.requestId;
     return answer;
@@ -163,12 +166,12 @@ class Report implements RequestReport {
   }
 }
 
-/** Whether a request failed by the fault of the gateway, its store or its host. */
+/** Whether the gateway, its store or its host caused the failure. */
 function isOurs({ status, code }: GatewayError): boolean {
   return status === 500 || code === "evidence_unavailable" || code === "authentication_unavailable";
 }
 
-/** Where an error was thrown, without its message, which can hold anything. */
+/** Where an error was thrown. Leaves out its message, which could contain anything. */
 function whereOf(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause;
   const frames = (cause.stack ?? "").split("\n").filter((frame) => /^\s+at /.test(frame));
@@ -176,12 +179,12 @@ function whereOf(cause: unknown): string {
 }
 
 interface HttpRoute {
-  /** Matches the path after `/v1/`; a group is the endpoint's tail. */
+  /** Matches the path after `/v1/`. A group captures the endpoint's tail. */
   readonly path: RegExp;
   readonly methods: Readonly<Record<string, EndpointHandler>>;
 }
 
-/** Every route there is. None reaches a provider but by the one line. */
+/** All routes. Only the line reaches a provider. */
 const routes: readonly HttpRoute[] = [
   { path: /^chat\/completions$/, methods: { POST: chatCompletions } },
   { path: /^responses$/, methods: { POST: createResponse } },
@@ -194,8 +197,8 @@ const routes: readonly HttpRoute[] = [
 ];
 
 /**
- * The endpoint of a request and the tail of its path.
- * @throws GatewayError `not_found`, or `method_not_allowed` with `Allow`.
+ * The endpoint of a request, and the tail of its path.
+ * @throws GatewayError `not_found`, or `method_not_allowed` with an `allow` header
  */
 function endpointOf(request: GatewayRequest): {
   readonly endpoint: EndpointHandler;
@@ -215,7 +218,7 @@ function endpointOf(request: GatewayRequest): {
   return { endpoint, tail: match?.[1] ?? "" };
 }
 
-/** The tail of a request's path for an endpoint that its host has routed to by itself; empty where it has none. */
+/** The tail of a request's path for an endpoint that the host has chosen; empty for none. */
 function tailFor(endpoint: EndpointHandler, request: GatewayRequest): string {
   const path = routePath(request.url) ?? "";
   const matches = routes

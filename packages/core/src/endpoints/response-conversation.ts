@@ -13,23 +13,26 @@ import type { ContentItem, InputItem, StoredItem } from "../wire/responses/items
 import type { ResponseCall } from "../wire/responses/parse.ts";
 import { toMessages } from "../wire/responses/to-messages.ts";
 
-/** What a Responses request refers to and says, as items and as messages. */
+/** The conversation of a Responses request, as items and as messages. */
 export interface Conversation {
-  /** The messages of the response it continues, and of all before that. */
+  /** The messages of the response that it continues, and of all responses before that. */
   readonly history: readonly Message[];
-  /** Its own input, with every reference replaced by what it refers to. */
+  /** Its own input, with all references resolved. */
   readonly items: readonly ResolvedItem[];
   readonly messages: readonly Message[];
-  /** The most sensitive class of what it refers to, and the Session of what it continues; null for nothing. */
+  /**
+   * The most sensitive class of the stored content it refers to, and the Session of the response it continues; null for
+   * none.
+   */
   readonly dataClass: string | null;
   readonly sessionId: string | null;
 }
 
 /**
- * Finds what a request refers to among the caller's own stored responses (sections 2.5 to 2.7). All of it together is
- * bounded like a request that would say it all.
- * @throws GatewayError `previous_response_not_found` or `item_not_found`: one answer for what is another's, deleted,
- * expired or never was; `request_too_large`; `invalid_value` for too many messages.
+ * Finds the stored responses that a request refers to, among the caller's own (sections 2.5 to 2.7). Together they may be
+ * as large as a request that repeats them all.
+ * @throws GatewayError `previous_response_not_found` or `item_not_found`, with one answer for another caller's, deleted,
+ * expired and unknown ids; `request_too_large`; `invalid_value` for too many messages
  */
 export async function findConversation(
   context: GatewayContext,
@@ -94,19 +97,19 @@ function tooManyMessages(max: number): GatewayError {
   );
 }
 
-/** An item of a request, with what it refers to in the place of a reference. */
+/** An item of a request, with its reference resolved. */
 type ResolvedItem = ContentItem | StoredItem;
 
-/** The input of a request, every reference resolved, and the data classes of what was referred to. */
+/** The input of a request with all references resolved, and the data classes of the items found. */
 interface ResolvedInput {
   readonly items: readonly ResolvedItem[];
   readonly dataClasses: readonly string[];
 }
 
 /**
- * Replaces references by the items they stand for, which must be in the caller's own live responses. Each response is
- * read once and dropped again, and all items together take at most `room` bytes as JSON: a short request can refer to
- * much, and to the same many times.
+ * Replaces references by their items, which must belong to the caller's own live responses. Reads one response at a time.
+ * All items together may take `room` bytes as JSON, because a short request can refer to many items, and to the same one
+ * many times.
  * @throws GatewayError `item_not_found`, or `request_too_large`
  */
 async function resolveInput(
@@ -137,7 +140,7 @@ async function resolveInput(
   return { items, dataClasses };
 }
 
-/** What a request refers to is as bounded as what it may say itself. */
+/** Referenced content has the same limit as the body of a request. */
 function conversationTooLarge(maxBytes: number): GatewayError {
   return new GatewayError(
     "request_too_large",
@@ -145,7 +148,7 @@ function conversationTooLarge(maxBytes: number): GatewayError {
   );
 }
 
-/** The ids of the referred items, by the response they would be in. */
+/** The ids of the referenced items, by the response that contains them. */
 function referencesByResponse(input: readonly InputItem[]): ReadonlyMap<string, readonly string[]> {
   const byResponse = new Map<string, string[]>();
   for (const item of input) {

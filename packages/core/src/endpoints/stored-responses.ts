@@ -9,7 +9,7 @@ import { listInputItems as listItems } from "../wire/responses/input-items.ts";
 import { isResponseId } from "../wire/responses/item-ids.ts";
 import { freshCaller, jsonHeaders, type RequestScope } from "./endpoint.ts";
 
-/** GET /v1/responses/{response_id} (section 4.3): the same JSON value that the creation returned. */
+/** GET /v1/responses/{response_id} (section 4.3): the same JSON as when it was created. */
 export async function getResponse(
   scope: RequestScope,
   request: GatewayRequest,
@@ -20,7 +20,7 @@ export async function getResponse(
   return { status: 200, headers: jsonHeaders(), body: Buffer.from(response.body).toString() };
 }
 
-/** DELETE /v1/responses/{response_id} (section 4.4): removes the response state; its evidence remains. */
+/** DELETE /v1/responses/{response_id} (section 4.4): deletes the stored response. Its evidence remains. */
 export async function deleteResponse(
   scope: RequestScope,
   request: GatewayRequest,
@@ -46,7 +46,7 @@ export async function deleteResponse(
   };
 }
 
-/** GET /v1/responses/{response_id}/input_items (section 4.5): its own input, a page at a time. */
+/** GET /v1/responses/{response_id}/input_items (section 4.5): its own input, in pages. */
 export async function listInputItems(
   scope: RequestScope,
   request: GatewayRequest,
@@ -61,7 +61,7 @@ export async function listInputItems(
   };
 }
 
-/** POST …/cancel and …/compact: background work and compaction are not offered (section 4.6). */
+/** POST …/cancel and …/compact: Tollgate offers neither background responses nor compaction (section 4.6). */
 export async function notEmulated(
   scope: RequestScope,
   request: GatewayRequest,
@@ -73,7 +73,7 @@ export async function notEmulated(
   );
 }
 
-/** @throws GatewayError `response_not_found` for what is not the caller's, or not there. */
+/** @throws GatewayError `response_not_found` unless it exists and belongs to the caller */
 async function ownResponse(
   scope: RequestScope,
   request: GatewayRequest,
@@ -88,7 +88,7 @@ async function ownResponse(
   throw notFound();
 }
 
-/** Resuming a stream belongs to background responses, which are not offered. */
+/** Only background responses can be resumed, and Tollgate doesn't offer those. */
 function refuseResuming(query: URLSearchParams): void {
   const param =
     query.get("stream") === "true"
@@ -102,7 +102,7 @@ function refuseResuming(query: URLSearchParams): void {
   });
 }
 
-/** One answer for what is another's, deleted, expired or never was. */
+/** The same error for another caller's, deleted, expired and unknown ids. */
 function notFound(): GatewayError {
   return new GatewayError("response_not_found", "Response not found.");
 }

@@ -4,7 +4,7 @@ import { createTimers } from "../kernel/timers.ts";
 import { EventOutput, ping } from "./event-stream.ts";
 import type { TextSink } from "./gateway-response.ts";
 
-/** A clock that moves by hand. */
+/** A clock that the test moves. */
 function createClock(): Clock & { advance(milliseconds: number): void; waiting(): number } {
   let now = 0;
   const timers = new Set<{ at: number; run: () => void }>();
@@ -28,7 +28,7 @@ function createClock(): Clock & { advance(milliseconds: number): void; waiting()
   };
 }
 
-/** A sink that can be filled and emptied by hand. */
+/** A sink that the test fills and empties. */
 function createSink() {
   let room: PromiseWithResolvers<void> | null = null;
   const texts: string[] = [];
@@ -60,7 +60,7 @@ function start() {
   return { clock, ...sink, output };
 }
 
-/** Everything that waits only for promises is done after it. */
+/** Waits until every pending promise callback has run. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("the output of a stream of events", () => {

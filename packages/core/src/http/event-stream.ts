@@ -2,27 +2,29 @@ import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { Timed, Timers } from "../kernel/timers.ts";
 import type { TextSink } from "./gateway-response.ts";
 
-/** The headers of a stream of events. */
+/** The headers of an event stream. */
 export const eventStreamHeaders = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache",
   "x-accel-buffering": "no",
 } as const;
 
-/** A comment: keeps a silent connection open and means nothing to the client. */
+/** A comment that keeps a silent connection open. Clients ignore it. */
 export const ping = ": ping\n\n";
 
-/** How often a silent stream is heard of, in milliseconds. */
+/** How often a silent stream sends a ping, in milliseconds. */
 interface Heartbeat {
   readonly timers: Timers;
   readonly every: number;
 }
 
-/** As much as is sent at once, in characters: pieces are joined until there is enough. */
+/** Characters to send at once: pieces are joined until there are enough. */
 const enough = 65_536;
 const never = Number.POSITIVE_INFINITY;
 
-/** Writes the events of one stream to a sink, with a ping for every time that it could take more and nothing came. */
+/**
+ * Writes the events of a stream to a sink. While the sink has room but no event comes, it sends a ping at every interval.
+ */
 export class EventOutput implements Timed {
   readonly #sink: TextSink;
   readonly #heartbeat: Heartbeat;
@@ -30,7 +32,7 @@ export class EventOutput implements Timed {
   #full: Promise<void> | null = null;
   #writing: Promise<void> | null = null;
   #isOver = false;
-  /** Monotonic; never while the sink is full. */
+  /** Monotonic; `never` while the sink is full. */
   #pingAt = never;
 
   constructor(sink: TextSink, heartbeat: Heartbeat) {
@@ -41,8 +43,8 @@ export class EventOutput implements Timed {
   }
 
   /**
-   * Writes a text, or pieces, which are made when there is room for them, after all that was written before. Null when all
-   * of it is written and the sink can take more; else resolves when that is so.
+   * Writes a text, or pieces that are created when there is room for them, after all earlier writes. Returns null if
+   * everything is written and the sink can take more; otherwise a promise that resolves at that point.
    */
   write(all: string | Iterable<string>): Promise<void> | null {
     if (this.#writing !== null || this.#full !== null)
@@ -56,7 +58,7 @@ export class EventOutput implements Timed {
     return pieces.isOver() ? this.#full : this.#queue(pieces);
   }
 
-  /** Nothing more is made or written; a wait for the sink goes on. Safe to call twice. */
+  /** Writes nothing more. A pending wait for the sink continues. Safe to call twice. */
   stop(): void {
     if (this.#isOver) return;
     this.#isOver = true;

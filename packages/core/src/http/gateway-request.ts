@@ -1,34 +1,34 @@
 import type { ClientSignal } from "../domain/client-signal.ts";
 
-/** What is read of the headers of a request. A web `Headers` is one. */
+/** The request headers that the gateway reads. A web `Headers` is one. */
 export interface RequestHeaders {
-  /** The value under a name in any case; those of a repeated header as one list, joined with `, `. Null without one. */
+  /** The value of a header, whatever the case of its name. Repeated headers are joined with `, `. Null without one. */
   get(name: string): string | null;
   [Symbol.iterator](): Iterator<readonly [name: string, value: string]>;
 }
 
 /**
- * A request of a server that has no web `Request` at hand: what the gateway reads of it, and nothing else. A binding
- * hands it to `gateway.answer`.
+ * A request from a server without web `Request`s, with only the members that the gateway reads. A binding passes it to
+ * `gateway.answer`.
  */
 export interface BridgedRequest {
   readonly method: string;
-  /** Absolute, or from the path on. */
+  /** An absolute URL, or one that starts with its path. */
   readonly url: string;
   readonly headers: RequestHeaders;
-  /** How long its headers are as they travel: name, colon, space, value, line end. Bytes. */
+  /** The bytes of all headers as sent: name, colon, space, value, line end. */
   readonly headerBytes: number;
   /** Aborts when the client hangs up. */
   readonly signal: ClientSignal;
-  /** Whether the body was read before, and is gone. */
+  /** Whether someone has read the body already. */
   readonly bodyUsed: boolean;
-  /** The body as a stream, for one that does not announce its length; null where there is none. */
+  /** The body as a stream, for requests without a `content-length`; null without a body. */
   readonly body: ReadableStream<Uint8Array> | null;
-  /** Reads the whole body, once. It fails where the client leaves before its end. */
+  /** Reads the whole body, once. Fails if the client leaves before the end. */
   readBody(taken: (bytes: Uint8Array) => void, failed: (thrown: unknown) => void): void;
-  /** A web `Request` with the same head and no body: what the host's `authenticate` is asked with. */
+  /** A web `Request` with the same head and no body, for the host's `authenticate`. */
   toHead(): Request;
 }
 
-/** What `gateway.answer` takes. */
+/** The requests that `gateway.answer` takes. */
 export type GatewayRequest = Request | BridgedRequest;

@@ -79,7 +79,7 @@ function bodyOf(start: (sink: TextSink) => unknown, leave: () => unknown = () =>
   return { start: (sink) => void start(sink), leave: () => void leave() };
 }
 
-/** Everything that waits only for promises is done after it. */
+/** Waits until every pending promise callback has run. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

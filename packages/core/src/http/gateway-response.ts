@@ -1,24 +1,27 @@
 import { errorBody, type GatewayError } from "../errors/gateway-error.ts";
 
-/** What a handler answers, before it becomes a `Response`. */
+/** The answer of an endpoint, before it becomes a `Response`. */
 export interface GatewayResponse {
   readonly status: number;
-  /** Names in lower case. Of this answer alone: it gets more of them on its way. */
+  /** Names in lower case. A new object for each answer, because more headers are added later. */
   readonly headers: Record<string, string>;
   readonly body: string | StreamBody;
 }
 
-/** A body that is written while it comes into being. */
+/** A body that is written while the answer arrives. */
 export interface StreamBody {
-  /** Begins to write to the sink, unless the client has left. Call it at most once. */
+  /** Starts writing to the sink, unless the client has left. Call it at most once. */
   start(sink: TextSink): void;
-  /** The client left: nothing more is written. Call it whether the body has started or not. */
+  /** The client left, so nothing more is written. May be called before `start`. */
   leave(): void;
 }
 
-/** Where a body goes: to a socket, or into a web stream. */
+/** The destination of a body: a socket or a web stream. */
 export interface TextSink {
-  /** Takes whole events. Null if it can take more at once; else a promise that resolves when it can, and never rejects. */
+  /**
+   * Takes whole events. Returns null if it can take more at once; otherwise a promise that resolves when it can, and never
+   * rejects.
+   */
   write(text: string): Promise<void> | null;
   /** The body is complete. */
   end(): void;
@@ -26,7 +29,7 @@ export interface TextSink {
   fail(thrown: unknown): void;
 }
 
-/** A failure as a plain answer, whatever form was asked for. */
+/** A plain error, even if a stream was requested. */
 export function errorAnswer(error: GatewayError): GatewayResponse {
   return {
     status: error.status,
@@ -35,7 +38,7 @@ export function errorAnswer(error: GatewayError): GatewayResponse {
   };
 }
 
-/** An answer as a `Response`. A stream is read as fast as the client reads, one piece at a time. */
+/** Turns an answer into a `Response`. A stream is read at the client's speed, one piece at a time. */
 export function toResponse(answer: GatewayResponse): Response {
   const body = typeof answer.body === "string" ? answer.body : toStream(answer.body);
   return new Response(body, { status: answer.status, headers: answer.headers });
@@ -54,7 +57,7 @@ function toStream(body: StreamBody): ReadableStream<Uint8Array> {
         isStarted = true;
         body.start({
           write(text) {
-            // Another read may be waiting already: then what is written asks for more at once.
+            // If another read is already waiting, ask for more at once.
             const { promise } = asked;
             controller.enqueue(encoder.encode(text));
             return promise;
@@ -65,7 +68,7 @@ function toStream(body: StreamBody): ReadableStream<Uint8Array> {
       },
       cancel: () => body.leave(),
     },
-    // Nothing is read ahead of the client.
+    // Reads nothing ahead of the client.
     { highWaterMark: 0 },
   );
 }

@@ -3,13 +3,13 @@ import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 
 const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 
-/** The token of `authorization: Bearer …`; null when the header is missing, repeated or malformed. */
+/** The token of `authorization: Bearer …`; null if the header is missing, repeated or malformed. */
 export function bearerToken(headers: RequestHeaders): string | null {
   return bearer.exec(headers.get("authorization") ?? "")?.[1] ?? null;
 }
 
 /**
- * Refuses headers that are too large together, counted as they travel: name, colon, space, value, line end.
+ * Rejects headers whose total size, as sent, is too large.
  * @throws GatewayError `request_too_large`
  */
 export function requireSmallHeaders(request: GatewayRequest, headerBytes: number): void {
@@ -32,7 +32,7 @@ const json =
 const otherCharset = /;[ \t]*charset=(?!"?utf-?8"?[ \t]*(?:;|$))/i;
 
 /**
- * Refuses a body that is not plain JSON in UTF-8, before reading it.
+ * Rejects a body that is not plain JSON in UTF-8, before reading it.
  * @throws GatewayError `unsupported_media_type`
  */
 export function requireJsonBody(headers: RequestHeaders): void {

@@ -7,13 +7,12 @@ import { guardJson, type JsonFaultKind } from "../kernel/json-guard.ts";
 import type { GatewayRequest, RequestHeaders } from "./gateway-request.ts";
 import { requireJsonBody } from "./headers.ts";
 
-/** Members that hold JSON Schemas, which are data of the client's own. */
+/** Members that contain JSON Schemas, which are the client's own data. */
 const schemaMembers: ReadonlySet<string> = new Set(["parameters", "schema"]);
 
 /**
- * The bytes of a request's body, which is to be JSON; no more than `limits.imageBodyBytes`.
- * Throws or rejects with a GatewayError: `unsupported_media_type`, `request_too_large`, or `invalid_json` for one that
- * ended early or was read by someone else.
+ * Reads the bytes of a JSON body, up to `limits.imageBodyBytes`. Throws or rejects with a GatewayError:
+ * `unsupported_media_type`, `request_too_large`, or `invalid_json` if the upload ended early or someone else read it.
  */
 export function readBody(request: GatewayRequest, limits: Limits): Promise<Buffer> {
   requireJsonBody(request.headers);
@@ -21,9 +20,9 @@ export function readBody(request: GatewayRequest, limits: Limits): Promise<Buffe
 }
 
 /**
- * A body as a JSON object, having refused what is not JSON in UTF-8, is too large, nests too deep, or would be read
- * differently by another reader (duplicate keys, lost digits, halves of surrogate pairs). A large one is read with pauses.
- * Throws or rejects with a GatewayError: `request_too_large` or `invalid_json`.
+ * Parses a body as a JSON object. Rejects bodies that are not JSON in UTF-8, are too large or too deep, or that another
+ * reader could understand differently: duplicate keys, lost digits, halves of surrogate pairs. Yields to other requests
+ * while it parses a large body. Throws or rejects with a GatewayError: `request_too_large` or `invalid_json`.
  */
 export function parseBody(bytes: Buffer, limits: Limits): object | Promise<object> {
   if (isLarge(bytes.length)) return parseLarge(bytes, limits);
@@ -50,7 +49,7 @@ function textOf(bytes: Buffer, limits: Limits): string {
   return text;
 }
 
-/** Only images may make a body larger than `bodyBytes`: what is beside their data must fit. */
+/** Only image data may exceed `bodyBytes`. Everything else must fit. */
 function requireImages(text: string, bytes: number, limits: Limits): void {
   const opening = '"data:image';
   let images = 0;
@@ -100,7 +99,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // The parser's own message quotes the text; only its position may be told.
+    // The parser's own message quotes the text, so only its position is passed on.
     const position = /at position (\d+)/.exec(String(error))?.[1];
     const where = position === undefined ? "" : ` (at character ${position})`;
     throw invalid(`The request body is not valid JSON${where}.`);
@@ -112,10 +111,9 @@ function invalid(message: string): GatewayError {
 }
 
 /**
- * Reads a request's body, at most `most` bytes of it. A body that announces its length is taken in one piece, since
- * no HTTP server passes on more than was announced; any other is counted as it arrives.
- * Throws or rejects with a GatewayError: `request_too_large`, or `invalid_json` when the upload ended early or was read
- * by someone else.
+ * Reads a request's body, up to `maxBytes`. A body with a `content-length` is read in one piece, because HTTP servers pass
+ * on no more than that. Any other body is counted as it arrives. Throws or rejects with a GatewayError:
+ * `request_too_large`, or `invalid_json` if the upload ended early or someone else read it.
  */
 function readBytes(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
   if (request.bodyUsed)
@@ -168,7 +166,7 @@ async function readCounted(request: GatewayRequest, maxBytes: number): Promise<U
       chunks.push(value);
     }
   } catch (error) {
-    // Whatever ended the reading, the sender is told to stop; how that goes does not matter.
+    // Tell the sender to stop. Whether that works doesn't matter.
     reader.cancel(error).catch(() => {});
     throw error;
   }

@@ -1,9 +1,11 @@
-/** What a route never holds: empty or dot segments, parameters, backslashes, an empty end. Nothing is decoded or repaired. */
+/**
+ * Routes never contain empty or dot segments, parameters, backslashes or a trailing slash. Nothing is decoded or repaired.
+ */
 const irregular = /\/\/|;|\\|\/\.{1,2}(?:\/|$)|\/$/;
 
 /**
- * What follows the last `/v1/` of a URL's path, as it is written: `chat/completions`. Null when the path has no
- * `/v1/`, nothing after it, or a form that two readers could understand differently.
+ * The part of a URL's path after its last `/v1/`, undecoded: `chat/completions`. Null if the path has no `/v1/`, ends
+ * there, or could be understood in two ways.
  */
 export function routePath(url: string): string | null {
   const path = pathOf(url);
@@ -11,7 +13,7 @@ export function routePath(url: string): string | null {
   return version < 0 || irregular.test(path) ? null : path.slice(version + "/v1/".length);
 }
 
-/** The parameters of a URL, which may begin at its path. */
+/** The query parameters of a URL, which may start with its path. */
 export function queryOf(url: string): URLSearchParams {
   const [whole = ""] = url.split("#", 1);
   const start = whole.indexOf("?");

@@ -9,14 +9,14 @@ import type { KeyCache, KnownKey } from "./key-cache.ts";
 import type { NamedCaller } from "./named-caller.ts";
 import { isSecretForm, secretDigest } from "./secret.ts";
 
-/** Who a request says it is from: a bearer token, null where there is none, or a caller whom the host named. */
+/** Who a request claims to come from: a bearer token, null without one, or a caller named by the host. */
 export type Credential = { readonly token: string | null } | { readonly named: NamedCaller };
 
 export interface Authenticator {
   /**
-   * The caller behind a credential, from a read at most 5 seconds old. Opening a Step reads the key again.
-   * Throws or rejects with a GatewayError: `missing_api_key`, or `invalid_api_key` for every key that does not work,
-   * whatever the cause.
+   * The caller behind a credential, from a read at most 5 seconds old. Opening a Step reads the key again. Throws or
+   * rejects with a GatewayError: `missing_api_key`, or `invalid_api_key` for every key that does not work, whatever the
+   * cause.
    */
   authenticate(credential: Credential): Caller | Promise<Caller>;
   /** The same from a fresh read, for requests that open no Step. */
@@ -28,7 +28,7 @@ interface Parts {
   readonly cache: KeyCache;
   readonly clock: Clock;
   readonly dataClasses: readonly string[];
-  /** The key's record of a caller whom the host named, made where there is none. */
+  /** Finds or creates the key record of a caller named by the host. */
   readonly ensure: (named: NamedCaller) => Promise<KeyWithSalt>;
   readonly used: (owner: Owner) => void;
 }
@@ -36,7 +36,7 @@ interface Parts {
 export function createAuthenticator(parts: Parts): Authenticator {
   const { keys, cache, clock } = parts;
 
-  /** What was read of a key a moment ago; null where that is longer ago. */
+  /** The cached key; null if it isn't cached any more. */
   function known(name: string): KnownKey | null {
     const key = cache.get(name);
     if (key === null || isLive(key.found, clock.now())) return key;
@@ -100,7 +100,7 @@ function missing(): GatewayError {
   );
 }
 
-/** One answer for a key that is unknown, malformed, revoked or expired. */
+/** The same error for unknown, malformed, revoked and expired keys. */
 export function invalidApiKey(): GatewayError {
   return new GatewayError("invalid_api_key", "The API key is not valid.");
 }

@@ -19,7 +19,7 @@ export function callerOfKey({ key, salt }: KeyWithSalt): Caller {
   };
 }
 
-/** The caller whom the host named, on the key's record kept for it: what either of them demands holds. */
+/** The caller that the host names, on the key record kept for it. The restrictions of both apply. */
 export function callerOfHost(
   caller: Caller,
   named: NamedCaller,

@@ -1,7 +1,7 @@
 import { rankOf } from "../domain/data-class.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 
-/** A default and a minimum class, both known, the default not below. */
+/** Checks a default and a minimum class: both must be known, and the default must not be lower. */
 export function requireClasses(
   dataClasses: readonly string[],
   classes: { readonly defaultDataClass: string; readonly minimumDataClass: string },
@@ -19,7 +19,7 @@ export function requireClasses(
   return { defaultDataClass, minimumDataClass };
 }
 
-/** A class of the configured order. */
+/** Checks that a class is configured. */
 export function requireClass(dataClasses: readonly string[], name: string, value: unknown): string {
   const known = dataClasses.find((dataClass) => dataClass === value);
   if (known !== undefined) return known;

@@ -5,8 +5,8 @@ import { callerOfKey } from "./caller-of.ts";
 import type { NamedCaller } from "./named-caller.ts";
 
 /**
- * Keys read a moment ago, by the full digest of their secret, or by the caller the host names. Opening a Step re-reads
- * what matters of a key.
+ * Recently read keys, by the full digest of their secret or by the caller the host names. Opening a Step reads the relevant
+ * part of a key again.
  */
 export interface KeyCache {
   get(name: string): KnownKey | null;
@@ -14,11 +14,13 @@ export interface KeyCache {
   drop(name: string): void;
 }
 
-/** A key, and the caller behind it: one object as long as the key is known, so that more can be remembered by it. */
+/**
+ * A key and its caller. The caller stays the same object while the key is cached, so other caches can use it as a key.
+ */
 export interface KnownKey {
   readonly found: KeyOfSecret;
   readonly caller: Caller;
-  /** The callers that the host named on it. */
+  /** The callers named by the host for this key. */
   readonly named: WeakMap<NamedCaller, Caller>;
 }
 

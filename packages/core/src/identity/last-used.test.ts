@@ -4,7 +4,7 @@ import { createLastUsed } from "./last-used.ts";
 
 type Uses = Parameters<KeyRepository["touch"]>[0];
 
-/** Notes uses for a repository that fails so many times, on a clock whose timers run when they are told. */
+/** Records uses for a repository that fails a number of times, with a clock whose timers the test runs. */
 function noting({ failures = 0 } = {}) {
   const touched: Uses[] = [];
   const timers: (() => void)[] = [];

@@ -2,15 +2,15 @@ import type { KeyRepository } from "../contracts/key-repository.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { Clock } from "../kernel/clock.ts";
 
-/** Notes which keys were used, and writes it in batches. */
+/** Records when keys were used, and writes it in batches. */
 export interface LastUsed {
   note(owner: Owner): void;
-  /** Writes what is noted, and notes nothing more. */
+  /** Writes all recorded uses and stops. */
   close(): Promise<void>;
 }
 
 const flushIntervalMs = 30_000;
-/** So many keys are written at once; while the store fails, no more are noted than this. */
+/** How many keys are written at once. While the store fails, no more are kept than this. */
 const maxNoted = 10_000;
 
 export function createLastUsed(keys: Pick<KeyRepository, "touch">, clock: Clock): LastUsed {
@@ -18,7 +18,7 @@ export function createLastUsed(keys: Pick<KeyRepository, "touch">, clock: Clock)
   let cancel: (() => void) | null = null;
   let isClosed = false;
 
-  /** A failure keeps what is noted for the next time. */
+  /** After a failure, the uses are kept for the next time. */
   async function flush(): Promise<void> {
     const uses = noted;
     if (uses.size === 0) return;

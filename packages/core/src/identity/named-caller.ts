@@ -4,7 +4,7 @@ import { dataClassName, modelPatterns, opaqueId } from "../input/values.ts";
 import * as z from "../input/z.ts";
 import { requireClass, requireClasses } from "./key-arguments.ts";
 
-/** A caller as the host named it, checked; null where it says nothing. */
+/** A validated caller named by the host. Members that it left out are null. */
 export interface NamedCaller {
   readonly organizationId: string;
   readonly userId: string;
@@ -26,8 +26,8 @@ const callerSchema = z.strictObject({
 });
 
 /**
- * Reads a caller, and keeps nothing of the object that could change later.
- * @throws GatewayError `invalid_argument`, naming the member at fault
+ * Reads a caller into a new object, so later changes to the original have no effect.
+ * @throws GatewayError `invalid_argument`, naming the invalid member
  */
 export function readCaller(written: HostCaller, dataClasses: readonly string[]): NamedCaller {
   const {

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
 
-/** Under which key, and for which place: what was encrypted for one place opens at no other. */
+/** A key, and the context that the ciphertext is bound to. It decrypts only with the same context. */
 export interface CipherParameters {
   /** 32 bytes. */
   readonly key: Uint8Array | KeyObject;
@@ -11,7 +11,7 @@ const algorithm = "aes-256-gcm";
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** AES-256-GCM: nonce, ciphertext and tag in one piece. `random` gives the 96 bits of the nonce. */
+/** Encrypts with AES-256-GCM. Returns nonce, ciphertext and tag in one piece. `random` creates the 96-bit nonce. */
 export function encrypt(
   plain: Uint8Array,
   { key, context }: CipherParameters,
@@ -24,7 +24,7 @@ export function encrypt(
   return Buffer.concat([nonce, ...encrypted, cipher.getAuthTag()]);
 }
 
-/** What `encrypt` was given. Throws where one bit of it, the key or the context is another. */
+/** Decrypts the output of `encrypt`. Throws if a single bit of it, the key or the context differs. */
 export function decrypt(sealed: Uint8Array, { key, context }: CipherParameters): Buffer {
   if (sealed.length < nonceBytes + tagBytes) throw new TypeError("too short for AES-256-GCM");
   const end = sealed.length - tagBytes;

@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** A signal that may abort: an `AbortSignal`, or a server's own. */
+/** An `AbortSignal`, or a server's own signal. */
 interface AbortSource {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -39,11 +39,11 @@ export async function orAborted<Value>(
   run: () => PromiseLike<Value>,
 ): Promise<Value> {
   signal.throwIfAborted();
-  // What a host returns may be a value, though its type says a promise.
+  // A host may return a plain value despite the type.
   return unlessAborted(signal, Promise.resolve(run()));
 }
 
-/** Calls `run` and settles as its result does, or rejects after `milliseconds`. Doesn't stop `run`. */
+/** Calls `run` and settles as its result does, or rejects after `milliseconds`. It can't stop `run`. */
 export async function orTimeout<Value>(
   clock: Clock,
   milliseconds: number,

@@ -1,8 +1,8 @@
-/** Where time comes from. Wall time dates records and periods; monotonic time measures durations. */
+/** The source of time. Wall time dates records and periods; monotonic time measures durations. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds from an arbitrary start, never going back. */
+  /** Milliseconds from an arbitrary start. Never goes back. */
   monotonic(): number;
   /**
    * Calls `run` once, `milliseconds` from now, unless the returned function is called first. The timer keeps the process
@@ -17,7 +17,7 @@ export interface TimerOptions {
   readonly background?: boolean;
 }
 
-/** A timer set for longer than this (24.8 days) would fire at once. */
+/** A longer timer (24.8 days) would fire at once. */
 const maxTimerMs = 2_147_483_647;
 
 /** The machine's own clock. */
@@ -31,7 +31,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after `milliseconds`, or rejects with the signal's reason when it aborts first. */
+/** Resolves after `milliseconds`, or rejects with the signal's reason if it aborts first. */
 export function sleep(clock: Clock, milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

@@ -1,9 +1,9 @@
-/** What one field of a CSV file can hold. */
+/** A value of a CSV field. */
 export type CsvField = string | number | boolean | null;
 
 /**
- * One record of a CSV file (RFC 4180), with its line break. Text that a spreadsheet would take for a formula gets an
- * apostrophe in front, which spreadsheets do not show; numbers stay numbers.
+ * One record of a CSV file (RFC 4180), with its line break. Text that a spreadsheet would read as a formula starts with an
+ * apostrophe, which spreadsheets hide. Numbers stay numbers.
  */
 export function csvRecord(fields: readonly CsvField[]): string {
   return `${fields.map(written).join(",")}\r\n`;

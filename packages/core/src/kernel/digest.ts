@@ -7,9 +7,9 @@ import {
   timingSafeEqual,
 } from "node:crypto";
 
-/** SHA-256 of a text's UTF-8 bytes or of bytes. */
+/** SHA-256 of bytes, or of a text's UTF-8 bytes. */
 export function sha256(data: string | Uint8Array): Buffer {
-  // A digest that comes as text costs less than half of one that comes as bytes.
+  // Creating the digest as text costs less than half as much as creating it as bytes.
   return Buffer.from(hash("sha256", data, "binary"), "latin1");
 }
 
@@ -17,14 +17,14 @@ export function sha256Hex(data: string | Uint8Array): string {
   return hash("sha256", data, "hex");
 }
 
-/** Where short parts are put together: used within one call, and not across any. */
+/** A scratch buffer for joining short parts. Its contents are only valid within one call. */
 const scratch = Buffer.allocUnsafeSlow(65_536);
 
-/** SHA-256 of bytes and of texts' UTF-8 bytes, one after the other. */
+/** SHA-256 of several parts in order: bytes, and the UTF-8 bytes of texts. */
 export function sha256Of(...parts: readonly (string | Uint8Array)[]): Buffer {
   let size = 0;
   for (const part of parts) {
-    // No UTF-16 unit takes more than three bytes.
+    // A UTF-16 unit takes at most three bytes.
     const maxBytes = typeof part === "string" ? 3 * part.length : part.length;
     if (size + maxBytes > scratch.length) return digestOf(parts);
     if (typeof part === "string") size += scratch.write(part, size);
@@ -36,19 +36,19 @@ export function sha256Of(...parts: readonly (string | Uint8Array)[]): Buffer {
   return sha256(scratch.subarray(0, size));
 }
 
-/** Large parts are not copied. */
+/** Large parts aren't copied. */
 function digestOf(parts: readonly (string | Uint8Array)[]): Buffer {
   const digest = createHash("sha256");
   for (const part of parts) digest.update(part);
   return digest.digest();
 }
 
-/** A key of HMACs; making it costs several times what one of them does. */
+/** A key for HMACs. Creating it costs several times as much as an HMAC. */
 export function hmacKey(bytes: Uint8Array): KeyObject {
   return createSecretKey(bytes);
 }
 
-/** HMAC-SHA256 of the UTF-8 bytes of texts, one after the other. */
+/** HMAC-SHA256 of the UTF-8 bytes of texts in order. */
 export function hmacSha256(key: KeyObject, ...texts: readonly string[]): Buffer {
   const mac = createHmac("sha256", key);
   for (const text of texts) mac.update(text);

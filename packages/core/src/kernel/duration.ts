@@ -4,7 +4,7 @@ const pattern = /^(\d{1,12})(ms|s|m|h|d)$/;
 /** A length of time: milliseconds, or a whole number with a unit such as `"30d"`, `"24h"`, `"90s"`. */
 export type Duration = number | `${number}${keyof typeof units}`;
 
-/** A duration in milliseconds, or null when it is not one. */
+/** A duration in milliseconds; null if it isn't valid. */
 export function parseDuration(duration: Duration | string): number | null {
   if (typeof duration === "number")
     return Number.isSafeInteger(duration) && duration >= 0 ? duration : null;

@@ -1,8 +1,8 @@
 import { getRandomValues } from "node:crypto";
 
-/** Where identifiers and random bytes come from. */
+/** The source of identifiers and random bytes. */
 export interface IdSource {
-  /** A new UUID in lower case. The default gives version 7. */
+  /** A new UUID in lower case. The default is version 7. */
   uuid(): string;
   /** Unpredictable bytes, for secrets and salts. */
   bytes(length: number): Uint8Array;
@@ -10,7 +10,7 @@ export interface IdSource {
 
 const poolSize = 8_192;
 
-/** UUID version 7 and the system's random bytes, drawn from it a pool at a time: no byte is ever given twice. */
+/** UUIDs of version 7, and random bytes of the system. Both come from a pool, and no byte is used twice. */
 export function createRandomIds(): IdSource {
   let pool = new Uint8Array(0);
   let used = 0;
@@ -22,7 +22,7 @@ export function createRandomIds(): IdSource {
     pool = getRandomValues(new Uint8Array(poolSize));
     used = 0;
   }
-  /** What was given away does not stay behind. */
+  /** Clears each byte it returns. */
   function byte(): number {
     const value = pool[used] ?? 0;
     pool[used++] = 0;
@@ -44,7 +44,7 @@ export function createRandomIds(): IdSource {
       const now = Date.now();
       if (now !== writtenAt) writeTime(now);
       fill(10);
-      // After the version come 12 random bits, after the variant 62.
+      // 12 random bits follow the version, and 62 the variant.
       text[15] = hexDigit(byte() & 15);
       writeByte(16);
       const variant = byte();
@@ -65,7 +65,7 @@ export function createRandomIds(): IdSource {
   };
 }
 
-/** The character code of a digit from 0 to 15. */
+/** The character code of a hexadecimal digit from 0 to 15. */
 function hexDigit(value: number): number {
   return value < 10 ? 48 + value : 87 + value;
 }

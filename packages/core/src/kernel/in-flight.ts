@@ -1,11 +1,11 @@
 /**
- * Items that come and go with every request, each in a slot of an array. A Set or Map with such traffic is rebuilt every few
- * dozen changes, and its old copy keeps its former items alive, several KB of every request.
+ * Items that are added and removed with every request, each in a slot of an array. A Set or Map with such traffic is
+ * rebuilt every few dozen changes, and its old copy keeps former items alive: several KB per request.
  */
 export interface InFlight<Item> {
   /** Returns the item's slot, which removes it later. */
   add(item: Item): number;
-  /** Call it once for each slot. */
+  /** Call it once per slot. */
   remove(slot: number): void;
   count(): number;
   all(): readonly Item[];

@@ -1,4 +1,4 @@
-/** A day of UTC, or a time that says how far from UTC it is: without, it would be another one on another machine. */
+/** A day in UTC, or a time with its UTC offset. Without an offset, it would mean another time on another machine. */
 const isoTime =
   /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
@@ -9,7 +9,7 @@ export function isoToMilliseconds(time: string): number | null {
   return Number.isSafeInteger(at) ? at : null;
 }
 
-/** What JavaScript reads of the 31st of February is a day of March. */
+/** JavaScript reads February 31 as a day of March. */
 function isDay(day: string): boolean {
   const at = Date.parse(day);
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);

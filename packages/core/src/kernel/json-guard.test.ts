@@ -25,7 +25,7 @@ const { tree: soundJson } = fc.letrec<{ tree: unknown }>((tie) => ({
   ),
 }));
 
-/** A float that is written as an integer beyond 2^53. */
+/** A float written as an integer beyond 2^53. */
 function exceeds(value: number): boolean {
   return /^-?\d+$/.test(JSON.stringify(value)) && !Number.isSafeInteger(value);
 }

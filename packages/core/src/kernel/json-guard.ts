@@ -13,9 +13,9 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /**
- * Looks in one pass for what `JSON.parse` lets through although it costs too much or has no one meaning: deep nesting,
- * repeated keys, keys that touch prototypes, numbers that lose digits, halves of surrogate pairs. Malformed JSON is
- * `JSON.parse`'s to refuse, whatever is said of it here.
+ * Finds in one pass the problems that `JSON.parse` accepts: deep nesting, repeated keys, keys that touch prototypes,
+ * numbers that lose digits, and halves of surrogate pairs. Leaves malformed JSON to `JSON.parse`, so its result means
+ * nothing there.
  */
 export function guardJson(text: string, rules: JsonRules): JsonFault | null {
   if (!text.isWellFormed()) return { kind: "surrogate", path: "" };
@@ -60,16 +60,16 @@ function isNumeric(code: number): boolean {
   return code === dot || code === minus || code === plus || code === smallE || code === bigE;
 }
 
-/** Whether a number survives being read: an integer keeps its digits, and no number becomes infinite. */
+/** Whether a number can be read exactly: an integer keeps its digits, and no number becomes infinite. */
 function isExact(text: string, start: number, end: number): boolean {
-  // No number this short is too large: 9e99.
+  // Even 9e99 is not too large.
   if (end - start < 5) return true;
   const token = text.slice(start, end);
   const value = Number(token);
   return /^-?\d+$/.test(token) ? Number.isSafeInteger(value) : Number.isFinite(value);
 }
 
-/** What a JSON text may be. Members named in `freeForm` hold data of the sender's own, where any key is allowed. */
+/** Limits for a JSON text. Members named in `freeForm` contain the sender's own data, where any key is allowed. */
 export interface JsonRules {
   /** Nesting of objects and arrays. */
   readonly depth: number;
@@ -82,7 +82,7 @@ export interface JsonRules {
   readonly values: number;
 }
 
-/** Names that touch prototypes: no member has one, outside of data of the sender's own. */
+/** Names that touch prototypes. They're allowed only in the sender's own data. */
 export const forbiddenKeys: ReadonlySet<string> = new Set([
   "__proto__",
   "constructor",
@@ -98,7 +98,7 @@ export type JsonFaultKind =
   | "number"
   | "surrogate";
 
-/** The first fault of a text; `path` is where it stands, empty at the top. */
+/** The first fault of a text. `path` is its place, empty for the top level. */
 interface JsonFault {
   readonly kind: JsonFaultKind;
   readonly path: string;
@@ -107,10 +107,10 @@ interface JsonFault {
 interface Level {
   readonly isObject: boolean;
   readonly isFreeForm: boolean;
-  /** How many levels may be open when one opens inside. */
+  /** The maximum depth inside this level. */
   readonly maxDepth: number;
   readonly keys: string[];
-  /** The same keys, once there are many. */
+  /** The same keys as a set, once there are many. */
   keySet: Set<string> | null;
   expectsKey: boolean;
   key: string;
@@ -120,7 +120,7 @@ interface Level {
 const fewKeys = 12;
 const maxNameLength = 64;
 
-/** The objects and arrays that are open at one point of a JSON text, and what may come next in them. */
+/** The objects and arrays that are open at a point of a JSON text. */
 class JsonLevels {
   readonly #rules: JsonRules;
   readonly #levels: Level[] = [];
@@ -153,7 +153,7 @@ class JsonLevels {
     return null;
   }
 
-  /** Whether a string that comes now is a key. */
+  /** Whether the next string is a key. */
   expectsKey(): boolean {
     return this.#level?.expectsKey ?? false;
   }
@@ -162,13 +162,13 @@ class JsonLevels {
     return this.#level === null ? null : enter(this.#level, key, this.#rules);
   }
 
-  /** `messages[0].content`: the keys and indexes of the open levels, long keys cut short. */
+  /** The path of the current place, such as `messages[0].content`. Long keys are cut short. */
   path(): string {
     return pathOf(this.#levels);
   }
 }
 
-/** A level inside another. A free-form member allows its own depth, and any name, from here down. */
+/** A nested level. From a free-form member on, its own depth limit applies and any key is allowed. */
 function within(parent: Level | null, depth: number, isObject: boolean, rules: JsonRules): Level {
   const continues = parent?.isFreeForm ?? false;
   const begins = !continues && parent?.isObject === true && rules.freeForm.has(parent.key);
@@ -184,7 +184,7 @@ function within(parent: Level | null, depth: number, isObject: boolean, rules: J
   };
 }
 
-/** Takes note of a key, and says what is wrong with it. */
+/** Records a key. Returns its fault, if any. */
 function enter(level: Level, key: string, rules: JsonRules): JsonFaultKind | null {
   level.expectsKey = false;
   level.key = key;
@@ -206,8 +206,8 @@ function pathOf(levels: readonly Level[]): string {
 }
 
 /**
- * Reads the strings of a JSON text in order, without decoding them unless asked. It looks ahead for the next backslash once,
- * so that a plain string costs one search for its end.
+ * Reads the strings of a JSON text in order, and decodes them only on request. It remembers the next backslash, so a plain
+ * string costs a single search for its end.
  */
 class JsonStrings {
   readonly #text: string;
@@ -221,7 +221,7 @@ class JsonStrings {
     this.#text = text;
   }
 
-  /** Takes the string that opens at `start`, and gives the position of its closing quote. */
+  /** Reads the string that opens at `start`. Returns the position of its closing quote. */
   take(start: number): number {
     const text = this.#text;
     let end = next(text, '"', start + 1);
@@ -231,7 +231,7 @@ class JsonStrings {
     this.#hasSurrogateEscape = false;
     while (this.#backslash < end) {
       if (isSurrogateEscape(text, this.#backslash)) this.#hasSurrogateEscape = true;
-      // Hop over the escaped character: it may be the quote that looked like the end.
+      // Skip the escaped character: it may be the quote that looked like the end.
       const after = this.#backslash + 2;
       if (after > end) end = next(text, '"', after);
       this.#backslash = next(text, "\\", after);
@@ -240,14 +240,14 @@ class JsonStrings {
     return end;
   }
 
-  /** The value of the string last taken. */
+  /** The value of the last string. */
   value(): string {
     return this.#hasEscape
       ? unescaped(this.#text.slice(this.#start, this.#end + 1))
       : this.#text.slice(this.#start + 1, this.#end);
   }
 
-  /** Whether escapes in the string last taken leave half a surrogate pair. */
+  /** Whether escapes in the last string leave half a surrogate pair. */
   isIllFormed(): boolean {
     return (
       this.#hasSurrogateEscape &&
@@ -266,7 +266,7 @@ function isSurrogateEscape(text: string, backslash: number): boolean {
   return text[backslash + 1] === "u" && /[dD]/.test(text[backslash + 2] ?? "");
 }
 
-/** The value of a string with escapes; as it is written when it is malformed, which is for the parser to refuse. */
+/** The value of a string with escapes; unchanged if malformed, since the parser will reject it. */
 function unescaped(literal: string): string {
   try {
     return String(JSON.parse(literal));

@@ -7,16 +7,16 @@ export const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** How far a list reaches, and how many values begin on the way, as the guard of bodies counts them. */
+/** The end of a list, and the number of values on the way, as `guardJson` counts them. */
 interface ListEnd {
-  /** Where its closing bracket is. */
+  /** The position of its closing bracket. */
   readonly at: number;
   readonly values: number;
 }
 
 /**
- * Where the list of a member of a JSON object begins: after its bracket. -1 if the object has no such member, or it is no
- * list. Looks only at strings and brackets, since the text is read properly later.
+ * The position after the opening bracket of a member's list in a JSON object; -1 if the object has no such list. It looks
+ * only at strings and brackets, because the text is parsed later.
  */
 export function startOfList(text: Uint8Array, member: string): number {
   let at = afterSpace(text, 0);
@@ -34,7 +34,7 @@ export function startOfList(text: Uint8Array, member: string): number {
   return -1;
 }
 
-/** Where a value ends, after its last character. */
+/** The position after a value's last character. */
 export function endOfValue(text: Uint8Array, start: number): number {
   const first = text[start];
   if (first === quote) return endOfString(text, start) + 1;
@@ -44,7 +44,7 @@ export function endOfValue(text: Uint8Array, start: number): number {
   return at;
 }
 
-/** Where the list, or the object, ends that `start` is in. */
+/** The end of the list or object that `start` is in. */
 export function endOfList(text: Uint8Array, start: number): ListEnd {
   let values = 0;
   let depth = 1;
@@ -61,14 +61,14 @@ export function endOfList(text: Uint8Array, start: number): ListEnd {
   return { at, values };
 }
 
-/** Where the next character is that is no white space. */
+/** The position of the next character that isn't white space. */
 export function afterSpace(text: Uint8Array, start: number): number {
   let at = start;
   while (isSpace(text[at])) at++;
   return at;
 }
 
-/** Where the text before `end` ends without its white space. */
+/** The end of the text before `end`, without white space. */
 export function beforeSpace(text: Uint8Array, end: number): number {
   let at = end;
   while (isSpace(text[at - 1])) at--;

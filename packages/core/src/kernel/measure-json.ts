@@ -1,4 +1,4 @@
-/** How much of a JSON text is looked at before it counts as too large to read in one go. */
+/** Limits for a JSON text that is parsed in one go. */
 export interface JsonBounds {
   /** Nesting of objects and arrays. */
   readonly depth: number;
@@ -10,10 +10,10 @@ export interface JsonBounds {
   readonly numberLength: number;
 }
 
-/** What a JSON text holds. Malformed text is `JSON.parse`'s to refuse, whatever is said of it here. */
+/** The contents of a JSON text. For malformed text, which `JSON.parse` rejects, the result means nothing. */
 export interface JsonMeasure {
   readonly values: number;
-  /** The numbers that reading may change: with 16 digits or more, or an exponent. */
+  /** Numbers that parsing may change: those with 16 digits or more, or with an exponent. */
   readonly longNumbers: readonly string[];
 }
 
@@ -24,7 +24,7 @@ const colon = 0x3a;
 
 const maxExactDigits = 15;
 
-/** Measures a JSON text in one pass, without recursion; null for a text that is beyond the bounds. */
+/** Measures a JSON text in one pass, without recursion; null if it exceeds the bounds. */
 export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | null {
   const longNumbers: string[] = [];
   let values = 1;
@@ -51,7 +51,7 @@ export function measureJson(text: string, bounds: JsonBounds): JsonMeasure | nul
   return { values, longNumbers };
 }
 
-/** The closing quote of the string that opens at `start`; the end of the text when there is none. */
+/** The closing quote of the string that opens at `start`; the end of the text if it has none. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at);

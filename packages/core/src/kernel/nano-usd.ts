@@ -1,11 +1,11 @@
-/** One US dollar in nanodollars, the unit all money is counted in. */
+/** One US dollar in nanodollars, the unit of all amounts. */
 export const NANO_PER_USD = 1_000_000_000;
 
 const decimal = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
 
 /**
- * Reads US dollars (a number or a decimal string) as a whole number of nanodollars, exactly.
- * Returns null for what is negative, not finite, finer than a nanodollar or too large to count safely.
+ * Reads US dollars (a number or a decimal string) as a whole number of nanodollars, exactly. Null if the amount is
+ * negative, not finite, finer than a nanodollar or too large to count safely.
  */
 export function parseUsd(amount: number | string): number | null {
   const text = typeof amount === "number" ? plain(amount) : amount;
@@ -17,7 +17,7 @@ export function parseUsd(amount: number | string): number | null {
   return nano <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(nano) : null;
 }
 
-/** A number without exponent; what JavaScript writes as 1e-7 becomes 0.0000001. */
+/** A number without an exponent: JavaScript writes 1e-7, this writes 0.0000001. */
 function plain(value: number): string {
   const text = String(value);
   if (!text.includes("e-")) return text;

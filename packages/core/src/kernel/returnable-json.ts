@@ -32,8 +32,8 @@ export function jsonBytes(value: Json): number {
 
 /**
  * The value in a form that a client may send back; the same object if it needs no change. Halves of surrogate pairs become
- * U+FFFD, and numbers that lost digits become null. Members with forbidden names, and those beyond `keys` in one object,
- * are dropped. The value must be shallow.
+ * U+FFFD, and numbers that lost digits become null. Members with forbidden names are dropped, and so are those beyond
+ * `keys` in one object. The value must be shallow.
  */
 export function returnableJson(value: Json, keys: number): Json {
   if (isReturnable(value, keys)) return value;
@@ -60,7 +60,7 @@ function isReturnable(value: Json, keys: number): boolean {
   return membersOf(value).every((member) => isReturnable(member ?? null, keys));
 }
 
-/** From here on JSON writes numbers with an exponent, so they don't pretend to digits that were lost. */
+/** From here on JSON writes numbers with an exponent, which doesn't suggest exact digits. */
 const minWithExponent = 1e21;
 
 function isKept(value: number): boolean {

@@ -7,7 +7,7 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json | undefined };
 
-/** JSON with object keys in code unit order and no spaces, so that equal values have equal bytes (RFC 8785). */
+/** JSON with object keys in code unit order and no spaces: equal values have equal bytes (RFC 8785). */
 export function stableJson(value: Json): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (isArray(value)) return `[${value.map(stableJson).join(",")}]`;

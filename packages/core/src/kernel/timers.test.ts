@@ -4,7 +4,7 @@ import { createTimers, type Timed } from "./timers.ts";
 
 const never = Number.POSITIVE_INFINITY;
 
-/** A clock that moves by hand, from timer to timer, and counts how often one was set. */
+/** A clock that the test moves from timer to timer. It counts how often a timer was set. */
 function createClock() {
   let now = 0;
   let timers: { readonly at: number; readonly run: () => void }[] = [];
@@ -36,7 +36,7 @@ function createClock() {
   };
 }
 
-/** Is due once, at a moment that can be moved. */
+/** Is due once, at a time that can be moved. */
 function once(dueAt: number, seen: number[]): Timed & { dueAt: number } {
   return {
     dueAt,

@@ -1,28 +1,32 @@
 import type { Clock } from "./clock.ts";
 import { createInFlight } from "./in-flight.ts";
 
-/** Something with moments of its own, such as a deadline that every event moves: it keeps them as fields. */
+/** Something with due times, such as a deadline that every event moves. It keeps them in its own fields. */
 export interface Timed {
-  /** Does what is due by `now`, and says when to look again: later than `now`, or infinity. Both are monotonic. */
+  /**
+   * Does everything that is due by `now`. Returns when to check again: later than `now`, or infinity. Both are monotonic.
+   */
   check(now: number): number;
 }
 
 /**
- * The moments of all requests of a gateway on one timer of the clock. To set or to move a moment is to write a field; the
- * clock is touched only when a moment comes before all others. The timer keeps the process alive while anything is timed.
+ * The due times of all requests on one timer of the clock. Setting or moving a due time only writes a field; the clock is
+ * used only if it is the earliest of all. The timer keeps the process alive while anything is timed.
  */
 export interface Timers {
   /** Monotonic time in milliseconds. */
   now(): number;
-  /** Looks at `timed` at `due`, or earlier, or with thousands of others a few milliseconds later; returns its slot. */
+  /** Checks `timed` at `due` or earlier; with thousands of others, up to a few milliseconds later. Returns its slot. */
   add(timed: Timed, due: number): number;
-  /** Looks no later than at `due`: to be told when a moment of something comes earlier than it said. */
+  /** Checks everything at `due` at the latest. Call it if something is due earlier than its last `check` said. */
   checkBy(due: number): void;
-  /** Call it once for each slot. */
+  /** Call it once per slot. */
   remove(slot: number): void;
 }
 
-/** For each so many timed at once, a moment may come a millisecond late: looking at all of them for each would never end. */
+/**
+ * Each this many timed items may delay a check by a millisecond. Otherwise, checking all of them for each would never end.
+ */
 const timedPerMillisecond = 1_000;
 
 export function createTimers(clock: Clock): Timers {

@@ -1,6 +1,6 @@
-/** A bounded number of things at once, and of each owner's. */
+/** Limits concurrent work, in total and per owner. */
 export interface Slots {
-  /** Takes a slot; false when all are taken, or all that the owner may have. */
+  /** Takes a slot; false if none is free, or the owner has all it may have. */
   take(owner: string): boolean;
   release(owner: string): void;
 }

@@ -8,10 +8,10 @@ import { type Schema, tryRead } from "../input/read.ts";
 import { listedModels, priceTableSchema } from "./model-schema.ts";
 import { readPrice } from "./read-price.ts";
 
-/** Prices under full model ids, in US dollars per million tokens. */
+/** Prices by full model id, in US dollars per million tokens. */
 export type PriceTable = Readonly<Record<string, ModelConfiguration>>;
 
-/** Whether prices are given as a book rather than a table. */
+/** Whether prices are a book, not a table. */
 export function isPriceBook<Book extends Pick<PriceBook, "priceOf">>(
   prices: Book | PriceTable,
 ): prices is Book {
@@ -20,7 +20,7 @@ export function isPriceBook<Book extends Pick<PriceBook, "priceOf">>(
 
 const nothingKnown: ModelFacts = { maxOutputTokens: null, reasons: null };
 
-/** Asks each book in turn: the first that knows the price, or a fact, wins. */
+/** Asks each book in turn. For the price and for each fact, the first book that knows it wins. */
 export function firstPrice(books: readonly PriceBook[]): PriceBook {
   return {
     priceOf(model, at) {
@@ -46,8 +46,8 @@ export function firstPrice(books: readonly PriceBook[]): PriceBook {
 }
 
 /**
- * A table of prices as a book; a model without both prices has none. ASCII case is ignored: an upstream that ignores it
- * bills every spelling of an id alike.
+ * Turns a price table into a book. A model without both prices has none. Ignores ASCII case, because upstreams that ignore
+ * it charge the same for every spelling.
  */
 export function tableBook(table: PriceTable): PriceBook {
   const entries = Object.entries(table).map(([id, written]) => [lowerAscii(id), written] as const);
@@ -58,7 +58,7 @@ export function tableBook(table: PriceTable): PriceBook {
     ]),
   );
   const prices = new Map(entries.map(([id, model]) => [id, readPrice(model)]));
-  // A route is remembered, and its model with it: the name is made once.
+  // Routes are cached with their models, so each name is computed once.
   const names = new WeakMap<ModelId, string>();
   const nameOf = (model: ModelId): string => {
     const name = names.get(model) ?? lowerAscii(formatModelId(model));
@@ -71,7 +71,7 @@ export function tableBook(table: PriceTable): PriceBook {
   };
 }
 
-/** The prices that providers are configured with, under full ids. */
+/** The configured prices of all providers, by full model id. */
 export function providerTable(providers: ReadonlyMap<string, Provider>): PriceTable {
   return Object.fromEntries(
     [...providers].flatMap(([gateway, provider]) =>
@@ -83,14 +83,14 @@ export function providerTable(providers: ReadonlyMap<string, Provider>): PriceTa
   );
 }
 
-/** What is wrong with the prices of providers and with the table of the options. */
+/** The problems of the providers' prices and of the option `prices`. */
 export function priceProblems(
   providers: ReadonlyMap<string, Provider>,
   table: PriceTable,
 ): readonly Problem[] {
   return [
     ...[...providers]
-      // A provider that found faults in its own options names these among them.
+      // Such a provider reports price problems itself.
       .filter(([, provider]) => provider.problems.length === 0)
       .flatMap(([gateway, { models }]) =>
         problemsIn(listedModels, models, `providers.${gateway}.models`),
@@ -104,7 +104,7 @@ function problemsIn(schema: Schema<unknown>, written: unknown, path: string): re
   return tryRead(schema, written, { noun: "member", path }).problems;
 }
 
-/** One of the two would have the price of the other. */
+/** One of the two models would get the other's price. */
 function sameInAnyCase(ids: readonly string[]): readonly Problem[] {
   const spellings = new Map(ids.map((id) => [lowerAscii(id), id]));
   return ids.flatMap((id) => {
@@ -115,7 +115,7 @@ function sameInAnyCase(ids: readonly string[]): readonly Problem[] {
   });
 }
 
-/** What a book says of a model besides its price. A book of the host's own may fail: then nothing is known. */
+/** A book's facts about a model besides its price. If the host's book fails, nothing is known. */
 export function modelFacts(book: PriceBook, failed: () => void): (model: ModelId) => ModelFacts {
   return (model) => {
     try {

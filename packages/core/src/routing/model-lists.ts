@@ -4,7 +4,7 @@ import { orTimeout } from "../kernel/bounded-wait.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Router } from "./route.ts";
 
-/** The ids of the models that gateways serve, for `/v1/models`. A list never closes a gateway and never fails. */
+/** The ids that gateways list in `/v1/models`. Listing never fails, and never prevents calls of other models. */
 export interface ModelLists {
   of(gateway: string, provider: Provider): Promise<readonly string[]>;
 }
@@ -12,7 +12,7 @@ export interface ModelLists {
 const maxModels = 5_000;
 const maxWaitMs = 2_000;
 const freshMs = 300_000;
-/** After a failure the upstream is left alone for as long. */
+/** How long to leave an upstream alone after a failure. */
 const pauseMs = 30_000;
 
 interface Asked {
@@ -21,7 +21,7 @@ interface Asked {
   asking: Promise<readonly string[]> | null;
 }
 
-/** The configured models, else those of the price book for this gateway, else the upstream's own list. */
+/** Lists the configured models, otherwise those of the price book, otherwise the upstream's own. */
 export function createModelLists({
   prices,
   router,
@@ -33,7 +33,7 @@ export function createModelLists({
 }): ModelLists {
   const asked = new Map<string, Asked>();
 
-  /** Fine-tuned models belong to the account that trained them, and other names reach no model. */
+  /** Leaves out fine-tuned models, which belong to the account that trained them, and names that reach no model. */
   const idsOf = (gateway: string, names: readonly string[]): readonly string[] => {
     const ids = names
       .slice(0, maxModels)

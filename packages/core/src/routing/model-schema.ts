@@ -50,7 +50,7 @@ const configuration = {
   reasons: z.exactOptional(z.boolean()),
 };
 
-/** Prices come in pairs: one of them alone would leave calls without a price, unnoticed. */
+/** Prices come in pairs. With only one of them, calls would silently have no price. */
 const paired = z.refine<ModelConfiguration>(
   (model) =>
     !Object.keys(model).some((name) => name in price || name === "tiers") ||
@@ -60,20 +60,20 @@ const paired = z.refine<ModelConfiguration>(
 
 const shape = { error: "must be { input, output }, in US dollars per million tokens" };
 
-/** What is configured of a model: its prices, its cap and whether it reasons. */
+/** A configured model: its prices, its output cap and whether it reasons. */
 const modelSchema: Schema<ModelConfiguration> = z.strictObject(configuration, shape).check(paired);
 
 const listedModel: Schema<ListedModel> = z
   .strictObject({ ...configuration, upstreamName: z.exactOptional(z.string()) }, shape)
   .check(paired);
 
-/** The models that a provider lists, by `<vendor>/<model>`. */
+/** A provider's models by `<vendor>/<model>`. */
 export const listedModels: Schema<Readonly<Record<string, ListedModel>>> = z.record(
   vendorAndModel,
   listedModel,
 );
 
-/** Prices under full model ids. */
+/** Prices by full model id. */
 export const priceTableSchema: Schema<Readonly<Record<string, ModelConfiguration>>> = z.record(
   fullModelId,
   modelSchema,
@@ -83,7 +83,7 @@ const factorRule = "must be a number from 1 to 1,000";
 
 const tierName = text(isTierName, "must be the name of a service tier, such as priority");
 
-/** How a gateway's calls are billed. */
+/** How a gateway's calls are charged. */
 export const billingSchema: Schema<Billing> = z.strictObject({
   reportedCost: z.exactOptional(z.enum(["trust", "ignore"])),
   reportedCostFactor: z.exactOptional(
@@ -94,14 +94,14 @@ export const billingSchema: Schema<Billing> = z.strictObject({
   autoTiers: z.exactOptional(z.array(tierName)),
 });
 
-/** The members by which a provider's options say which models it has. */
+/** The options of a provider that define its models. */
 export const modelOptions = {
   models: z.exactOptional(listedModels),
   open: z.exactOptional(z.boolean()),
   vendor: z.exactOptional(z.string()),
 };
 
-/** The members by which a provider's options say what its models take back. */
+/** The options of a provider that define which state its models get back. */
 export const stateOptions = {
   restoreState: z.exactOptional(z.enum(["turn", "history", "none"])),
   reasoningContent: z.exactOptional(z.boolean()),

@@ -6,7 +6,7 @@ import type {
 import type { LongPromptPrice, Price, Rates, TierPrice } from "../domain/price.ts";
 import { parseUsd } from "../kernel/nano-usd.ts";
 
-/** A configured model as a price in nanodollars; null without the prices of input and output. */
+/** The price of a configured model in nanodollars; null unless both input and output have a price. */
 export function readPrice(model: ModelConfiguration): Price | null {
   const standard = readTier(model);
   if (standard === null) return null;
@@ -41,7 +41,7 @@ function readRates(written: ConfiguredRates): Rates | null {
   return { input, output, ...others };
 }
 
-/** The rates that are written, in nanodollars. */
+/** The configured rates, in nanodollars. */
 function writtenRates(written: ConfiguredRates): Partial<Rates> {
   const { cacheWrite, audio, image } = written;
   const write = typeof cacheWrite === "object" ? cacheWrite : { "5m": cacheWrite, "1h": undefined };

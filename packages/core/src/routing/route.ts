@@ -5,22 +5,22 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { stateNeedsFor } from "./state-needs.ts";
 import { createUpstreamNames, type UpstreamName, type UpstreamNames } from "./upstream-names.ts";
 
-/** Where a model id leads. */
+/** The provider and model that an id leads to. */
 export interface ModelRoute extends UpstreamName {
   readonly model: ModelId;
   readonly provider: Provider;
   readonly connection: ConnectionOwnership;
-  /** What the model takes back of the state that came with its answers. */
+  /** The provider state that the model gets back. */
   readonly stateNeeds: StateNeeds;
 }
 
-/** Finds where model ids lead: those of requests, of a policy's fallbacks and of `/v1/models` alike. */
+/** Resolves model ids: those of requests, of fallbacks and of `/v1/models`. */
 export interface Router {
-  /** Null for an id that is ill-formed, names no gateway, or names a model its gateway does not have. */
+  /** Null if the id is malformed, or its gateway or model does not exist. */
   find(model: string): ModelRoute | null;
   /** @throws GatewayError `model_not_found` */
   require(model: string): ModelRoute;
-  /** The id of the model that a gateway's upstream knows by a name; null where none reaches it. */
+  /** The id of a model by its upstream name; null if no id leads to it. */
   idOf(gateway: string, upstreamName: string): string | null;
 }
 

@@ -2,28 +2,28 @@ import type { Provider } from "../contracts/provider.ts";
 import { parseModelId } from "../domain/model-id.ts";
 import { lowerAscii } from "../domain/pattern.ts";
 
-/** What says which models a gateway has, and what its upstream calls them. */
+/** The options that define a gateway's models and their upstream names. */
 type Naming = Pick<Provider, "models" | "open" | "vendor">;
 
-/** What the upstream is asked for, and whether the gateway lists the model. */
+/** The upstream name of a model, and whether the gateway lists it. */
 export interface UpstreamName {
   readonly listed: boolean;
   readonly upstreamName: string;
 }
 
-/** The names of one gateway's models. Models go by `<vendor>/<model>` here. No two of them share an upstream name. */
+/** The names of a gateway's models. Ids are `<vendor>/<model>` here. Two models never share an upstream name. */
 export interface UpstreamNames {
-  /** Null for a model the gateway does not have. */
+  /** Null for a model that the gateway does not have. */
   find(model: string): UpstreamName | null;
-  /** The model that reaches this upstream name; null where none does. */
+  /** The model with this upstream name; null for none. */
   modelNamed(upstreamName: string): string | null;
 }
 
 /**
- * A listed model has the name its table gives. Any other name follows from the id: models of `vendor` lose the vendor
- * and then hold no `/`, and all others keep their vendor and so hold one. The two never meet. An unlisted id that would
- * come to a listed model's name, or differs from a listed id by ASCII case only, names no model: prices, rules and
- * budgets of the listed one would not be its own.
+ * Listed models have the names from their table. Other names follow from the id: models of `vendor` lose the vendor and
+ * must not contain another `/`; all others keep their vendor. So the two kinds never collide. An unlisted id is unknown if
+ * it leads to a listed model's name, or differs from a listed id only in case: otherwise it would escape that model's
+ * prices, rules and budgets.
  */
 export function createUpstreamNames(naming: Naming): UpstreamNames {
   const { open, vendor } = naming;
@@ -59,7 +59,7 @@ export function createUpstreamNames(naming: Naming): UpstreamNames {
   };
 }
 
-/** What is wrong with how a gateway names its models, one sentence each. */
+/** The problems of a gateway's model names, one sentence each. */
 export function namingProblems(naming: Naming): readonly string[] {
   const { models = {}, open, vendor } = naming;
   const problems: string[] = [];
@@ -102,14 +102,14 @@ function isModel(model: string): boolean {
   return parseModelId(`g/${model}`) !== null;
 }
 
-/** Null where a model of the vendor would keep a `/` in its name. */
+/** Null if a model of the vendor would still contain a `/`. */
 function nameOf(model: string, vendor: string | null): string | null {
   if (vendor == null || !model.startsWith(`${vendor}/`)) return model;
   const name = model.slice(vendor.length + 1);
   return name.includes("/") ? null : name;
 }
 
-/** A problem where the value was seen with another model before, in any ASCII case. */
+/** A problem if another model had the same value before, ignoring case. */
 function pairProblem(
   seen: Map<string, string>,
   value: string,
