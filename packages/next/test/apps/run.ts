@@ -10,10 +10,12 @@ import { createApp } from "./create-app.ts";
 
 const [only] = process.argv.slice(2);
 const versions = only === undefined ? ["15", "16"] : [only];
+const repository = resolve(import.meta.dirname, "../../../..");
+const vitest = join(repository, "node_modules/vitest/vitest.mjs");
 const scratch = mkdtempSync(join(tmpdir(), "tollgate-next-"));
 
 try {
-  const tarballs = packPackages(resolve(import.meta.dirname, "../../../.."), scratch);
+  const tarballs = packPackages(repository, scratch);
   for (const version of versions) {
     const directory = `${import.meta.dirname}/next-${version}`;
     const app = join(scratch, `app-${version}`);
@@ -30,7 +32,8 @@ try {
     createApp(app, directory, tarballs);
     for (const built of [directory, app])
       run("node", ["node_modules/next/dist/bin/next", "build"], built);
-    run("npx", ["vitest", "run", "--root", "."], import.meta.dirname);
+    // Not through npx, which would start in packages/next and run its own tests.
+    run("node", [vitest, "run", "--root", import.meta.dirname], repository);
   }
 } finally {
   rmSync(scratch, { recursive: true, force: true });
