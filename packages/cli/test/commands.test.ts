@@ -207,7 +207,11 @@ describe("the commands", () => {
 
 describe("what goes wrong", () => {
   it.each([
-    ["an unknown id", ["steps", "get", "missing"], "error: There is no such Step"],
+    [
+      "an unknown id",
+      ["steps", "get", "missing"],
+      "error: Unknown id: this organization has no such Step.",
+    ],
     ["a missing file", ["activity", "--config", "no.ts"], "no.ts does not exist\n"],
   ])("%s is a failure: exit code 1, one line", async (_name, words, line) => {
     const { code, errors } = await run(folder, words);

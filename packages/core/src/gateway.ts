@@ -1,14 +1,10 @@
 import { type Activity, createActivity } from "./administration/activity.ts";
-import type { Budgets } from "./administration/budget-records.ts";
-import { createBudgets } from "./administration/budgets.ts";
+import { type Budgets, createBudgets } from "./administration/budgets.ts";
 import { type Changes, createChanges } from "./administration/changes.ts";
-import type { Connections } from "./administration/connection-records.ts";
-import { createConnections } from "./administration/connections.ts";
+import { type Connections, createConnections } from "./administration/connections.ts";
 import { createDecisions, type Decisions } from "./administration/decisions.ts";
-import { durableLine, orUnavailable } from "./administration/durable-line.ts";
-import { ensureKey } from "./administration/ensure-key.ts";
-import type { Keys } from "./administration/key-records.ts";
-import { createKeys } from "./administration/keys.ts";
+import { createKeys, ensureKey, type Keys } from "./administration/keys.ts";
+import { withStoreErrors } from "./administration/method.ts";
 import { createSessions, type Sessions } from "./administration/sessions.ts";
 import { createSteps, type Steps } from "./administration/steps.ts";
 import type { HostCaller } from "./contracts/authenticate.ts";
@@ -84,7 +80,6 @@ export function createGateway<const Providers extends GatewayOptions["providers"
 ): Gateway {
   const context = readOptions(options);
   const { store, clock } = context;
-  const administered = durableLine(context);
   const lastUsed = createLastUsed(store.keys, clock);
   const authenticator = createAuthenticator({
     keys: store.keys,
@@ -96,7 +91,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
   });
   const maintenance = createMaintenance(context, { recovers: options.maintenance ?? true });
   const lifecycle = createLifecycle(context, { maintenance, lastUsed });
-  const ready = () => orUnavailable(lifecycle.ready());
+  const ready = () => withStoreErrors(lifecycle.ready());
   const dependencies = {
     context,
     authenticator,
@@ -110,24 +105,24 @@ export function createGateway<const Providers extends GatewayOptions["providers"
       const credential = { named: readCaller(caller, context.dataClasses) };
       return createRequestHandlers({ ...dependencies, identify: () => credential }, lifecycle);
     },
-    keys: createKeys(administered, ready),
-    connections: createConnections(administered, ready),
-    budgets: createBudgets(administered, ready),
-    activity: createActivity(administered, ready),
-    steps: createSteps(administered, ready),
-    sessions: createSessions(administered, ready),
-    changes: createChanges(administered, ready),
-    decisions: createDecisions(administered, ready),
+    keys: createKeys(context, ready),
+    connections: createConnections(context, ready),
+    budgets: createBudgets(context, ready),
+    activity: createActivity(context, ready),
+    steps: createSteps(context, ready),
+    sessions: createSessions(context, ready),
+    changes: createChanges(context, ready),
+    decisions: createDecisions(context, ready),
     observe: context.observe,
     ready,
-    checkStore: () => administered.store.migrate("check"),
+    checkStore: () => withStoreErrors(store.migrate("check")),
     async recover() {
       await ready();
-      return recoverSteps(administered);
+      return withStoreErrors(recoverSteps(context));
     },
     async sweep() {
       await ready();
-      return sweep(administered);
+      return withStoreErrors(sweep(context));
     },
     close: lifecycle.close,
     [Symbol.asyncDispose]: () => lifecycle.close(),

@@ -1,6 +1,5 @@
 /** The governed model gateway you embed. */
 export type { Activity, ActivityFilter } from "./administration/activity.ts";
-export type { ActivityRecord } from "./administration/activity-records.ts";
 export type {
   BudgetDrift,
   BudgetRaiseRecord,
@@ -10,7 +9,7 @@ export type {
   BudgetStatusQuery,
   Budgets,
   RaiseBudgetOptions,
-} from "./administration/budget-records.ts";
+} from "./administration/budgets.ts";
 export type { ChangeFilter, ChangeRecord, Changes } from "./administration/changes.ts";
 export type {
   ConnectionRecord,
@@ -18,12 +17,14 @@ export type {
   Connections,
   ResealResult,
   SetConnectionOptions,
-} from "./administration/connection-records.ts";
-export type { CorrectedUsage, StepCorrection } from "./administration/correct-step.ts";
-export type { CorrectionRecord, FiguresRecord } from "./administration/correction-records.ts";
-export type { DecisionFilter } from "./administration/decision-filter.ts";
-export type { DecisionRecord } from "./administration/decision-records.ts";
-export type { Decisions } from "./administration/decisions.ts";
+} from "./administration/connections.ts";
+export type {
+  CorrectedUsage,
+  RepricedAttempt,
+  RepriceOptions,
+  StepCorrection,
+} from "./administration/corrections.ts";
+export type { DecisionFilter, DecisionRecord, Decisions } from "./administration/decisions.ts";
 export type { ExportFormat, ExportOptions } from "./administration/export.ts";
 export type {
   CreateKeyOptions,
@@ -35,9 +36,8 @@ export type {
   UpdateKeyOptions,
   UserKeysReference,
   WithActor,
-} from "./administration/key-records.ts";
+} from "./administration/keys.ts";
 export type { List, Page, Paging } from "./administration/list.ts";
-export type { RepricedAttempt, RepriceOptions } from "./administration/reprice-steps.ts";
 export type {
   SessionFilter,
   SessionRecord,
@@ -50,7 +50,14 @@ export type {
   StepContentPart,
 } from "./administration/step-content.ts";
 export type { StepFilter } from "./administration/step-filter.ts";
-export type { AttemptRecord, BilledTo, StepRecord } from "./administration/step-records.ts";
+export type {
+  ActivityRecord,
+  AttemptRecord,
+  BilledTo,
+  CorrectionRecord,
+  FiguresRecord,
+  StepRecord,
+} from "./administration/step-records.ts";
 export type { Steps } from "./administration/steps.ts";
 export type { UsageSummary } from "./administration/summaries.ts";
 export { everyOrganization, type OrganizationScope } from "./administration/tenant.ts";

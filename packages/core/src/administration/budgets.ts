@@ -1,75 +1,221 @@
 import type { RaisedBudget } from "../budgets/budget-cache.ts";
-import { type BudgetConfiguration, toBudget } from "../budgets/read-budget.ts";
-import type { Budget } from "../domain/budget.ts";
+import { limitInForce } from "../budgets/limit-in-force.ts";
+import { periodEnd, periodStart } from "../budgets/period.ts";
+import {
+  type BudgetConfiguration,
+  type BudgetLimit,
+  toAmount,
+  toBudget,
+} from "../budgets/read-budget.ts";
+import type { Budget, BudgetCounter, BudgetRaise, CounterDrift } from "../domain/budget.ts";
 import { decodeCursor, encodeCursor } from "../domain/cursor.ts";
+import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { selects } from "../domain/pattern.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { createLeaf } from "../evidence/leaves.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { checked } from "./arguments.ts";
-import { budgetLeaf } from "./budget-leaf.ts";
-import { createBudgetRaises } from "./budget-raises.ts";
-import type { BudgetRecord, Budgets } from "./budget-records.ts";
-import { budgetStatus } from "./budget-status.ts";
-import { listOf } from "./list.ts";
-import { budgetFilter, budgetReference, budgetRemoval, budgetWriting } from "./schemas.ts";
-import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
+import type { WithActor } from "./keys.ts";
+import { type List, listOf, type Paging } from "./list.ts";
+import { method, withStoreErrors } from "./method.ts";
+import {
+  budgetFilter,
+  budgetRaising,
+  budgetReference,
+  budgetRemoval,
+  budgetStatusQuery,
+  budgetWriting,
+  raiseCancellation,
+} from "./schemas.ts";
+import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
-export function createBudgets(line: GatewayContext, ready: () => Promise<void>): Budgets {
-  const { all, find, requireCreated } = budgetRecords(line, ready);
+/** A budget and where it was defined. Its limit is in nanodollars, tokens or requests. */
+export interface BudgetRecord extends Budget {
+  readonly origin: "declared" | "created";
+}
+
+/** A temporary raise of a budget's limit, in the budget's unit. */
+export interface BudgetRaiseRecord {
+  readonly id: string;
+  readonly budgetId: string;
+  readonly unit: Budget["unit"];
+  /** Nanodollars, tokens or requests. */
+  readonly amount: number;
+  /** ISO 8601. The raise applies from `raisedAt` until `until`. */
+  readonly raisedAt: string;
+  readonly until: string;
+  readonly actor: string | null;
+}
+
+/** One counter of a budget in one period. */
+export interface BudgetStatus {
+  readonly budgetId: string;
+  /** The value of `each`: a key's or organization's id, or `[organization, user]` as JSON. Empty without `each`. */
+  readonly subject: string;
+  readonly unit: Budget["unit"];
+  /** The limit now, raises included. */
+  readonly limit: number;
+  readonly settled: number;
+  readonly held: number;
+  /** The limit minus settled and held. Below 0 if a provider used more than was held, or the limit was lowered. */
+  readonly remaining: number;
+  readonly periodStart: string;
+  /** Null if the period never ends. */
+  readonly resetsAt: string | null;
+}
+
+/** Selects counters of a budget. */
+export interface BudgetStatusQuery {
+  readonly id: string;
+  /** One value of `each`, as in `BudgetStatus`. Default: all. */
+  readonly subject?: string;
+  /** ISO 8601: any time within the period. Default: now. */
+  readonly at?: string;
+}
+
+/** Budgets, both those declared in the configuration and those created at run time. */
+export interface Budgets {
+  /** Applies to the next request in every process. @throws GatewayError `invalid_argument` */
+  create(budget: BudgetConfiguration & WithActor): Promise<BudgetRecord>;
+  /** @throws GatewayError `budget_not_found` */
+  get(reference: { readonly id: string }): Promise<BudgetRecord>;
+  /** By id. With an organization, only budgets that can count its requests. */
+  list(filter?: Partial<OrganizationScope>, paging?: Paging): List<BudgetRecord>;
+  /**
+   * Replaces scope, limit, mode and warnings of a created budget. Settled and held amounts stay. Change a declared budget
+   * in the configuration.
+   */
+  update(budget: BudgetConfiguration & WithActor): Promise<BudgetRecord>;
+  /** Removes a created budget and its raises. Its counters stay as history. */
+  remove(reference: { readonly id: string } & WithActor): Promise<void>;
+  /** The counters of one period, one for each subject with requests. @throws GatewayError `budget_not_found` */
+  status(query: BudgetStatusQuery, paging?: Paging): List<BudgetStatus>;
+  /**
+   * Raises the limit of a declared or created budget until a time. Applies to the next request in every process. Raises add
+   * up, at most 100 at once.
+   * @throws GatewayError `budget_not_found`, `invalid_argument` (a unit other than the budget's, an amount of 0, a time in
+   * the past)
+   */
+  raise(raise: RaiseBudgetOptions): Promise<BudgetRaiseRecord>;
+  /** The raises that apply now, oldest first. @throws GatewayError `budget_not_found` */
+  raises(reference: { readonly id: string }): Promise<readonly BudgetRaiseRecord[]>;
+  /** Ends a raise now. @throws GatewayError `budget_not_found`, `invalid_argument` if it doesn't apply now */
+  cancelRaise(
+    reference: { readonly id: string; readonly raiseId: string } & WithActor,
+  ): Promise<void>;
+  /**
+   * Recomputes every counter from its ledger while requests run, and returns those that differ: none, unless something else
+   * wrote to the store. Changes nothing. It reads every hold, and a SQLite store blocks its process meanwhile: with
+   * millions of holds, run it from the command line.
+   */
+  reconcile(): Promise<BudgetReconciliation>;
+}
+
+/** A counter that differs from its ledger, in the budget's unit. */
+export interface BudgetDrift {
+  readonly budgetId: string;
+  readonly subject: string;
+  readonly unit: CounterDrift["unit"];
+  readonly periodStart: string;
+  /** The counter's amounts. */
+  readonly settled: number;
+  readonly held: number;
+  /** The amounts that its holds, settlements and corrections add up to. */
+  readonly ledger: { readonly settled: number; readonly held: number };
+}
+
+/** The result of comparing all counters with their ledger. */
+export interface BudgetReconciliation {
+  /** The number of counters. */
+  readonly counters: number;
+  /** The first 1,000 counters that differ. */
+  readonly drift: readonly BudgetDrift[];
+}
+
+/** A raise of a budget's limit. */
+export interface RaiseBudgetOptions extends WithActor {
+  /** The budget's id. */
+  readonly id: string;
+  /** An amount above 0 in the budget's unit. Dollars can be a number or a decimal string. */
+  readonly by: BudgetLimit;
+  /** ISO 8601. */
+  readonly until: string;
+}
+
+const maxRaises = 100;
+const maxDrift = 1_000;
+
+export function createBudgets(context: GatewayContext, ready: () => Promise<void>): Budgets {
+  const { store, budgets } = context;
+  const { all, find, requireCreated } = createReader(context, ready);
 
   return {
-    create: checked(budgetWriting, async ({ actor, ...written }) => {
-      const budget = requireBudget(line, written);
-      const taken = (await all()).some(({ id }) => id === budget.id);
-      await requireSameUnit(line, budget);
-      const leaf = budgetLeaf(line, "budget.created", { budget, actor });
-      if (taken || !(await line.store.budgets.insert(budget, leaf))) throw idTaken(budget.id);
-      await line.budgets.reload();
+    create: method(budgetWriting, async ({ actor, ...configuration }) => {
+      const budget = requireBudget(context, configuration);
+      const isTaken = (await all()).some(({ id }) => id === budget.id);
+      await requireSameUnit(context, budget);
+      const leaf = budgetLeaf(context, "budget.created", { budget, actor });
+      if (isTaken || !(await store.budgets.insert(budget, leaf)))
+        throw invalid("id", `\`id\` is already taken: ${budget.id}.`);
+      await budgets.reload();
       return { ...budget, origin: "created" };
     }),
-    get: checked(budgetReference, async ({ id }) => toRecord(await find(id))),
+    get: method(budgetReference, async ({ id }) => toRecord(await find(id))),
     list: (filter = {}, paging) => listOf(pageReader(all, filter), toRecord, paging),
-    update: checked(budgetWriting, async ({ actor, ...written }) => {
-      const budget = requireBudget(line, written);
+    update: method(budgetWriting, async ({ actor, ...configuration }) => {
+      const budget = requireBudget(context, configuration);
       requireSameCounters(budget, await requireCreated(budget.id));
-      const leaf = budgetLeaf(line, "budget.updated", { budget, actor });
-      if (!(await line.store.budgets.update(budget, leaf))) throw notFound(budget.id);
-      await line.budgets.reload();
+      const leaf = budgetLeaf(context, "budget.updated", { budget, actor });
+      if (!(await store.budgets.update(budget, leaf))) throw notFound(budget.id);
+      await budgets.reload();
       return { ...budget, origin: "created" };
     }),
-    remove: checked(budgetRemoval, async ({ id, actor }) => {
+    remove: method(budgetRemoval, async ({ id, actor }) => {
       const budget = await requireCreated(id);
-      const leaf = budgetLeaf(line, "budget.removed", { budget, actor });
-      if (!(await line.store.budgets.remove(id, leaf))) throw notFound(id);
-      await line.budgets.reload();
+      const leaf = budgetLeaf(context, "budget.removed", { budget, actor });
+      if (!(await store.budgets.remove(id, leaf))) throw notFound(id);
+      await budgets.reload();
     }),
-    status: (query, paging) => budgetStatus(line, { find, query, paging }),
-    ...createBudgetRaises(line, find),
-    async reconcile() {
-      await ready();
-      const { counters, drift } = await line.store.budgets.reconcile({ limit: maxDrift });
-      return {
-        counters,
-        drift: drift.map((one) => ({ ...one, periodStart: toIso(one.periodStart) })),
-      };
-    },
+    status: (query, paging) =>
+      listOf(
+        async (storePaging) => {
+          const { id, subject, at } = read(budgetStatusQuery, query);
+          const budget = await find(id);
+          const now = context.clock.now();
+          const start = periodStart(budget.period, at === undefined ? now : fromIso(at));
+          const selected = { budgetId: budget.id, periodStart: start };
+          const page = await store.budgets.counters(
+            subject === undefined ? selected : { ...selected, subject },
+            storePaging,
+          );
+          return { ...page, data: page.data.map((counter) => statusOf(budget, counter, now)) };
+        },
+        (status) => status,
+        paging,
+      ),
+    ...createRaises(context, find),
+    reconcile: () =>
+      withStoreErrors(
+        (async () => {
+          await ready();
+          const { counters, drift } = await store.budgets.reconcile({ limit: maxDrift });
+          return {
+            counters,
+            drift: drift.map((each) => ({ ...each, periodStart: toIso(each.periodStart) })),
+          };
+        })(),
+      ),
   };
 }
 
-/** A budget with its raises and where it comes from. */
+/** A budget with its raises and where it was defined. */
 type FoundBudget = BudgetRecord & RaisedBudget;
 
-function toRecord({ raises: _raises, ...record }: FoundBudget): BudgetRecord {
-  return record;
-}
-
-/** Ways to read budgets together with where they come from. */
-function budgetRecords(line: GatewayContext, ready: () => Promise<void>) {
+function createReader(context: GatewayContext, ready: () => Promise<void>) {
   async function all(): Promise<readonly FoundBudget[]> {
     await ready();
-    const created = await line.store.budgets.list();
-    const { budgets } = await line.budgets.reload();
+    const created = await context.store.budgets.list();
+    const { budgets } = await context.budgets.reload();
     const createdIds = new Set(created.map(({ id }) => id));
     return budgets.map((budget) => ({
       ...budget,
@@ -86,20 +232,15 @@ function budgetRecords(line: GatewayContext, ready: () => Promise<void>) {
   async function requireCreated(id: string): Promise<FoundBudget> {
     const budget = await find(id);
     if (budget.origin === "created") return budget;
-    throw new GatewayError(
-      "invalid_argument",
-      `The budget ${id} is declared in the configuration and changes there.`,
-      { param: "id" },
-    );
+    throw invalid("id", `Budget ${id} is declared in the configuration: change it there.`);
   }
 
   return { all, find, requireCreated };
 }
 
 const listName = "budgets";
-const maxDrift = 1_000;
 
-/** Reads pages of all budgets by id. There are few, so they are read whole and cut here. */
+/** Reads a page of budgets by id. There are few budgets, so it reads all of them and cuts out the page. */
 function pageReader(
   all: () => Promise<readonly FoundBudget[]>,
   filter: Partial<OrganizationScope>,
@@ -122,42 +263,157 @@ function pageReader(
   };
 }
 
+function toRecord({ raises: _raises, ...record }: FoundBudget): BudgetRecord {
+  return record;
+}
+
+function statusOf(budget: RaisedBudget, counter: BudgetCounter, now: number): BudgetStatus {
+  const { budgetId, subject, settled, held, periodStart: start } = counter;
+  const limit = limitInForce(budget, now);
+  return {
+    budgetId,
+    subject,
+    unit: budget.unit,
+    limit,
+    settled,
+    held,
+    remaining: limit - settled - held,
+    periodStart: toIso(start),
+    resetsAt: toIso(periodEnd(budget.period, start)),
+  };
+}
+
+/** `find` reads a budget from the store. */
+function createRaises(
+  context: GatewayContext,
+  find: (id: string) => Promise<RaisedBudget>,
+): Pick<Budgets, "raise" | "raises" | "cancelRaise"> {
+  const { store, budgets } = context;
+  const inForce = (budget: RaisedBudget): readonly BudgetRaise[] =>
+    budget.raises.filter(({ until }) => until > context.clock.now());
+
+  return {
+    raise: method(budgetRaising, async (options) => {
+      const budget = await find(options.id);
+      const raise = requireRaise(context, budget, options);
+      const leaf = budgetLeaf(context, "budget.raised", { budget, raise, actor: options.actor });
+      if (!(await store.budgets.insertRaise(raise, leaf, maxRaises)))
+        throw invalid(
+          "id",
+          `Budget ${budget.id} already has ${maxRaises} raises: cancel one or wait until one ends.`,
+        );
+      await budgets.reload();
+      return toRaiseRecord(raise);
+    }),
+    raises: method(budgetReference, async ({ id }) => inForce(await find(id)).map(toRaiseRecord)),
+    cancelRaise: method(raiseCancellation, async ({ id, raiseId, actor }) => {
+      const budget = await find(id);
+      const raise = inForce(budget).find((candidate) => candidate.id === raiseId);
+      const leaf = raise && budgetLeaf(context, "budget.raise_cancelled", { budget, raise, actor });
+      const reference = { budgetId: id, id: raiseId };
+      if (!leaf || !(await store.budgets.removeRaise(reference, leaf)))
+        throw invalid("raiseId", `\`raiseId\` must be a raise of budget ${id} that applies now.`);
+      await budgets.reload();
+    }),
+  };
+}
+
+function toRaiseRecord({ at, until, ...raise }: BudgetRaise): BudgetRaiseRecord {
+  return { ...raise, raisedAt: toIso(at), until: toIso(until) };
+}
+
+function requireRaise(
+  { ids, clock }: GatewayContext,
+  budget: RaisedBudget,
+  { by, until: end, actor }: RaiseBudgetOptions,
+): BudgetRaise {
+  const amount = toAmount(by);
+  if (amount.amount === 0) throw invalid("by", "`by` must be above 0.");
+  if (amount.unit !== budget.unit)
+    throw invalid("by", `\`by\` must be in the unit of budget ${budget.id}: ${budget.unit}.`);
+  const at = clock.now();
+  const until = fromIso(end);
+  if (until <= at) throw invalid("until", "`until` must be in the future.");
+  return {
+    id: ids.uuid(),
+    budgetId: budget.id,
+    ...amount,
+    at,
+    until,
+    actor: actor ?? null,
+  };
+}
+
+function requireBudget(context: GatewayContext, configuration: BudgetConfiguration): Budget {
+  const budget = toBudget(configuration);
+  const unknown = [budget.scope.gateway ?? []]
+    .flat()
+    .find((gateway) => !context.providers.has(gateway));
+  if (unknown === undefined) return budget;
+  throw invalid("scope.gateway", `Unknown gateway: ${unknown}.`);
+}
+
 function requireSameCounters(budget: Budget, before: Budget): void {
   if (before.period === budget.period && before.unit === budget.unit) return;
-  throw new GatewayError(
-    "invalid_argument",
-    "A budget keeps its period and unit: remove it and create another.",
-    { param: "period" },
+  throw invalid(
+    "period",
+    "The `period` and the unit of a budget can't change: create a budget with another id.",
   );
 }
 
-/** Counters outlive their budget: one that counted dollars cannot go on in tokens. */
-async function requireSameUnit(line: GatewayContext, { id, unit }: Budget): Promise<void> {
-  const { data } = await line.store.budgets.counters({ budgetId: id }, { cursor: null, limit: 1 });
+/** Counters outlive their budget, and a counter of dollars can't continue in tokens. */
+async function requireSameUnit(context: GatewayContext, { id, unit }: Budget): Promise<void> {
+  const { data } = await context.store.budgets.counters(
+    { budgetId: id },
+    { cursor: null, limit: 1 },
+  );
   const counted = data[0]?.unit ?? unit;
   if (counted === unit) return;
-  throw new GatewayError(
-    "invalid_argument",
-    `A budget ${id} was counted in ${counted} before: choose another id.`,
-    { param: "id" },
+  throw invalid("id", `\`id\` was used before, to count ${counted}: choose another one.`);
+}
+
+/** The leaf is in its organization's log if the budget counts one organization, otherwise in the log of no organization. */
+function budgetLeaf(
+  { ids, clock }: GatewayContext,
+  kind: LeafKind,
+  {
+    budget,
+    raise,
+    actor,
+  }: {
+    readonly budget: Budget;
+    readonly raise?: BudgetRaise;
+    readonly actor: string | undefined;
+  },
+): EvidenceLeaf {
+  const { id, scope, unit, limit, period, mode, warnAt } = budget;
+  const [only = "", ...others] = new Set([scope.organization ?? []].flat());
+  const organizationId = others.length === 0 ? only : "";
+  return createLeaf(
+    { id: ids.uuid(), organizationId, kind, at: clock.now() },
+    {
+      actor: actor ?? null,
+      budget: {
+        id,
+        limit,
+        mode,
+        period,
+        scope: JSON.parse(JSON.stringify(scope)),
+        unit,
+        // Leaves hold whole numbers only.
+        warnAt: warnAt.map(String),
+      },
+      ...(raise === undefined
+        ? {}
+        : { raise: { amount: raise.amount, at: raise.at, id: raise.id, until: raise.until } }),
+    },
   );
 }
 
 function notFound(id: string): GatewayError {
-  return new GatewayError("budget_not_found", `There is no budget ${id}.`);
+  return new GatewayError("budget_not_found", `Unknown budget: ${id}.`);
 }
 
-function idTaken(id: string): GatewayError {
-  return new GatewayError("invalid_argument", `The budget id ${id} is taken.`, { param: "id" });
-}
-
-function requireBudget(line: GatewayContext, written: BudgetConfiguration): Budget {
-  const budget = toBudget(written);
-  const unknown = [budget.scope.gateway ?? []]
-    .flat()
-    .find((gateway) => !line.providers.has(gateway));
-  if (unknown === undefined) return budget;
-  throw new GatewayError("invalid_argument", `Unknown gateway: ${unknown}.`, {
-    param: "scope.gateway",
-  });
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_argument", message, { param });
 }

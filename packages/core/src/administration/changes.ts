@@ -8,31 +8,31 @@ import { type List, listOf, type Paging } from "./list.ts";
 import { changeFilter } from "./schemas.ts";
 import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
-/** One administrative change: what was done, by whom, to what. */
+/** One administrative change: what was changed, and who did it. */
 export interface ChangeRecord {
-  /** The id of the evidence record that was written in the same transaction. */
+  /** The id of the evidence record, which was written in the same transaction. */
   readonly id: string;
   readonly at: string;
-  /** Null for what is of no single organization: the policy, and budgets of several organizations. */
+  /** Null if it belongs to no single organization: the policy, and budgets of several organizations. */
   readonly organizationId: string | null;
   readonly kind: ChangeKind;
-  /** Null where none was named. */
+  /** Null if none was given. */
   readonly actor: string | null;
-  /** The id of the key, connection, budget or Step; the version of the policy. */
+  /** The id of the key, connection, budget or Step, or the version of the policy. */
   readonly subject: string | null;
-  /** What the evidence record says of it: ids, figures and digests, never a secret or free text. */
+  /** The facts in the evidence record: ids, numbers and digests, never a secret or free text. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** Which changes; every given member must match. */
+/** Selects changes. Every given member must match. */
 export interface ChangeFilter extends OrganizationScope {
   readonly kind?: OneOrMany<ChangeKind>;
-  /** ISO 8601: made at or after, and before. */
+  /** ISO 8601: made at or after `from`, and before `to`. */
   readonly from?: string;
   readonly to?: string;
 }
 
-/** Who changed keys, connections, budgets, recorded figures and the policy. */
+/** Changes to keys, connections, budgets, recorded figures and the policy. */
 export interface Changes {
   /** Newest first. @throws GatewayError `invalid_argument` */
   list(filter: ChangeFilter, paging?: Paging): List<ChangeRecord>;
@@ -79,15 +79,14 @@ function toChangeRecord({ id, at, organizationId, kind, meta }: EvidenceLeaf): C
   };
 }
 
-/** What every leaf says, and the record says by itself. */
+/** Members of every leaf, which the record has under its own names. */
 const heads: ReadonlySet<string> = new Set(["at", "id", "kind", "organization", "version"]);
 
-/** `key.revoked` is about the fact `key`: an id, or something with an id. A correction is about its Step. */
+/** The subject of `key.revoked` is the fact `key`: an id, or an object with an id. That of a correction is its Step. */
 function subjectOf(kind: ChangeKind, facts: Readonly<Record<string, unknown>>): string | null {
   const [noun = ""] = kind === "correction" ? ["step"] : kind.split(".");
   const subject = facts[noun];
   if (typeof subject === "string") return subject;
-  const id: unknown =
-    typeof subject === "object" && subject !== null ? Reflect.get(subject, "id") : null;
-  return typeof id === "string" ? id : null;
+  if (typeof subject !== "object" || subject === null || !("id" in subject)) return null;
+  return typeof subject.id === "string" ? subject.id : null;
 }

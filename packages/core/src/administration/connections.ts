@@ -1,19 +1,13 @@
-import { UnsealError } from "../connections/credential-sealer.ts";
-import type { SealedConnection } from "../domain/gateway-connection.ts";
+import { type CredentialPlace, UnsealError } from "../connections/credential-sealer.ts";
+import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
+import type { GatewayConnection, SealedConnection } from "../domain/gateway-connection.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
+import { createLeaf } from "../evidence/leaves.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { checked } from "./arguments.ts";
-import { connectionLeaf } from "./connection-leaf.ts";
-import {
-  type ConnectionRecord,
-  type ConnectionReference,
-  type Connections,
-  type SetConnectionOptions,
-  toConnectionRecord,
-} from "./connection-records.ts";
-import { listOf } from "./list.ts";
-import { resealConnections } from "./reseal-connections.ts";
+import type { WithActor } from "./keys.ts";
+import { type List, listOf, type Paging } from "./list.ts";
+import { method } from "./method.ts";
 import {
   acting,
   connectionReference,
@@ -21,26 +15,79 @@ import {
   connectionSetting,
   organizationFilter,
 } from "./schemas.ts";
-import { tenantOf } from "./tenant.ts";
+import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
-export function createConnections(line: GatewayContext, ready: () => Promise<void>): Connections {
-  const { store, credentials } = line;
+/** A customer-owned connection without its credential. Times are ISO 8601. */
+export interface ConnectionRecord extends Omit<GatewayConnection, "createdAt" | "updatedAt"> {
+  readonly createdAt: string;
+  /** When its credential was last set. Resealing doesn't change it. */
+  readonly updatedAt: string;
+}
+
+/** An organization's connection to a gateway. There is at most one. */
+export interface ConnectionReference {
+  readonly organizationId: string;
+  readonly gateway: string;
+}
+
+/** An organization's own Gateway API key for a customer-owned gateway. */
+export interface SetConnectionOptions extends ConnectionReference, WithActor {
+  /** 1 to 8,192 printable ASCII characters, without a space at either end. Stored sealed, never returned. */
+  readonly apiKey: string;
+}
+
+/** The result of resealing. */
+export interface ResealResult {
+  /** Credentials whose data key is now wrapped by the current key-encryption key. */
+  readonly resealed: number;
+  /** Credentials whose data key couldn't be unwrapped or wrapped again. They are unchanged. */
+  readonly failed: number;
+}
+
+/** Customer-owned connections: the Gateway API keys that organizations bring themselves (section 5.1). */
+export interface Connections {
+  /**
+   * Seals an organization's credential and replaces the one it had. Applies to the next request in this process, and within
+   * 5 seconds in every other process; at once if there was none.
+   * @throws GatewayError `invalid_argument`, or `connection_unavailable` if the key-encryption key doesn't answer
+   */
+  set(setting: SetConnectionOptions): Promise<ConnectionRecord>;
+  /** @throws GatewayError `connection_not_found` */
+  get(reference: ConnectionReference): Promise<ConnectionRecord>;
+  /** By organization and gateway. */
+  list(filter: OrganizationScope, paging?: Paging): List<ConnectionRecord>;
+  /**
+   * Deletes the credential. Within 5 seconds, every process rejects new requests that need it; running ones finish.
+   * @throws GatewayError `connection_not_found`
+   */
+  remove(reference: ConnectionReference & WithActor): Promise<void>;
+  /**
+   * Wraps every data key with the current key-encryption key, unless it already is. Safe in several processes at once and
+   * while requests run. Failed ones can be retried. When nothing failed, you can delete the old key.
+   * @throws GatewayError `invalid_configuration` without `secrets`
+   */
+  reseal(acting?: WithActor): Promise<ResealResult>;
+}
+
+export function createConnections(
+  context: GatewayContext,
+  ready: () => Promise<void>,
+): Connections {
+  const { store, credentials } = context;
 
   async function find({ organizationId, gateway }: ConnectionReference): Promise<SealedConnection> {
     await ready();
-    const found = await store.connections.get(organizationId, gateway);
-    if (!found) throw notFound();
-    return found;
+    const connection = await store.connections.get(organizationId, gateway);
+    if (!connection) throw notFound();
+    return connection;
   }
 
   return {
-    set: checked(connectionSetting, async (setting) => {
+    set: method(connectionSetting, async (setting) => {
       await ready();
-      return set(line, setting);
+      return set(context, setting);
     }),
-    get: checked(connectionReference, async (reference) =>
-      toConnectionRecord(await find(reference)),
-    ),
+    get: method(connectionReference, async (reference) => toRecord(await find(reference))),
     list: (filter, paging) =>
       listOf(
         async (storePaging) => {
@@ -48,73 +95,150 @@ export function createConnections(line: GatewayContext, ready: () => Promise<voi
           await ready();
           return store.connections.list(query, storePaging);
         },
-        toConnectionRecord,
+        toRecord,
         paging,
       ),
-    remove: checked(connectionRemoval, async ({ actor, ...reference }) => {
+    remove: method(connectionRemoval, async ({ actor, ...reference }) => {
       const connection = await find(reference);
       const { organizationId, gateway, id } = connection;
-      const leaf = connectionLeaf(line, "connection.removed", { ...connection, actor });
+      const leaf = connectionLeaf(context, "connection.removed", { ...connection, actor });
       if (!(await store.connections.remove({ organizationId, gateway, id, leaf })))
         throw notFound();
       credentials.forget(connection);
     }),
-    async reseal(given = {}) {
-      const { actor } = read(acting, given);
+    reseal: method(acting, async ({ actor }) => {
       await ready();
-      return resealConnections(line, actor);
-    },
+      return resealAll(context, actor);
+    }),
+  };
+}
+
+function toRecord(connection: GatewayConnection): ConnectionRecord {
+  const { id, organizationId, gateway, createdAt, updatedAt, keyId } = connection;
+  return {
+    id,
+    organizationId,
+    gateway,
+    createdAt: toIso(createdAt),
+    updatedAt: toIso(updatedAt),
+    keyId,
   };
 }
 
 async function set(
-  line: GatewayContext,
+  context: GatewayContext,
   { organizationId, gateway, apiKey, actor }: SetConnectionOptions,
 ): Promise<ConnectionRecord> {
   const owner = {
     organizationId,
-    gateway: requireCustomerOwned(line, gateway),
+    gateway: requireCustomerOwned(context, gateway),
   };
-  const held = await line.store.connections.get(owner.organizationId, owner.gateway);
-  const updatedAt = line.clock.now();
-  const place = { ...owner, id: held?.id ?? line.ids.uuid() };
+  const existing = await context.store.connections.get(owner.organizationId, owner.gateway);
+  const updatedAt = context.clock.now();
+  const place = { ...owner, id: existing?.id ?? context.ids.uuid() };
   const connection: SealedConnection = {
     ...place,
-    createdAt: held?.createdAt ?? updatedAt,
+    createdAt: existing?.createdAt ?? updatedAt,
     updatedAt,
-    ...(await line.sealer.seal(place, apiKey).catch(cannotSeal)),
+    ...(await context.sealer.seal(place, apiKey).catch(cannotSeal)),
   };
-  const leaf = connectionLeaf(line, "connection.set", { ...connection, actor });
-  await line.store.connections.set({ connection, leaf });
-  line.credentials.forget(owner);
-  return toConnectionRecord(connection);
+  const leaf = connectionLeaf(context, "connection.set", { ...connection, actor });
+  await context.store.connections.set({ connection, leaf });
+  context.credentials.forget(owner);
+  return toRecord(connection);
 }
 
-/** The name is not repeated: who mixes up the arguments would find a credential in the message. */
+/** The message doesn't repeat the given name: if arguments were mixed up, it could be a credential. */
 function requireCustomerOwned({ providers }: GatewayContext, gateway: string): string {
   const owned = [...providers].flatMap(([name, { connection }]) =>
     connection === "customer" ? name : [],
   );
   if (owned.includes(gateway)) return gateway;
-  const which = owned.length === 0 ? "there is none" : owned.join(", ");
-  throw new GatewayError(
-    "invalid_argument",
-    `gateway must be a customer-owned gateway of the configuration: ${which}.`,
-    { param: "gateway" },
-  );
+  const message =
+    owned.length === 0
+      ? "`gateway` must be customer-owned, and no gateway of the configuration is."
+      : `\`gateway\` must be a customer-owned gateway: ${owned.join(", ")}.`;
+  throw new GatewayError("invalid_argument", message, { param: "gateway" });
 }
 
 function cannotSeal(thrown: unknown): never {
   if (!(thrown instanceof UnsealError)) throw thrown;
   throw new GatewayError(
     "connection_unavailable",
-    "The credential cannot be sealed: the key-encryption key does not answer.",
+    "`apiKey` couldn't be sealed: the key-encryption key doesn't answer. Try again later.",
   );
 }
 
 function notFound(): GatewayError {
   return new GatewayError(
     "connection_not_found",
-    "The organization has no connection to this gateway.",
+    "Unknown connection: this organization has none to this gateway.",
+  );
+}
+
+/** Credentials to reseal at a time. */
+const pageSize = 20;
+
+/** Reseals page by page. Changes that another process makes meanwhile are kept. */
+async function resealAll(
+  context: GatewayContext,
+  actor: string | undefined,
+): Promise<ResealResult> {
+  const { store, sealer } = context;
+  if (sealer.current === "")
+    throw new GatewayError("invalid_configuration", "`secrets` is required to reseal credentials.");
+  const query = { organizationId: null, notWrappedBy: sealer.current };
+  let [resealed, failed] = [0, 0];
+  let cursor: string | null = null;
+  do {
+    const page = await store.connections.list(query, { cursor, limit: pageSize });
+    const outcomes = await Promise.all(
+      page.data.map((connection) => reseal(context, connection, actor)),
+    );
+    resealed += outcomes.filter((outcome) => outcome === "resealed").length;
+    failed += outcomes.filter((outcome) => outcome === "failed").length;
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return { resealed, failed };
+}
+
+/** `changed`: someone else replaced, removed or resealed it since it was read. */
+async function reseal(
+  context: GatewayContext,
+  connection: SealedConnection,
+  actor: string | undefined,
+): Promise<"resealed" | "changed" | "failed"> {
+  const to = await context.sealer.rewrap(connection).catch((thrown: unknown) => {
+    if (thrown instanceof UnsealError) return null;
+    throw thrown;
+  });
+  if (to === null) return "failed";
+  const { organizationId, gateway, wrappedKey: from } = connection;
+  const leaf = connectionLeaf(context, "connection.resealed", { ...connection, ...to, actor });
+  return (await context.store.connections.rewrap({ organizationId, gateway, from, to, leaf }))
+    ? "resealed"
+    : "changed";
+}
+
+/** A leaf names the connection and the key that wraps its data key. It holds nothing that is sealed. */
+function connectionLeaf(
+  { ids, clock }: GatewayContext,
+  kind: LeafKind,
+  {
+    organizationId,
+    gateway,
+    id,
+    keyId,
+    actor,
+  }: CredentialPlace & { readonly keyId: string; readonly actor: string | undefined },
+): EvidenceLeaf {
+  return createLeaf(
+    { id: ids.uuid(), organizationId, kind, at: clock.now() },
+    {
+      actor: actor ?? null,
+      connection: id,
+      gateway,
+      wrappedBy: keyId,
+    },
   );
 }

@@ -1,11 +1,8 @@
-import { formatModelId } from "../domain/model-id.ts";
 import type { CsvField } from "../kernel/csv.ts";
-import type { ActivityRecord } from "./activity-records.ts";
-import type { DecisionRecord } from "./decision-records.ts";
 import type { ExportColumn } from "./export.ts";
-import type { StepRecord } from "./step-records.ts";
+import type { ActivityRecord, StepRecord } from "./step-records.ts";
 
-/** Who, where and when: the columns that Steps and activity begin with. */
+/** The first columns of Steps and activity: who, where and when. */
 const place = [
   "id",
   "openedAt",
@@ -26,7 +23,7 @@ const place = [
   "model",
 ] as const;
 
-/** How much: the columns that follow. */
+/** The columns after them: what was used and what it cost. */
 const figures = [
   "finishReason",
   "promptTokens",
@@ -39,7 +36,7 @@ const figures = [
   "billedTo",
 ] as const;
 
-/** What came later. */
+/** Columns that were added later. */
 const laterFigures = [
   "cacheWriteTokens",
   "cacheWrite1hTokens",
@@ -51,7 +48,7 @@ const laterFigures = [
   "serviceTier",
 ] as const;
 
-/** New columns are added at the end: the order is part of the format. */
+/** The columns of a CSV file. Their order is part of the format, so add new ones at the end. */
 export const activityColumns: readonly ExportColumn<ActivityRecord>[] = plain<ActivityRecord>()([
   ...place,
   "gateway",
@@ -74,51 +71,16 @@ export const stepColumns: readonly ExportColumn<StepRecord>[] = [
   ["error", ({ attempts }) => attempts.at(-1)?.error?.message ?? null],
 ];
 
-export const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [
-  ["id", ({ id }) => id],
-  ["at", ({ at }) => at],
-  ["organizationId", ({ facts }) => facts.organization],
-  ["userId", ({ facts }) => facts.user],
-  ["keyId", ({ facts }) => facts.key],
-  ["source", ({ facts }) => facts.source],
-  ["dataClass", ({ facts }) => facts.dataClass],
-  ["model", ({ facts }) => formatModelId(facts)],
-  ["connection", ({ facts }) => facts.connection],
-  ["effect", ({ effect }) => effect],
-  ["rules", ({ rules }) => rules.join(" ")],
-  ["reason", ({ reason }) => reason ?? null],
-  ["policyVersion", ({ policyVersion }) => policyVersion],
-  ["firstDecisionId", ({ firstDecisionId }) => firstDecisionId],
-  ["tools", ({ facts }) => facts.tools],
-  ["images", ({ facts }) => facts.images],
-  ["structuredOutput", ({ facts }) => facts.structuredOutput],
-  ["estimatedInputTokens", ({ facts }) => facts.estimatedInputTokens],
-  ["estimatedOutputTokens", ({ facts }) => facts.estimatedOutputTokens],
-  ["estimatedCostNanoUsd", ({ facts }) => facts.estimatedCostNanoUsd],
-  ["serviceTier", ({ facts }) => facts.serviceTier],
-  ["refusedBy", ({ refusal }) => refusal?.by ?? null],
-  ["refusedBudgetId", (decision) => refusedHoldOf(decision)?.budgetId ?? null],
-  ["refusedSubject", (decision) => refusedHoldOf(decision)?.subject ?? null],
-  ["refusedUnit", (decision) => refusedHoldOf(decision)?.unit ?? null],
-  ["refusedNeeded", (decision) => refusedHoldOf(decision)?.needed ?? null],
-  ["refusedLeft", (decision) => refusedHoldOf(decision)?.left ?? null],
-  ["refusedParam", ({ refusal }) => (refusal?.by === "price" ? refusal.param : null)],
-];
-
 function isEmpty(pairs: object): boolean {
   return Object.keys(pairs).length === 0;
 }
 
-function refusedHoldOf({ refusal }: DecisionRecord) {
-  return refusal?.by === "budget" ? refusal : null;
-}
-
-/** The members of a row that fit into a field. */
+/** The members of a row that a CSV field can hold. */
 type FieldName<Row> = {
   [Name in keyof Row & string]-?: Row[Name] extends CsvField | undefined ? Name : never;
 }[keyof Row & string];
 
-/** Columns headed by the members they show. */
+/** Columns whose headings are the names of the members that they show. */
 function plain<Row>() {
   return (names: readonly FieldName<Row>[]): readonly ExportColumn<Row>[] =>
     names.map((name) => [name, (row: Row) => fieldOf(row[name])]);

@@ -4,20 +4,20 @@ import { type CsvField, csvRecord } from "../kernel/csv.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import type { Page, Paging } from "./list.ts";
-import { organizationsOf } from "./organizations.ts";
+import { organizationsOf } from "./tenant.ts";
 
-/** `csv`: RFC 4180 in UTF-8, a header first. `jsonl`: one JSON record a line. */
+/** `csv`: RFC 4180 in UTF-8, with a header. `jsonl`: one JSON record per context. */
 export type ExportFormat = "csv" | "jsonl";
 
-/** How a file of records is written. */
+/** The format of an export. */
 export interface ExportOptions {
   readonly format: ExportFormat;
 }
 
-/** A column of a CSV file: its heading and how a record fills it. */
+/** A column of a CSV file: its heading, and its field of a record. */
 export type ExportColumn<Row> = readonly [heading: string, of: (row: Row) => CsvField];
 
-/** What to write: records page by page, and what a CSV file shows of each. */
+/** The records to write, page by page, and their columns in a CSV file. */
 export interface ExportSource<Row> {
   readonly tenant: Tenant;
   readonly columns: readonly ExportColumn<Row>[];
@@ -27,17 +27,17 @@ export interface ExportSource<Row> {
 const rowsPerPage = 250;
 
 /**
- * Writes records as a file of any size: read as the reader takes it, a page at a time, organization by organization.
- * @throws GatewayError `invalid_argument` for a format that there is not
+ * Streams records as a file of any size, one organization after the other. Reads a page when the consumer asks for more.
+ * @throws GatewayError `invalid_argument` for an unknown format
  */
 export function exportFile<Row>(
-  line: GatewayContext,
+  context: GatewayContext,
   ready: () => Promise<void>,
   { format, ...source }: ExportSource<Row> & ExportOptions,
 ): ReadableStream<Uint8Array> {
   const write = writerOf(format, source.columns);
   const encoder = new TextEncoder();
-  const texts = pagesOf(line, ready, source);
+  const texts = pagesOf(context, ready, source);
   let isBegun = false;
   return new ReadableStream<Uint8Array>(
     {
@@ -53,7 +53,7 @@ export function exportFile<Row>(
         await texts.return(undefined);
       },
     },
-    // Nothing is read before it is asked for.
+    // Reads nothing before the consumer asks for it.
     { highWaterMark: 0 },
   );
 }
@@ -87,5 +87,5 @@ function writerOf<Row>(format: unknown, columns: readonly ExportColumn<Row>[]): 
       head: csvRecord(columns.map(([heading]) => heading)),
       row: (row) => csvRecord(columns.map(([, of]) => of(row))),
     };
-  throw new GatewayError("invalid_argument", "format must be csv or jsonl.", { param: "format" });
+  throw new GatewayError("invalid_argument", "`format` must be csv or jsonl.", { param: "format" });
 }

@@ -1,112 +1,290 @@
-import type { KeyPatch } from "../contracts/key-repository.ts";
+import type {
+  KeyEntry,
+  KeyPatch,
+  KeyQuery,
+  KeySelection,
+  KeyWithSalt,
+} from "../contracts/key-repository.ts";
 import type { ApiKey } from "../domain/api-key.ts";
+import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import { requireClasses } from "../identity/key-arguments.ts";
+import { createLeaf } from "../evidence/leaves.ts";
+import { higher, requireClass, requireClasses } from "../identity/key-arguments.ts";
+import type { NamedCaller } from "../identity/named-caller.ts";
 import { createSecret, displayPrefix, secretDigest } from "../identity/secret.ts";
 import { filters, read } from "../input/read.ts";
-import { parseDuration } from "../kernel/duration.ts";
+import { sha256Hex } from "../kernel/digest.ts";
+import { type Duration, parseDuration } from "../kernel/duration.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { checked } from "./arguments.ts";
-import { keyLeaf } from "./key-leaf.ts";
-import { keyQuery } from "./key-query.ts";
+import { type List, listOf, type Paging } from "./list.ts";
+import { method, withStoreErrors } from "./method.ts";
 import {
-  type KeyReference,
-  type Keys,
-  type KeyWithSecret,
-  toKeyRecord,
-  type UpdateKeyOptions,
-  type WithActor,
-} from "./key-records.ts";
-import { listOf } from "./list.ts";
-import { expiryOf, newKey } from "./new-key.ts";
-import { createRevoke } from "./revoke-keys.ts";
-import { keyChange, keyCreation, keyFilter, keyReference, keyRotation } from "./schemas.ts";
-import { tenantOf } from "./tenant.ts";
+  keyChange,
+  keyCreation,
+  keyFilter,
+  keyReference,
+  keyRotation,
+  keysOfUser,
+} from "./schemas.ts";
+import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
-export function createKeys(line: GatewayContext, ready: () => Promise<void>): Keys {
-  const { store } = line;
+/** An API key without its secret. Times are ISO 8601. */
+export interface KeyRecord
+  extends Omit<ApiKey, "createdAt" | "expiresAt" | "revokedAt" | "lastUsedAt" | "version"> {
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+  /** Up to 60 seconds late. */
+  readonly lastUsedAt: string | null;
+}
+
+/** Who makes a change, as an opaque id for the record. */
+export interface WithActor {
+  readonly actor?: string;
+}
+
+/** A new API key. */
+export interface CreateKeyOptions extends WithActor {
+  readonly organizationId: string;
+  readonly userId: string;
+  /** Shown in activity. 1 to 255 characters. */
+  readonly label: string;
+  /** Default: the second class of the configured order, or the minimum if that is higher. */
+  readonly defaultDataClass?: string;
+  /** No request of the key can have a lower class. Default: the first class. */
+  readonly minimumDataClass?: string;
+  /** ISO 8601. Default: never. */
+  readonly expiresAt?: string | null;
+  /** Model patterns that the key is limited to. Default: no limit. */
+  readonly models?: readonly string[] | null;
+}
+
+/** One key, by its id. */
+export interface KeyReference extends WithActor, OrganizationScope {
+  readonly id: string;
+}
+
+/** Changes to a key. Absent members stay as they are. */
+export interface UpdateKeyOptions
+  extends KeyReference,
+    Partial<Omit<CreateKeyOptions, "organizationId" | "userId" | "actor">> {}
+
+/** All keys of one user of an organization. */
+export interface UserKeysReference extends WithActor {
+  readonly organizationId: string;
+  readonly userId: string;
+}
+
+/** Selects keys. Every given member must match. */
+export interface KeyFilter extends OrganizationScope {
+  readonly userId?: string;
+  readonly label?: string;
+  /** True for keys that work now, false for keys that are revoked or expired. */
+  readonly live?: boolean;
+}
+
+/** A key with its new secret. The secret is shown only here: Tollgate keeps a digest of it. */
+export interface KeyWithSecret {
+  readonly key: KeyRecord;
+  readonly secret: string;
+}
+
+/**
+ * API keys, the credentials of applications (section 5.1). Every change is recorded with its actor, in the transaction that
+ * makes it. An invalid argument is a GatewayError `invalid_argument` and changes nothing.
+ */
+export interface Keys {
+  /** Creates a key. Its secret is returned once; Tollgate keeps only a digest. */
+  create(creation: CreateKeyOptions): Promise<KeyWithSecret>;
+  /** @throws GatewayError `key_not_found` */
+  get(reference: KeyReference): Promise<KeyRecord>;
+  /** Newest first. */
+  list(filter: KeyFilter, paging?: Paging): List<KeyRecord>;
+  /**
+   * Changes the given members. Restrictions apply to the next request in every process, extensions within 5 seconds.
+   * `models` can only narrow what the policy permits.
+   * @throws GatewayError `key_not_found`, `key_not_live` for a revoked key, or `invalid_argument`, such as for a default
+   * class below the minimum
+   */
+  update(change: UpdateKeyOptions): Promise<KeyRecord>;
+  /**
+   * Gives the key a new secret. The old one keeps working for `overlap`, at most 365 days (default 0). Ownership follows
+   * the key's id and stays.
+   * @throws GatewayError `key_not_found`, or `key_not_live` for a key that is revoked or expired
+   */
+  rotate(reference: KeyReference & { readonly overlap?: Duration }): Promise<KeyWithSecret>;
+  /** Applies to the next request in every process. Running streams finish. @throws GatewayError `key_not_found` */
+  revoke(reference: KeyReference): Promise<KeyRecord>;
+  /**
+   * Revokes all keys of the user that aren't revoked yet, or none if it fails. Expired keys are revoked too, so a later
+   * expiry can't revive them. Returns the revoked keys, newest first.
+   */
+  revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
+}
+
+export function createKeys(context: GatewayContext, ready: () => Promise<void>): Keys {
+  const { store } = context;
 
   async function find(reference: KeyReference): Promise<ApiKey> {
     await ready();
     const key = await store.keys.get(tenantOf(reference), reference.id);
-    if (!key)
-      throw new GatewayError("key_not_found", "There is no such API key in this organization.");
-    return key;
+    if (key) return key;
+    throw new GatewayError("key_not_found", "Unknown id: this organization has no such API key.");
   }
 
   return {
-    create: checked(keyCreation, async (creation) => {
+    create: method(keyCreation, async (creation) => {
       await ready();
-      const secret = createSecret(line.ids);
-      const entry = newKey(line, creation, displayPrefix(secret));
+      const secret = createSecret(context.ids);
+      const entry = newKey(context, creation, displayPrefix(secret));
       await store.keys.insert({ ...entry, digest: secretDigest(secret) });
       return { key: toKeyRecord(entry.key), secret };
     }),
-    get: checked(keyReference, async (reference) => toKeyRecord(await find(reference))),
+    get: method(keyReference, async (reference) => toKeyRecord(await find(reference))),
     list: (filter, paging) =>
       listOf(
         async (storePaging) => {
-          const query = keyQuery(read(keyFilter, filter, filters), line.clock.now());
+          const query = queryOf(read(keyFilter, filter, filters), context.clock.now());
           await ready();
           return store.keys.list(query, storePaging);
         },
         toKeyRecord,
         paging,
       ),
-    update: checked(keyChange, async (wanted) => {
-      const { organizationId, id } = await find(wanted);
+    update: method(keyChange, async (change) => {
+      const { organizationId, id } = await find(change);
       const [changed] = await store.keys.change({ organizationId, id }, (key) => {
-        const patch = patchOf(line, key, wanted);
-        return { patch, leaf: keyLeaf(line, "key.updated", key, { ...patch, ...actorOf(wanted) }) };
+        const patch = patchOf(context, key, change);
+        const leaf = keyLeaf(context, "key.updated", key, { ...patch, ...actorOf(change) });
+        return { patch, leaf };
       });
-      return toKeyRecord(changed ?? (await find(wanted)));
+      return toKeyRecord(changed ?? (await find(change)));
     }),
-    rotate: checked(keyRotation, async ({ overlap = 0, ...reference }) => {
+    rotate: method(keyRotation, async ({ overlap = 0, ...reference }) => {
       const milliseconds = parseDuration(overlap) ?? 0;
-      return rotate(line, await find(reference), { milliseconds, ...actorOf(reference) });
+      return rotate(context, await find(reference), { milliseconds, ...actorOf(reference) });
     }),
-    revoke: createRevoke(line, find),
+    revoke: createRevoke(context, find),
   };
 }
 
+/**
+ * Returns the caller's key record without a secret, and creates it if there is none. Such a record sets no restrictions by
+ * itself: those that the host passes apply in addition to those that an administrator sets on the record.
+ */
+export function ensureKey(
+  context: GatewayContext,
+  { organizationId, userId, label }: NamedCaller,
+): Promise<KeyWithSalt> {
+  return context.store.keys.ensure(newKey(context, { organizationId, userId, label }, ""));
+}
+
+function toKeyRecord({ version: _version, ...key }: ApiKey): KeyRecord {
+  return {
+    ...key,
+    createdAt: toIso(key.createdAt),
+    expiresAt: toIso(key.expiresAt),
+    revokedAt: toIso(key.revokedAt),
+    lastUsedAt: toIso(key.lastUsedAt),
+  };
+}
+
+function queryOf(filter: KeyFilter, at: number): KeyQuery {
+  const { live, userId, label } = filter;
+  return {
+    organizationId: tenantOf(filter),
+    ...(userId === undefined ? {} : { userId }),
+    ...(label === undefined ? {} : { label }),
+    ...(live === undefined ? {} : { live: { at, is: live } }),
+  };
+}
+
+/** `prefix` is empty for a key without a secret. */
+function newKey(context: GatewayContext, creation: CreateKeyOptions, prefix: string): KeyEntry {
+  const { ids, clock } = context;
+  const key: ApiKey = {
+    id: ids.uuid(),
+    organizationId: creation.organizationId,
+    userId: creation.userId,
+    label: creation.label,
+    prefix,
+    ...classesOf(context.dataClasses, creation),
+    models: creation.models ?? null,
+    createdAt: clock.now(),
+    expiresAt: expiryOf(context, creation.expiresAt ?? null),
+    revokedAt: null,
+    lastUsedAt: null,
+    version: 0,
+  };
+  const { label, defaultDataClass, minimumDataClass, models, expiresAt } = key;
+  const facts = { label, defaultDataClass, minimumDataClass, models, expiresAt };
+  return {
+    key,
+    salt: ids.bytes(32),
+    leaf: keyLeaf(context, "key.created", key, { ...facts, ...actorOf(creation) }),
+  };
+}
+
+function classesOf(dataClasses: readonly string[], creation: CreateKeyOptions) {
+  const minimumDataClass = requireClass(
+    dataClasses,
+    "minimumDataClass",
+    creation.minimumDataClass ?? dataClasses[0],
+  );
+  const usual = higher(dataClasses, dataClasses[1] ?? minimumDataClass, minimumDataClass);
+  const defaultDataClass = creation.defaultDataClass ?? usual;
+  return requireClasses(dataClasses, { defaultDataClass, minimumDataClass });
+}
+
+/** When a key stops working; null for never. */
+function expiryOf({ clock }: GatewayContext, time: string | null): number | null {
+  const expiresAt = time === null ? null : fromIso(time);
+  if (expiresAt === null || expiresAt > clock.now()) return expiresAt;
+  throw new GatewayError("invalid_argument", "`expiresAt` must be in the future.", {
+    param: "expiresAt",
+  });
+}
+
 async function rotate(
-  line: GatewayContext,
+  context: GatewayContext,
   key: ApiKey,
-  { milliseconds, ...acting }: { readonly milliseconds: number } & WithActor,
+  { milliseconds, ...actor }: { readonly milliseconds: number } & WithActor,
 ): Promise<KeyWithSecret> {
   const { organizationId, id } = key;
   if (key.prefix === "")
-    throw new GatewayError("invalid_argument", "The API key has no secret to rotate.", {
+    throw new GatewayError("invalid_argument", "This API key has no secret to rotate.", {
       param: "id",
     });
-  const secret = createSecret(line.ids);
-  const at = line.clock.now();
-  const rotated = await line.store.keys.rotate({
+  const secret = createSecret(context.ids);
+  const at = context.clock.now();
+  const rotated = await context.store.keys.rotate({
     organizationId,
     id,
     at,
     digest: secretDigest(secret),
     prefix: displayPrefix(secret),
     oldSecretsEnd: at + milliseconds,
-    leaf: keyLeaf(line, "key.rotated", key, acting),
+    leaf: keyLeaf(context, "key.rotated", key, actor),
   });
-  if (!rotated) throw notLive("The API key is revoked or expired: it gets no new secret.");
+  if (!rotated) throw notLive("This API key is revoked or expired: create a new one.");
   return { key: toKeyRecord(rotated), secret };
 }
 
-/** What changes of a key as it is now: another change may have come between. */
-function patchOf(line: GatewayContext, key: ApiKey, wanted: UpdateKeyOptions): KeyPatch {
-  const { label, expiresAt, models, defaultDataClass, minimumDataClass } = wanted;
-  if (key.revokedAt !== null) throw notLive("The API key is revoked: it stays as it is.");
+/** The changes to a key as it is now. It may have changed since it was read. */
+function patchOf(context: GatewayContext, key: ApiKey, change: UpdateKeyOptions): KeyPatch {
+  const { label, expiresAt, models, defaultDataClass, minimumDataClass } = change;
+  if (key.revokedAt !== null) throw notLive("This API key is revoked and can't change.");
   if (key.prefix === "" && label !== undefined && label !== key.label)
-    throw new GatewayError("invalid_argument", "A key without a secret is found by its label.", {
-      param: "label",
-    });
+    throw new GatewayError(
+      "invalid_argument",
+      "`label` identifies a key without a secret and can't change.",
+      { param: "label" },
+    );
   const classes = {
     ...(defaultDataClass === undefined ? {} : { defaultDataClass }),
     ...(minimumDataClass === undefined ? {} : { minimumDataClass }),
   };
-  requireClasses(line.dataClasses, {
+  requireClasses(context.dataClasses, {
     defaultDataClass: key.defaultDataClass,
     minimumDataClass: key.minimumDataClass,
     ...classes,
@@ -115,8 +293,72 @@ function patchOf(line: GatewayContext, key: ApiKey, wanted: UpdateKeyOptions): K
     ...classes,
     ...(label === undefined ? {} : { label }),
     ...(models === undefined ? {} : { models }),
-    ...(expiresAt === undefined ? {} : { expiresAt: expiryOf(line, expiresAt) }),
+    ...(expiresAt === undefined ? {} : { expiresAt: expiryOf(context, expiresAt) }),
   };
+}
+
+/** Revokes one key, or all keys of a user. A key that is revoked already keeps the time of its revocation. */
+function createRevoke(
+  context: GatewayContext,
+  find: (reference: KeyReference) => Promise<ApiKey>,
+): Keys["revoke"] {
+  async function revokeSelected(
+    selection: KeySelection,
+    actor: WithActor,
+  ): Promise<readonly ApiKey[]> {
+    const revokedAt = context.clock.now();
+    const facts = { revokedAt, ...actorOf(actor) };
+    return context.store.keys.change(selection, (key) =>
+      key.revokedAt === null
+        ? { patch: { revokedAt }, leaf: keyLeaf(context, "key.revoked", key, facts) }
+        : null,
+    );
+  }
+
+  async function revokeOne(reference: KeyReference): Promise<KeyRecord> {
+    const { organizationId, id } = await find(reference);
+    const [revoked] = await revokeSelected({ organizationId, id }, reference);
+    return toKeyRecord(revoked ?? (await find(reference)));
+  }
+
+  async function revokeOfUser(reference: UserKeysReference): Promise<readonly KeyRecord[]> {
+    const { organizationId, userId } = reference;
+    return (await revokeSelected({ organizationId, userId }, reference)).map(toKeyRecord);
+  }
+
+  function revoke(reference: KeyReference): Promise<KeyRecord>;
+  function revoke(reference: UserKeysReference): Promise<readonly KeyRecord[]>;
+  async function revoke(
+    reference: KeyReference | UserKeysReference,
+  ): Promise<KeyRecord | readonly KeyRecord[]> {
+    return isOfUser(reference)
+      ? withStoreErrors(revokeOfUser(read(keysOfUser, reference)))
+      : withStoreErrors(revokeOne(read(keyReference, reference)));
+  }
+  return revoke;
+}
+
+function isOfUser(reference: KeyReference | UserKeysReference): reference is UserKeysReference {
+  return Object(reference).userId !== undefined;
+}
+
+/** The leaf of a change to a key. A label is free text, so the leaf holds only its digest. */
+function keyLeaf(
+  { ids, clock }: Pick<GatewayContext, "ids" | "clock">,
+  kind: LeafKind,
+  { organizationId, id }: Pick<ApiKey, "organizationId" | "id">,
+  { actor, label, models, ...facts }: KeyPatch & WithActor,
+): EvidenceLeaf {
+  return createLeaf(
+    { id: ids.uuid(), organizationId, kind, at: clock.now() },
+    {
+      actor: actor ?? null,
+      key: id,
+      ...facts,
+      ...(models === undefined ? {} : { models: models && [...models] }),
+      ...(label === undefined ? {} : { labelSha256: sha256Hex(label) }),
+    },
+  );
 }
 
 function actorOf({ actor }: WithActor): WithActor {

@@ -1,9 +1,10 @@
 import type { StorePage, StorePaging } from "../contracts/repositories.ts";
 import { read } from "../input/read.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
+import { withStoreErrors } from "./method.ts";
 import { pagingSchema } from "./schemas.ts";
 
-/** Which page of a list: `cursor` is what the page before gave, `limit` is 1 to 1,000 rows (default 100). */
+/** Selects a page of a list. `cursor` is the previous page's `nextCursor`; `limit` is 1 to 1,000 rows (default 100). */
 export interface Paging {
   readonly cursor?: string | null;
   readonly limit?: number;
@@ -12,16 +13,16 @@ export interface Paging {
 /** One page of a list. */
 export interface Page<Row> {
   readonly data: readonly Row[];
-  /** Give it to get the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   readonly nextCursor: string | null;
 }
 
-/** A list: one page when awaited, every row, page after page, under `for await`. */
+/** A list. `await` gives one page; `for await` gives every row, page by page. */
 export interface List<Row> extends PromiseLike<Page<Row>>, AsyncIterable<Row> {}
 
 const defaultLimit = 100;
 
-/** Makes a list from a way to read one page of records. */
+/** Makes a list from a function that reads one page of records. `toRow` leaves out a record by returning null. */
 export function listOf<Stored, Row>(
   readPage: (paging: StorePaging) => Promise<StorePage<Stored>>,
   toRow: (stored: Stored) => Row | null,
@@ -34,10 +35,9 @@ export function listOf<Stored, Row>(
   }
 
   async function page(cursor: string | null): Promise<Page<Row>> {
-    const { data, nextCursor } = await readPage({
-      cursor,
-      limit: requested().limit ?? defaultLimit,
-    });
+    const { data, nextCursor } = await withStoreErrors(
+      readPage({ cursor, limit: requested().limit ?? defaultLimit }),
+    );
     return { data: data.flatMap((stored) => toRow(stored) ?? []), nextCursor };
   }
   return {

@@ -26,10 +26,10 @@ const selector = z.exactOptional(oneOrMany(opaqueId));
 const time = z.exactOptional(isoTime);
 const count = wholeNumber(0);
 
-/** A reference to one record of an organization, or of whichever it belongs to. */
+/** A reference to one record, by its id. */
 export const recordReference = z.strictObject({ organizationId: organizationOrAll, id: opaqueId });
 
-/** Records of one organization, or of all. */
+/** Selects records of one organization, or of all. */
 export const organizationFilter = z.strictObject({ organizationId: organizationOrAll });
 
 const models = z.exactOptional(z.nullable(modelPatterns));
@@ -81,7 +81,7 @@ export const keyFilter = z.strictObject({
 });
 
 const credentialRule =
-  "must be 1 to 8,192 printable ASCII characters without a space at either end";
+  "must be 1 to 8,192 printable ASCII characters, without a space at either end";
 
 export const connectionReference = z.strictObject({ organizationId: opaqueId, gateway: opaqueId });
 
@@ -130,7 +130,7 @@ export const raiseCancellation = z.strictObject({ id: budgetId, raiseId: opaqueI
 
 const classRange = z.strictObject(
   { from: z.exactOptional(dataClassName), upTo: z.exactOptional(dataClassName) },
-  { error: "must be { from, upTo }, or one of them" },
+  { error: "must be an object with `from`, `upTo` or both" },
 );
 
 const ofRequests = {
@@ -168,7 +168,7 @@ const ofSteps = {
   metadata: z.exactOptional(metadata),
 };
 
-/** Activity is what completed: it has no outcome to select by. */
+/** Activity has no `outcome`: every record completed. */
 export const activityFilter = z.strictObject(ofSteps);
 
 export const stepFilter = z.strictObject({
@@ -200,7 +200,7 @@ export const changeFilter = z.strictObject({
   to: time,
 });
 
-/** What to sum up by; an empty list gives one row of all. */
+/** The dimensions of a summary. An empty list gives one row for everything. */
 export const dimensionsSchema: Schema<OneOrMany<SummaryDimension>> = z.union([
   z.enum(summaryDimensions),
   z.array(z.enum(summaryDimensions)),
@@ -210,7 +210,7 @@ export const exportOptions = z.strictObject({ format: z.enum(["csv", "jsonl"]) }
 
 const detail = z.exactOptional(count);
 
-/** Tokens as a correction gives them: a detail is part of its count. */
+/** The tokens of a correction. Each detail is part of its count. */
 const usage = z.strictObject({
   promptTokens: count,
   completionTokens: count,
@@ -236,7 +236,7 @@ export const stepCorrection = z
   })
   .check(
     z.refine(({ usage, costNanoUsd }) => usage !== undefined || costNanoUsd !== undefined, {
-      error: "must give usage, costNanoUsd or both",
+      error: "or `costNanoUsd` must be given",
       path: ["usage"],
     }),
   );
@@ -261,10 +261,7 @@ export const pagingSchema = z.strictObject({
   ),
 });
 
-/**
- * The schemas of what administrative methods take as their first argument, by the method's name: arguments such as those
- * of `keys.create`, and filters such as that of `steps.list`.
- */
+/** The schemas of the first argument of administrative methods, by method: options such as those of `keys.create`, and filters. */
 export const administrationSchemas = {
   "keys.create": keyCreation,
   "keys.get": keyReference,

@@ -4,8 +4,8 @@ import type { Session } from "../domain/session.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { checked } from "./arguments.ts";
 import { type List, listOf, type Paging } from "./list.ts";
+import { method } from "./method.ts";
 import { recordReference, sessionFilter } from "./schemas.ts";
 import { type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
@@ -15,18 +15,18 @@ export interface SessionRecord extends Omit<Session, "createdAt" | "updatedAt"> 
   readonly updatedAt: string;
 }
 
-/** A stretch of a transcript: the messages one Step appended. */
+/** A part of a transcript: the messages that one Step appended. */
 export interface TranscriptEntry {
   readonly stepId: string;
   readonly kind: "request" | "reply";
-  /** Position of its first message, from 0, and how many there are. */
+  /** The position of its first message, from 0, and the number of messages. */
   readonly from: number;
   readonly count: number;
-  /** Null where only digests are kept or the content was erased. */
+  /** Null if only digests are kept, or the content was erased. */
   readonly messages: readonly Message[] | null;
 }
 
-/** Which Sessions to list; every given member must match. */
+/** Selects Sessions. Every given member must match. */
 export interface SessionFilter extends OrganizationScope {
   readonly user?: string;
   readonly key?: string;
@@ -39,7 +39,7 @@ export interface Sessions {
   list(filter: SessionFilter, paging?: Paging): List<SessionRecord>;
   /** @throws GatewayError `session_not_found` */
   get(reference: OrganizationScope & { readonly id: string }): Promise<SessionRecord>;
-  /** The whole history in order, a branch's common part included. @throws GatewayError `session_not_found` */
+  /** The whole history in order, including the messages a branch shares with its origin. @throws GatewayError `session_not_found` */
   transcript(
     reference: OrganizationScope & { readonly id: string },
   ): Promise<readonly TranscriptEntry[]>;
@@ -57,13 +57,13 @@ export function createSessions({ store }: GatewayContext, ready: () => Promise<v
         toRecord,
         paging,
       ),
-    get: checked(recordReference, async (reference) => {
+    get: method(recordReference, async (reference) => {
       await ready();
       const session = await store.sessions.get(tenantOf(reference), reference.id);
       if (!session) throw notFound();
       return toRecord(session);
     }),
-    transcript: checked(recordReference, async (reference) => {
+    transcript: method(recordReference, async (reference) => {
       await ready();
       const parts = await store.sessions.transcript(tenantOf(reference), reference.id);
       if (!parts) throw notFound();
@@ -90,5 +90,8 @@ function toRecord(session: Session): SessionRecord {
 }
 
 function notFound(): GatewayError {
-  return new GatewayError("session_not_found", "There is no such Session in this organization.");
+  return new GatewayError(
+    "session_not_found",
+    "Unknown id: this organization has no such Session.",
+  );
 }

@@ -16,7 +16,7 @@ export interface StepContent {
   readonly instructions: string | null;
   /** The messages of the request that were new to its Session. */
   readonly input: readonly Message[] | null;
-  /** The answer shown to the client. If the client left and Tollgate read on, everything that arrived. */
+  /** The answer shown to the client. If the client left and Tollgate kept reading, everything that arrived. */
   readonly answer: readonly Message[] | null;
   /** The reasoning that the client was shown. */
   readonly reasoning: string | null;
@@ -51,8 +51,11 @@ export async function readStepContent(store: Store, step: Step): Promise<StepCon
     answer: why("reply"),
     reasoning: why("reasoning"),
   };
+  const isMissing = new Set(
+    Object.entries(parts).flatMap(([name, content]) => (content === null ? name : [])),
+  );
   const missing = Object.fromEntries(
-    Object.entries(reasons).filter(([name]) => Reflect.get(parts, name) === null),
+    Object.entries(reasons).filter(([name]) => isMissing.has(name)),
   );
   return {
     id: step.id,
@@ -92,7 +95,7 @@ async function keepsDigests(
 
 interface Instructions {
   readonly text: string | null;
-  /** Why the beginning of the conversation, which may have had some, is not kept; null where it is. */
+  /** Why the start of the conversation, which could include instructions, is missing; null if it isn't. */
   readonly why: MissingContent | null;
 }
 
@@ -136,7 +139,7 @@ function textIn(bytes: Uint8Array | null): string | null {
   return bytes && Buffer.from(bytes).toString();
 }
 
-/** Provider state is for its provider alone: nobody was shown it. All that people and models say is text. */
+/** Leaves out provider state, which is for the provider only. */
 function messagesIn(bytes: Uint8Array | null): readonly Message[] | null {
   const text = textIn(bytes);
   return text === null

@@ -1,13 +1,17 @@
+import type { StorePage, StorePaging } from "../contracts/repositories.ts";
 import type { StepQuery } from "../contracts/step-query.ts";
-import { listed, type OneOrMany } from "../domain/pattern.ts";
+import { parseModelId } from "../domain/model-id.ts";
+import { selectsModel } from "../domain/model-pattern.ts";
+import { listed, lowerAscii, type OneOrMany } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
-import type { EndpointName, Metadata, StepOutcome } from "../domain/step.ts";
+import type { EndpointName, Metadata, Step, StepOutcome } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { filters, read } from "../input/read.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
 import { stepFilter } from "./schemas.ts";
 import { fromIso, type OrganizationScope, tenantOf } from "./tenant.ts";
 
-/** Which Steps: every given member must match, and a list matches any of its values. */
+/** Selects Steps. Every given member must match; a list matches any of its values. */
 export interface StepFilter extends OrganizationScope {
   readonly user?: OneOrMany;
   readonly key?: OneOrMany;
@@ -16,23 +20,23 @@ export interface StepFilter extends OrganizationScope {
   readonly decision?: OneOrMany;
   readonly source?: OneOrMany;
   readonly endpoint?: OneOrMany<EndpointName>;
-  /** `gateway`, `vendor`, `model`, `connection` and `host` are those of the attempt that was the last. */
+  /** `gateway`, `vendor`, `model`, `connection` and `host` are those of the last attempt. */
   readonly gateway?: OneOrMany;
   readonly vendor?: OneOrMany;
-  /** Model patterns, applied to the model that was used. */
+  /** Model patterns, applied to the model of the last attempt. */
   readonly model?: OneOrMany;
   readonly connection?: OneOrMany<ConnectionOwnership>;
   readonly host?: OneOrMany;
-  /** Pairs that must all be in the request's `metadata`: 1 to 16. */
+  /** 1 to 16 pairs that the request's `metadata` must all contain. */
   readonly metadata?: Metadata;
   readonly outcome?: OneOrMany<StepOutcome | "open">;
   readonly dataClass?: { readonly from?: string; readonly upTo?: string };
-  /** ISO 8601: opened at or after, and before. */
+  /** ISO 8601: opened at or after `from`, and before `to`. */
   readonly from?: string;
   readonly to?: string;
 }
 
-/** The fields of a store's query, by the members of a filter that select plain values. */
+/** The store's fields for members of a filter that select plain values. */
 const fields = {
   user: "userId",
   key: "keyId",
@@ -48,15 +52,15 @@ const fields = {
   outcome: "outcome",
 } as const satisfies Partial<Record<keyof StepFilter, keyof StepQuery>>;
 
-/** What the store selects of a filter, and the model patterns that are left to compare. */
+/** The query for the store, and the model patterns that its rows are then compared with. */
 export interface StepSelection {
   readonly query: StepQuery;
   readonly models: readonly string[] | undefined;
 }
 
 /** @throws GatewayError `invalid_argument` with every problem of the filter */
-export function readStepFilter(written: StepFilter, dataClasses: readonly string[]): StepSelection {
-  const filter = read(stepFilter, written, filters);
+export function readStepFilter(input: StepFilter, dataClasses: readonly string[]): StepSelection {
+  const filter = read(stepFilter, input, filters);
   const { dataClass, metadata, from, to } = filter;
   const selected = Object.entries(filter).flatMap(([name, value]) =>
     isField(name) ? [[fields[name], [value].flat()]] : [],
@@ -87,10 +91,39 @@ export function classesBetween(
   const { from, upTo } = range;
   const unknown = [from, upTo].find((name) => name !== undefined && !dataClasses.includes(name));
   if (unknown !== undefined)
-    throw new GatewayError("invalid_argument", `${unknown} is not a data class.`, {
-      param: "dataClass",
-    });
+    throw new GatewayError(
+      "invalid_argument",
+      `Unknown data class: ${unknown}. Use one of ${dataClasses.join(", ")}.`,
+      {
+        param: "dataClass",
+      },
+    );
   const first = from === undefined ? 0 : dataClasses.indexOf(from);
   const last = upTo === undefined ? dataClasses.length - 1 : dataClasses.indexOf(upTo);
   return dataClasses.slice(first, last + 1);
+}
+
+/** Reads a page of Steps. Model patterns are applied here, so the page can be shorter than its limit. */
+export async function readSteps(
+  context: GatewayContext,
+  ready: () => Promise<void>,
+  filter: StepFilter,
+  paging: StorePaging,
+): Promise<StorePage<Step>> {
+  const { query, models } = readStepFilter(filter, context.dataClasses);
+  await ready();
+  const page = await context.store.steps.list({ ...plainModel(models), ...query }, paging);
+  return { ...page, data: page.data.filter((step) => matchesPattern(models, step)) };
+}
+
+/** The store has an index for one model name. The rest of the id is compared here. */
+function plainModel(models: readonly string[] = []): Pick<StepQuery, "model"> {
+  const [only, ...others] = models;
+  const id = only === undefined || others.length > 0 ? null : parseModelId(only);
+  return id === null || id.model.includes("*") ? {} : { model: [lowerAscii(id.model)] };
+}
+
+function matchesPattern(models: readonly string[] | undefined, step: Step): boolean {
+  const last = step.attempts.at(-1);
+  return models === undefined || (last !== undefined && selectsModel(models, last));
 }

@@ -1,4 +1,5 @@
 import { figuresOf } from "../domain/apply-correction.ts";
+import type { AttemptFigures, Correction } from "../domain/correction.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
 import type { PriceSource } from "../domain/price.ts";
@@ -15,26 +16,20 @@ import type {
 } from "../domain/step.ts";
 import { totalCost } from "../domain/step-sums.ts";
 import { addUsage, noUsage, type Usage, type UsageBasis } from "../domain/usage.ts";
-import {
-  type CorrectionRecord,
-  type FiguresRecord,
-  toCorrectionRecord,
-  toFiguresRecord,
-} from "./correction-records.ts";
 import { toIso } from "./tenant.ts";
 
-/** Who a provider bills: `platform` is its operator's account, `customer` the organization's own. */
+/** Who the provider bills: `platform` is the operator's account, `customer` the organization's own. */
 export type BilledTo = ConnectionOwnership;
 
-/** One attempt: which model, over which account, what it used and cost as last corrected, who is billed. */
+/** One attempt, with its usage and cost as last corrected. */
 export interface AttemptRecord extends Usage {
   readonly number: number;
   readonly decisionId: string;
   readonly model: string;
   readonly connection: ConnectionOwnership;
-  /** Who the provider bills for it. */
+  /** The account that the provider bills. */
   readonly billedTo: BilledTo;
-  /** Output tokens it held. Tollgate sends them as a cap if a hard budget of dollars or tokens, or the policy's cap, applies. */
+  /** The output tokens that it held. Tollgate sends them as a cap if a hard budget of dollars or tokens, or the policy's cap, applies. */
   readonly outputCap: number;
   readonly outputCapFrom: OutputCapSource;
   readonly host: string | null;
@@ -44,16 +39,16 @@ export interface AttemptRecord extends Usage {
   readonly outcome: StepOutcome | "open";
   readonly reason: string | null;
   readonly usageBasis: UsageBasis | null;
-  /** Nanodollars; null when no price is known. */
+  /** Nanodollars; null if no price is known. */
   readonly costNanoUsd: number | null;
-  /** `estimated` where its usage is, or where the service tier it was served at has no price or was not reported. */
+  /** `estimated` if its usage is, or if its service tier has no price or wasn't reported. */
   readonly costBasis: UsageBasis | null;
   readonly priceSource: PriceSource | null;
-  /** What the provider said it cost, in nanodollars, whether or not that counts; null when it did not say. */
+  /** The cost that the provider reported in nanodollars, even if it isn't used; null if it reported none. */
   readonly reportedCostNanoUsd: number | null;
-  /** The service tier it was sent with; `default` for the standard one. */
+  /** The service tier that was requested upstream; `default` for the standard one. */
   readonly requestedServiceTier: string;
-  /** The service tier the provider says it was served at; null when it did not say. */
+  /** The service tier that the provider reported; null if it reported none. */
   readonly serviceTier: string | null;
   readonly startedAt: string;
   readonly durationMs: number | null;
@@ -61,13 +56,13 @@ export interface AttemptRecord extends Usage {
   readonly toolCalls: number;
   /** The provider's error text; null if it gave none. Its `message` is null if it isn't kept. */
   readonly error: AttemptError | null;
-  /** What was recorded when it ended, where that was corrected since; else null. */
+  /** The figures recorded when it ended, if they were corrected since; otherwise null. */
   readonly recorded: FiguresRecord | null;
-  /** Oldest first; the last one's figures are the attempt's. */
+  /** Oldest first. The figures of the last one are the attempt's. */
   readonly corrections: readonly CorrectionRecord[];
 }
 
-/** One POST inside a Turn, whatever its end; its usage and cost are the sums over its attempts. */
+/** One POST inside a Turn, however it ended. Its usage and cost are the sums of its attempts. */
 export interface StepRecord extends Usage {
   readonly id: string;
   readonly organizationId: string;
@@ -80,7 +75,7 @@ export interface StepRecord extends Usage {
   readonly sessionId: string;
   readonly turnId: string;
   readonly stepNumber: number;
-  /** Members of the request's history that were neither sent on nor kept: how often each was there, by name. */
+  /** How often each unknown member of the request's history was dropped, by name. */
   readonly droppedFields: DroppedFields;
   /** The request's `metadata`; empty if the policy keeps only digests. */
   readonly metadata: Metadata;
@@ -93,13 +88,13 @@ export interface StepRecord extends Usage {
   readonly reason: string | null;
   readonly finishReason: string | null;
   readonly usageBasis: UsageBasis | null;
-  /** Nanodollars; null when the price of an attempt is not known. */
+  /** Nanodollars; null if the price of an attempt is unknown. */
   readonly costNanoUsd: number | null;
-  /** `estimated` where that of an attempt is. */
+  /** `estimated` if the cost of any attempt is. */
   readonly costBasis: UsageBasis | null;
-  /** The service tier the last attempt was served at; null when its provider did not say. */
+  /** The service tier of the last attempt; null if its provider reported none. */
   readonly serviceTier: string | null;
-  /** Who is billed for the last attempt; where earlier ones cost something, each says it of itself. */
+  /** The account billed for the last attempt. Each attempt has its own. */
   readonly billedTo: BilledTo;
   readonly openedAt: string;
   readonly settledAt: string | null;
@@ -129,7 +124,7 @@ export function toStepRecord(step: Step): StepRecord {
   };
 }
 
-/** A sum with an estimate in it is one. */
+/** A sum that includes an estimate is an estimate. */
 function basisOf(bases: readonly UsageBasis[]): UsageBasis | null {
   if (bases.length === 0) return null;
   return bases.includes("estimated") ? "estimated" : "reported";
@@ -167,5 +162,67 @@ function toAttemptRecord(attempt: Attempt): AttemptRecord {
     error: end?.error ?? null,
     recorded: end && corrections.length > 0 ? toFiguresRecord(end) : null,
     corrections: corrections.map(toCorrectionRecord),
+  };
+}
+
+/** An attempt's tokens, and its cost in nanodollars; null if no price is known. */
+export interface FiguresRecord extends Usage {
+  readonly costNanoUsd: number | null;
+}
+
+/** A correction of one attempt: its new figures, who made it and why. */
+export interface CorrectionRecord extends FiguresRecord {
+  readonly id: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** Null if none was given. */
+  readonly actor: string | null;
+  readonly reason: string;
+}
+
+function toCorrectionRecord(correction: Correction): CorrectionRecord {
+  const { id, at, actor, reason } = correction;
+  return { id, at: toIso(at), actor, reason, ...toFiguresRecord(correction) };
+}
+
+function toFiguresRecord({ usage, costNanoUsd }: AttemptFigures): FiguresRecord {
+  return { ...usage, costNanoUsd };
+}
+
+/** A successful completion (section 1), with its usage, cost and API key. */
+export interface ActivityRecord
+  extends Omit<StepRecord, "attempts" | "outcome" | "reason" | "head" | "replyHead"> {
+  readonly gateway: string;
+  /** The vendor part of the model's id. */
+  readonly provider: string;
+  readonly host: string | null;
+  readonly connection: "platform" | "customer";
+  readonly priceSource: PriceSource | null;
+  readonly durationMs: number;
+  readonly timeToFirstTokenMs: number | null;
+  readonly toolCalls: number;
+}
+
+export function toActivityRecord(step: Step): ActivityRecord {
+  const {
+    attempts,
+    outcome: _outcome,
+    reason: _reason,
+    head: _head,
+    replyHead: _replyHead,
+    ...record
+  } = toStepRecord(step);
+  const last = step.attempts.at(-1);
+  const end = last?.end;
+  return {
+    ...record,
+    gateway: last?.gateway ?? "",
+    provider: last?.vendor ?? "",
+    host: end?.host ?? null,
+    connection: last?.connection ?? "platform",
+    priceSource: end?.priceSource ?? null,
+    durationMs: attempts.reduce((sum, attempt) => sum + (attempt.durationMs ?? 0), 0),
+    timeToFirstTokenMs: end?.timeToFirstTokenMs ?? null,
+    toolCalls: end?.toolCalls ?? 0,
   };
 }

@@ -1,4 +1,4 @@
-import type { SummaryQuery } from "../contracts/usage-summary.ts";
+import type { SummaryPage, SummaryQuery } from "../contracts/usage-summary.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import { listed } from "../domain/pattern.ts";
 import { createUsageFold, type UsageFold } from "../domain/usage-fold.ts";
@@ -7,13 +7,14 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { read } from "../input/read.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { organizationsOf } from "./organizations.ts";
+import { withStoreErrors } from "./method.ts";
 import { dimensionsSchema } from "./schemas.ts";
 import { readStepFilter, type StepFilter } from "./step-filter.ts";
+import { organizationsOf } from "./tenant.ts";
 
 /**
- * One row of a summary: its value of each dimension asked for, and its sums. Groups by key carry the key's label as its
- * newest Step has it. Across organizations, `organization` is always among the dimensions.
+ * One row of a summary: its value of each requested dimension, and its sums. Rows by key include the key's label, from its
+ * newest Step. Across organizations, `organization` is always one of the dimensions.
  */
 export interface UsageSummary
   extends UsageSums,
@@ -21,27 +22,27 @@ export interface UsageSummary
   readonly keyLabel?: string | null;
 }
 
-/** How many rows a summary can have. */
+/** The maximum number of rows. */
 const maxGroups = 10_000;
-/** Steps that are summed up before other work gets its turn. */
+/** Steps to sum up before yielding to the event loop. */
 const stepsPerPage = 1_000;
 
 /**
- * Sums up the Steps of a filter, the most expensive group first. Steps are read in stretches, each as it is by then, so
- * that neither memory nor the store is held by how many there are.
+ * Sums up Steps, the most expensive row first. Reads Steps page by page, so any number of them neither fills the memory nor
+ * blocks the store. Each page is read as it is at that moment.
  */
 export async function summarize(
-  line: GatewayContext,
+  context: GatewayContext,
   ready: () => Promise<void>,
   { filter, by }: { readonly filter: StepFilter; readonly by: OneOrMany<SummaryDimension> },
 ): Promise<readonly UsageSummary[]> {
-  const { query: selection, models: modelPatterns } = readStepFilter(filter, line.dataClasses);
+  const { query: selection, models: modelPatterns } = readStepFilter(filter, context.dataClasses);
   const { organizationId, ...query } = selection;
   const dimensions = dimensionsOf(by, organizationId);
   await ready();
   const fold = createUsageFold(dimensions);
-  for await (const organization of organizationsOf(line.store, organizationId))
-    await addAll(line, fold, {
+  for await (const organization of organizationsOf(context.store, organizationId))
+    await addAll(context, fold, {
       ...query,
       organizationId: organization,
       by: dimensions,
@@ -60,7 +61,9 @@ async function addAll(
 ): Promise<void> {
   let cursor: string | null = null;
   do {
-    const page = await store.steps.summarize(query, { cursor, limit: stepsPerPage });
+    const page: SummaryPage = await withStoreErrors(
+      store.steps.summarize(query, { cursor, limit: stepsPerPage }),
+    );
     for (const group of page.groups) fold.addGroup(group);
     if (fold.size > maxGroups) throw tooManyGroups();
     cursor = page.nextCursor;
@@ -98,7 +101,7 @@ function toSummary(
 function tooManyGroups(): GatewayError {
   return new GatewayError(
     "invalid_argument",
-    `The summary has more than ${maxGroups} rows: ask for less time or by fewer dimensions.`,
+    `The summary has more than ${maxGroups} rows: select a shorter time, or use fewer dimensions in \`by\`.`,
     { param: "by" },
   );
 }
