@@ -3,6 +3,7 @@ import type { Policy } from "./contracts/policy.ts";
 import type { Provider } from "./contracts/provider.ts";
 import type { Budget } from "./domain/budget.ts";
 import { listed, lowerAscii } from "./domain/pattern.ts";
+import type { RateLimit } from "./domain/rate-limit.ts";
 import type { Problem } from "./errors/gateway-error.ts";
 import { problemAt, tryRead } from "./input/read.ts";
 import type { GatewayOptions } from "./options.ts";
@@ -84,21 +85,24 @@ export function secretProblems(
     : [problemAt("secrets", "must be a SecretBox of contract 1 with a current key")];
 }
 
-/** A budget that names a gateway which does not exist would never count anything. */
+/** A budget or rate limit that names an unknown gateway would never count anything. Both share their ids. */
 export function budgetProblems(
   budgets: readonly Budget[],
+  rateLimits: readonly RateLimit[],
   providers: ReadonlyMap<string, Provider>,
 ): readonly Problem[] {
-  const ids = budgets.map(({ id }) => id);
-  return budgets.flatMap(({ id, scope }, at) => [
+  const all = [
+    ...budgets.map(({ id, scope }, at) => ({ id, scope, path: `budgets[${at}]` })),
+    ...rateLimits.map(({ id, scope }, at) => ({ id, scope, path: `rateLimits[${at}]` })),
+  ];
+  const ids = all.map(({ id }) => id);
+  return all.flatMap(({ id, scope, path }, at) => [
     ...(ids.indexOf(id) === at
       ? []
-      : [problemAt(`budgets[${at}].id`, `is the id of an earlier budget, ${id}`)]),
+      : [problemAt(`${path}.id`, `is the id of an earlier budget or rate limit, ${id}`)]),
     ...listed(scope.gateway ?? [])
       .filter((gateway) => !providers.has(gateway))
-      .map((gateway) =>
-        problemAt(`budgets[${at}].scope.gateway`, `names an unknown gateway, ${gateway}`),
-      ),
+      .map((gateway) => problemAt(`${path}.scope.gateway`, `names an unknown gateway, ${gateway}`)),
   ]);
 }
 

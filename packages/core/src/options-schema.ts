@@ -1,5 +1,5 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
-import { budgetSchema } from "./budgets/schema.ts";
+import { budgetSchema, rateLimitSchema } from "./budgets/schema.ts";
 import type { Authenticate } from "./contracts/authenticate.ts";
 import type { Observer } from "./contracts/observer.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
@@ -37,6 +37,7 @@ const { allowDuplicates: _flag, ...countedRules } = defaultRetryRules;
 /** The options of a gateway that are plain data, except its policy and its prices. */
 const settings = {
   budgets: z.exactOptional(z.array(budgetSchema)),
+  rateLimits: z.exactOptional(z.array(rateLimitSchema)),
   dataClasses: z.exactOptional(z.array(dataClassName).check(z.minLength(1))),
   limits: z.exactOptional(z.partialRecord(namesOf(defaultLimits), wholeNumber(1))),
   deadlines: z.exactOptional(z.partialRecord(namesOf(defaultDeadlines), duration)),
@@ -88,6 +89,7 @@ export interface GatewaySettings
   extends Pick<
     GatewayOptions,
     | "budgets"
+    | "rateLimits"
     | "dataClasses"
     | "limits"
     | "deadlines"

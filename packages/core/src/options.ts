@@ -1,4 +1,5 @@
 import type { RetryRules } from "./attempts/retry.ts";
+import type { RateLimitConfiguration } from "./budgets/rate-limits.ts";
 import type { BudgetConfiguration } from "./budgets/read-budget.ts";
 import type { SecretKeys } from "./connections/key-ring.ts";
 import type { Authenticate } from "./contracts/authenticate.ts";
@@ -24,6 +25,8 @@ export interface GatewayOptions<Gateway extends string = string> {
   /** Default: everything is permitted, and recorded as such. */
   readonly policy?: Policy<NoInfer<Gateway>>;
   readonly budgets?: readonly BudgetConfiguration[];
+  /** Smooth limits on requests, tokens and concurrent Steps. A request above one gets 429 `rate_limit_exceeded`. */
+  readonly rateLimits?: readonly RateLimitConfiguration[];
   /** Data classes in order, the least sensitive first. Default `D0_PUBLIC`, `D1_INTERNAL`, `D2_CONFIDENTIAL`, `D3_RESTRICTED`. */
   readonly dataClasses?: readonly string[];
   /** Prices under full model ids, or a book such as a catalog. Configured prices come before a book's. */

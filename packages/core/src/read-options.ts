@@ -1,5 +1,6 @@
 import { defaultRetryRules } from "./attempts/retry.ts";
 import { createBudgetCache } from "./budgets/budget-cache.ts";
+import { toRateLimit } from "./budgets/rate-limits.ts";
 import { toBudget } from "./budgets/read-budget.ts";
 import { createThresholdTracker } from "./budgets/thresholds.ts";
 import { createCredentialCache } from "./connections/credential-cache.ts";
@@ -45,10 +46,11 @@ import { defaultDataClasses } from "./sensitivity/classify.ts";
  * @throws GatewayError `invalid_configuration`, with every problem and its path.
  */
 export function readOptions(options: GatewayOptions): GatewayContext {
-  const { budgets: declared = [], ...checked } = checkShapes(options);
+  const { budgets: declared = [], rateLimits: limited = [], ...checked } = checkShapes(options);
   const providers = new Map(Object.entries(options.providers));
   const dataClasses = checked.dataClasses ?? defaultDataClasses;
   const budgets = declared.map(toBudget);
+  const rateLimits = limited.map(toRateLimit);
   const retention = retentionOf(checked.retention ?? {});
   const { prices } = options;
   const custom = prices !== undefined && !isPriceBook(prices) ? prices : {};
@@ -57,7 +59,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     ...providerProblems(providers),
     ...dataClassProblems(dataClasses, options.policy),
     ...policyProblems(options.policy, providers),
-    ...budgetProblems(budgets, providers),
+    ...budgetProblems(budgets, rateLimits, providers),
     ...priceProblems(providers, custom),
     ...retention.problems,
     ...secretProblems(options.secrets, providers),
@@ -84,7 +86,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
     router,
     modelLists: createModelLists({ prices: books, router, clock }),
     policy,
-    budgets: createBudgetCache(budgets, options.store.budgets),
+    budgets: createBudgetCache({ budgets, rateLimits }, options.store),
     sealer,
     credentials: createCredentialCache(options.store.connections, sealer, clock),
     thresholds: createThresholdTracker(),

@@ -10,7 +10,7 @@ export type { ApiKey } from "./domain/api-key.ts";
 export { keyIsLive } from "./domain/api-key.ts";
 export { type AppliedCorrection, applyCorrection, figuresOf } from "./domain/apply-correction.ts";
 export type * from "./domain/budget.ts";
-export { budgetPeriods } from "./domain/budget.ts";
+export { budgetPeriods, isBudgetUnit } from "./domain/budget.ts";
 export type { Owner } from "./domain/caller.ts";
 export { type ChangeKind, isChangeKind, nonChangeKinds } from "./domain/change-kind.ts";
 export type * from "./domain/correction.ts";
@@ -28,6 +28,7 @@ export { messagePrefix } from "./domain/message-prefix.ts";
 export { lowerAscii } from "./domain/pattern.ts";
 export type * from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
+export type * from "./domain/rate-limit.ts";
 export {
   isExpectedSession,
   type Session,

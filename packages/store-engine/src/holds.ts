@@ -58,6 +58,15 @@ export class CounterDraft {
     this.#move(hold).settled += delta;
   }
 
+  /** The paces that were taken from, as this decision leaves them. */
+  paces(): readonly number[] {
+    return this.#moves.flatMap((move) => {
+      if (move.floor === 0) return [];
+      const settled = this.#view.counter(move)?.settled ?? 0;
+      return clampSettled(Math.max(settled, move.floor) + move.settled);
+    });
+  }
+
   /** The moves to write. Use them only if every hold fits. */
   operations(): readonly Operation[] {
     return this.#moves.map((row) => ({ write: "move counter", row }));

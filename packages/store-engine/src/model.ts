@@ -24,6 +24,8 @@ export interface Decision<Result> {
    * amount that was left. A driver that decides inside its writing transaction never calls it.
    */
   readonly resultIfOverLimit?: (counter: BudgetCounterKey, left: number) => Result;
+  /** The result with the paces as the change left them: for a driver that doesn't know the counters before it writes. */
+  readonly resultWithPaces?: (paces: readonly number[]) => Result;
 }
 
 /** Rows to write, all or none, in this order. A driver gives each change one number of the store's sequence. */

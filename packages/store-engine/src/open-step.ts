@@ -53,9 +53,13 @@ export function openStep(view: View, intent: StepIntent): Decision<OpenStepResul
   const holder = { organizationId, stepId, attempt: intent.attempt.number };
   const change = operationsFor(intent, assignment, record);
   change.push(...counters.operations(), ...insertHolds(holder, intent.holds));
+  const result = openingOf(record);
+  const withPaces = (paces: readonly number[]): OpenStepResult =>
+    paces.length === 0 ? result : { ...result, paces };
   return {
-    result: openingOf(record),
+    result: withPaces(counters.paces()),
     change,
+    resultWithPaces: withPaces,
     resultIfOverLimit: (counter, left) => {
       const unfit = refusedHold(intent.holds, counter, left);
       return { opened: false, refusal: { code: "budget_exceeded", ...unfit } };
@@ -63,11 +67,13 @@ export function openStep(view: View, intent: StepIntent): Decision<OpenStepResul
   };
 }
 
+type StepOpened = Extract<OpenStepResult, { opened: true }>;
+
 function refuse(refusal: OpenStepRefusal): Decision<OpenStepResult> {
   return unchanged({ opened: false, refusal });
 }
 
-function openingOf({ step, branchedFromSessionId }: StepRecord): OpenStepResult {
+function openingOf({ step, branchedFromSessionId }: StepRecord): StepOpened {
   const { sessionId, turnId } = step;
   return { opened: true, sessionId, turnId, branchedFromSessionId };
 }

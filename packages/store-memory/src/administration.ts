@@ -14,6 +14,7 @@ import {
   type KeySelection,
   type KeyWithSalt,
   keyIsLive,
+  type RateLimitRepository,
   type Reconciliation,
   type SealedConnection,
   type StorePage,
@@ -227,12 +228,35 @@ function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return Buffer.compare(a, b) === 0;
 }
 
-export function createBudgetRepository(state: State): BudgetRepository {
-  const recordChange = (leaf: EvidenceLeaf): true => {
+/** A change increments the version and writes its leaf. */
+function changesOf(state: State): (leaf: EvidenceLeaf) => true {
+  return (leaf) => {
     state.budgetsVersion++;
     state.leaves.insert(leaf);
     return true;
   };
+}
+
+export function createRateLimitRepository(state: State): RateLimitRepository {
+  const recordChange = changesOf(state);
+  return {
+    list: async () => [...state.rateLimits.values()],
+    async insert(rateLimit, leaf) {
+      if (state.rateLimits.has(rateLimit.id) || state.budgets.has(rateLimit.id)) return false;
+      state.rateLimits.set(rateLimit.id, rateLimit);
+      return recordChange(leaf);
+    },
+    async update(rateLimit, leaf) {
+      if (!state.rateLimits.has(rateLimit.id)) return false;
+      state.rateLimits.set(rateLimit.id, rateLimit);
+      return recordChange(leaf);
+    },
+    remove: async (id, leaf) => state.rateLimits.delete(id) && recordChange(leaf),
+  };
+}
+
+export function createBudgetRepository(state: State): BudgetRepository {
+  const recordChange = changesOf(state);
   const keepRaises = (isKept: (raise: BudgetRaise) => boolean): void => {
     state.raises.splice(0, Number.POSITIVE_INFINITY, ...state.raises.filter(isKept));
   };
@@ -240,7 +264,7 @@ export function createBudgetRepository(state: State): BudgetRepository {
     version: async () => state.budgetsVersion,
     list: async () => [...state.budgets.values()],
     async insert(budget, leaf) {
-      if (state.budgets.has(budget.id)) return false;
+      if (state.budgets.has(budget.id) || state.rateLimits.has(budget.id)) return false;
       state.budgets.set(budget.id, budget);
       keepRaises(({ budgetId }) => budgetId !== budget.id);
       return recordChange(leaf);

@@ -5,6 +5,7 @@ import {
   createBudgetRepository,
   createConnectionRepository,
   createKeyRepository,
+  createRateLimitRepository,
 } from "./administration.ts";
 import { createCarryOut } from "./apply-change.ts";
 import {
@@ -52,6 +53,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     steps: createStepRepository(state, carryOut),
     decisions: createDecisionRepository(state),
     budgets: createBudgetRepository(state),
+    rateLimits: createRateLimitRepository(state),
     responses: createResponseRepository(state, carryOut),
     evidence: createEvidenceRepository(state),
   };

@@ -12,6 +12,7 @@ import {
   isChangeKind,
   type Owner,
   type PolicyDecision,
+  type RateLimit,
   type SealedConnection,
   type StoredResponse,
   type StorePage,
@@ -55,6 +56,7 @@ export interface State {
   readonly changes: Table<LeafRow>;
   readonly leases: Map<string, Lease>;
   readonly budgets: Map<string, Budget>;
+  readonly rateLimits: Map<string, RateLimit>;
   readonly raises: BudgetRaise[];
   readonly counters: Counters;
   readonly responses: Responses;
@@ -83,6 +85,7 @@ export function createState(): State {
     changes,
     leases: new Map(),
     budgets: new Map(),
+    rateLimits: new Map(),
     raises: [],
     counters: createCounters(),
     responses: createResponses(),

@@ -198,6 +198,10 @@ function budgets({ text, integer, keyedTable, holdsTable }: SqlDialect): readonl
       id ${text} NOT NULL PRIMARY KEY, scope ${text} NOT NULL, unit ${text} NOT NULL,
       amount ${integer} NOT NULL, period ${text} NOT NULL, mode ${text} NOT NULL,
       warn_at ${text} NOT NULL, sequence ${integer} NOT NULL)${keyedTable}`,
+    `CREATE TABLE rate_limits (
+      id ${text} NOT NULL PRIMARY KEY, scope ${text} NOT NULL, unit ${text} NOT NULL,
+      amount ${integer} NOT NULL, period ${text}, burst ${integer} NOT NULL,
+      sequence ${integer} NOT NULL)${keyedTable}`,
     // Temporary raises of limits.
     `CREATE TABLE budget_raises (
       budget_id ${text} NOT NULL, id ${text} NOT NULL, unit ${text} NOT NULL,

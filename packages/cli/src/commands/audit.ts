@@ -30,7 +30,7 @@ const columns: readonly Column<DecisionRecord>[] = [
 ];
 
 const effects = oneOf("permit", "deny");
-const refusals = oneOf("any", "none", "budget", "price", "connection");
+const refusals = oneOf("any", "none", "budget", "rate_limit", "price", "connection");
 
 /** What refused a permitted request, in one cell. */
 function described(refusal: NonNullable<DecisionRecord["refusal"]>): string {
@@ -40,6 +40,11 @@ function described(refusal: NonNullable<DecisionRecord["refusal"]>): string {
       const amount = (value: number) => (unit === "usd" ? formatUsd(value) : `${value} ${unit}`);
       const counter = subject === "" ? budgetId : `${budgetId} of ${subject}`;
       return `budget ${counter}: needed ${amount(needed)}, left ${amount(left)}`;
+    }
+    case "rate_limit": {
+      const { rateLimitId, subject, unit, needed, left } = refusal;
+      const counter = subject === "" ? rateLimitId : `${rateLimitId} of ${subject}`;
+      return `rate limit ${counter}: needed ${needed} ${unit}, left ${left}`;
     }
     case "price":
       return `price of ${refusal.param}`;

@@ -1,9 +1,18 @@
-import type { Hold, Store } from "@tollgate/core/store";
+import type { Budget, Hold, RateLimit, Store } from "@tollgate/core/store";
 import fc from "fast-check";
 import { expect } from "vitest";
 import { user } from "./chain.ts";
 import { type ContractTest, expectOpened } from "./contract-test.ts";
 import type { Intents } from "./intents.ts";
+
+const rateLimit: RateLimit = {
+  id: "rpm",
+  scope: { organization: ["acme", "globex"], model: "sim/*/*", each: "model" },
+  unit: "requests",
+  limit: 1_000_000_000,
+  per: "day",
+  burst: 100_000_000,
+};
 
 /** The interval of a rate limit in microseconds, and its burst. */
 const interval = 1_000;
@@ -106,6 +115,55 @@ export function rateLimitTests(test: ContractTest): void {
     expect((await store.budgets.counters({ budgetId: "flight" }, page)).data).toMatchObject([
       { unit: "steps", settled: 0, held: 1 },
     ]);
+  });
+
+  test("creates, replaces and removes a rate limit, and returns all of it", async ({
+    store,
+    intents,
+  }) => {
+    const { rateLimits } = store;
+    const before = await store.budgets.version();
+    expect(await rateLimits.insert(rateLimit, intents.leaf("rate_limit.created"))).toBe(true);
+    expect(await rateLimits.insert(rateLimit, intents.leaf("rate_limit.created"))).toBe(false);
+    expect(await rateLimits.list()).toEqual([rateLimit]);
+    const changed: RateLimit = { ...rateLimit, unit: "steps", per: null, burst: 0, scope: {} };
+    expect(await rateLimits.update(changed, intents.leaf("rate_limit.updated"))).toBe(true);
+    expect(await rateLimits.list()).toEqual([changed]);
+    expect(await rateLimits.remove("rpm", intents.leaf("rate_limit.removed"))).toBe(true);
+    expect(await rateLimits.remove("rpm", intents.leaf("rate_limit.removed"))).toBe(false);
+    expect(await rateLimits.update(changed, intents.leaf("rate_limit.updated"))).toBe(false);
+    expect(await rateLimits.list()).toEqual([]);
+    expect(await store.budgets.version()).toBe(before + 3);
+    const page = { cursor: null, limit: 9 };
+    const { data } = await store.evidence.changes({ organizationId: "acme" }, page);
+    expect(data.map(({ kind }) => kind).toReversed()).toEqual([
+      "key.created",
+      "rate_limit.created",
+      "rate_limit.updated",
+      "rate_limit.removed",
+    ]);
+  });
+
+  test("rejects a rate limit with the id of a budget, and the other way round", async ({
+    store,
+    intents,
+  }) => {
+    const budget: Budget = {
+      id: "rpm",
+      scope: {},
+      unit: "usd",
+      limit: 1,
+      period: "day",
+      mode: "hard",
+      warnAt: [],
+    };
+    await store.rateLimits.insert(rateLimit, intents.leaf("rate_limit.created"));
+    expect(await store.budgets.insert(budget, intents.leaf("budget.created"))).toBe(false);
+    await store.rateLimits.remove("rpm", intents.leaf("rate_limit.removed"));
+    expect(await store.budgets.insert(budget, intents.leaf("budget.created"))).toBe(true);
+    expect(await store.rateLimits.insert(rateLimit, intents.leaf("rate_limit.created"))).toBe(
+      false,
+    );
   });
 
   test("does not reconcile counters of paces", async ({ store, intents }) => {

@@ -158,7 +158,11 @@ const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [
   ["estimatedCostNanoUsd", ({ facts }) => facts.estimatedCostNanoUsd],
   ["serviceTier", ({ facts }) => facts.serviceTier],
   ["refusedBy", ({ refusal }) => refusal?.by ?? null],
-  ["refusedBudgetId", (decision) => refusedHoldOf(decision)?.budgetId ?? null],
+  ["refusedBudgetId", ({ refusal }) => (refusal?.by === "budget" ? refusal.budgetId : null)],
+  [
+    "refusedRateLimitId",
+    ({ refusal }) => (refusal?.by === "rate_limit" ? refusal.rateLimitId : null),
+  ],
   ["refusedSubject", (decision) => refusedHoldOf(decision)?.subject ?? null],
   ["refusedUnit", (decision) => refusedHoldOf(decision)?.unit ?? null],
   ["refusedNeeded", (decision) => refusedHoldOf(decision)?.needed ?? null],
@@ -167,5 +171,5 @@ const decisionColumns: readonly ExportColumn<DecisionRecord>[] = [
 ];
 
 function refusedHoldOf({ refusal }: DecisionRecord) {
-  return refusal?.by === "budget" ? refusal : null;
+  return refusal?.by === "budget" || refusal?.by === "rate_limit" ? refusal : null;
 }

@@ -182,7 +182,7 @@ export const decisionFilter = z.strictObject({
   ...ofRequests,
   effect: z.exactOptional(z.enum(["permit", "deny"])),
   refused: z.exactOptional(z.boolean()),
-  refusal: z.exactOptional(oneOrMany(z.enum(["budget", "price", "connection"]))),
+  refusal: z.exactOptional(oneOrMany(z.enum(["budget", "rate_limit", "price", "connection"]))),
   rule: selector,
 });
 

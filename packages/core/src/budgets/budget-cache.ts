@@ -1,5 +1,6 @@
-import type { BudgetRepository } from "../contracts/repositories.ts";
+import type { BudgetRepository, RateLimitRepository } from "../contracts/repositories.ts";
 import type { Budget, BudgetRaise } from "../domain/budget.ts";
+import type { RateLimit } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 
 /** A budget with all its raises, including those that are over. */
@@ -7,13 +8,14 @@ export interface RaisedBudget extends Budget {
   readonly raises: readonly BudgetRaise[];
 }
 
-/** All budgets, and the version of those created at run time. */
+/** All budgets and rate limits, and the version of those created at run time. */
 export interface BudgetSnapshot {
   readonly budgets: readonly RaisedBudget[];
+  readonly rateLimits: readonly RateLimit[];
   readonly version: number;
 }
 
-/** The declared budgets and those in the store. A snapshot may be outdated: opening a Step compares its version. */
+/** The declared budgets and rate limits, and those in the store. A snapshot may be outdated: opening a Step compares its version. */
 export interface BudgetCache {
   /** Returns a promise only if the budgets must be read first. */
   current(): BudgetSnapshot | Promise<BudgetSnapshot>;
@@ -21,23 +23,24 @@ export interface BudgetCache {
 }
 
 export function createBudgetCache(
-  declared: readonly Budget[],
-  repository: BudgetRepository,
+  declared: { readonly budgets: readonly Budget[]; readonly rateLimits: readonly RateLimit[] },
+  store: { readonly budgets: BudgetRepository; readonly rateLimits: RateLimitRepository },
 ): BudgetCache {
   let snapshot: BudgetSnapshot | Promise<BudgetSnapshot> | null = null;
 
   async function read(): Promise<BudgetSnapshot> {
     // Read the version first: a change in between then makes it too old, never too new.
-    const version = await repository.version();
-    const created = await repository.list();
-    const taken = declared.find(({ id }) => created.some((budget) => budget.id === id));
+    const version = await store.budgets.version();
+    const [created, createdLimits] = [await store.budgets.list(), await store.rateLimits.list()];
+    const ids = new Set([...created, ...createdLimits].map(({ id }) => id));
+    const taken = [...declared.budgets, ...declared.rateLimits].find(({ id }) => ids.has(id));
     if (taken) throw declaredAndCreated(taken.id);
-    const raises = Map.groupBy(await repository.raises(), ({ budgetId }) => budgetId);
-    const budgets = [...declared, ...created].map((budget) => ({
+    const raises = Map.groupBy(await store.budgets.raises(), ({ budgetId }) => budgetId);
+    const budgets = [...declared.budgets, ...created].map((budget) => ({
       ...budget,
       raises: raises.get(budget.id) ?? [],
     }));
-    return { budgets, version };
+    return { budgets, rateLimits: [...declared.rateLimits, ...createdLimits], version };
   }
 
   function reload(): Promise<BudgetSnapshot> {
@@ -56,6 +59,6 @@ export function createBudgetCache(
 function declaredAndCreated(id: string): GatewayError {
   return new GatewayError(
     "invalid_configuration",
-    `The budget ${id} is declared in the configuration and was created at run time: remove one of them.`,
+    `${id} is declared in the configuration and was created at run time: remove one of them.`,
   );
 }

@@ -1,12 +1,15 @@
 import { type Budget, type BudgetUnit, type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { Owner } from "../domain/caller.ts";
 import type { ModelId } from "../domain/model-id.ts";
+import { formatModelId } from "../domain/model-id.ts";
 import { selectsModel } from "../domain/model-pattern.ts";
 import { selects } from "../domain/pattern.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
-import type { RaisedBudget } from "./budget-cache.ts";
+import type { RateLimitScope } from "../domain/rate-limit.ts";
+import type { BudgetSnapshot } from "./budget-cache.ts";
 import { limitInForce } from "./limit-in-force.ts";
 import { periodEnd, periodStart } from "./period.ts";
+import type { RateTemplate } from "./rate-limits.ts";
 
 /** The caller and the model that a budget's scope is matched against. */
 export interface Spender extends Owner {
@@ -21,21 +24,16 @@ export interface Estimates {
   readonly requests: number;
 }
 
-/** The budgets that count this spender. */
-function matchingBudgets(
-  budgets: readonly RaisedBudget[],
-  spender: Spender,
-): readonly RaisedBudget[] {
-  return budgets.filter(({ scope }) => {
-    return (
-      selects(scope.organization, spender.organizationId) &&
-      selects(scope.user, spender.userId) &&
-      selects(scope.key, spender.keyId) &&
-      selects(scope.gateway, spender.model.gateway) &&
-      selects(scope.connection, spender.connection) &&
-      selectsModel(scope.model, spender.model)
-    );
-  });
+/** Whether a budget or a rate limit of this scope counts a spender. */
+function counts(scope: Omit<RateLimitScope, "each">, spender: Spender): boolean {
+  return (
+    selects(scope.organization, spender.organizationId) &&
+    selects(scope.user, spender.userId) &&
+    selects(scope.key, spender.keyId) &&
+    selects(scope.gateway, spender.model.gateway) &&
+    selects(scope.connection, spender.connection) &&
+    selectsModel(scope.model, spender.model)
+  );
 }
 
 /** Holds without their amounts, valid for a period of time, and their requirements for a call. */
@@ -44,6 +42,7 @@ export interface HoldTemplates {
   readonly until: number;
   /** In one fixed order, to prevent deadlocks. Soft budgets hold nothing and count at the end. */
   readonly holds: readonly Hold[];
+  readonly rates: readonly RateTemplate[];
   /** Whether a hard budget counts US dollars. Then the call needs a price. */
   readonly needsPrice: boolean;
   /** Whether a hard budget counts output. Then the output is capped. */
@@ -52,14 +51,14 @@ export interface HoldTemplates {
 
 /** The holds for a spender, valid until a period or a raise of one of its budgets ends. */
 export function holdTemplates(
-  budgets: readonly RaisedBudget[],
+  { budgets, rateLimits }: Pick<BudgetSnapshot, "budgets" | "rateLimits">,
   spender: Spender,
   at: number,
 ): HoldTemplates {
-  const matching = matchingBudgets(budgets, spender);
+  const matching = budgets.filter(({ scope }) => counts(scope, spender));
   const holds = matching.map((budget) => ({
     budgetId: budget.id,
-    subject: subjectOf(budget, spender),
+    subject: subjectOf(budget.scope, spender),
     periodStart: periodStart(budget.period, at),
     unit: budget.unit,
     mode: budget.mode,
@@ -75,19 +74,25 @@ export function holdTemplates(
     from: at,
     until: Math.min(Number.POSITIVE_INFINITY, ...ends),
     holds: holds.sort(inLockOrder),
+    rates: rateLimits
+      .filter(({ scope }) => counts(scope, spender))
+      .map((rateLimit) => ({ rateLimit, subject: subjectOf(rateLimit.scope, spender) })),
     needsPrice: holdsHard(matching, ["usd"]),
     capsOutput: holdsHard(matching, ["usd", "tokens"]),
   };
 }
 
-/** Fills in the amounts for these estimates. */
+/** Fills in the amounts for these estimates. Holds on rate limits keep theirs. */
 export function withAmounts(holds: readonly Hold[], estimates: Estimates): readonly Hold[] {
-  return holds.map((hold) => ({ ...hold, amount: amountOf(hold, estimates) }));
+  return holds.map((hold) => {
+    const { mode, unit } = hold;
+    return isBudgetUnit(unit) ? { ...hold, amount: amountOf({ mode, unit }, estimates) } : hold;
+  });
 }
 
-function amountOf({ mode, unit }: Pick<Hold, "mode" | "unit">, estimates: Estimates): number {
+function amountOf({ mode, unit }: Pick<Budget, "mode" | "unit">, estimates: Estimates): number {
   if (unit === "requests") return estimates.requests;
-  return mode === "soft" || !isBudgetUnit(unit) ? 0 : (estimates[unit] ?? 0);
+  return mode === "soft" ? 0 : (estimates[unit] ?? 0);
 }
 
 /** Whether a hard budget counts one of these units. */
@@ -95,8 +100,12 @@ function holdsHard(budgets: readonly Budget[], units: readonly BudgetUnit[]): bo
   return budgets.some(({ mode, unit }) => mode === "hard" && units.includes(unit));
 }
 
-function subjectOf({ scope }: Budget, spender: Spender): string {
-  switch (scope.each) {
+function subjectOf({ each }: Pick<RateLimitScope, "each">, spender: Spender): string {
+  switch (each) {
+    case "gateway":
+      return spender.model.gateway;
+    case "model":
+      return formatModelId(spender.model);
     case "organization":
       return spender.organizationId;
     case "user":

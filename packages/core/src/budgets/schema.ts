@@ -10,17 +10,22 @@ import {
   wholeNumber,
 } from "../input/values.ts";
 import * as z from "../input/z.ts";
+import type { RateLimitConfiguration } from "./rate-limits.ts";
 import type { BudgetConfiguration, BudgetLimit } from "./read-budget.ts";
 
 const selector = z.exactOptional(oneOrMany(opaqueId));
 
-const scope: Schema<BudgetScope> = z.strictObject({
+const selectors = {
   organization: selector,
   user: selector,
   key: selector,
   gateway: selector,
   connection: z.exactOptional(connectionOwnership),
   model: z.exactOptional(oneOrMany(modelPattern)),
+};
+
+const scope: Schema<BudgetScope> = z.strictObject({
+  ...selectors,
   each: z.exactOptional(z.enum(["key", "user", "organization"])),
 });
 
@@ -38,12 +43,56 @@ const part = z
   .number({ error: "must be a number above 0 and up to 1" })
   .check(z.refine((value) => value > 0 && value <= 1, { error: "must be above 0 and up to 1" }));
 
+const id = text(
+  (value) => /^[\x21-\x7e]{1,255}$/.test(value),
+  "must be 1 to 255 visible ASCII characters",
+);
+
 /** A budget, configured or created. */
 export const budgetSchema = z.strictObject({
-  id: text((id) => /^[\x21-\x7e]{1,255}$/.test(id), "must be 1 to 255 visible ASCII characters"),
+  id,
   scope: z.exactOptional(scope),
   limit: amountSchema,
   period: z.enum(budgetPeriods),
   mode: z.exactOptional(z.enum(["hard", "soft"])),
   warnAt: z.exactOptional(z.array(part).check(z.maxLength(10))),
 }) satisfies Schema<BudgetConfiguration>;
+
+/** The most a rate limit allows in a period, so that its pace can be counted exactly. */
+const maxRate = 1_000_000_000;
+
+/** A rate limit, configured or created. */
+export const rateLimitSchema = z
+  .strictObject({
+    id,
+    scope: z.exactOptional(
+      z.strictObject({
+        ...selectors,
+        each: z.exactOptional(z.enum(["key", "user", "organization", "gateway", "model"])),
+      }),
+    ),
+    limit: z.union(
+      [
+        z.strictObject({ requests: wholeNumber(0, maxRate) }),
+        z.strictObject({ tokens: wholeNumber(0, maxRate) }),
+        z.strictObject({ concurrentSteps: wholeNumber(0) }),
+      ],
+      {
+        error:
+          "must be one of { requests }, { tokens } and { concurrentSteps }, a whole number from 0 to 1000000000",
+      },
+    ),
+    per: z.exactOptional(z.enum(["second", "minute", "hour", "day"])),
+    burst: z.exactOptional(wholeNumber(1, maxRate)),
+  })
+  .check(
+    z.refine(({ limit, per }) => "concurrentSteps" in limit || per !== undefined, {
+      path: ["per"],
+      error: "must be one of second, minute, hour and day, with a limit in requests or tokens",
+    }),
+    z.refine(
+      ({ limit, per, burst }) =>
+        !("concurrentSteps" in limit) || (per === undefined && burst === undefined),
+      { path: ["limit"], error: "takes neither per nor burst with concurrentSteps" },
+    ),
+  ) satisfies Schema<RateLimitConfiguration>;

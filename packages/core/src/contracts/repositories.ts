@@ -3,6 +3,7 @@ import type { Owner } from "../domain/caller.ts";
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 import type { SealedConnection } from "../domain/gateway-connection.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
+import type { RateLimit } from "../domain/rate-limit.ts";
 import type { Session, TranscriptPart } from "../domain/session.ts";
 import type { Step } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
@@ -179,6 +180,17 @@ export interface BudgetRepository {
   ): Promise<StorePage<BudgetCounter>>;
   /** Computes every counter anew from its ledger, at one moment whatever runs, and says which differ: up to `limit`. */
   reconcile(query: { readonly limit: number }): Promise<Reconciliation>;
+}
+
+/** Rate limits created at run time. `budgets.version()` counts their changes too: a Step's holds depend on both. */
+export interface RateLimitRepository {
+  list(): Promise<readonly RateLimit[]>;
+  /** False when a rate limit or a budget has the id. */
+  insert(rateLimit: RateLimit, leaf: EvidenceLeaf): Promise<boolean>;
+  /** Replaces all but the id; what is used up of it stays used up. False when there is none. */
+  update(rateLimit: RateLimit, leaf: EvidenceLeaf): Promise<boolean>;
+  /** False when there is none. */
+  remove(id: string, leaf: EvidenceLeaf): Promise<boolean>;
 }
 
 /** The evidence leaves: one for each thing attested, written in the transaction that did it. */

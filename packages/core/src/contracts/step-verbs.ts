@@ -109,6 +109,11 @@ export type OpenStepResult =
       readonly turnId: string;
       /** The Session this Step branched from; null when it continued or created one. */
       readonly branchedFromSessionId: string | null;
+      /**
+       * The counters of its holds on paces once these were taken, in the order of the holds. Absent where it holds none, and
+       * for a Step that was opened before.
+       */
+      readonly paces?: readonly number[];
     }
   | { readonly opened: false; readonly refusal: OpenStepRefusal };
 

@@ -4,6 +4,7 @@ import type {
   ConnectionRepository,
   DecisionRepository,
   EvidenceRepository,
+  RateLimitRepository,
   ResponseRepository,
   SessionRepository,
   StepRepository,
@@ -85,6 +86,7 @@ export interface Store {
   readonly steps: StepRepository;
   readonly decisions: DecisionRepository;
   readonly budgets: BudgetRepository;
+  readonly rateLimits: RateLimitRepository;
   readonly evidence: EvidenceRepository;
   readonly responses: ResponseRepository;
 }

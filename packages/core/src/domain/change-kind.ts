@@ -31,6 +31,9 @@ const changes: Readonly<Record<ChangeKind, true>> = {
   "budget.removed": true,
   "budget.raised": true,
   "budget.raise_cancelled": true,
+  "rate_limit.created": true,
+  "rate_limit.updated": true,
+  "rate_limit.removed": true,
   correction: true,
   "policy.changed": true,
 };

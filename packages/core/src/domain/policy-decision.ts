@@ -1,4 +1,5 @@
 import type { BudgetUnit } from "./budget.ts";
+import type { RateLimit } from "./rate-limit.ts";
 
 /** Who holds the account a gateway is reached with: the platform, or the caller's organization. */
 export type ConnectionOwnership = "platform" | "customer";
@@ -69,6 +70,16 @@ export type DecisionRefusal =
       readonly subject: string;
       readonly unit: BudgetUnit;
       /** What the request would have held and what its counter had left: nanodollars, tokens or requests. */
+      readonly needed: number;
+      readonly left: number;
+    }
+  | {
+      readonly by: "rate_limit";
+      readonly rateLimitId: string;
+      /** The counter's: the key, user, organization, gateway or model it counts for; empty where there is one counter. */
+      readonly subject: string;
+      readonly unit: RateLimit["unit"];
+      /** What the request would have taken and what was left: requests, tokens or Steps in flight. */
       readonly needed: number;
       readonly left: number;
     }

@@ -163,6 +163,10 @@ function refusalFacts(refusal: DecisionRefusal): object {
       const { by, budgetId, left, needed, subject, unit } = refusal;
       return { budgetId, by, left, needed, subject, unit };
     }
+    case "rate_limit": {
+      const { by, left, needed, rateLimitId, subject, unit } = refusal;
+      return { by, left, needed, rateLimitId, subject, unit };
+    }
     case "price":
       return { by: refusal.by, param: refusal.param };
     case "connection":

@@ -74,10 +74,13 @@ export const usd: Schema<number | string> = z.custom<number | string>(
   { error: "must be US dollars, 0 or more, with at most 9 decimals" },
 );
 
-/** A whole number from `least` on: its rule says so. */
-export function wholeNumber(min: number) {
-  const rule = `must be a whole number from ${min}`;
-  return z.int({ error: rule }).check(z.minimum(min, { error: rule }));
+/** A whole number from `min` to `max`; the error names both. */
+export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
+  const bound = max === Number.MAX_SAFE_INTEGER ? "" : ` to ${max}`;
+  const rule = `must be a whole number from ${min}${bound}`;
+  return z
+    .int({ error: rule })
+    .check(z.minimum(min, { error: rule }), z.maximum(max, { error: rule }));
 }
 
 export const connectionOwnership = z.enum(["platform", "customer"]);

@@ -67,7 +67,7 @@ export class CachedDecision {
     const { organizationId, userId, keyId } = caller;
     const { model, connection } = route;
     const spender: Spender = { organizationId, userId, keyId, model, connection };
-    const standing = holdTemplates(snapshot.budgets, spender, at);
+    const standing = holdTemplates(snapshot, spender, at);
     this.#holds = { snapshot, standing };
     return standing;
   }

@@ -33,7 +33,7 @@ export function answerHeaders(
   const model = answer.servedBy();
   // A model's name may contain any character, but a header only ASCII.
   if (model !== null) headers[sent.model] = model.replace(/[^\x21-\x7e]/gu, encodeURIComponent);
-  return headers;
+  return answer.rateLimits === null ? headers : Object.assign(headers, answer.rateLimits);
 }
 
 /** The same error with the headers of the decision. */

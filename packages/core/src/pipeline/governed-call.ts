@@ -95,6 +95,8 @@ export interface AnswerHead {
   readonly dataClass: string;
   /** Milliseconds since the epoch. */
   readonly openedAt: number;
+  /** The headers that show what rate limits have left; null where none applies. */
+  readonly rateLimits: Readonly<Record<string, string>> | null;
 }
 
 /**

@@ -1,4 +1,12 @@
 import { periodEnd } from "../budgets/period.ts";
+import {
+  type RateState,
+  type RateTemplate,
+  rateHeaders,
+  rateLimitExceeded,
+  rateStateAt,
+  refusedByRate,
+} from "../budgets/rate-limits.ts";
 import type {
   CommittedContent,
   OpenStepRefusal,
@@ -12,6 +20,7 @@ import { commitContent } from "../domain/leaf-template.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import type { Price } from "../domain/price.ts";
+import type { RateLimit } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { openedLeaf, refusalLeaf } from "../evidence/leaves.ts";
 import { invalidApiKey } from "../identity/authenticate.ts";
@@ -100,7 +109,7 @@ function openedStep(
   {
     intent,
     open,
-    result: { sessionId, turnId },
+    result: { sessionId, turnId, paces },
   }: {
     readonly intent: StepIntent;
     readonly open: OpenStep;
@@ -119,8 +128,23 @@ function openedStep(
       model: formatModelId(planned.attempt),
     });
   const { dataClass } = planned.routed;
-  const answer = { stepId, sessionId, turnId, decisionId: decision.id, dataClass, openedAt: at };
+  const rateLimits = paces === undefined ? null : rateHeaders(statesOf(planned, paces, at));
+  const head = { stepId, sessionId, turnId, decisionId: decision.id, dataClass, openedAt: at };
+  const answer = { ...head, rateLimits };
   return { planned, chain, owner, answer, open };
+}
+
+/** The rate limits in requests and tokens as this Step left them. */
+function statesOf(
+  { rates, holds }: PlannedAttempt,
+  paces: readonly number[],
+  at: number,
+): readonly RateState[] {
+  const paced = rates.filter((_, place) => holds[place]?.floor !== undefined);
+  return paced.flatMap(({ rateLimit }, place) => {
+    const usedUntil = paces[place];
+    return usedUntil === undefined ? [] : rateStateAt(rateLimit, usedUntil, at);
+  });
 }
 
 function intentOf(
@@ -204,10 +228,16 @@ async function openingError(
       const { organizationId } = call.caller;
       const { budgetId } = refusal.hold;
       const now = context.clock.now();
+      if (!isBudgetUnit(refusal.hold.unit))
+        return refuse(context, call.caller, {
+          decision: planned.routed.decision,
+          refusal: refusedByHold(planned, refusal),
+          error: rateLimitExceeded(rateLimitOf(planned.rates, refusal.hold), refusal, now),
+        });
       context.notify({ type: "budget.exhausted", at: now, organizationId, budgetId });
       return refuse(context, call.caller, {
         decision: planned.routed.decision,
-        refusal: refusedByBudget(refusal),
+        refusal: refusedByHold(planned, refusal),
         error: budgetExceeded(refusal.hold, budgets, now),
       });
     }
@@ -279,10 +309,21 @@ export function policyDenied(decision: PolicyDecision): GatewayError {
 }
 
 /** How a decision records a hold that does not fit. */
-export function refusedByBudget({ hold, left }: RefusedHold): DecisionRefusal {
+export function refusedByHold(
+  { rates }: Pick<PlannedAttempt, "rates">,
+  refused: RefusedHold,
+): DecisionRefusal {
+  const { hold, left } = refused;
   const { budgetId, subject, unit, amount } = hold;
-  if (!isBudgetUnit(unit)) throw new TypeError("a rate limit refused, and no budget");
+  if (!isBudgetUnit(unit)) return refusedByRate(rateLimitOf(rates, hold), refused);
   return { by: "budget", budgetId, subject, unit, needed: amount, left };
+}
+
+/** The rate limit that a hold is on. */
+function rateLimitOf(rates: readonly RateTemplate[], { budgetId }: Hold): RateLimit {
+  const template = rates.find(({ rateLimit }) => rateLimit.id === budgetId);
+  if (!template) throw new TypeError("a hold is on no rate limit of its attempt");
+  return template.rateLimit;
 }
 
 /** How a decision records a missing price: of the model, or only of its service tier. */

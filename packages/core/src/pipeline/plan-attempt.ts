@@ -1,5 +1,6 @@
 import type { BudgetSnapshot } from "../budgets/budget-cache.ts";
 import { type Estimates, withAmounts } from "../budgets/holds.ts";
+import { type RateTemplate, rateHold } from "../budgets/rate-limits.ts";
 import type { RefusedHold } from "../contracts/step-verbs.ts";
 import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { Caller } from "../domain/caller.ts";
@@ -46,7 +47,9 @@ export interface PlannedAttempt {
   readonly routed: RoutedDecision;
   readonly request: CompletionRequest;
   readonly attempt: AttemptStart;
+  /** On its rate limits first, in the order of `rates`, then on its budgets. */
   readonly holds: readonly Hold[];
+  readonly rates: readonly RateTemplate[];
   readonly budgetsVersion: number;
 }
 
@@ -137,7 +140,7 @@ function planWithin(
   const { route, decision, price, facts, inputTokens } = routed;
   // The first attempt starts at the time of its decision, so a store can keep both together.
   const at = number === 1 ? decision.at : context.clock.now();
-  const { holds, needsPrice, capsOutput } = routed.cached.holdsWithin(snapshot, at);
+  const { holds, rates, needsPrice, capsOutput } = routed.cached.holdsWithin(snapshot, at);
   const policyCap = decision.obligations?.maxOutputTokens;
   const cap = outputCap(context, facts, call.request, policyCap);
   const capped = policyCap !== undefined || capsOutput;
@@ -159,9 +162,23 @@ function planWithin(
       reasons: facts.reasons === true,
       startedAt: at,
     },
-    holds: withAmounts(holds, estimates),
+    holds: holdsOf(holds, rates, estimates, at),
+    rates,
     budgetsVersion: snapshot.version,
   };
+}
+
+/** Rate limits come first, because an error names the first hold that does not fit. */
+function holdsOf(
+  holds: readonly Hold[],
+  rates: readonly RateTemplate[],
+  estimates: Estimates,
+  at: number,
+): readonly Hold[] {
+  const held = withAmounts(holds, estimates);
+  return rates.length === 0
+    ? held
+    : [...rates.map((rate) => rateHold(rate, estimates, at)), ...held];
 }
 
 /** After this many rounds of fitting the cap to the remaining budget, the smallest cap is used. */

@@ -2,7 +2,7 @@ import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { upstreamFailure } from "../attempts/upstream-failure.ts";
 import { ProviderError } from "../contracts/provider.ts";
 import type { AttemptIntent, AttemptSettlement, RefusedHold } from "../contracts/step-verbs.ts";
-import type { Hold } from "../domain/budget.ts";
+import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { CompletionEvent, FinishReason } from "../domain/completion-event.ts";
 import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
@@ -15,7 +15,7 @@ import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts
 import type { GatewayContext } from "./context.ts";
 import { withDecision } from "./decision-headers.ts";
 import type { AnswerReader, GovernedAnswer, PreparedCall, SettledAnswer } from "./governed-call.ts";
-import { type OpenedStep, recordRefusal, refusedByBudget, refusedByPrice } from "./open-step.ts";
+import { type OpenedStep, recordRefusal, refusedByHold, refusedByPrice } from "./open-step.ts";
 import {
   decideRoute,
   fitToBudget,
@@ -377,7 +377,7 @@ async function fallback(
       run.retries = 0;
       return opened;
     }
-    const refusal = refusedByBudget(opened);
+    const refusal = refusedByHold(planned, opened);
     await recordRefusal(context, run.call.caller, { decision, refusal });
   }
   return null;
@@ -417,7 +417,9 @@ async function permittedFallback(
 /** A request counts once per counter, however many attempts it takes. */
 function newHolds({ held }: StepRun, planned: PlannedAttempt): readonly Hold[] {
   return planned.holds.filter(
-    (hold) => hold.unit !== "requests" || !held.some((earlier) => isSameCounter(earlier, hold)),
+    (hold) =>
+      (hold.unit !== "requests" && hold.unit !== "requests_pace") ||
+      !held.some((earlier) => isSameCounter(earlier, hold)),
   );
 }
 
@@ -451,13 +453,10 @@ async function open(
     const next = fitToBudget(context, run.call, { planned, refused, round });
     if (next === null) {
       const { organizationId } = run.opened.owner;
-      const { budgetId } = refused.hold;
-      context.notify({
-        type: "budget.exhausted",
-        at: context.clock.now(),
-        organizationId,
-        budgetId,
-      });
+      const { budgetId, unit } = refused.hold;
+      const at = context.clock.now();
+      if (isBudgetUnit(unit))
+        context.notify({ type: "budget.exhausted", at, organizationId, budgetId });
       return refused;
     }
     planned = next;

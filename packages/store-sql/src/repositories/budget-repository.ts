@@ -1,4 +1,9 @@
-import type { BudgetRepository, EvidenceLeaf, Reconciliation } from "@tollgate/core/store";
+import type {
+  BudgetRepository,
+  EvidenceLeaf,
+  RateLimitRepository,
+  Reconciliation,
+} from "@tollgate/core/store";
 import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
@@ -9,6 +14,8 @@ import {
   driftFromRow,
   raiseFromRow,
   raiseToRow,
+  rateLimitFromRow,
+  rateLimitToRow,
 } from "../rows/budget-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import {
@@ -29,16 +36,12 @@ import { insertLeaf, type ReadPage } from "./reading.ts";
 /** No raise lasts longer. */
 const endOfTime = Number.MAX_SAFE_INTEGER;
 
-export function createBudgetRepository(
-  database: ScriptDatabase,
-  { locked }: SqlDialect,
-  conditions: Conditions,
-  readPage: ReadPage,
-): BudgetRepository {
-  // A turn to change budgets: what a change finds of them, no other changes meanwhile.
+type ApplyChange = (leaf: EvidenceLeaf, apply: () => Script<number>) => Promise<boolean>;
+
+/** A change increments the version and writes its leaf; a change of no row writes nothing. Changes happen one by one. */
+function changesOf(database: ScriptDatabase, { locked }: SqlDialect): ApplyChange {
   const turn = locked(administrationStatements.readState);
-  /** A change moves the version and leaves its leaf; a change of no row leaves nothing. */
-  const change = (leaf: EvidenceLeaf, apply: () => Script<number>): Promise<boolean> =>
+  return (leaf, apply) =>
     database.write(function* () {
       yield* get(turn, {});
       if ((yield* apply()) === 0) return false;
@@ -46,13 +49,49 @@ export function createBudgetRepository(
       yield* insertLeaf(leaf);
       return true;
     }, once);
+}
+
+export function createRateLimitRepository(
+  database: ScriptDatabase,
+  dialect: SqlDialect,
+): RateLimitRepository {
+  const change = changesOf(database, dialect);
+  return {
+    list: () => database.read(() => readAll(administrationStatements.rateLimits, rateLimitFromRow)),
+    insert: (rateLimit, leaf) =>
+      change(leaf, function* () {
+        if (yield* isTaken(rateLimit.id)) return 0;
+        const row = rateLimitToRow(rateLimit, yield* nextNumber());
+        return yield* run(administrationStatements.insertRateLimit, row);
+      }),
+    update: (rateLimit, leaf) =>
+      change(leaf, () =>
+        run(administrationStatements.updateRateLimit, rateLimitToRow(rateLimit, 0)),
+      ),
+    remove: (id, leaf) => change(leaf, () => run(administrationStatements.removeRateLimit, { id })),
+  };
+}
+
+/** Whether a budget or a rate limit has this id. */
+function* isTaken(id: string): Script<boolean> {
+  return (yield* get(administrationStatements.holdsId, { id })) !== undefined;
+}
+
+export function createBudgetRepository(
+  database: ScriptDatabase,
+  dialect: SqlDialect,
+  conditions: Conditions,
+  readPage: ReadPage,
+): BudgetRepository {
+  const change = changesOf(database, dialect);
   return {
     version: () => database.read(version),
     list: () => database.read(() => readAll(administrationStatements.budgets, budgetFromRow)),
     insert: (budget, leaf) =>
       change(leaf, function* () {
+        if (yield* isTaken(budget.id)) return 0;
         const row = budgetToRow(budget, yield* nextNumber());
-        if ((yield* run(administrationStatements.insertBudget, row)) === 0) return 0;
+        yield* run(administrationStatements.insertBudget, row);
         yield* forgetRaises(budget.id);
         return 1;
       }),

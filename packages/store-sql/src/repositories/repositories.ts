@@ -4,7 +4,7 @@ import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
 import { sessionColumns, sessionFromRow } from "../rows/session-row.ts";
 import type { ScriptDatabase } from "../script.ts";
-import { createBudgetRepository } from "./budget-repository.ts";
+import { createBudgetRepository, createRateLimitRepository } from "./budget-repository.ts";
 import { createConnectionRepository } from "./connection-repository.ts";
 import { createEvidenceRepository } from "./evidence-repository.ts";
 import { createKeyRepository } from "./key-repository.ts";
@@ -13,7 +13,10 @@ import { createDecisionRepository, createStepRepository } from "./step-repositor
 
 /** The repositories that read and write alike on every database. */
 export interface SqlRepositories
-  extends Pick<Store, "keys" | "connections" | "decisions" | "budgets" | "evidence"> {
+  extends Pick<
+    Store,
+    "keys" | "connections" | "decisions" | "budgets" | "rateLimits" | "evidence"
+  > {
   readonly steps: Omit<StepRepository, "sweep">;
   readonly sessions: Pick<SessionRepository, "get" | "list">;
 }
@@ -34,6 +37,7 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
     steps: createStepRepository(database, dialect, conditions, readPage),
     decisions: createDecisionRepository(database, conditions, readPage),
     budgets: createBudgetRepository(database, dialect, conditions, readPage),
+    rateLimits: createRateLimitRepository(database, dialect),
     evidence: createEvidenceRepository(database, dialect, conditions, readPage),
   };
 }

@@ -7,6 +7,8 @@ import {
   budgetPeriods,
   type CounterDrift,
   type HoldUnit,
+  type RateLimit,
+  type RatePeriod,
 } from "@tollgate/core/store";
 import type { CounterMove, HoldRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
@@ -59,6 +61,36 @@ export function budgetFromRow(row: unknown): Budget {
     period: one(read.text("period"), budgetPeriods),
     mode: one(read.text("mode"), modes),
     warnAt: read.json("warn_at"),
+  };
+}
+
+export const rateLimitColumns = [
+  "id",
+  "scope",
+  "unit",
+  "amount",
+  "period",
+  "burst",
+  "sequence",
+] as const;
+
+/** A rate limit as the parameters of its row; `sequence` is its place among the others. */
+export function rateLimitToRow(rateLimit: RateLimit, sequence: number): SqlParameters {
+  const { id, scope, unit, limit, per, burst } = rateLimit;
+  return { id, scope: JSON.stringify(scope), unit, amount: limit, period: per, burst, sequence };
+}
+
+/** The rate limit a row holds. */
+export function rateLimitFromRow(row: unknown): RateLimit {
+  const read = readRow(row);
+  const per = read.textOrNull("period");
+  return {
+    id: read.text("id"),
+    scope: read.json("scope"),
+    unit: one(read.text("unit"), rateUnits),
+    limit: read.integer("amount"),
+    per: per === null ? null : one(per, ratePeriods),
+    burst: read.integer("burst"),
   };
 }
 
@@ -153,6 +185,8 @@ export function driftFromRow(row: unknown): CounterDrift {
 
 const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
 const holdUnits: readonly HoldUnit[] = [...units, "steps", "requests_pace", "tokens_pace"];
+const rateUnits: readonly RateLimit["unit"][] = ["requests", "tokens", "steps"];
+const ratePeriods: readonly RatePeriod[] = ["second", "minute", "hour", "day"];
 const modes: readonly BudgetMode[] = ["hard", "soft"];
 
 function one<Value extends string>(text: string, values: readonly Value[]): Value {

@@ -1,5 +1,5 @@
 import { listed } from "../index-conditions.ts";
-import { budgetColumns, raiseColumns } from "../rows/budget-row.ts";
+import { budgetColumns, raiseColumns, rateLimitColumns } from "../rows/budget-row.ts";
 import { keyColumns } from "../rows/key-row.ts";
 import { insertInto } from "../statement.ts";
 
@@ -44,6 +44,14 @@ export const administrationStatements = {
   updateBudget: `UPDATE budgets SET scope = :scope, unit = :unit, amount = :amount,
       period = :period, mode = :mode, warn_at = :warn_at WHERE id = :id`,
   removeBudget: "DELETE FROM budgets WHERE id = :id",
+  rateLimits: `SELECT ${rateLimitColumns.join(", ")} FROM rate_limits ORDER BY sequence`,
+  insertRateLimit: insertInto("rate_limits", rateLimitColumns),
+  updateRateLimit: `UPDATE rate_limits SET scope = :scope, unit = :unit, amount = :amount,
+      period = :period, burst = :burst WHERE id = :id`,
+  removeRateLimit: "DELETE FROM rate_limits WHERE id = :id",
+  /** Budgets and rate limits share their ids: a counter and an error name one or the other. */
+  holdsId: `SELECT id FROM budgets WHERE id = :id
+    UNION ALL SELECT id FROM rate_limits WHERE id = :id`,
   raises: `SELECT ${raiseColumns.join(", ")} FROM budget_raises ORDER BY sequence`,
   insertRaise: `${insertInto("budget_raises", raiseColumns)} ON CONFLICT DO NOTHING`,
   raisesLeft: `SELECT count(*) AS raises FROM budget_raises

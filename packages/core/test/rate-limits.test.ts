@@ -1,0 +1,151 @@
+import { everyOrganization } from "@tollgate/core";
+import { definePolicy, forbid, permit } from "@tollgate/core/policy";
+import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { describe, expect, it } from "vitest";
+import { stores } from "./stores.ts";
+import { failureOf } from "./wire.ts";
+
+async function statusesOf(
+  test: TestGateway,
+  count: number,
+  body: Parameters<TestGateway["chat"]>[0] = {},
+) {
+  const statuses: number[] = [];
+  for (let at = 0; at < count; at++) {
+    const answer = await test.gateway.fetch(test.chat(body));
+    await answer.text();
+    statuses.push(answer.status);
+  }
+  return statuses;
+}
+
+// "Hello" is estimated at 10 tokens of input; with a cap of 10 a request may use 20 tokens, and uses 15.
+const capped = { max_completion_tokens: 10 };
+
+describe.each(stores)("a rate limit on %s", (_, open) => {
+  it("allows its burst at once and then one request per interval", async () => {
+    const rateLimits = [{ id: "rpm", limit: { requests: 60 }, per: "minute", burst: 2 }] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    expect(await statusesOf(test, 3)).toEqual([200, 200, 429]);
+    await test.clock.advance(999);
+    expect(await statusesOf(test, 1)).toEqual([429]);
+    await test.clock.advance(1);
+    expect(await statusesOf(test, 2)).toEqual([200, 429]);
+  });
+
+  it("says when to try again, in the headers that SDKs read", async () => {
+    const rateLimits = [{ id: "rpm", limit: { requests: 6 }, per: "minute" }] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    const first = await test.gateway.fetch(test.chat());
+    await first.text();
+    expect(Object.fromEntries(first.headers)).toMatchObject({
+      "x-ratelimit-limit-requests": "6",
+      "x-ratelimit-remaining-requests": "0",
+      "x-ratelimit-reset-requests": "10s",
+    });
+    await test.clock.advance(2_500);
+    const refused = await test.gateway.fetch(test.chat({ stream: true }));
+    expect(refused.status).toBe(429);
+    expect(Object.fromEntries(refused.headers)).toMatchObject({
+      "retry-after": "8",
+      "retry-after-ms": "7500",
+      "x-ratelimit-limit-requests": "6",
+      "x-ratelimit-remaining-requests": "0",
+      "x-ratelimit-reset-requests": "7.5s",
+    });
+    expect(await failureOf(refused)).toMatchObject({
+      type: "rate_limit_error",
+      code: "rate_limit_exceeded",
+      message: "The rate limit rpm is reached. Try again in 7.5s.",
+    });
+  });
+
+  it("reserves tokens by the estimate and corrects them by the usage", async () => {
+    const rateLimits = [{ id: "tpm", limit: { tokens: 60 }, per: "minute", burst: 40 }] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    expect(await statusesOf(test, 2, capped)).toEqual([200, 200]);
+    const third = await test.gateway.fetch(test.chat(capped));
+    expect(third.status).toBe(429);
+    // 30 of 40 tokens are used up, and 20 may be needed: 10 seconds.
+    expect(third.headers.get("retry-after-ms")).toBe("10000");
+    expect(third.headers.get("x-ratelimit-remaining-tokens")).toBe("10");
+    await test.clock.advance(10_000);
+    expect(await statusesOf(test, 1, capped)).toEqual([200]);
+  });
+
+  it("allows a request larger than its burst once nothing is used up", async () => {
+    const rateLimits = [{ id: "tpm", limit: { tokens: 60 }, per: "minute", burst: 1 }] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    expect(await statusesOf(test, 2, capped)).toEqual([200, 429]);
+    await test.clock.advance(15_000);
+    expect(await statusesOf(test, 1, capped)).toEqual([200]);
+    const huge = await test.gateway.fetch(test.chat({ max_completion_tokens: 51 }));
+    expect(huge.headers.get("retry-after")).toBeNull();
+    expect((await failureOf(huge)).message).toMatch(/allows 60 tokens per minute/);
+  });
+
+  it("limits how many Steps are in flight at once", async () => {
+    const rateLimits = [{ id: "few", limit: { concurrentSteps: 2 } }] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    const hold = test.provider.hold();
+    const running = [1, 2].map(() => test.gateway.fetch(test.chat()));
+    await hold.reached(2);
+    const refused = await test.gateway.fetch(test.chat());
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    hold.release();
+    for (const answer of running) expect((await answer).status).toBe(200);
+    expect(await statusesOf(test, 1)).toEqual([200]);
+  });
+
+  it("counts a refused request in none of several rate limits", async () => {
+    const rateLimits = [
+      { id: "rps", limit: { requests: 3 }, per: "second", burst: 3 },
+      { id: "rpd", limit: { requests: 1 }, per: "day" },
+    ] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    expect(await statusesOf(test, 5)).toEqual([200, 429, 429, 429, 429]);
+    const { data } = await test.gateway.decisions.list({
+      organizationId: everyOrganization,
+      refusal: "rate_limit",
+    });
+    expect(data).toHaveLength(4);
+    expect(data[0]?.refusal).toEqual({
+      by: "rate_limit",
+      rateLimitId: "rpd",
+      subject: "",
+      unit: "requests",
+      needed: 1,
+      left: 0,
+    });
+    expect(test.provider.calls).toHaveLength(1);
+  });
+
+  it("comes after the policy and before budgets", async () => {
+    const test = await createTestGateway({
+      store: open(),
+      rateLimits: [{ id: "none", limit: { requests: 0 }, per: "minute" }],
+      budgets: [{ id: "empty", limit: { requests: 0 }, period: "day" }],
+      policy: definePolicy({
+        rules: [forbid("no tools", { tools: true }), permit("all", {})],
+      }),
+    });
+    const tool = { type: "function", function: { name: "f", parameters: { type: "object" } } };
+    const denied = await test.gateway.fetch(test.chat({ tools: [tool] }));
+    expect(denied.status).toBe(403);
+    const limited = await test.gateway.fetch(test.chat());
+    expect((await failureOf(limited)).code).toBe("rate_limit_exceeded");
+  });
+
+  it("counts every key apart with each", async () => {
+    const rateLimits = [
+      { id: "rpm", scope: { each: "key" }, limit: { requests: 10 }, per: "minute" },
+    ] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    expect(await statusesOf(test, 2)).toEqual([200, 429]);
+    const owner = { organizationId: "acme", userId: "bob" };
+    const { secret } = await test.gateway.keys.create({ ...owner, label: "other" });
+    const other = test.chat();
+    other.headers.set("authorization", `Bearer ${secret}`);
+    expect((await test.gateway.fetch(other)).status).toBe(200);
+  });
+});
