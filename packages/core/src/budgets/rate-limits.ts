@@ -3,7 +3,6 @@ import type { Hold } from "../domain/budget.ts";
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { RateLimit, RateLimitScope, RatePeriod } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
-import type { Estimates } from "./holds.ts";
 
 /** A rate limit as it is written in a configuration. */
 export interface RateLimitConfiguration {
@@ -55,7 +54,7 @@ export interface RateTemplate {
  */
 export function rateHold(
   { rateLimit, subject }: RateTemplate,
-  estimates: Estimates,
+  estimates: { readonly requests: number; readonly tokens: number },
   at: number,
 ): Hold {
   const counter = { budgetId: rateLimit.id, subject, periodStart: 0, mode: "hard" } as const;
