@@ -10,7 +10,6 @@ import { isSchemaName } from "./database/schema-name.ts";
 import { scriptsOn } from "./database/scripts.ts";
 import { createResponseRepository } from "./repositories/response-repository.ts";
 import { createSessionRepository } from "./repositories/session-repository.ts";
-import { lapsedSteps, renewLease } from "./verbs/leases.ts";
 import { sweepSteps } from "./verbs/sweep-steps.ts";
 
 /**
@@ -120,9 +119,6 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     },
     recordRefusal: async (refusal) =>
       (await driver.open((view) => recordRefusal(view, refusal))).result,
-    renewLease: (renewal) =>
-      database.write((transaction) => renewLease(transaction, renewal), anyway),
-    lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
     ...shared,
     sessions: { ...shared.sessions, ...createSessionRepository(database) },
     steps: { ...shared.steps, sweep: (sweep) => sweepSteps(database, sweep) },

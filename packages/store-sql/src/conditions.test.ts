@@ -18,6 +18,8 @@ const conditions = createConditions({
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,
   locked: (statement) => statement,
+  databaseTime: null,
+  updateProgress: "",
   list: (values) => JSON.stringify(values),
 });
 

@@ -32,6 +32,10 @@ export interface SqlDialect {
   joinPage(table: string, page: string): string;
   /** A statement whose rows stay as they are read until its transaction ends. */
   locked(statement: string): string;
+  /** Selects the database's time as `now`, in milliseconds. Null if the database runs on the gateway's clock. */
+  readonly databaseTime: string | null;
+  /** Updates the progress of an open Step with the renewal of its process's lease. */
+  readonly updateProgress: string;
   /** The value of a list parameter. */
   list(values: readonly string[]): SqlValue;
 }

@@ -21,6 +21,8 @@ const dialect: SqlDialect = {
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   joinPage: (table, page) => `EACH ${table} (${page.trim()})`,
   locked: (statement) => statement,
+  databaseTime: null,
+  updateProgress: "",
   list: (values) => JSON.stringify(values),
 };
 

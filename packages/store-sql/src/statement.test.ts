@@ -19,6 +19,8 @@ const numbered: SqlDialect = {
   isOneOf: (column, parameter) => `${column} = ANY(${parameter})`,
   joinPage: (table, page) => `JOIN LATERAL (SELECT * FROM ${table} ${page}) r`,
   locked: (statement) => statement,
+  databaseTime: null,
+  updateProgress: "",
   list: (values) => JSON.stringify(values),
 };
 

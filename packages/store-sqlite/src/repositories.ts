@@ -1,7 +1,5 @@
 import type {
   DecisionRepository,
-  LapsedStep,
-  LeaseRenewal,
   Owner,
   ResponseRepository,
   Session,
@@ -9,18 +7,15 @@ import type {
   SessionRepository,
   StorePage,
   StorePaging,
-  TranscriptPart,
 } from "@tollgate/core/store";
 import {
   deleteResponse,
   findSession,
   isOwnedBy,
-  lineageOf,
   type SessionState,
   type SessionView,
   sweepResponses,
   sweepTranscripts,
-  transcriptPart,
 } from "@tollgate/store-engine";
 import {
   type Answer,
@@ -30,12 +25,10 @@ import {
   continued,
   decisionColumns,
   decisionFromRow,
-  leaseStatements,
   lists,
   type PagedList,
   pageOf,
   play,
-  readById,
   readRow,
   responseFromRow,
   responseStatements,
@@ -44,16 +37,11 @@ import {
   SessionReads,
   selectById,
   selectPage,
-  sessionColumns,
   sessionFromRow,
-  sessionRecordFromRow,
-  stepFromRow,
-  transcriptStatements,
 } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
 import type { Database } from "./database.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
-import { embeddingStatements } from "./step-row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** Plays the scripts that both SQL stores share. A SQLite transaction never has an unknown outcome, so none is repeated. */
@@ -117,7 +105,7 @@ export function createSessionRepository(
   database: Database,
   conditions: Conditions,
   listByIndex: SessionRepository["list"],
-): Omit<SessionRepository, "get"> {
+): Omit<SessionRepository, "get" | "transcript"> {
   const owned = async (
     owner: Owner,
     find: (sessions: SessionView) => SessionState | null,
@@ -132,12 +120,6 @@ export function createSessionRepository(
         ? listByIndex(query, paging)
         : listByKey(database, conditions, { ...query, keyId }, paging);
     },
-    transcript: (organizationId, id, from = 0) =>
-      database.read((connection) => {
-        const place = { organizationId, id };
-        const session = playReads(connection, readById(sessions, place, sessionRecordFromRow));
-        return session && transcriptOf(connection, session, from);
-      }),
     find: (lookup) =>
       database.read((connection) => findSession(new SessionReads(connection), lookup)),
     isOwned: async (owner, id) =>
@@ -187,38 +169,6 @@ async function listByKey(
 
 function latestFirst(a: unknown, b: unknown): number {
   return readRow(b).integer("updated") - readRow(a).integer("updated");
-}
-
-const sessions = { name: "sessions", columns: sessionColumns };
-
-/** The messages that a Session and those it branched from contain from a position on. */
-function transcriptOf(
-  connection: SqliteConnection,
-  session: SessionState,
-  from: number,
-): readonly TranscriptPart[] {
-  return lineageOf(new SessionReads(connection), session).flatMap(
-    ({ session: { organizationId, id }, end }) =>
-      connection
-        .all(transcriptStatements.parts, {
-          organization_id: organizationId,
-          session_id: id,
-          end,
-          from,
-        })
-        .map((row) => transcriptPart(partFromRow(row), end)),
-  );
-}
-
-function partFromRow(row: unknown) {
-  const read = readRow(row);
-  return {
-    stepId: read.text("step_id"),
-    kind: read.text("kind") === "reply" ? ("reply" as const) : ("request" as const),
-    position: read.integer("position"),
-    count: read.integer("count"),
-    content: read.bytesOrNull("content"),
-  };
 }
 
 /** Reads decisions. Most are permits in the rows of their Steps. The others have rows of their own. */
@@ -323,38 +273,4 @@ function liveParameters({ organizationId, userId, keyId }: Owner, id: string, at
 function messagesOf(row: unknown): readonly Uint8Array[] {
   const read = readRow(row);
   return [read.bytes("inherited"), read.bytes("messages")];
-}
-
-export function renewLease(transaction: Transaction, lease: LeaseRenewal): void {
-  const { processId, renewal, at, until, steps } = lease;
-  const renewed = transaction.run(leaseStatements.renew, {
-    process_id: processId,
-    renewal,
-    lapses_at: until,
-  });
-  if (renewed === 0) return;
-  // A new process removes the leases of earlier ones.
-  if (renewal === 1) transaction.run(leaseStatements.forget, { at, process_id: processId });
-  for (const { organizationId, stepId, outputTokens } of steps)
-    transaction.run(embeddingStatements.progress, {
-      process_id: processId,
-      organization_id: organizationId,
-      step_id: stepId,
-      renewal,
-      output_tokens: outputTokens,
-    });
-}
-
-export function lapsedSteps(
-  connection: SqliteConnection,
-  query: { readonly at: number; readonly limit: number },
-): readonly LapsedStep[] {
-  return connection.all(leaseStatements.lapsed, { at: query.at, limit: query.limit }).map((row) => {
-    const read = readRow(row);
-    return {
-      step: stepFromRow(row),
-      salt: read.bytesOrNull("salt") ?? new Uint8Array(),
-      outputTokens: read.integerOrNull("output_tokens"),
-    };
-  });
 }

@@ -1,4 +1,5 @@
 import type { SqlDialect } from "@tollgate/store-sql";
+import { embeddingStatements } from "./step-row.ts";
 
 export const sqliteDialect: SqlDialect = {
   placeholder: () => "?",
@@ -26,5 +27,7 @@ export const sqliteDialect: SqlDialect = {
       ON r.organization_id = o.id AND r.id IN (SELECT id FROM ${table} ${page})`,
   // SQLite has only one writing transaction at a time.
   locked: (statement) => statement,
+  databaseTime: null,
+  updateProgress: embeddingStatements.progress,
   list: (values) => JSON.stringify(values),
 };

@@ -19,8 +19,6 @@ import {
   createDecisionRepository,
   createResponseRepository,
   createSessionRepository,
-  lapsedSteps,
-  renewLease,
   scriptDatabaseOn,
 } from "./repositories.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
@@ -90,8 +88,6 @@ export function sqliteStore(options: SqliteSource): Store {
     settleStep: (settlement) => carryOut((view) => settleStep(view, settlement)),
     correct: (intent) => carryOut((view) => correct(view, intent)),
     recordRefusal: (refusal) => carryOut((view) => recordRefusal(view, refusal)),
-    renewLease: (renewal) => database.write((transaction) => renewLease(transaction, renewal)),
-    lapsedSteps: (query) => database.read((connection) => lapsedSteps(connection, query)),
     ...shared,
     sessions: {
       ...shared.sessions,

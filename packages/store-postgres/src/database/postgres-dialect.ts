@@ -1,4 +1,4 @@
-import { listed, type SqlDialect } from "@tollgate/store-sql";
+import { leaseStatements, listed, type SqlDialect } from "@tollgate/store-sql";
 
 export const postgresDialect: SqlDialect = {
   placeholder: (position) => `$${position}`,
@@ -22,6 +22,9 @@ export const postgresDialect: SqlDialect = {
   contains: (column, parameter) => `strpos(${column}, ${parameter}) > 0`,
   joinPage: (table, page) => `CROSS JOIN LATERAL (SELECT * FROM ${table} ${page}) AS r`,
   locked: (statement) => `${statement} FOR NO KEY UPDATE`,
+  // The time of the statement. The transaction may have started earlier and waited since.
+  databaseTime: "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT) AS now",
+  updateProgress: leaseStatements.progress,
   list: arrayOf,
 };
 

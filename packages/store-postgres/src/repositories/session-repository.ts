@@ -1,20 +1,13 @@
 import type { Owner, SessionRepository } from "@tollgate/core/store";
 import { findSession, type SessionState, sweepTranscripts } from "@tollgate/store-engine";
-import {
-  openStepStatements,
-  readById,
-  sessionColumns,
-  sessionRecordFromRow,
-} from "@tollgate/store-sql";
+import { openStepStatements, sessionRecordFromRow } from "@tollgate/store-sql";
 import type { Database } from "../database/database.ts";
-import { readLater } from "../database/scripts.ts";
 import { sweeping } from "../statements/locking.ts";
-import { transcriptOf } from "./transcript-of.ts";
 
 /** What is read of Sessions as decisions see them, and what erases them. */
 export function createSessionRepository(
   database: Database,
-): Omit<SessionRepository, "get" | "list"> {
+): Omit<SessionRepository, "get" | "list" | "transcript"> {
   const ownedBy = (owner: Owner, statement: string, id: string): Promise<SessionState | null> =>
     database.read(async (connection) => {
       const row = await connection.get(statement, { organization_id: owner.organizationId, id });
@@ -22,15 +15,6 @@ export function createSessionRepository(
       return session?.userId === owner.userId && session.keyId === owner.keyId ? session : null;
     });
   return {
-    transcript: (organizationId, id, from = 0) =>
-      database.read(async (connection) => {
-        const place = { organizationId, id };
-        const session = await readLater(
-          connection,
-          readById(sessions, place, sessionRecordFromRow),
-        );
-        return session && (await transcriptOf(connection, session, from));
-      }),
     find: (lookup) => database.driver.ask((view) => findSession(view, lookup)),
     isOwned: async (owner, sessionId) =>
       (await ownedBy(owner, openStepStatements.session, sessionId)) !== null,
@@ -39,5 +23,3 @@ export function createSessionRepository(
     sweep: (sweep) => database.driver.alone((view) => sweepTranscripts(view, sweep), sweeping),
   };
 }
-
-const sessions = { name: "sessions", columns: sessionColumns };
