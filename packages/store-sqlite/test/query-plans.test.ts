@@ -53,8 +53,13 @@ function workOfPage(text: string): readonly string[] {
 
 /** Finding lapsed Steps reads every Step in flight, and a process start reads every process. */
 const { lapsed: _lapsed, forget: _forget, ...leases } = leaseStatements;
-/** The few budgets created at run time are read together, as are their raises. */
-const { budgets: _budgets, raises: _raises, ...administered } = administrationStatements;
+/** The few budgets, raises and rate limits created at run time are read together. */
+const {
+  budgets: _budgets,
+  raises: _raises,
+  rateLimits: _rateLimits,
+  ...administered
+} = administrationStatements;
 
 /** Statements on tables that SQLite doesn't have, because the rows of Steps contain the data. */
 const { holds: _holds, ...held } = holdStatements;
