@@ -13,5 +13,5 @@ export const enforcedFolders = (rule: keyof typeof pending): readonly string[] =
   const names = pending[rule].split(" ");
   return everyWorkspace()
     .map(({ directory }) => directory)
-    .filter((directory) => !names.includes(directory.replace("packages/", "")));
+    .filter((directory) => !names.includes(directory.replace(/^(packages|bench)\//, "")));
 };

@@ -40,7 +40,7 @@ describe("a file under 60 lines with one importer moves into it", () => {
   const candidates = mergeCandidates(
     sources,
     new Set(everyWorkspace().flatMap(entryPoints)),
-  ).filter((candidate) => /^packages\/[^/]+\/src\//.test(candidate));
+  ).filter((candidate) => /^(packages|bench)\/[^/]+\/src\//.test(candidate));
   const paths = candidates.map((candidate) => candidate.split(" ")[0] ?? "");
 
   it.each(enforcedFolders("sizes"))("in %s", (folder) => {

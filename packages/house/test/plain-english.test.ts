@@ -7,7 +7,14 @@ import { enforcedFolders } from "./enforced-folders.ts";
 const generated = /^docs\/reference\/api\//;
 const installed = /(^|\/)(node_modules|\.next|dist)(\/|$)/;
 const paths = globSync(
-  ["*.md", "docs/**/*.md", "packages/*/README.md", "bench/README.md", "examples/**/*.md"],
+  [
+    "*.md",
+    "docs/**/*.md",
+    "packages/*/README.md",
+    "bench/README.md",
+    "bench/measures/README.md",
+    "examples/**/*.md",
+  ],
   { cwd: repositoryRoot, exclude: (path) => installed.test(path) },
 )
   .map((path) => path.replaceAll("\\", "/"))

@@ -149,9 +149,12 @@ describe("docs/reference/cli.md", () => {
 });
 
 describe("links", () => {
-  const paths = globSync(["*.md", "llms.txt", "docs/**/*.md", "bench/*.md"], {
-    cwd: repositoryRoot,
-  });
+  const paths = globSync(
+    ["*.md", "llms.txt", "docs/**/*.md", "bench/*.md", "bench/measures/*.md"],
+    {
+      cwd: repositoryRoot,
+    },
+  );
 
   it.each(paths)("of %s lead somewhere", (path) => {
     const broken = page(path).links.filter((link) => {

@@ -1,4 +1,4 @@
-/** What a governed request takes, in numbers that no other work of the machine changes: counts, not times. */
+/** Measures a governed request in counts, which other work on the machine does not change. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,28 +16,28 @@ export interface RequestCounts {
   readonly statementsInGroups: number;
   readonly promises: number;
   readonly promisesPerEvent: number;
-  /** Not a number where garbage was collected meanwhile. */
+  /** NaN if garbage was collected during the request. */
   readonly allocatedBytes: number;
   readonly promotedBytes: number;
-  /** Opened to the upstream by warm requests, all together. */
+  /** Opened to the upstream by all warm requests together. */
   readonly sockets: number;
   readonly writtenBytes: number;
 }
 
-/** So many requests share a group. */
+/** The number of requests in a group. */
 const group = 32;
 const groups = 8;
 const alone = 100;
-/** The shorter stream's events, and how many more the longer one has. */
+/** The number of events in the shorter stream, and how many more the longer one has. */
 const events = { short: 20, more: 100 };
-/** No collection by itself while bytes are counted. Megabytes. */
+/** Prevents automatic collections while bytes are counted. In megabytes. */
 const youngSpace = ["--min-semi-space-size=128", "--max-semi-space-size=128"];
 const question = "How do tides come about, and why are there two of them a day? ".repeat(15);
 const answer = "The moon pulls the near side more than the centre, and the far side less. ".repeat(
   11,
 );
 
-/** Serves a gateway in a process of its own, sends it requests over HTTP, and counts. Takes a few seconds. */
+/** Serves a gateway in a separate process, sends it requests over HTTP, and counts. Takes a few seconds. */
 export async function countRequests(
   store: "memory" | "sqlite" | "postgres",
 ): Promise<RequestCounts> {
@@ -78,7 +78,7 @@ async function countAll(child: ChildProcess, client: Client): Promise<RequestCou
   const long = await counting(child, () => client.stream(events.short + events.more), promises);
   const together = await counting(child, () => client.inGroups(groups));
   const collected = await counting(child, () =>
-    // One collection while each group is in flight: only what outlives its group survives two.
+    // One collection while each group is in flight: only objects that outlive their group survive two.
     client.inGroups(groups, () => ask(child, { order: "collect" })),
   );
   return {
@@ -137,13 +137,14 @@ function createClient({
   async function plain(): Promise<void> {
     const incoming = await send(false);
     const body = await text(incoming);
-    if (incoming.statusCode !== 200) throw new Error(`answer ${incoming.statusCode}: ${body}`);
+    if (incoming.statusCode !== 200)
+      throw new Error(`Unexpected status ${incoming.statusCode}: ${body}`);
   }
   return {
     async oneByOne(count: number): Promise<void> {
       for (let sent = 0; sent < count; sent += 1) await plain();
     },
-    /** All requests of a group are at the upstream before the first of them is answered. */
+    /** All requests of a group reach the upstream before it answers the first. */
     async inGroups(count: number, whileHeld = async (): Promise<unknown> => null): Promise<void> {
       for (let sent = 0; sent < count; sent += 1) {
         const held = upstream.hold(group);
@@ -164,12 +165,12 @@ function createClient({
       });
       upstream.say(count);
       await once(incoming, "end");
-      if (!received.includes("[DONE]")) throw new Error(`stream without its end: ${received}`);
+      if (!received.includes("[DONE]")) throw new Error(`The stream has no end: ${received}`);
     },
   };
 }
 
-/** An upstream in this process: what it does is not counted. */
+/** An upstream in this process, so its work is not counted. */
 async function startUpstream() {
   const held: ServerResponse[] = [];
   let wanted = 0;
@@ -210,7 +211,7 @@ async function startUpstream() {
   }
   return {
     url: `http://127.0.0.1:${port}/v1`,
-    /** Answers nothing until it is released; resolves when so many requests are held. */
+    /** Holds requests until they are released. Resolves when this number of requests is held. */
     hold(count: number): Promise<void> {
       wanted = count;
       full = Promise.withResolvers<void>();
@@ -258,10 +259,10 @@ function ask<Answer>(child: ChildProcess, order: CountingOrder): Promise<Answer>
   return answer;
 }
 
-/** Both ends of the channel are files of this package: what they say is trusted. */
+/** Messages are not checked: both ends of the channel are in this package. */
 function nextMessage<Message>(child: ChildProcess): Promise<Message> {
   return new Promise((resolve, reject) => {
-    const onExit = (code: number | null) => reject(new Error(`the gateway ended with ${code}`));
+    const onExit = (code: number | null) => reject(new Error(`The gateway exited with ${code}.`));
     child.once("exit", onExit);
     child.once("message", (message: Message) => {
       child.off("exit", onExit);

@@ -11,16 +11,16 @@ import {
   type StepSettlement,
 } from "@tollgate/core/store";
 
-/** The organization all rows of a measurement belong to: the worst case for what is kept by organization. */
+/** The organization of all rows in a measurement: the worst case for indexes by organization. */
 export const organizationId = "acme";
 
-/** A conversation's first question. */
+/** The first question of a conversation. */
 const question = "How do tides come about, and why are there two of them a day? ".repeat(4);
 const answer = "The moon pulls the near side more than the centre, and the far side less. ".repeat(
   8,
 );
 
-/** The intent of a Step that begins a Session; all ids derive from its own. */
+/** The intent of a Step that begins a Session. All ids derive from the id of the Step. */
 export function stepIntent(
   stepId: string,
   owner: Owner,

@@ -7,13 +7,12 @@ import { startPostgres } from "@tollgate/testing/postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { compare, median } from "../src/growth/compare.ts";
-import { fillPostgres } from "../src/growth/fill-postgres.ts";
-import { fillSqlite } from "../src/growth/fill-sqlite.ts";
+import { fillPostgres, fillSqlite } from "../src/growth/fill.ts";
 import { questions } from "../src/growth/questions.ts";
 
 const size = { steps: 10_000, sessions: 2_000 };
-/** More rows than this a page of 20 has no reason to read, even where one in five is of the key that is asked for. */
-const mostRows = 200;
+/** A page of 20 needs no more rows than this, even if only one in five has the key in the query. */
+const maxRows = 200;
 
 describe("PostgreSQL", () => {
   const started = startPostgres();
@@ -23,7 +22,7 @@ describe("PostgreSQL", () => {
     const { url } = await started;
     await fillPostgres({ url, schema: "tollgate", size });
     pool = new pg.Pool({ connectionString: url, max: 1 });
-    // A connection that closes may still have something to say.
+    // A closing connection may still report an error.
     pool.on("error", () => {});
   }, 60_000);
   afterAll(async () => {
@@ -31,7 +30,7 @@ describe("PostgreSQL", () => {
     await (await started).stop();
   });
 
-  /** A pool that has every statement explained before it runs. */
+  /** A pool that explains every statement before it runs. */
   const explaining: PostgresPool = {
     on: () => {},
     off: () => {},
@@ -54,21 +53,20 @@ describe("PostgreSQL", () => {
   }
 
   it.each(questions.map((question) => [question.name, question] as const))(
-    "reads no more rows than it answers with, in whatever plan: %s",
+    "reads few more rows than it returns: %s",
     async (_name, question) => {
       const store = postgresStore({ pool: explaining }, { schema: "tollgate" });
       plans.length = 0;
       await question.ask(store, size, 0);
       await store.close();
-      for (const scan of plans.flatMap(scansOf))
-        expect(scan.rows, scan.name).toBeLessThan(mostRows);
+      for (const scan of plans.flatMap(scansOf)) expect(scan.rows, scan.name).toBeLessThan(maxRows);
       if (question.isPage) expect(plans).toHaveLength(1);
     },
   );
 });
 
 describe("SQLite", () => {
-  it("answers every question on a history it made, and says how long it took", async () => {
+  it("answers every question on a generated history, and measures it", async () => {
     const folder = mkdtempSync(join(tmpdir(), "tollgate-growth-"));
     const filename = join(folder, "history.db");
     await fillSqlite(filename, { steps: 200, sessions: 100 });
@@ -86,11 +84,11 @@ describe("SQLite", () => {
   });
 });
 
-it("takes the median", () => {
+it("computes the median", () => {
   expect(median([5, 1, 9])).toBe(5);
 });
 
-/** The nodes of a plan that read a table or an index, and how many rows each read. */
+/** The nodes of a plan that read a table or an index, each with its number of rows. */
 function scansOf(node: unknown): readonly { readonly name: string; readonly rows: number }[] {
   if (Array.isArray(node)) return node.flatMap(scansOf);
   if (typeof node !== "object" || node === null) return [];

@@ -1,7 +1,7 @@
 /**
- * A governed gateway behind `serve` that counts what a request takes, in a process of its own, so that nothing of the
- * client, the upstream or the test is counted with it. Arguments: the store (`memory`, `sqlite` or `postgres`), the
- * upstream's address, and the database: a file or an address.
+ * A governed gateway behind `serve` that counts the work of a request. It runs in a separate process, so the client, the
+ * upstream and the test are not counted. Arguments: the store (`memory`, `sqlite` or `postgres`), the address of the
+ * upstream, and the database: a file or an address.
  */
 import { subscribe } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
@@ -19,24 +19,24 @@ import { postgresStore } from "@tollgate/store-postgres";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import pg from "pg";
 
-/** What the process was asked to do between two orders. */
+/** The work of the process between two orders. */
 export interface Counts {
-  /** SQL statements run, `BEGIN` and `COMMIT` among them. */
+  /** SQL statements, including `BEGIN` and `COMMIT`. */
   readonly statements: number;
-  /** Promises made, those among them that V8 makes for an `await`; 0 unless they were asked for. */
+  /** Promises, including those that V8 creates for an `await`; 0 unless requested. */
   readonly promises: number;
-  /** Bytes allocated on the heap of V8; only true while there were no collections. */
+  /** Bytes allocated on the heap of V8; valid only without collections. */
   readonly allocated: number;
   readonly collections: number;
-  /** Bytes of the old space that are new since the start: what survived two collections, and has not been swept since. */
+  /** Growth of the old space in bytes: objects that survived two collections and were not swept since. */
   readonly promoted: number;
   /** Sockets opened to the upstream. */
   readonly sockets: number;
-  /** Bytes given to the operating system to write, those of HTTP left out; 0 where `/proc` does not exist. */
+  /** Bytes written through the operating system, without HTTP; 0 if `/proc` does not exist. */
   readonly written: number;
 }
 
-/** What to do next: begin to count, collect what is young, or report. */
+/** The next order: start counting, collect the young generation, or report. */
 export type CountingOrder =
   | { readonly order: "start"; readonly promises: boolean }
   | { readonly order: "collect" }
@@ -45,7 +45,7 @@ export type CountingOrder =
 const [kind = "", upstream = "", database = ""] = process.argv.slice(2);
 const price = { input: "0.25", output: "2", cachedInput: "0.025", maxOutputTokens: 16_000 };
 const collect = globalThis.gc;
-if (collect === undefined) throw new Error("start this process with --expose-gc");
+if (collect === undefined) throw new Error("Start this process with --expose-gc.");
 
 const totals = { statements: 0, promises: 0, collections: 0 };
 const upstreamSockets: Socket[] = [];
@@ -100,7 +100,7 @@ process.on("message", async (asked: CountingOrder) => {
       stopPromises = promiseHooks.onInit(() => {
         totals.promises += 1;
       });
-    // The garbage collector's entries come with the next turns of the event loop.
+    // The entries of the garbage collector arrive in the next turns of the event loop.
     await new Promise((resolve) => setTimeout(resolve, 20));
     before = snapshot();
   }
@@ -145,7 +145,7 @@ function snapshot() {
   };
 }
 
-/** SQLite writes through the operating system, as sockets do, which know how much of it was theirs. */
+/** SQLite and sockets both write through the operating system. Sockets know their share. */
 function bytesWritten(): number {
   if (process.platform !== "linux") return 0;
   const all = /^wchar: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1];
@@ -166,7 +166,7 @@ function countStatements(): void {
 /** Replaces a method with one that counts its calls. */
 function counted(prototype: object, name: string): void {
   const method: unknown = Reflect.get(prototype, name);
-  if (typeof method !== "function") throw new Error(`the driver has no ${name}`);
+  if (typeof method !== "function") throw new Error(`The driver has no ${name}.`);
   Reflect.set(prototype, name, function (this: unknown, ...parameters: unknown[]): unknown {
     totals.statements += 1;
     return Reflect.apply(method, this, parameters);
@@ -176,7 +176,7 @@ function counted(prototype: object, name: string): void {
 function socketOf(message: unknown): Socket {
   const socket: unknown = Reflect.get(Object(message), "socket");
   if (isSocket(socket)) return socket;
-  throw new Error("a socket was opened without being named");
+  throw new Error("The diagnostics channel sent no socket.");
 }
 
 function isSocket(value: unknown): value is Socket {

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { rateIn } from "../src/pgbench/run-pgbench.ts";
-import { toScript } from "../src/pgbench/to-script.ts";
+import { rateIn, toScript } from "../src/pgbench/script.ts";
 
 function integers(...values: readonly number[]): Buffer {
   const buffer = Buffer.alloc(4 * values.length);
@@ -14,7 +13,7 @@ function arrayOf(type: number, ...elements: readonly (Buffer | null)[]): Buffer 
   return Buffer.concat([integers(1, 0, type, elements.length, 1), ...sized]);
 }
 
-it("repeats the recorded statements, each time with another id", () => {
+it("repeats the recorded statements with a new id each time", () => {
   const text = "SELECT *\n  FROM commit($1, $2, $3, $4, $5, $6)";
   const values = [
     '{"id":"one"}',
@@ -33,11 +32,11 @@ it("repeats the recorded statements, each time with another id", () => {
   );
 });
 
-it("refuses a parameter that it does not know how to write", () => {
+it("rejects a parameter of an unknown type", () => {
   expect(() => toScript([{ text: "SELECT $1", values: [true] }], "one")).toThrow("boolean");
 });
 
-it("reads the rate only of a run in which nothing failed", () => {
+it("reads the rate only if no transaction failed", () => {
   const rate = "tps = 123.5 (without initial connection time)";
   expect(rateIn(`number of failed transactions: 0 (0.000%)\n${rate}\n`)).toBe(123.5);
   expect(() => rateIn(`number of failed transactions: 3 (1.000%)\n${rate}\n`)).toThrow("failed");

@@ -1,28 +1,27 @@
 /**
  * `npm run bench:pgbench -- --seconds 10 --clients 8 --rounds 3`: opens and settles Steps through the PostgreSQL store,
- * and the same statements by `pgbench`, in turn; once without budgets and once with one budget that all share. `--durable 0` leaves out
- * that the disk confirms each commit, which takes both the same time.
+ * and runs the same statements with `pgbench`, in turn: first without budgets, then with one budget for all Steps.
+ * `--durable 0` skips flushing to disk, which takes both the same time.
  */
 import { postgresStore } from "@tollgate/store-postgres";
 import { startPostgres } from "@tollgate/testing/postgres";
 import pg from "pg";
 import { median } from "./growth/compare.ts";
+import { runPgbench, toScript } from "./pgbench/script.ts";
 import {
   insertMeasuredKey,
   type MeasuredStep,
   measuredOwner,
+  recordStatements,
+  runStore,
   sharedHold,
-} from "./pgbench/measured-step.ts";
-import { recordStatements } from "./pgbench/record-statements.ts";
-import { runPgbench } from "./pgbench/run-pgbench.ts";
-import { runStore } from "./pgbench/run-store.ts";
-import { toScript } from "./pgbench/to-script.ts";
+} from "./pgbench/store.ts";
 import { readNumbers } from "./read-numbers.ts";
 import { stepIntent, stepSettlement } from "./step-intents.ts";
 
 const at = Date.UTC(2026, 0, 5);
 const recordedId = "recorded-step";
-/** More than there are connections, so that none waits for the next Step to be made ready. */
+/** More Steps than connections, so no connection waits for the next Step. */
 const inFlightPerClient = 4;
 
 const { seconds, clients, rounds, durable } = readNumbers({
@@ -31,9 +30,9 @@ const { seconds, clients, rounds, durable } = readNumbers({
   rounds: 3,
   durable: 1,
 });
-const given = process.env["TOLLGATE_TEST_PG_URL"];
-const server = given === undefined ? await startPostgres({ durable: durable === 1 }) : null;
-const url = server?.url ?? given ?? "";
+const givenUrl = process.env["TOLLGATE_TEST_PG_URL"];
+const server = givenUrl === undefined ? await startPostgres({ durable: durable === 1 }) : null;
+const url = server?.url ?? givenUrl ?? "";
 const pool = new pg.Pool({ connectionString: url, max: clients });
 pool.on("error", () => {});
 
@@ -60,7 +59,7 @@ async function measure(name: string, step: MeasuredStep): Promise<void> {
   print(`${name.padEnd(24)}${figures.join("")}${(ours / theirs).toFixed(2).padStart(7)}`);
 }
 
-/** Makes the schema, and the script of what the store sends for one Step. */
+/** Creates the schema, and the script with the statements of one Step. */
 async function prepare(schema: string, { holds }: MeasuredStep): Promise<string> {
   const store = postgresStore({ pool }, { schema });
   await store.migrate();

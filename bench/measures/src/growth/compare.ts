@@ -2,23 +2,23 @@ import type { Store } from "@tollgate/core/store";
 import type { Size } from "./history.ts";
 import type { Question } from "./questions.ts";
 
-/** A store and how much it holds. */
+/** A store and the size of its history. */
 export interface Filled {
   readonly store: Store;
   readonly size: Size;
 }
 
-/** A question's time on little and on much. Milliseconds, medians. */
+/** The median times of a question on a short and a long history, in milliseconds. */
 export interface Comparison {
   readonly name: string;
   readonly few: number;
   readonly many: number;
 }
 
-/** Longer than this in all, no question is asked again. Milliseconds. */
-const longest = 10_000;
+/** A question is not repeated after this time in total. Milliseconds. */
+const maxMs = 10_000;
 
-/** Asks two stores in turn, so that what else the machine does falls on both. */
+/** Asks two stores in turn, so other work on the machine affects both. */
 export async function compare(
   question: Question,
   few: Filled,
@@ -29,7 +29,7 @@ export async function compare(
   const warming = Math.min(3, rounds);
   const started = performance.now();
   for (let round = 0; round < rounds + warming; round++) {
-    if (times.many.length > 0 && performance.now() - started > longest) break;
+    if (times.many.length > 0 && performance.now() - started > maxMs) break;
     const inFew = await timed(question, few, round);
     const inMany = await timed(question, many, round);
     if (round < warming) continue;

@@ -2,34 +2,34 @@ import { attemptEndRecord } from "@tollgate/store-engine";
 import { attemptToRow, decisionToRow, type SqlParameters } from "@tollgate/store-sql";
 import { attemptEnd, attemptStart, decisionOf, organizationId } from "../step-intents.ts";
 
-/** How much a database holds. */
+/** The size of a history. */
 export interface Size {
   readonly steps: number;
   /** Also the number of API keys. */
   readonly sessions: number;
 }
 
-/** The few ways in which the databases say it differently. */
+/** The expressions that differ between the databases. */
 export interface Words {
-  /** A table `series` of the numbers `n` from 0 to below a count. */
+  /** A table `series` of the numbers `n` from 0 up to a count, exclusive. */
   series(count: number): string;
-  /** 32 bytes that a number determines. */
+  /** 32 bytes derived from a number. */
   digest(number: string): string;
-  /** A text's bytes. */
+  /** The bytes of a text. */
   bytes(text: string): string;
-  /** Whether Steps carry the permits that opened them. */
+  /** Whether Steps store the permits that opened them. */
   readonly carriesPermits: boolean;
 }
 
-/** When the first Step opened, and how far apart they are. Milliseconds. */
+/** The time of the first Step, and the time between Steps, in milliseconds. */
 export const firstAt = Date.UTC(2026, 0, 5);
 export const apart = 1_000;
-/** How many Sessions the key has, and how many Steps the model and the outcome have, that nobody used for long. */
+/** The number of Sessions of the rare key, and of Steps with the rare model and outcome, all long ago. */
 export const rare = 25;
 export const rareKey = 5;
 const busyKeys = 5;
 
-/** An id that a number determines, sorted as the numbers are: as ids that begin with their time. */
+/** An id derived from a number. Ids sort like the numbers, as real ids sort by time. */
 export function idOf(prefix: string, number: number): string {
   return `${prefix}-${1_000_000_000_000 + number}`;
 }
@@ -58,7 +58,7 @@ export function fillingStatements(size: Size, words: Words): readonly string[] {
   ];
 }
 
-/** The highest number that the rows of a history carry. */
+/** The highest sequence number in a history. */
 export function lastSequence({ steps }: Size): number {
   return steps * 2 + 1;
 }
@@ -159,7 +159,7 @@ function stepRow(session: string, { digest, carriesPermits }: Words) {
   };
 }
 
-/** The few oldest were denied. */
+/** The oldest Steps were denied. */
 function carried() {
   const { verdict, facts, policy_version } = constants(
     decisionToRow(template.owner, template.decision, 0),

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:growth -- --steps 1000000 --sessions 100000 --rounds 40`: fills both SQL stores, and times what is
- * asked of them against the same on 1,000 rows. Fails when something takes more than 5 times as long.
+ * `npm run bench:growth -- --steps 1000000 --sessions 100000 --rounds 40`: fills both SQL stores and times queries,
+ * compared with the same queries on 1,000 rows. Fails if one takes more than 5 times as long.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,13 +9,12 @@ import { postgresStore } from "@tollgate/store-postgres";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import { startPostgres } from "@tollgate/testing/postgres";
 import { compare, type Filled } from "./growth/compare.ts";
-import { fillPostgres } from "./growth/fill-postgres.ts";
-import { fillSqlite } from "./growth/fill-sqlite.ts";
+import { fillPostgres, fillSqlite } from "./growth/fill.ts";
 import type { Size } from "./growth/history.ts";
 import { questions } from "./growth/questions.ts";
 import { readNumbers } from "./read-numbers.ts";
 
-const most = 5;
+const maxRatio = 5;
 const fewRows: Size = { steps: 1_000, sessions: 1_000 };
 const { steps, sessions, rounds, sqlite, postgres } = readNumbers({
   steps: 1_000_000,
@@ -29,7 +28,9 @@ const slow = [
   ...(sqlite === 1 ? await onSqlite() : []),
   ...(postgres === 1 ? await onPostgres() : []),
 ];
-print(slow.length === 0 ? `all within ${most} times` : `over ${most} times: ${slow.join("; ")}`);
+print(
+  slow.length === 0 ? `all within ${maxRatio} times` : `over ${maxRatio} times: ${slow.join("; ")}`,
+);
 process.exit(slow.length === 0 ? 0 : 1);
 
 async function onSqlite(): Promise<readonly string[]> {
@@ -66,13 +67,13 @@ async function measure(
   const few = await open("few", fewRows);
   const many = await open("many", manyRows);
   const seconds = Math.round((performance.now() - started) / 1_000);
-  print(`${database}: ${steps} Steps and ${sessions} Sessions made in ${seconds} s`);
+  print(`${database}: ${steps} Steps and ${sessions} Sessions created in ${seconds} s`);
   print(`${"".padEnd(38)}${"1,000".padStart(10)}${"all".padStart(10)}${"ratio".padStart(8)}`);
   const over: string[] = [];
   for (const question of questions) {
     const { name, few: inFew, many: inMany } = await compare(question, few, many, rounds);
     const ratio = inMany / inFew;
-    if (ratio > most) over.push(`${database}, ${name}`);
+    if (ratio > maxRatio) over.push(`${database}, ${name}`);
     print(
       `${name.padEnd(38)}${milliseconds(inFew)}${milliseconds(inMany)}${ratio.toFixed(2).padStart(8)}`,
     );

@@ -1,18 +1,18 @@
 /**
- * `npm run measure:export -- --steps 1000000 --sessions 20000`: fills a SQLite store, exports all its Steps in both
- * formats and sums them up, each in a process of its own whose heap is kept small, so that what it holds is what it
- * needs, and prints what that took. Fails when one takes 100 MB of memory or more beyond what the process has before.
+ * `npm run bench:export -- --steps 1000000 --sessions 20000`: fills a SQLite store, exports all its Steps in both
+ * formats and sums them up, each in a separate process. A small heap makes each process keep only the memory that it
+ * needs. Prints time and memory, and fails if one process grows by 100 MB or more.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { fillSqlite } from "./growth/fill-sqlite.ts";
+import { fillSqlite } from "./growth/fill.ts";
 import { readNumbers } from "./read-numbers.ts";
 
 const { steps, sessions } = readNumbers({ steps: 1_000_000, sessions: 20_000 });
-/** Megabytes; with less than it needs, V8 ends the process. */
+/** In megabytes. V8 ends a process that needs more. */
 const smallHeap = ["--max-old-space-size=64", "--max-semi-space-size=4"];
 const folder = mkdtempSync(join(tmpdir(), "tollgate-export-"));
 try {

@@ -3,10 +3,10 @@ import { encodeCursor, type Store, type StorePage, type StorePaging } from "@tol
 import { organizationId, stepIntent, stepSettlement } from "../step-intents.ts";
 import { apart, firstAt, idOf, rareKey, type Size } from "./history.ts";
 
-/** Something that is asked of a store of this size; `round` tells one asking from another. */
+/** A query of a store with a history of this size; `round` makes each query different. */
 export interface Question {
   readonly name: string;
-  /** Whether it asks for a page of a list. */
+  /** Whether it reads a page of a list. */
   readonly isPage?: boolean;
   ask(store: Store, size: Size, round: number): Promise<unknown>;
 }
@@ -15,7 +15,7 @@ const limit = 20;
 const first: StorePaging = { cursor: null, limit };
 const busy = idOf("key", 1);
 
-/** The page that begins in the middle of what is there. */
+/** The page that begins in the middle of a list. */
 const middleOf = {
   steps: ({ steps }: Size) => deep("steps", timeOf(steps / 2), steps),
   decisions: ({ steps }: Size) => deep("decisions", timeOf(steps / 2), steps),
@@ -32,18 +32,18 @@ function deep(list: string, order: number, tie?: number): StorePaging {
   return { cursor: encodeCursor(list, { order, tie: tie === undefined ? "" : `${tie}` }), limit };
 }
 
-/** What a request or an administrator asks of a store. */
+/** The queries of requests and administrators. */
 export const questions: readonly Question[] = [
   {
     name: "open and settle a Step",
     async ask(store, { sessions }, round) {
       const owner = { organizationId, userId: "user-1", keyId: busy };
       const stepId = `measured-${round}`;
-      // Newer than all that is there, as the next request is.
+      // Newer than all rows, like the next request.
       const at = firstAt + sessions * 1_000_000 + round;
       const opening = await store.openStep(stepIntent(stepId, owner, at));
       const settling = await store.settleStep(stepSettlement(stepId, at));
-      if (!opening.opened || !settling.settled) throw new Error("the Step was not recorded");
+      if (!opening.opened || !settling.settled) throw new Error("The Step was not recorded.");
     },
   },
   {
@@ -51,7 +51,7 @@ export const questions: readonly Question[] = [
     async ask(store, { sessions }) {
       const digest = Buffer.from(`${sessions / 2}`.padStart(32, "0"));
       if (!(await store.keys.findByDigest(digest, firstAt)))
-        throw new Error("there is no such key");
+        throw new Error("The key was not found.");
     },
   },
   {
@@ -139,7 +139,7 @@ function page(
     name,
     isPage: true,
     async ask(store, size) {
-      if ((await read(store, size)).data.length === 0) throw new Error(`${name}: nothing found`);
+      if ((await read(store, size)).data.length === 0) throw new Error(`${name} returned no rows.`);
     },
   };
 }

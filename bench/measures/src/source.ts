@@ -1,6 +1,7 @@
-// Measures the source in packages/*/src without tests: the number, the median and the longest of files and functions.
-import { functionLengths } from "../packages/house/src/file-sizes.ts";
-import { everyWorkspace, shippedSources } from "../packages/house/src/repository.ts";
+// `npm run bench:source`: measures the shipped source of all packages: the number, the median and the longest of files and
+// functions.
+import { functionLengths } from "../../../packages/house/src/file-sizes.ts";
+import { everyWorkspace, shippedSources } from "../../../packages/house/src/repository.ts";
 
 const files = everyWorkspace().flatMap(({ directory }) => shippedSources(directory));
 

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-/** The whole numbers a command was given as `--name value`, and its defaults for the others. */
+/** Reads whole numbers from arguments such as `--name value`, with defaults. */
 export function readNumbers<Name extends string>(
   defaults: Readonly<Record<Name, number>>,
 ): Readonly<Record<Name, number>> {

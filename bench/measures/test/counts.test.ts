@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { countRequests, type RequestCounts } from "../src/counts.ts";
 
-/** Today's figures of one store, rounded up a little; null where a store has none, or none that is steady. */
+/** The current figures of each store, rounded up a little; null if a store has no stable figure. */
 type Ceiling = Readonly<Record<Store, number | null>> & {
   readonly figure: string;
   readonly of: keyof RequestCounts;
-  /** Where it is to come down to. */
+  /** The value to reach. */
   readonly goal: number;
 };
 
@@ -15,7 +15,7 @@ const stores = ["memory", "sqlite", "postgres"] as const;
 
 /**
  * Requests of 1 KB through `@tollgate/node`, with keys, policy, prices, two hard budgets, transcripts and evidence. A
- * change that makes a figure worse fails; one that makes it better lowers its ceiling here.
+ * change that exceeds a ceiling fails. A change that improves a figure lowers its ceiling here.
  */
 const ceilings: readonly Ceiling[] = [
   {
@@ -93,16 +93,16 @@ const ceilings: readonly Ceiling[] = [
 ];
 
 describe.each(stores)("on the %s store", (store) => {
-  it("takes no more of anything than the ceilings allow", { timeout: 120_000 }, async () => {
+  it("stays below every ceiling", { timeout: 120_000 }, async () => {
     const counts = await countRequests(store);
     const above = ceilings
-      .filter(({ of, [store]: most }) => most !== null && !(counts[of] <= most))
+      .filter(({ of, [store]: max }) => max !== null && !(counts[of] <= max))
       .map(
-        ({ figure, of, [store]: most, goal }) =>
-          `${figure}: ${counts[of]}, at most ${most} (goal ${goal})`,
+        ({ figure, of, [store]: max, goal }) =>
+          `${figure}: ${counts[of]}, at most ${max} (goal ${goal})`,
       );
     expect(above).toEqual([]);
-    // A count that counts nothing would pass every ceiling.
+    // A broken count of 0 would pass every ceiling.
     expect(counts.promises).toBeGreaterThan(0);
     if (store !== "memory") expect(counts.statementsAlone).toBeGreaterThan(0);
   });

@@ -1,10 +1,10 @@
-/** Sums up all Steps of a SQLite file by model and by day and key, and prints what it took. */
+/** Summarizes all Steps of a SQLite file by model, and by day and key, and prints time and memory. */
 import { createGateway } from "@tollgate/core";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import { scriptedProvider } from "@tollgate/testing";
 import { organizationId } from "../step-intents.ts";
 
-const most = 100_000_000;
+const maxGrowth = 100_000_000;
 const [filename = "", steps = ""] = process.argv.slice(2);
 const gateway = createGateway({
   store: sqliteStore({ filename }),
@@ -20,7 +20,7 @@ for (const by of [["model"], ["day", "key"]] as const) {
   const seconds = (performance.now() - started) / 1_000;
   const summed = rows.reduce((sum, row) => sum + row.steps, 0);
   const { rss } = process.memoryUsage();
-  isRight &&= summed === Number(steps) && rss - before < most;
+  isRight &&= summed === Number(steps) && rss - before < maxGrowth;
   process.stdout.write(
     `by ${by.join(" and ")}: ${summed} Steps in ${rows.length} rows in ${seconds.toFixed(1)} s; ` +
       `memory ${(before / 1_000_000).toFixed(1)} MB before, ${(rss / 1_000_000).toFixed(1)} MB after\n`,

@@ -1,10 +1,10 @@
-/** Exports all Steps of a SQLite file in one format, throws the text away, and prints what it took. */
+/** Exports all Steps of a SQLite file in one format, discards the text, and prints time and memory. */
 import { createGateway } from "@tollgate/core";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import { scriptedProvider } from "@tollgate/testing";
 import { organizationId } from "../step-intents.ts";
 
-const most = 100_000_000;
+const maxGrowth = 100_000_000;
 const [filename = "", format = "", steps = ""] = process.argv.slice(2);
 const gateway = createGateway({
   store: sqliteStore({ filename }),
@@ -35,4 +35,4 @@ process.stdout.write(
   `${format}: ${records} lines, ${megabytes(bytes)} in ${seconds.toFixed(1)} s; ` +
     `memory ${megabytes(before)} before, at most ${megabytes(peak.rss)} (heap ${megabytes(peak.heap)})\n`,
 );
-process.exitCode = records === expected && peak.rss - before < most ? 0 : 1;
+process.exitCode = records === expected && peak.rss - before < maxGrowth ? 0 : 1;
