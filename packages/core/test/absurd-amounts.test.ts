@@ -5,8 +5,8 @@ import { completionOf } from "./wire.ts";
 
 const most = Number.MAX_SAFE_INTEGER;
 
-describe("amounts that nothing can be worth", () => {
-  it("a cap on the answer larger than can be priced is no fault of the gateway", async () => {
+describe("absurd amounts", () => {
+  it("a cap on the answer too large to be priced doesn't fail the gateway", async () => {
     const { gateway, chat, key } = await createTestGateway({
       prices: { "test/tollgate/scripted": { input: 9_000, output: 9_000_000 } },
     });
@@ -16,7 +16,7 @@ describe("amounts that nothing can be worth", () => {
     expect(data).toMatchObject([{ outcome: "completed" }, { outcome: "completed" }]);
   });
 
-  it("hold no more than the model could answer with", async () => {
+  it("hold no more than the model can answer", async () => {
     const { gateway, provider, chat } = await createTestGateway({
       budgets: [{ id: "tokens", limit: { tokens: 1_000_000 }, period: "day" }],
     });
@@ -28,7 +28,7 @@ describe("amounts that nothing can be worth", () => {
     { promptTokens: most, completionTokens: most },
     { promptTokens: -1, completionTokens: 5 },
     { promptTokens: 1.5, completionTokens: Number.NaN },
-  ])("that a provider reports are not believed: estimated and flagged (F14)", async (usage) => {
+  ])("reported by a provider are estimated instead, and flagged (F14)", async (usage) => {
     const { provider, key } = await createTestGateway();
     const events: readonly CompletionEvent[] = [
       { type: "text-delta", text: "Hello" },

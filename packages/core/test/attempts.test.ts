@@ -38,8 +38,8 @@ const final: readonly (readonly [string, Fault])[] = [
   ["an unknown outcome", { delivery: "unknown" }],
 ];
 
-describe("an attempt that failed before the first data event", () => {
-  it.each(retried)("is made again: %s", async (_, details) => {
+describe("an attempt that fails before its first data event", () => {
+  it.each(retried)("is retried: %s", async (_, details) => {
     const test = await createTestGateway();
     test.provider.fail(fault(details), { times: 2 });
     test.provider.reply("third time lucky");
@@ -57,7 +57,7 @@ describe("an attempt that failed before the first data event", () => {
     });
   });
 
-  it("is made again for a stream too, which shows nothing of it", async () => {
+  it("is also retried for a stream, which shows nothing of it", async () => {
     const test = await createTestGateway();
     test.provider.fail(fault({ status: 500 }), { afterEvents: 1 });
     const sent = await test.clock.until(streamed(test.gateway.fetch(test.chat({ stream: true }))));
@@ -65,7 +65,7 @@ describe("an attempt that failed before the first data event", () => {
     expect(test.provider.calls).toHaveLength(2);
   });
 
-  it("is made again at most twice by default", async () => {
+  it("is retried at most twice by default", async () => {
     const test = await createTestGateway();
     test.provider.fail(fault({ status: 503 }), { times: 9 });
     const answer = await test.clock.until(test.gateway.fetch(test.chat()));
@@ -74,14 +74,14 @@ describe("an attempt that failed before the first data event", () => {
     expect((await stepOf(test))?.attempts).toHaveLength(3);
   });
 
-  it.each(final)("is not made again: %s", async (_, details) => {
+  it.each(final)("is not retried: %s", async (_, details) => {
     const test = await createTestGateway();
     test.provider.fail(fault(details));
     await test.clock.until(failureOf(test.gateway.fetch(test.chat())));
     expect(test.provider.calls).toHaveLength(1);
   });
 
-  it("is made again with an unknown outcome only where duplicates are allowed, and is charged", async () => {
+  it("with an unknown outcome is retried only if duplicates are allowed, and is charged", async () => {
     const test = await createTestGateway({ retries: { allowDuplicates: true } });
     test.provider.fail(fault({ delivery: "unknown" }));
     const asked = test.gateway.fetch(test.chat({ max_tokens: 7 }));
@@ -95,7 +95,7 @@ describe("an attempt that failed before the first data event", () => {
     });
   });
 
-  it("waits as long as the provider asked, within a bound", async () => {
+  it("waits as long as the provider asks, up to a limit", async () => {
     const test = await createTestGateway();
     const at: number[] = [];
     const note = (): void => {
@@ -120,7 +120,7 @@ describe("an attempt that failed before the first data event", () => {
     expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "11"]);
   });
 
-  it("counts as one request on a budget, whatever number of attempts it takes", async () => {
+  it("counts as one request on a budget, however many attempts follow", async () => {
     const test = await createTestGateway({
       budgets: [{ id: "requests", limit: { requests: 1 }, period: "day" }],
     });
@@ -132,8 +132,8 @@ describe("an attempt that failed before the first data event", () => {
   });
 });
 
-describe("an attempt that failed after the first data event", () => {
-  it("is final: the client has seen a part of the answer", async () => {
+describe("an attempt that fails after its first data event", () => {
+  it("is final, because the client has seen part of the answer", async () => {
     const test = await createTestGateway({ retries: { allowDuplicates: true } });
     test.provider.fail(fault({ status: 500 }), { afterEvents: 2 });
     const sent = await streamed(test.gateway.fetch(test.chat({ stream: true })));
@@ -142,7 +142,7 @@ describe("an attempt that failed after the first data event", () => {
   });
 });
 
-describe("a provider's failure, as the caller sees it (section 7)", () => {
+describe("a provider's failure as the caller sees it (section 7)", () => {
   const rows: readonly (readonly [
     string,
     Fault,
@@ -290,7 +290,7 @@ describe("a provider's failure, as the caller sees it (section 7)", () => {
     }
   });
 
-  it("whatever else it throws is an upstream error, and its text stays inside", async () => {
+  it("becomes an upstream error, and the text of anything else it throws stays inside", async () => {
     const test = await createTestGateway({ retries: { max: 0 } });
     test.provider.fail(new Error("a secret of the upstream"));
     const answer = await test.gateway.fetch(test.chat());
@@ -301,7 +301,7 @@ describe("a provider's failure, as the caller sees it (section 7)", () => {
 });
 
 describe("deadlines", () => {
-  it("end a stream whose first event does not come within 2 minutes, and it is not made again", async () => {
+  it("end a stream without a first event after 2 minutes, with no retry", async () => {
     const test = await createTestGateway();
     const hold = test.provider.hold();
     const answering = streamed(test.gateway.fetch(test.chat({ stream: true })));
@@ -314,7 +314,7 @@ describe("deadlines", () => {
     expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "silent" });
   });
 
-  it("end a plain answer that does not come within 10 minutes: 504, and it is not made again", async () => {
+  it("end a plain answer after 10 minutes with 504, with no retry", async () => {
     const test = await createTestGateway();
     const hold = test.provider.hold();
     const answering = test.gateway.fetch(test.chat());
@@ -337,7 +337,7 @@ describe("deadlines", () => {
     expect(await stepOf(test)).toMatchObject({ outcome: "failed", reason: "silent" });
   });
 
-  it("do not count the time in which the client is what is waited for", async () => {
+  it("don't count the time spent waiting for the client", async () => {
     const test = await createTestGateway({ deadlines: { idle: "10s" } });
     test.provider.reply({ text: ["a", "b"] });
     const answer = await test.gateway.fetch(test.chat({ stream: true }));
@@ -350,7 +350,7 @@ describe("deadlines", () => {
     expect(rest).toMatch(/"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/);
   });
 
-  it("bound an answer that nobody reads on", async () => {
+  it("end an answer that nobody reads", async () => {
     const log = eventLog();
     const { observers } = log;
     const test = await createTestGateway({ observers, deadlines: { total: "8s" } });
@@ -365,7 +365,7 @@ describe("deadlines", () => {
     await answer.body?.cancel();
   });
 
-  it("bound the whole answer, retries included", async () => {
+  it("limit the whole answer, including retries", async () => {
     const test = await createTestGateway({ deadlines: { total: "8s" }, retries: { max: 9 } });
     const busy = fault({ status: 503, retryAfterMs: 3_000 });
     test.provider.fail(busy, { times: 9 });

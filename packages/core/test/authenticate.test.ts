@@ -17,8 +17,8 @@ const signedIn = { cookie: "session=ada", authorization: "" };
 const models = (headers: Record<string, string>) =>
   new Request("http://in-process/v1/models", { headers });
 
-describe("`authenticate` of the host", () => {
-  it("says for whom a request is; the API key is looked at where it knows nobody", async () => {
+describe("the host's `authenticate`", () => {
+  it("identifies callers; requests that it doesn't know need an API key", async () => {
     const { gateway, key, chat } = await createTestGateway({ authenticate: byCookie });
     expect((await gateway.fetch(chat({}, signedIn))).status).toBe(200);
     expect((await gateway.fetch(chat())).status).toBe(200);
@@ -34,7 +34,7 @@ describe("`authenticate` of the host", () => {
     ]);
   });
 
-  it("knows nobody where it returns undefined", async () => {
+  it("treats undefined as not knowing the caller", async () => {
     const { gateway, chat } = await createTestGateway({ authenticate: () => undefined });
     const answer = await gateway.fetch(chat({}, { authorization: "" }));
     expect(answer.status).toBe(401);
@@ -42,7 +42,7 @@ describe("`authenticate` of the host", () => {
     expect((await gateway.fetch(chat())).status).toBe(200);
   });
 
-  it("answers 401 without a retry where it throws that a sign-in is no longer good", async () => {
+  it("gives 401 without a retry if it throws that a sign-in has expired", async () => {
     const log = eventLog();
     const { gateway, chat } = await createTestGateway({
       observers: log.observers,
@@ -58,7 +58,7 @@ describe("`authenticate` of the host", () => {
     expect(log.seen.map(({ type }) => type)).not.toContain("request.failed");
   });
 
-  it("is asked once for each request, with the request as it came", async () => {
+  it("runs once per request, with the original request", async () => {
     const seen: string[] = [];
     const { gateway, chat } = await createTestGateway({
       authenticate: async (request) => {
@@ -78,13 +78,13 @@ describe("`authenticate` of the host", () => {
     ]);
   });
 
-  it("is not asked for a caller named with `as`", async () => {
+  it("doesn't run for a caller named with `as`", async () => {
     const authenticate = () => expect.fail("it was asked");
     const { gateway, chat } = await createTestGateway({ authenticate });
     expect((await gateway.as(ada).fetch(chat())).status).toBe(200);
   });
 
-  it("holds the key's record it was given: who revokes it refuses the next request", async () => {
+  it("uses the key record of its caller: revoking it rejects the next request", async () => {
     const { gateway, chat } = await createTestGateway({ authenticate: byCookie });
     expect((await gateway.fetch(chat({}, signedIn))).status).toBe(200);
     await gateway.keys.revoke({ organizationId, userId: "ada" });
@@ -111,33 +111,36 @@ describe("`authenticate` of the host", () => {
     ["takes too long", () => new Promise(() => {})],
   ];
 
-  it.each(failures)("that %s is 503, and nothing it said leaks", async (_name, authenticate) => {
-    const log = eventLog();
-    const { observers } = log;
-    const test = await createTestGateway({ authenticate, observers });
-    const { gateway, clock, provider, chat } = test;
-    const before = await written(gateway);
-    const said: string[] = [];
-    for (const request of [chat(), chat({ stream: true }), models({})]) {
-      const answer = await clock.until(gateway.fetch(request));
-      expect(answer.status).toBe(503);
-      const { error } = JSON.parse(await answer.clone().text());
-      expect(error).toMatchObject({ code: "authentication_unavailable", type: "server_error" });
-      said.push(inspect([...answer.headers]), await answer.text());
-    }
-    const code = "authentication_unavailable";
-    expect(log.seen).toMatchObject(
-      [1, 2, 3].flatMap(() => [
-        { type: "request.failed", code },
-        { type: "answer.failed", code },
-      ]),
-    );
-    expect([...said, inspect(log.seen)].join()).not.toContain(canary);
-    expect(provider.calls).toEqual([]);
-    expect(await written(gateway)).toEqual(before);
-  });
+  it.each(failures)(
+    "that %s gives 503 without leaking its message",
+    async (_name, authenticate) => {
+      const log = eventLog();
+      const { observers } = log;
+      const test = await createTestGateway({ authenticate, observers });
+      const { gateway, clock, provider, chat } = test;
+      const before = await written(gateway);
+      const said: string[] = [];
+      for (const request of [chat(), chat({ stream: true }), models({})]) {
+        const answer = await clock.until(gateway.fetch(request));
+        expect(answer.status).toBe(503);
+        const { error } = JSON.parse(await answer.clone().text());
+        expect(error).toMatchObject({ code: "authentication_unavailable", type: "server_error" });
+        said.push(inspect([...answer.headers]), await answer.text());
+      }
+      const code = "authentication_unavailable";
+      expect(log.seen).toMatchObject(
+        [1, 2, 3].flatMap(() => [
+          { type: "request.failed", code },
+          { type: "answer.failed", code },
+        ]),
+      );
+      expect([...said, inspect(log.seen)].join()).not.toContain(canary);
+      expect(provider.calls).toEqual([]);
+      expect(await written(gateway)).toEqual(before);
+    },
+  );
 
-  it("is waited for ten seconds, and no timer is left behind", async () => {
+  it("may take ten seconds, and leaves no timer behind", async () => {
     const { gateway, clock, chat } = await createTestGateway({ authenticate: byCookie });
     await gateway.fetch(chat({}, signedIn));
     const timers = clock.timers();

@@ -13,7 +13,7 @@ const statuses = async ({ gateway, chat }: TestGateway, count: number) => {
 };
 
 describe.each(stores)("a budget at run time on %s", (_, open) => {
-  it("keeps what is settled and held when it is updated, while requests run", async () => {
+  it("keeps its settled and held amounts when it is updated while requests run", async () => {
     const test = await createTestGateway({ store: open() });
     const { gateway, provider, chat, clock } = test;
     await gateway.budgets.create({ ...two, limit: { requests: 4 } });
@@ -43,7 +43,7 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     ]);
   });
 
-  it("stops when it is removed, while a request holds it, and goes on when it is made again", async () => {
+  it("stops when it is removed under a running request, and continues when it is created again", async () => {
     const test = await createTestGateway({ store: open() });
     const { gateway, provider, chat } = test;
     await gateway.budgets.create(two);
@@ -68,7 +68,7 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     });
   });
 
-  it("is changed and removed by one of many at once, and the others learn that it is gone", async () => {
+  it("can be changed and removed by one of many concurrent callers, and the others learn that it is gone", async () => {
     const test = await createTestGateway({ store: open() });
     const { gateway } = test;
     await gateway.budgets.create(two);
@@ -81,7 +81,7 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     expect(outcomes).toMatchObject([{ status: "fulfilled" }, gone, gone]);
   });
 
-  it("is either declared or created, the newest configuration wins, and what is not declared stops", async () => {
+  it("is either declared or created, follows the newest configuration, and stops when no longer declared", async () => {
     const store = open();
     const first = await createTestGateway({ store, budgets: [two] });
     await expect(first.gateway.budgets.create(two)).rejects.toMatchObject({ param: "id" });
@@ -101,7 +101,7 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     expect((await again.gateway.budgets.status({ id: "b" })).data).toMatchObject([{ settled: 3 }]);
   });
 
-  it("is told in the log of its one organization, however that is written", async () => {
+  it("is recorded in the log of its one organization, however that is written", async () => {
     const { gateway } = await createTestGateway({ store: open() });
     const scopes = ["acme", ["acme"], ["acme", "acme"], ["acme", "globex"]];
     for (const [at, organization] of scopes.entries())
@@ -113,7 +113,7 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
 
 describe.each(stores)("a raise on %s", (_, open) => {
   it.each(["declared", "created"])(
-    "lifts the limit of a %s budget in every process until its time",
+    "lifts the limit of a %s budget in every process until it ends",
     async (origin) => {
       const store = open();
       const options = origin === "declared" ? { store, budgets: [two] } : { store };
@@ -151,7 +151,7 @@ describe.each(stores)("a raise on %s", (_, open) => {
     },
   );
 
-  it("is one of a hundred at most, however many are asked for at once", async () => {
+  it("is rejected beyond a hundred, even with concurrent requests", async () => {
     const { gateway } = await createTestGateway({ store: open(), budgets: [two] });
     const raise = { id: "b", by: { requests: 1 }, until: "2026-02-01T00:00:00Z" };
     const asked = Array.from({ length: 110 }, () => gateway.budgets.raise(raise));
@@ -177,7 +177,7 @@ describe.each(stores)("a raise on %s", (_, open) => {
     });
   });
 
-  it("refuses what is no raise, and leaves nothing behind", async () => {
+  it("rejects an invalid raise, and leaves nothing behind", async () => {
     const { gateway, store } = await createTestGateway({ store: open(), budgets: [two] });
     const raise = { id: "b", by: { requests: 1 }, until: "2026-02-01T00:00:00Z" };
     const version = await store.budgets.version();
@@ -200,7 +200,7 @@ describe.each(stores)("a raise on %s", (_, open) => {
   });
 });
 
-describe("a budget that is no budget", () => {
+describe("an invalid budget", () => {
   it.each<[string, object]>([
     ["a negative limit", { limit: { usd: -1 } }],
     ["a limit that is not a number", { limit: { tokens: Number.NaN } }],
@@ -227,7 +227,7 @@ describe("a budget that is no budget", () => {
     ["a threshold beyond the limit", { warnAt: [1.5] }],
     ["too many thresholds", { warnAt: Array.from({ length: 11 }, (_, at) => (at + 1) / 20) }],
     ["an id with a space", { id: "a b" }],
-  ])("is refused with %s, declared and created", async (_case, wrong) => {
+  ])("is rejected with %s, both declared and created", async (_case, wrong) => {
     const { gateway, store } = await createTestGateway();
     const budget: BudgetConfiguration = { ...two, ...wrong };
     await expect(gateway.budgets.create(budget)).rejects.toMatchObject({

@@ -10,9 +10,9 @@ const warningsIn = (seen: readonly GatewayEvent[]) =>
   );
 
 // Each plain answer uses 15 tokens.
-describe.each(stores)("the observers on %s", (_, open) => {
+describe.each(stores)("observers on %s", (_, open) => {
   it.each(["hard", "soft"] as const)(
-    "are told once when a %s budget reaches a threshold",
+    "are notified once when a %s budget reaches a threshold",
     async (mode) => {
       const log = eventLog();
       const { gateway, chat, key } = await createTestGateway({
@@ -39,7 +39,7 @@ describe.each(stores)("the observers on %s", (_, open) => {
     },
   );
 
-  it("are told of a threshold that other processes reached, with the next Step after a second", async () => {
+  it("are notified of a threshold that other processes reached, with the next Step after a second", async () => {
     const store = open();
     const log = eventLog();
     const budgets = [{ id: "b", limit: { tokens: 100 }, period: "day", mode: "soft" }] as const;
@@ -57,7 +57,7 @@ describe.each(stores)("the observers on %s", (_, open) => {
     ]);
   });
 
-  it("are told anew under a raised limit, and in a new period", async () => {
+  it("are notified again under a raised limit, and in a new period", async () => {
     const log = eventLog();
     const { gateway, chat, clock } = await createTestGateway({
       store: open(),

@@ -28,7 +28,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
         }),
       },
     ],
-  ])("that is lowered while an attempt fails is not exceeded by %s", async (_way, options) => {
+  ])("lowered while an attempt fails is not exceeded by %s", async (_way, options) => {
     const store = open();
     const test = await createTestGateway({ store, ...options });
     const other = await createTestGateway({ store, ids: countingIds(1) });
@@ -49,7 +49,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     ["tokens", { tokens: 1_000 }, 20, 15],
     ["usd", { usd: "0.0015" }, 30_000, 20_000],
   ] as const)(
-    "that fits 50 of 200 concurrent requests lets exactly 50 through, in %s (B1)",
+    "with room for 50 of 200 concurrent requests lets exactly 50 through, in %s (B1)",
     async (_unit, limit, estimate, actual) => {
       const { gateway, provider, chat } = await createTestGateway({
         store: open(),
@@ -181,28 +181,25 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     ],
   ];
 
-  it.each(endings)(
-    "holds nothing any more after a request that %s (B2)",
-    async (_, run, settled) => {
-      const log = eventLog();
-      const policy = definePolicy({
-        rules: [permit("all"), forbid("forbidden", { model: "test/a/forbidden" })],
-      });
-      const prices = { "test/a/dear": { input: 1, output: 1 } };
-      const { observers } = log;
-      const test = await createTestGateway({ store: open(), policy, budgets, prices, observers });
-      await run(test, log);
-      const [requests, tokens, usd] = settled;
-      const ended = async (id: string) =>
-        (await counter(test.gateway, id))[0] ?? { settled: 0, held: 0 };
-      expect(await ended("requests")).toEqual({ settled: requests, held: 0 });
-      expect(await ended("tokens")).toEqual({ settled: tokens, held: 0 });
-      expect(await ended("usd")).toEqual({ settled: usd, held: 0 });
-      expect(await heldOn(test.gateway, "tiny")).toBe(0);
-    },
-  );
+  it.each(endings)("holds nothing after a request that %s (B2)", async (_, run, settled) => {
+    const log = eventLog();
+    const policy = definePolicy({
+      rules: [permit("all"), forbid("forbidden", { model: "test/a/forbidden" })],
+    });
+    const prices = { "test/a/dear": { input: 1, output: 1 } };
+    const { observers } = log;
+    const test = await createTestGateway({ store: open(), policy, budgets, prices, observers });
+    await run(test, log);
+    const [requests, tokens, usd] = settled;
+    const ended = async (id: string) =>
+      (await counter(test.gateway, id))[0] ?? { settled: 0, held: 0 };
+    expect(await ended("requests")).toEqual({ settled: requests, held: 0 });
+    expect(await ended("tokens")).toEqual({ settled: tokens, held: 0 });
+    expect(await ended("usd")).toEqual({ settled: usd, held: 0 });
+    expect(await heldOn(test.gateway, "tiny")).toBe(0);
+  });
 
-  it("is freed by recovery when its settlement fails for good", async () => {
+  it("is freed by recovery when its settlement fails permanently", async () => {
     const store = open();
     let isBroken = true;
     const broken: Store = {
@@ -220,7 +217,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     expect(await heldOn(gateway, "tokens")).toBe(0);
   });
 
-  it("created at run time holds for requests from then on, while others run", async () => {
+  it("created at run time applies to new requests while others run", async () => {
     const { gateway, provider, chat } = await createTestGateway({ store: open() });
     const hold = provider.hold();
     const running = gateway.fetch(chat());
@@ -239,7 +236,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
     expect((await gateway.fetch(chat())).status).toBe(200);
   });
 
-  it("created by another gateway on the store holds for the next request here", async () => {
+  it("created by another gateway on the store applies to the next request here", async () => {
     const store = open();
     const here = await createTestGateway({ store });
     const there = await createTestGateway({
@@ -254,7 +251,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
 });
 
 describe("a budget", () => {
-  it("counts what its scope selects, and each key on its own", async () => {
+  it("counts the calls in its scope, separately for each key", async () => {
     const { gateway, key, chat, createKey } = await createTestGateway({
       budgets: [
         { id: "each", scope: { each: "key" }, limit: { requests: 1 }, period: "day" },
@@ -267,7 +264,7 @@ describe("a budget", () => {
     expect((await gateway.fetch(other.chat())).status).toBe(200);
     expect((await gateway.fetch(chat())).status).toBe(429);
     expect(await failureOf(gateway.fetch(other.chat({ model: "test/a/b" })))).toMatchObject({
-      message: expect.stringMatching(/^The budget (each|model) has too little left/),
+      message: expect.stringMatching(/^The budget (each|model) doesn't have enough left/),
     });
     const { data } = await gateway.budgets.status({ id: "each" });
     expect(data.map(({ subject }) => subject).sort()).toEqual([key.id, other.key.id].sort());
@@ -276,18 +273,18 @@ describe("a budget", () => {
     ]);
   });
 
-  it("says its id and when it resets, and nothing else", async () => {
+  it("reveals only its id and when it resets", async () => {
     const { gateway, chat } = await createTestGateway({
       budgets: [{ id: "acme-month", limit: { usd: "0.00001" }, period: "month" }],
     });
     const answer = await gateway.fetch(chat());
     expect(answer.headers.get("retry-after")).toBe(String(31 * 86_400));
     expect((await failureOf(answer)).message).toBe(
-      "The budget acme-month has too little left for this request. It resets at 2026-02-01T00:00:00.000Z.",
+      "The budget acme-month doesn't have enough left for this request. It resets at 2026-02-01T00:00:00.000Z.",
     );
   });
 
-  it("belongs to the period in which a request was admitted, and is fresh in the next", async () => {
+  it("counts a request in the period in which it was admitted, and starts empty in the next", async () => {
     const { gateway, provider, clock, chat } = await createTestGateway({
       budgets: [{ id: "hour", limit: { requests: 1 }, period: "hour" }],
     });
@@ -304,7 +301,7 @@ describe("a budget", () => {
     expect(await counter(gateway, "hour")).toEqual([{ settled: 1, held: 0 }]);
   });
 
-  it("is listed by id, page by page, for everyone or for one organization", async () => {
+  it("is listed by id in pages, for everyone or for one organization", async () => {
     const limit = { requests: 1 };
     const { gateway } = await createTestGateway({
       budgets: [
@@ -331,7 +328,7 @@ describe("a budget", () => {
     expect(others).toEqual(["a", "b"]);
   });
 
-  it("that is soft records and lets pass", async () => {
+  it("that is soft records calls and lets them pass", async () => {
     const { gateway, provider, chat } = await createTestGateway({
       budgets: [
         { id: "usd", limit: { usd: 0 }, period: "day", mode: "soft" },
@@ -363,7 +360,7 @@ describe("a budget", () => {
     expect(provider.calls.map(({ request }) => request.maxOutputTokens)).toEqual([cap, 10]);
   });
 
-  it("takes the model's own cap where it has one, and records what goes beyond a hold in full", async () => {
+  it("uses the model's own cap if it has one, and records usage beyond a hold in full", async () => {
     const { gateway, provider, chat } = await createTestGateway({
       models: { "tollgate/scripted": { input: 1, output: 2, maxOutputTokens: 12 } },
       budgets: [{ id: "tokens", limit: { tokens: 30 }, period: "day" }],
@@ -376,7 +373,7 @@ describe("a budget", () => {
     expect((await gateway.fetch(chat({ max_tokens: 1 }))).status).toBe(429);
   });
 
-  it("in US dollars needs a price: unknown is refused, an explicit 0 is a price (S22)", async () => {
+  it("in US dollars requires a price: a missing one rejects the call, an explicit 0 is a price (S22)", async () => {
     const { gateway, provider, chat } = await createTestGateway({
       models: {},
       prices: { "test/a/free": { input: 0, output: 0 } },
@@ -389,7 +386,7 @@ describe("a budget", () => {
     expect(await counter(gateway, "usd")).toEqual([{ settled: 0, held: 0 }]);
   });
 
-  it("in US dollars takes a price book that fails for one that knows no price", async () => {
+  it("in US dollars treats a failing price book as one without a price", async () => {
     const log = eventLog();
     const fail = (): never => {
       throw new Error("no prices today");
@@ -411,7 +408,7 @@ describe("a budget", () => {
     );
   });
 
-  it("with limit 0 refuses everything, explicit price 0 too", async () => {
+  it("with limit 0 rejects everything, even at an explicit price of 0", async () => {
     for (const limit of [{ usd: 0 }, { tokens: 0 }, { requests: 0 }]) {
       const { gateway, chat } = await createTestGateway({
         models: { "tollgate/scripted": { input: 0, output: 0 } },
@@ -421,7 +418,7 @@ describe("a budget", () => {
     }
   });
 
-  it("is held on all of its kind or on none (B3)", async () => {
+  it("is held together with the others of its kind, or not at all (B3)", async () => {
     const { gateway, chat } = await createTestGateway({
       budgets: [
         { id: "a", limit: { requests: 10 }, period: "day" },
@@ -434,7 +431,7 @@ describe("a budget", () => {
     expect(await heldOn(gateway, "c")).toBe(0);
   });
 
-  it("is held together with those of other units, or not at all, however many come at once (B3)", async () => {
+  it("is held together with those of other units, or not at all, however many calls come at once (B3)", async () => {
     const { gateway, provider, chat } = await createTestGateway({
       budgets: [
         { id: "dollars", limit: { usd: 1 }, period: "day" },

@@ -33,8 +33,8 @@ function closable() {
   return { store: closing, reached: reached.promise, release: () => released.resolve() };
 }
 
-describe("an answer that nobody reads on", () => {
-  it("is ended when its gateway closes, and says so to who reads it after all", async () => {
+describe("an answer that nobody reads", () => {
+  it("ends when its gateway closes, and a late reader learns of it", async () => {
     const test = await createTestGateway();
     test.provider.reply({ text: ["one ", "two ", "three"] });
     const answer = await test.gateway.fetch(test.chat({ stream: true }));
@@ -45,7 +45,7 @@ describe("an answer that nobody reads on", () => {
     expect(sent.at(-2)).toMatchObject({ error: { code: "upstream_error" } });
   });
 
-  it("is ended by the deadline of the whole answer", async () => {
+  it("ends at the deadline of the whole answer", async () => {
     const test = await createTestGateway({ deadlines: { total: "60s" } });
     test.provider.reply({ text: ["one ", "two ", "three"] });
     await test.gateway.fetch(test.chat({ stream: true }));
@@ -54,13 +54,13 @@ describe("an answer that nobody reads on", () => {
   });
 });
 
-describe("a provider that does not stop when it is told to", () => {
+describe("a provider that doesn't stop when asked to", () => {
   const deaf = async function* () {
     yield [{ type: "request-sent" as const, host: "deaf.test", bodySha256: "00" }];
     await new Promise(() => {});
   };
 
-  it("holds no request beyond the deadline, and no gateway that closes", async () => {
+  it("delays neither a request beyond its deadline nor a closing gateway", async () => {
     const { provider } = await createTestGateway();
     const providers = { deaf: { ...provider.at("deaf"), complete: deaf } };
     const test = await createTestGateway({ providers, deadlines: { total: "20s", close: "5s" } });
@@ -75,7 +75,7 @@ describe("a provider that does not stop when it is told to", () => {
 });
 
 describe("a gateway that closes", () => {
-  it("answers the requests it has admitted before it closes the store", async () => {
+  it("answers the admitted requests before it closes the store", async () => {
     const { store, reached, release } = closable();
     const { gateway, chat, clock } = await createTestGateway({ store });
     const admitted = gateway.fetch(chat());
@@ -92,7 +92,7 @@ describe("a gateway that closes", () => {
     ["60s", 55_000],
     ["5s", 4_000],
   ] as const)(
-    "ends what runs while a part of its bound is left (within %s)",
+    "ends running answers when part of its time is left (within %s)",
     async (within, at) => {
       const { gateway, provider, chat, clock } = await createTestGateway();
       const hold = provider.hold();
@@ -106,7 +106,7 @@ describe("a gateway that closes", () => {
     },
   );
 
-  it("ends sooner when it is told again with a shorter bound, and not later with a longer one", async () => {
+  it("ends sooner when closed again with less time, and no later with more", async () => {
     const { gateway, provider, chat, clock } = await createTestGateway();
     const hold = provider.hold();
     const begun = clock.monotonic();
@@ -124,7 +124,7 @@ describe("a gateway that closes", () => {
     await expect(gateway.close({ within: -1 })).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  it("takes no longer than its bound when the store doesn't settle or close", async () => {
+  it("takes no longer than allowed if the store doesn't settle or close", async () => {
     const never = () => new Promise<never>(() => {});
     const store: Store = { ...memoryStore(), settleStep: never, close: never };
     const { gateway, provider, chat, clock } = await createTestGateway({ store });
@@ -136,7 +136,7 @@ describe("a gateway that closes", () => {
     expect(clock.monotonic() - begun).toBe(25_000);
   });
 
-  it("does not open its store any more", async () => {
+  it("no longer opens its store", async () => {
     let migrations = 0;
     const store: Store = { ...memoryStore(), migrate: async () => void migrations++ };
     const { provider, key } = await createTestGateway();
@@ -157,7 +157,7 @@ describe("a gateway that closes", () => {
     expect(clock.timers()).toBe(0);
   });
 
-  it("tells the owner of a key that fails nothing new: the provider's error stays", async () => {
+  it("shows the owner of a failing key none of the provider's error", async () => {
     const { gateway, provider, chat, clock } = await createTestGateway();
     const hold = provider.hold();
     const running = gateway.fetch(chat());

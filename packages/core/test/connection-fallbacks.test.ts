@@ -39,7 +39,7 @@ async function billingOf({ gateway }: OwnGateways) {
 }
 
 describe.each(stores)("customer-owned traffic, on %s", (_, open) => {
-  it("is billed to the customer and counted by BYOK Budgets, the platform's by others", async () => {
+  it("is billed to the customer and counts on BYOK budgets only", async () => {
     const test = await openOwnGateways({ store: open(), budgets });
     await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
     test.upstream.reply({ text: "OK", usage });
@@ -70,7 +70,7 @@ describe.each(stores)("customer-owned traffic, on %s", (_, open) => {
     expect(data.map(({ model }) => model)).toEqual(["own/a/b"]);
   });
 
-  it("that a platform's request falls back to is counted from there on, and billed to the customer", async () => {
+  it("after a fallback from the platform counts from there on, and is billed to the customer", async () => {
     const policy = falling("test", "own/a/b");
     const test = await openOwnGateways({ store: open(), budgets, policy });
     await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
@@ -93,7 +93,7 @@ describe.each(stores)("customer-owned traffic, on %s", (_, open) => {
     await expectBudget(test.gateway, "all", { settled: 20_000, held: 0 });
   });
 
-  it("falls back to the platform where its gateway fails, and each pays its own attempt", async () => {
+  it("falls back to the platform if its gateway fails, and each pays for its own attempt", async () => {
     const policy = falling("own", platform);
     const test = await openOwnGateways({ store: open(), budgets, policy });
     await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
@@ -109,7 +109,7 @@ describe.each(stores)("customer-owned traffic, on %s", (_, open) => {
     await expectBudget(test.gateway, "platform", { settled: 20_000, held: 0 });
   });
 
-  it("over a BYOK Budget's limit is refused, and the platform's goes on", async () => {
+  it("is rejected over a BYOK budget's limit, while the platform's continues", async () => {
     const byok = {
       scope: { connection: "customer" },
       limit: { requests: 1 },
@@ -125,7 +125,7 @@ describe.each(stores)("customer-owned traffic, on %s", (_, open) => {
 });
 
 describe("further attempts", () => {
-  it("pass over fallbacks onto customer-owned gateways for which the organization has no key", async () => {
+  it("skip fallbacks to customer-owned gateways without the organization's key", async () => {
     const policy = falling("test", "spare/a/b", "own/a/b");
     const test = await openOwnGateways({ policy });
     await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
@@ -140,7 +140,7 @@ describe("further attempts", () => {
     ]);
   });
 
-  it("take over from a credential that cannot be opened", async () => {
+  it("take over from a credential that can't be decrypted", async () => {
     const secrets = { current: "k2", keys: { k2: Buffer.alloc(32, 2).toString("base64") } };
     const policy = falling("own", platform);
     const before = await openOwnGateways({ policy });
@@ -152,7 +152,7 @@ describe("further attempts", () => {
     expect(after.provider.calls).toHaveLength(1);
   });
 
-  it("keep to a policy that demands the organization's own account", async () => {
+  it("follow a policy that requires the organization's own account", async () => {
     const policy = definePolicy({
       rules: [permit("own", {}, { connection: "customer", fallbacks: [platform, "spare/a/b"] })],
     });
@@ -168,7 +168,7 @@ describe("further attempts", () => {
     expect(test.provider.calls).toEqual([]);
   });
 
-  it("use the credential that is set by then, in whichever process", async () => {
+  it("use the current credential, whichever process set it", async () => {
     const test = await openOwnGateways({ retries: { max: 1 } });
     const { store, clock } = test;
     const other = await openOwnGateways({ store, clock, ids: countingIds(1) });
@@ -182,7 +182,7 @@ describe("further attempts", () => {
     expect(test.credentials()).toEqual(["own sk-1", "own sk-2"]);
   });
 
-  it("fail where the credential is removed by then, and the next request is refused", async () => {
+  it("fail if the credential was removed, and so does the next request", async () => {
     const test = await openOwnGateways({ retries: { max: 1 } });
     await test.gateway.connections.set({ ...acme, apiKey: "sk-1" });
     test.upstream.reply(async () => {

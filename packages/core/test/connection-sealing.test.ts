@@ -73,7 +73,7 @@ describe("sealed credentials (S36)", () => {
     ["without their ids", ["key_id", "wrapped_key", "credential"]],
     ["ciphertexts alone", ["credential"]],
     ["data keys alone", ["wrapped_key"]],
-  ])("swapped between organizations, %s, open nothing", async (_name, columns) => {
+  ])("can't be decrypted after a swap between organizations, %s", async (_name, columns) => {
     const file = onFile();
     const test = await file.open();
     await setBoth(test);
@@ -85,7 +85,7 @@ describe("sealed credentials (S36)", () => {
     expect(reasonsOf(test)).toEqual([`organization-1 ${reason}`, `globex ${reason}`]);
   });
 
-  it("copied to another gateway of the same organization open nothing", async () => {
+  it("can't be decrypted when copied to another gateway of the same organization", async () => {
     const file = onFile();
     const test = await file.open();
     await setBoth(test);
@@ -106,7 +106,7 @@ describe("sealed credentials (S36)", () => {
     ["a longer data key", "wrapped_key = CAST(wrapped_key || x'00' AS BLOB)"],
     ["the name of another key", "key_id = 'k9'"],
     ["the name of no key", "key_id = '__proto__'"],
-  ])("with %s open nothing, for that organization alone", async (_name, change) => {
+  ])("with %s can't be decrypted, which affects only that organization", async (_name, change) => {
     const file = onFile();
     const test = await file.open();
     await setBoth(test);
@@ -121,7 +121,7 @@ describe("sealed credentials (S36)", () => {
 });
 
 describe("a key-encryption key", () => {
-  it("that is lost disables the gateways of whom it wraps, and nobody else's (F49)", async () => {
+  it("that is lost disables only the gateways whose credentials it wraps (F49)", async () => {
     const file = onFile();
     const before = await file.open({ current: "k1", keys: { k1 } });
     await before.gateway.connections.set({ ...acme, apiKey: "sk-acme" });
@@ -148,7 +148,7 @@ describe("a key-encryption key", () => {
     ]);
   });
 
-  it("of the same name and other bytes opens nothing", async () => {
+  it("with the same name but other bytes decrypts nothing", async () => {
     const file = onFile();
     const before = await file.open();
     await before.gateway.connections.set({ ...acme, apiKey: "sk-acme" });
@@ -157,7 +157,7 @@ describe("a key-encryption key", () => {
     expect(await ask(test, (await test.createKey()).chat)).toBe("503 connection_unavailable");
   });
 
-  it("is rotated: what the old one wraps is wrapped by the new one, once, and the old one can go", async () => {
+  it("can be rotated: the new one wraps everything once, and the old one can go", async () => {
     const file = onFile();
     const before = await file.open({ current: "k1", keys: { k1 } });
     for (let at = 0; at < 45; at++)
@@ -189,7 +189,7 @@ describe("a key-encryption key", () => {
     ]);
   });
 
-  it("that is lost is told by resealing, which does all the others", async () => {
+  it("that is lost is reported by resealing, which still does all others", async () => {
     const file = onFile();
     const before = await file.open({ current: "k1", keys: { k1 } });
     await before.gateway.connections.set({ ...acme, apiKey: "sk-acme" });
@@ -201,7 +201,7 @@ describe("a key-encryption key", () => {
     expect(await test.gateway.connections.get(globex)).toMatchObject({ keyId: "k3" });
   });
 
-  it("is needed for resealing, and an actor is one", async () => {
+  it("is required for resealing, as is a valid actor", async () => {
     const without = createGateway({
       store: memoryStore(),
       providers: { test: scriptedProvider() },

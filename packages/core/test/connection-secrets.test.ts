@@ -109,12 +109,12 @@ async function everythingSaid(store: Store): Promise<readonly string[]> {
   return said;
 }
 
-it("a credential and the key that seals it show themselves nowhere but upstream (S14, S36)", async () => {
+it("a credential and its key appear nowhere but upstream (S14, S36)", async () => {
   for (const text of await everythingSaid(memoryStore()))
     for (const form of forms) expect(text.includes(form), form).toBe(false);
 });
 
-it("a database file holds neither, whole or in part, sealed or removed (S36)", async () => {
+it("a database file contains neither, whole or in part, sealed or removed (S36)", async () => {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-own-secrets-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const store = sqliteStore({ filename: join(folder, "tollgate.db") });

@@ -34,7 +34,7 @@ function echoing(head: string): string {
 }
 
 describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, open) => {
-  it("carries each organization's own credential upstream, and none for one without", async () => {
+  it("sends each organization's own credential upstream, and none for an organization without one", async () => {
     const upstream = await scriptedUpstream(({ head, send }) => send(echoing(head)));
     onTestFinished(() => upstream.close());
     const own = openaiCompatible({ baseURL: `${upstream.url}/v1`, connection: "customer" });
@@ -57,7 +57,7 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
     expect(upstream.requests).toHaveLength(3);
   });
 
-  it("is required after the model is known, before ids and the policy, and leaves nothing", async () => {
+  it("is checked after the model, but before ids and the policy, and leaves nothing", async () => {
     const { gateway, chat, upstream } = await openOwnGateways({ store: open() });
     const session_id = "00000000-0000-4000-8000-000000000000";
     const codeOf = async (fields: ChatFields) =>
@@ -71,7 +71,7 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
     expect(await written(gateway)).toEqual({ steps: 0, sessions: 0, decisions: 0 });
   });
 
-  it("is set, read, listed and removed, and its credential is never read back", async () => {
+  it("can be set, read, listed and removed, and never reveals its credential", async () => {
     const { gateway, clock, credentials, chat } = await openOwnGateways({ store: open() });
     const { connections } = gateway;
     const made = await connections.set({ ...acme, apiKey: "sk-1", actor: "ops" });
@@ -105,7 +105,7 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
     expect(await list("organization-1")).toEqual([spare]);
   });
 
-  it("leaves evidence of each change: who, which gateway, wrapped by which key", async () => {
+  it("records evidence of each change: who, which gateway, wrapped by which key", async () => {
     const store = open();
     const { gateway } = await openOwnGateways({ store });
     const { id } = await gateway.connections.set({ ...acme, apiKey: "sk-1", actor: "ops" });
@@ -120,7 +120,7 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
     ]);
   });
 
-  it("that another process changed or removed holds there within 5 seconds, and one it made at once", async () => {
+  it("shows changes by another process within 5 seconds, and its own at once", async () => {
     const store = open();
     const here = await openOwnGateways({ store });
     const { clock } = here;
@@ -141,7 +141,7 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
     expect(here.credentials()).toHaveLength(3);
   });
 
-  it("that the store cannot tell of is 503, and nothing is sent", async () => {
+  it("gives 503 and sends nothing if the store can't read it", async () => {
     const store = open();
     const down = async () => Promise.reject(new Error("down"));
     const failing = { ...store, connections: { ...store.connections, get: down } };
@@ -153,7 +153,7 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
     expect(upstream.calls).toEqual([]);
   });
 
-  it("shows its gateway's models to organizations that have one", async () => {
+  it("lists its gateway's models for organizations that have one", async () => {
     const { gateway, key, createKey } = await openOwnGateways({ store: open() });
     const other = (await createKey({ organizationId: "globex" })).key;
     await gateway.connections.set({ ...acme, apiKey: "sk-1" });
@@ -170,7 +170,7 @@ describe.each(stores)("a customer-owned connection, on %s (section 5.1)", (_, op
   });
 });
 
-describe("what is no connection", () => {
+describe("an invalid connection", () => {
   it.each([
     ["an unknown gateway", { gateway: "nowhere" }, "gateway"],
     ["a gateway of the platform", { gateway: "test" }, "gateway"],
@@ -183,7 +183,7 @@ describe("what is no connection", () => {
     ["a credential with a control character", { apiKey: "sk-\u00001" }, "apiKey"],
     ["a credential of 8,193 characters", { apiKey: "x".repeat(8_193) }, "apiKey"],
     ["an empty actor", { actor: "" }, "actor"],
-  ])("%s is refused, and leaves nothing behind", async (_name, wrong, param) => {
+  ])("%s is rejected, and leaves nothing behind", async (_name, wrong, param) => {
     const { gateway, store } = await openOwnGateways();
     const setting = { ...acme, apiKey: "sk-1", ...wrong };
     const error = await gateway.connections.set(setting).catch((thrown: GatewayError) => thrown);
@@ -195,7 +195,7 @@ describe("what is no connection", () => {
     expect(data.map(({ kind }) => kind)).toEqual(["key.created"]);
   });
 
-  it("a credential of 8,192 characters is one", async () => {
+  it("accepts a credential of 8,192 characters", async () => {
     const { gateway, chat, upstream } = await openOwnGateways();
     const apiKey = "x".repeat(8_192);
     await gateway.connections.set({ ...acme, apiKey });
@@ -203,7 +203,7 @@ describe("what is no connection", () => {
     expect(upstream.calls.map(({ credential }) => credential)).toEqual([apiKey]);
   });
 
-  it("another organization's connection is neither read nor removed", async () => {
+  it("can't be read or removed by another organization", async () => {
     const { gateway } = await openOwnGateways();
     await gateway.connections.set({ ...acme, apiKey: "sk-1" });
     for (const reference of [

@@ -14,8 +14,8 @@ async function statuses({ gateway, chat }: TestGateway, count: number): Promise<
 
 const own = { organizationId: "organization-1" };
 
-describe.each(stores)("after requests that were all alike, on %s", (_, open) => {
-  it("the next one finds its key changed by another process", async () => {
+describe.each(stores)("after identical requests, on %s", (_, open) => {
+  it("the next one sees its key changed by another process", async () => {
     const store = open();
     const here = await createTestGateway({ store });
     const there = await createTestGateway({ store, clock: here.clock, ids: countingIds(1) });
@@ -30,7 +30,7 @@ describe.each(stores)("after requests that were all alike, on %s", (_, open) => 
     expect(await statuses(here, 1)).toEqual([401]);
   });
 
-  it("the next one finds a budget that another process made, raised and removed", async () => {
+  it("the next one sees a budget that another process created, raised and removed", async () => {
     const store = open();
     const here = await createTestGateway({ store });
     const { gateway } = await createTestGateway({ store, clock: here.clock, ids: countingIds(1) });
@@ -44,7 +44,7 @@ describe.each(stores)("after requests that were all alike, on %s", (_, open) => 
     expect(await statuses(here, 1)).toEqual([200]);
   });
 
-  it("the next one finds that a raise is over, and that a period has begun", async () => {
+  it("the next one sees the end of a raise, and a new period", async () => {
     const test = await createTestGateway({ store: open() });
     const { gateway, clock } = test;
     await gateway.budgets.create({ id: "b", limit: { requests: 3 }, period: "hour" });
@@ -62,7 +62,7 @@ describe.each(stores)("after requests that were all alike, on %s", (_, open) => 
     expect(await statuses(test, 10)).toEqual([...Array(9).fill(200), 429]);
   });
 
-  it("the next one finds another price", async () => {
+  it("the next one sees another price", async () => {
     let input = 1_000;
     const prices: PriceBook = {
       priceOf: () => ({ input, output: 2_000, source: "custom" }),
@@ -78,7 +78,7 @@ describe.each(stores)("after requests that were all alike, on %s", (_, open) => 
   });
 });
 
-describe("what is remembered of a verdict", () => {
+describe("a cached verdict", () => {
   const rules = [
     permit("low", { upTo: "D1_INTERNAL" }),
     permit("tools", { tools: true }),
@@ -89,7 +89,7 @@ describe("what is remembered of a verdict", () => {
   const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
   const high = { "x-service-data-sensitivity": "D3_RESTRICTED" };
 
-  it("is of one class, one model, and the same use of tools, images and tiers", async () => {
+  it("applies to one class, one model, and the same use of tools, images and tiers", async () => {
     const { gateway, chat, createKey } = await createTestGateway({
       policy: definePolicy({ rules }),
       models: {},
@@ -112,7 +112,7 @@ describe("what is remembered of a verdict", () => {
         expect((await gateway.fetch(request.clone())).status).toBe(status);
   });
 
-  it("is nothing where a policy is a function, alone or with rules", async () => {
+  it("is not kept if the policy is a function, alone or combined with rules", async () => {
     let decisions = 0;
     const counting = definePolicy({
       version: "counting",
@@ -129,7 +129,7 @@ describe("what is remembered of a verdict", () => {
     expect(await statuses(combined, 4)).toEqual([200, 403, 200, 403]);
   });
 
-  it("is of one caller that the host names", async () => {
+  it("applies to one caller that the host names", async () => {
     const { gateway } = await createTestGateway({ policy: definePolicy({ rules }) });
     const caller = { organizationId: "o", userId: "u", label: "l" };
     const body = {

@@ -29,7 +29,7 @@ describe("a client that leaves", () => {
     ["cancels the body", true],
     ["aborts its request", false],
   ])(
-    "and %s in mid-stream ends the provider's call, and the usage is estimated",
+    "and %s in mid-stream ends the provider's call, and its usage is estimated",
     async (_, cancels) => {
       const { provider, log, client, ask, steps } = await held(2);
       const stream = await ask(true);
@@ -53,7 +53,7 @@ describe("a client that leaves", () => {
     },
   );
 
-  it("before the first byte of a stream ends the provider's call, and pays for what was held", async () => {
+  it("before the first byte of a stream ends the provider's call and pays its hold", async () => {
     const { provider, hold, log, client, ask, steps } = await held(0);
     const asked = ask(true);
     await hold.reached();
@@ -72,7 +72,7 @@ describe("a client that leaves", () => {
     ]);
   });
 
-  it("has its request rejected at once, though its stream is read on", async () => {
+  it("gets a rejection at once, although its stream is read on", async () => {
     const { provider, hold, log, client, ask } = await held(1, { onDisconnect: "drain" });
     const asked = ask(true);
     await hold.reached();
@@ -83,7 +83,7 @@ describe("a client that leaves", () => {
     await log.seeing("step.settled");
   });
 
-  it("gets nothing, not even a ping, from a stream that is started after it", async () => {
+  it("gets nothing, not even a ping, from a stream that starts later", async () => {
     const { gateway, chat, clock, hold, log } = await held(2);
     const { body } = await gateway.answer(chat({ stream: true }));
     if (typeof body === "string") throw new Error("not a stream");
@@ -100,7 +100,7 @@ describe("a client that leaves", () => {
     expect(texts).toEqual([]);
   });
 
-  it("has its request rejected at once, though its plain answer is read on", async () => {
+  it("gets a rejection at once, although its plain answer is read on", async () => {
     const { provider, hold, log, client, clock, ask, steps } = await held(0);
     const asked = ask(false);
     await hold.reached();
@@ -121,7 +121,7 @@ describe("a client that leaves", () => {
     ]);
   });
 
-  it("has its plain answer read on for as long as plain answers may take, and then pays for what was held", async () => {
+  it("has its plain answer read on as long as plain answers may take, then pays its hold", async () => {
     const { hold, log, client, clock, ask, steps } = await held(0);
     const asked = ask(false);
     await hold.reached();
@@ -134,7 +134,7 @@ describe("a client that leaves", () => {
     ]);
   });
 
-  it("has no attempt made again for it", async () => {
+  it("causes no retry", async () => {
     const { provider, hold, log, client, ask, steps } = await held(0);
     const asked = ask(false);
     await hold.reached();
@@ -157,7 +157,7 @@ describe("a client that leaves", () => {
     expect(await written(gateway)).toMatchObject({ steps: 0, sessions: 0 });
   });
 
-  it("while its Step is being opened leaves a cancelled Step, and no provider is asked", async () => {
+  it("while its Step opens leaves a cancelled Step, and no provider is asked", async () => {
     const [opening, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const store = memoryStore();
     const { gateway, provider, log, client, ask, steps } = await held(0, {
@@ -183,7 +183,7 @@ describe("a client that leaves", () => {
     expect(await written(gateway)).toMatchObject({ steps: 1, sessions: 1 });
   });
 
-  it("while a retry waits ends the wait", async () => {
+  it("during the wait before a retry ends the wait", async () => {
     const log = eventLog();
     const { gateway, provider, key, chat } = await createTestGateway({ observers: log.observers });
     provider.fail(new ProviderError("Busy.", { reason: "busy", delivery: "not-sent" }));
@@ -198,7 +198,7 @@ describe("a client that leaves", () => {
     expect(data).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
   });
 
-  it("never makes its partial text a part of the Session, and a retry continues it", async () => {
+  it("never adds its partial text to the Session, and a retry continues it", async () => {
     const { gateway, hold, log, key, chat, ask, steps } = await held(2);
     const stream = await ask(true);
     await stream.body?.cancel();
@@ -222,37 +222,34 @@ const seen = { text: ["123456", "789"] };
 const shownReasoning = { reasoning: "hmm", text: ["123456", "789"] };
 const reasoner = { "tollgate/scripted": { input: "1", output: "2", reasons: true } };
 
-describe("a stream of a model known to reason", () => {
+describe("a stream of a reasoning model", () => {
   it.each([
     ["by its configuration", { models: reasoner }, seen],
     ["by what was seen of it", {}, shownReasoning],
-  ] as const)(
-    "%s is read on, and its usage is what the provider reports",
-    async (_, options, reply) => {
-      const { provider, hold, log, key, gateway, store, ask, steps } = await held(3, {
-        ...options,
-        reply,
-      });
-      await (await ask(true)).body?.cancel();
-      await hold.reached();
-      expect(provider.calls[0]?.signal.aborted).toBe(false);
-      hold.release();
-      await log.seeing("step.settled");
-      const [step] = await steps();
-      expect(step).toMatchObject({
-        outcome: "cancelled",
-        reason: "client_closed",
-        usageBasis: "reported",
-        totalTokens: 15,
-      });
-      const place = { organizationId: key.organizationId, id: step?.sessionId ?? "" };
-      expect(await gateway.sessions.get(place)).toMatchObject({ length: 1 });
-      const contents = await store.steps.contents(null, step?.id ?? "");
-      expect(Buffer.from(contents?.reply ?? []).toString()).toContain("123456789");
-    },
-  );
+  ] as const)("%s is read on, and its usage comes from the provider", async (_, options, reply) => {
+    const { provider, hold, log, key, gateway, store, ask, steps } = await held(3, {
+      ...options,
+      reply,
+    });
+    await (await ask(true)).body?.cancel();
+    await hold.reached();
+    expect(provider.calls[0]?.signal.aborted).toBe(false);
+    hold.release();
+    await log.seeing("step.settled");
+    const [step] = await steps();
+    expect(step).toMatchObject({
+      outcome: "cancelled",
+      reason: "client_closed",
+      usageBasis: "reported",
+      totalTokens: 15,
+    });
+    const place = { organizationId: key.organizationId, id: step?.sessionId ?? "" };
+    expect(await gateway.sessions.get(place)).toMatchObject({ length: 1 });
+    const contents = await store.steps.contents(null, step?.id ?? "");
+    expect(Buffer.from(contents?.reply ?? []).toString()).toContain("123456789");
+  });
 
-  it("is read on for 30 seconds, and then pays for what was held", async () => {
+  it("is read on for 30 seconds, then pays its hold", async () => {
     const { provider, clock, log, ask, steps } = await held(3, { models: reasoner });
     await (await ask(true)).body?.cancel();
     await clock.advance("29s");
@@ -264,7 +261,7 @@ describe("a stream of a model known to reason", () => {
     ]);
   });
 
-  it("pays for what was held where it is cut, fails, or ends without its usage", async () => {
+  it("pays its hold if it is cut, fails, or ends without usage", async () => {
     const down = new ProviderError("Gone.", { reason: "reset", delivery: "unknown" });
     for (const reply of [
       { ...seen, finishReason: null },
@@ -281,10 +278,10 @@ describe("a stream of a model known to reason", () => {
   });
 });
 
-describe("an answer that ends without its provider's usage", () => {
+describe("an answer without final usage", () => {
   const early = { finishReason: null, usage: null } as const;
 
-  it("but with usage from before its last text is charged the larger of both", async () => {
+  it("is charged the larger of its estimate and the usage before its last text", async () => {
     for (const [reported, completionTokens] of [
       [1, 2],
       [9, 9],
@@ -329,7 +326,7 @@ describe("an answer that ends without its provider's usage", () => {
       { text: "123456", usage: { promptTokens: 4, completionTokens: 1 }, finishReason: null },
       2,
     ],
-  ] as const)("and of which %s was seen pays by that", async (_, reply, completionTokens) => {
+  ] as const)("with %s seen is charged for that", async (_, reply, completionTokens) => {
     const { hold, ask, steps } = await held(0, { reply });
     hold.release();
     await (await ask(true)).text();
@@ -338,7 +335,7 @@ describe("an answer that ends without its provider's usage", () => {
 });
 
 describe("onDisconnect: abort", () => {
-  it("reads nothing on, and pays for what was held", async () => {
+  it("reads nothing on, and charges the hold", async () => {
     const options = { onDisconnect: "abort", models: reasoner } as const;
     for (const stream of [true, false]) {
       const { provider, hold, log, client, ask, steps } = await held(0, options);
@@ -369,7 +366,7 @@ describe("onDisconnect: drain", () => {
     expect([second?.sessionId, second?.turnId]).toEqual([first?.sessionId, first?.turnId]);
   });
 
-  it("is bounded in time", async () => {
+  it("is limited in time", async () => {
     const { provider, clock, log, ask, steps } = await held(2, drain);
     await (await ask(true)).body?.cancel();
     await clock.advance("29s");
@@ -379,7 +376,7 @@ describe("onDisconnect: drain", () => {
     expect(await steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
   });
 
-  it("is bounded in number: 8 of a key, and 64 in all", async () => {
+  it("is limited to 8 answers per key, and 64 in total", async () => {
     const { gateway, provider, hold, log, createKey, ask, chat } = await held(2, drain);
     const leave = async (request: Request) => (await gateway.fetch(request)).body?.cancel();
     const aborted = () => provider.calls.filter(({ signal }) => signal.aborted).length;

@@ -296,7 +296,7 @@ describe("a fault that is not the caller's", () => {
       const answer = await gateway.fetch(request);
       expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([503, "true"]);
       expect(await failureOf(answer)).toEqual({
-        message: "The record of this request cannot be written, so it was not completed.",
+        message: "The request could not be recorded, so it was not completed.",
         type: "server_error",
         param: null,
         code: "evidence_unavailable",

@@ -52,8 +52,8 @@ const argumentFor = (noun: string, name: string): object => {
   return others[`${noun}.${name}`] ?? (noun === "connections" ? connection : record);
 };
 
-describe("the administration over a store that fails", () => {
-  it("fails with a GatewayError that keeps the cause, whatever is asked", async () => {
+describe("administration over a failing store", () => {
+  it("fails with a GatewayError that keeps the cause, whatever the call", async () => {
     const broken = breakable(memoryStore());
     const { gateway } = await openOwnGateways({ store: broken.store });
     broken.break();
@@ -81,7 +81,7 @@ describe("the administration over a store that fails", () => {
     await gateway.close();
   });
 
-  it("says so when the store cannot be opened", async () => {
+  it("reports that the store can't be opened", async () => {
     const store = { ...memoryStore(), migrate: fail };
     const gateway = createGateway({ store, providers: { test: scriptedProvider() } });
     for (const call of [gateway.ready, () => gateway.keys.list(organization)])

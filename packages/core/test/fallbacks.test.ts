@@ -39,7 +39,7 @@ async function records({ gateway, key: { organizationId } }: TestGateway) {
 }
 
 describe("fallbacks", () => {
-  it("are asked in order when a model fails, each decided, priced and recorded on its own", async () => {
+  it("are tried in order, each with its own decision, price and record", async () => {
     const test = await open(falling("spare/a/two", "spare/a/three"));
     test.provider.fail(down, { times: 2 });
     const answer = await test.gateway.fetch(test.chat({ model: "test/a/one" }));
@@ -84,7 +84,7 @@ describe("fallbacks", () => {
     ]);
   });
 
-  it("that no budget can afford, or have no price, are recorded and skipped", async () => {
+  it("that no budget can afford, or that have no price, are recorded and skipped", async () => {
     const log = eventLog();
     const test = await open(falling("spare/a/dear", "spare/a/unknown", "spare/a/two"), {
       observers: log.observers,
@@ -100,7 +100,7 @@ describe("fallbacks", () => {
     ]);
   });
 
-  it("of a gateway that does not exist are refused at start, and skipped where a function names them", async () => {
+  it("of an unknown gateway are rejected at start, or skipped if a function names them", async () => {
     const options = { prices, retries: { max: 0 } };
     const unknown = { providers: { test: scriptedProvider().at("test") }, store: memoryStore() };
     // @ts-expect-error the compiler cannot know the gateway, and says so first
@@ -121,7 +121,7 @@ describe("fallbacks", () => {
     expect((await records(test)).step).toMatchObject({ model: "test/a/two" });
   });
 
-  it("hold anew on the budgets of their own model, and give back what the failed one held", async () => {
+  it("hold their own model's budgets, and release the holds of the failed one", async () => {
     const test = await open(falling("spare/a/two"), {
       budgets: [
         { id: "one", scope: { model: "test/a/one" }, limit: { requests: 9 }, period: "day" },
@@ -151,7 +151,7 @@ describe("fallbacks", () => {
     ]);
   });
 
-  it("are not asked when the request itself is at fault, and the last failure is told", async () => {
+  it("are not tried if the request itself is at fault, and the last failure is returned", async () => {
     const test = await open(falling("spare/a/two"));
     const rejected = { reason: "status_400", delivery: "answered", status: 400 } as const;
     test.provider.fail(new ProviderError("No.", rejected));
@@ -166,14 +166,14 @@ describe("fallbacks", () => {
     expect(test.provider.calls).toHaveLength(3);
   });
 
-  it("are asked when a provider refuses the platform's credential", async () => {
+  it("are tried if a provider rejects the platform's credential", async () => {
     const test = await open(falling("spare/a/two"));
     const refused = { reason: "status_401", delivery: "answered", status: 401 } as const;
     test.provider.fail(new ProviderError("No.", refused));
     expect((await test.gateway.fetch(test.chat({ model: "test/a/one" }))).status).toBe(200);
   });
 
-  it("keep to their own obligations: a digest of the reply, and a cap", async () => {
+  it("follow their own obligations: a digest of the reply, and a cap", async () => {
     const policy = definePolicy({
       rules: [
         permit("first", { gateway: "test" }, { fallbacks: ["spare/a/two"], maxOutputTokens: 9 }),
@@ -195,7 +195,7 @@ describe("fallbacks", () => {
     ]);
   });
 
-  it("are retried like the first model, each as often", async () => {
+  it("are retried as often as the first model", async () => {
     const test = await open(falling("spare/a/two"), { retries: { max: 1 } });
     test.provider.fail(down, { times: 3 });
     const answering = test.gateway.fetch(test.chat({ model: "test/a/one" }));
@@ -208,7 +208,7 @@ describe("fallbacks", () => {
     ]);
   });
 
-  it("on a customer-owned gateway without the organization's key are recorded and skipped", async () => {
+  it("to a customer-owned gateway without the organization's key are recorded and skipped", async () => {
     const elsewhere = scriptedProvider();
     const test = await open(falling("own/a/b", "spare/a/two"), {
       providers: { own: { ...elsewhere.at("own"), connection: "customer" } },

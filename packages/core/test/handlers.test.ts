@@ -2,7 +2,7 @@ import { createTestGateway } from "@tollgate/testing";
 import { expect, it } from "vitest";
 import { itemsOf, responseOf } from "./responses-calls.ts";
 
-it("the named handlers find the id in the path by themselves, for hosts that route", async () => {
+it("the named handlers find the id in the path, for hosts with their own router", async () => {
   const { gateway, key } = await createTestGateway();
   const ask = (method: string, path: string, body?: string) =>
     new Request(`http://host/ai/v1/${path}`, {

@@ -18,8 +18,8 @@ async function createdKeys(store: Store): Promise<number> {
   return data.filter(({ kind }) => kind === "key.created").length;
 }
 
-describe.each(stores)("a caller whom the host names with `as`, with %s", (_name, open) => {
-  it("calls without a secret, and whatever the Authorization header says is ignored", async () => {
+describe.each(stores)("a caller named with `as`, with %s", (_name, open) => {
+  it("needs no secret, and an Authorization header is ignored", async () => {
     const { gateway, chat } = await createTestGateway({ store: open() });
     const { fetch } = gateway.as(ada);
     await completionOf(fetch(chat({}, { authorization: "Bearer nonsense" })));
@@ -44,7 +44,7 @@ describe.each(stores)("a caller whom the host names with `as`, with %s", (_name,
       });
   });
 
-  it("has one key's record, however many ask at once, and it is noted when it is used", async () => {
+  it("has one key record, even for concurrent calls, and its use is recorded", async () => {
     const { gateway, store, clock, chat } = await createTestGateway({ store: open() });
     const asked = Array.from({ length: 12 }, () => gateway.as(ada).fetch(chat()));
     for (const answer of await Promise.all(asked)) expect(answer.status).toBe(200);
@@ -56,7 +56,7 @@ describe.each(stores)("a caller whom the host names with `as`, with %s", (_name,
     expect(key?.lastUsedAt).toBe("2026-01-01T00:00:00.000Z");
   });
 
-  it("is refused by every gateway on the store once the key's record is revoked", async () => {
+  it("is rejected by every gateway on the store once its key record is revoked", async () => {
     const store = open();
     const a = await createTestGateway({ store });
     const b = await createTestGateway({ store, clock: a.clock, ids: countingIds(1) });
@@ -78,7 +78,7 @@ describe.each(stores)("a caller whom the host names with `as`, with %s", (_name,
     expect(other.status).toBe(200);
   });
 
-  it("continues the Sessions of its own source, and no other's", async () => {
+  it("continues only Sessions of its own source", async () => {
     const { gateway, chat } = await createTestGateway({ store: open() });
     const [app, job, api] = ["app", "job", undefined].map((source) =>
       gateway.as({ ...ada, source }),
@@ -95,7 +95,7 @@ describe.each(stores)("a caller whom the host names with `as`, with %s", (_name,
     expect(await sessionOf(other, second)).not.toBe(ofApp);
   });
 
-  it("owns what it stored: no other label, user or organization finds it (section 5.2)", async () => {
+  it("owns its stored responses: no other label, user or organization finds them (section 5.2)", async () => {
     const { gateway } = await createTestGateway({ store: open() });
     const clientOf = (caller: HostCaller) =>
       new OpenAI({
@@ -119,7 +119,7 @@ describe.each(stores)("a caller whom the host names with `as`, with %s", (_name,
     await clientOf(ada).responses.delete(stored.id);
   });
 
-  it("counts on a budget for each key, beside its namesakes", async () => {
+  it("counts on a budget per key, apart from keys with the same label", async () => {
     const { gateway, chat } = await createTestGateway({
       store: open(),
       budgets: [{ id: "each", scope: { each: "key" }, limit: { requests: 1 }, period: "day" }],
@@ -132,8 +132,8 @@ describe.each(stores)("a caller whom the host names with `as`, with %s", (_name,
   });
 });
 
-describe("what the host says of a caller", () => {
-  it("sets its classes and its models for the calls it is said of", async () => {
+describe("a caller's data from the host", () => {
+  it("sets the classes and models of its calls", async () => {
     const { gateway, chat } = await createTestGateway();
     const classOf = async (caller: HostCaller, headers = {}) => {
       const answer = await gateway.as(caller).fetch(chat({}, headers));
@@ -151,7 +151,7 @@ describe("what the host says of a caller", () => {
     expect(limited.status).toBe(403);
   });
 
-  it("holds beside what an administrator makes of the key's record: the stricter of both", async () => {
+  it("applies together with an administrator's changes to the key record: the stricter of both", async () => {
     const { gateway, clock, chat } = await createTestGateway();
     await gateway.as(ada).fetch(chat());
     const [key] = (await gateway.keys.list({ organizationId, userId: "ada" })).data;
@@ -176,7 +176,7 @@ describe("what the host says of a caller", () => {
     expect(await ask(higher)).toEqual([200, "D3_RESTRICTED"]);
   });
 
-  it("cannot be changed afterwards through the object it was said with", async () => {
+  it("can't be changed later through the original object", async () => {
     const { gateway, chat } = await createTestGateway();
     const models = ["test/tollgate/*"];
     const caller = { ...ada, models };
@@ -187,7 +187,7 @@ describe("what the host says of a caller", () => {
     expect((await gateway.keys.list({ organizationId, userId: "eve" })).data).toEqual([]);
   });
 
-  it("is a fact of the policy: source and user can be permitted", async () => {
+  it("becomes policy facts: source and user can be permitted", async () => {
     const policy = definePolicy({ rules: [permit("app", { source: "app", user: "ada" })] });
     const { gateway, chat } = await createTestGateway({ policy });
     const statusOf = async (caller: HostCaller) => (await gateway.as(caller).fetch(chat())).status;
@@ -218,14 +218,14 @@ describe("what the host says of a caller", () => {
     ["models[0]", { ...ada, models: ["everything"] }],
   ];
 
-  it.each(wrong)("is refused at once where it is wrong: %s of %j", async (param, caller) => {
+  it.each(wrong)("is rejected at once if it is invalid: %s of %j", async (param, caller) => {
     const { gateway } = await createTestGateway();
     const naming = () => gateway.as(caller as HostCaller);
     expect(naming).toThrow(expect.objectContaining({ code: "invalid_argument", param }));
     expect((await gateway.keys.list({ organizationId })).data).toHaveLength(1);
   });
 
-  it("is all that decides who a caller is: no metadata does (S37)", async () => {
+  it("alone determines the caller: metadata doesn't (S37)", async () => {
     const { gateway, chat } = await createTestGateway({
       budgets: [
         { id: "each", scope: { each: "user" }, limit: { requests: 1_000 }, period: "total" },

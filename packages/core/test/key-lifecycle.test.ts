@@ -19,7 +19,7 @@ async function leavesOf(store: Store): Promise<readonly EvidenceLeaf[]> {
 const statusOf = async (answer: Promise<Response>): Promise<number> => (await answer).status;
 
 describe.each(stores)("the life of an API key, with %s", (_name, open) => {
-  it("is on record with who did it, in the order it happened", async () => {
+  it("is recorded in order, with the actor of each change", async () => {
     const { gateway, store, key } = await createTestGateway({ store: open() });
     const one = { organizationId, id: key.id, actor: "ops" };
     await gateway.keys.update({ ...one, label: "renamed", minimumDataClass: "D1_INTERNAL" });
@@ -66,7 +66,7 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
     expect(before.revokedAt).toBe("2026-01-01T00:00:00.000Z");
   });
 
-  it("is listed by user, by label and by whether it works", async () => {
+  it("can be listed by user, by label and by whether a key works", async () => {
     const { gateway, clock, createKey } = await createTestGateway({ store: open() });
     await createKey({ label: "short", expiresAt: "2026-01-01T00:01:00Z" });
     await createKey({ label: "other", userId: "user-2" });
@@ -81,7 +81,7 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
     expect(await labels({ label: "other" })).toEqual(["other"]);
   });
 
-  it("keeps each of two changes that come at once", async () => {
+  it("keeps both of two concurrent changes", async () => {
     const { gateway, key } = await createTestGateway({ store: open() });
     const one = { organizationId, id: key.id };
     await Promise.all([
@@ -96,7 +96,7 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
     });
   });
 
-  it("refuses what it does not understand, by name, and nothing is half done", async () => {
+  it("rejects unknown arguments by name, and changes nothing by half", async () => {
     const { gateway, store, key } = await createTestGateway({ store: open() });
     const all: OrganizationScope = { organizationId: everyOrganization };
     const before = [await gateway.keys.list(all), await leavesOf(store)];
@@ -147,7 +147,7 @@ describe.each(stores)("the life of an API key, with %s", (_name, open) => {
     expect([await gateway.keys.list(all), await leavesOf(store)]).toEqual(before);
   });
 
-  it("is over for a revoked key, and an expired one gets no new secret", async () => {
+  it("is over for a revoked key, and an expired key gets no new secret", async () => {
     const { gateway, store, clock, createKey } = await createTestGateway({ store: open() });
     const { key: revoked } = await createKey();
     const { key: expired, chat } = await createKey({ expiresAt: "2026-01-01T00:01:00Z" });
@@ -197,8 +197,8 @@ const wrongCreations: readonly (readonly [string, object])[] = [
   ...lists.map((models) => [Array.isArray(models) ? "models[0]" : "models", { models }] as const),
 ];
 
-describe.each(stores)("what was read of a key a moment ago, with %s", (_name, open) => {
-  it("is not held to: an old secret, a model or a class that was taken away is gone at once", async () => {
+describe.each(stores)("a cached key, with %s", (_name, open) => {
+  it("grants nothing that was taken away: an old secret, a model or a class ends at once", async () => {
     const store = open();
     const a = await createTestGateway({ store });
     const b = await createTestGateway({ store, clock: a.clock, ids: countingIds(1) });
@@ -235,7 +235,7 @@ describe.each(stores)("what was read of a key a moment ago, with %s", (_name, op
     );
   });
 
-  it("is read anew where the key changes while a request runs, a bounded number of times", async () => {
+  it("is read again if the key changes while a request runs, a limited number of times", async () => {
     const store = open();
     const { gateway, key, chat } = await createTestGateway({ store });
     let changes = 1;
@@ -262,7 +262,7 @@ describe.each(stores)("what was read of a key a moment ago, with %s", (_name, op
 describe("the models of an API key", () => {
   const policy = definePolicy({ rules: [permit("good", { model: "test/good/*" })] });
 
-  it("narrow what the policy permits, and never widen it", async () => {
+  it("narrow the policy's permits, and never widen them", async () => {
     const { gateway, clock, createKey } = await createTestGateway({ policy });
     const { key, chat } = await createKey({ models: ["test/good/small", "test/bad/*"] });
     const asked = async (): Promise<readonly number[]> =>
@@ -284,7 +284,7 @@ describe("the models of an API key", () => {
     expect(await asked()).toEqual([403, 403, 403]);
   });
 
-  it("are said in the decision that denies", async () => {
+  it("are recorded in the decision that denies", async () => {
     const { gateway, createKey } = await createTestGateway({ policy });
     const { chat } = await createKey({ models: ["test/good/small"] });
     const answer = await gateway.fetch(chat({ model: "test/good/large" }));

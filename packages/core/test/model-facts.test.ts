@@ -19,8 +19,8 @@ function factsOf(models: object, prices: PriceBook) {
   return { facts: line.modelFacts(model), seen: log.seen };
 }
 
-describe("what is known of a model", () => {
-  it("comes from configuration, fact by fact, and else from the price book", () => {
+describe("a model's facts", () => {
+  it("come from the configuration, fact by fact, otherwise from the price book", () => {
     const known = book({ maxOutputTokens: 64_000, reasons: true });
     expect(factsOf({}, known).facts).toEqual({ maxOutputTokens: 64_000, reasons: true });
     expect(factsOf({ maxOutputTokens: 10 }, known).facts).toEqual({
@@ -33,7 +33,7 @@ describe("what is known of a model", () => {
     });
   });
 
-  it("is nothing where a book of the host's own fails or answers nonsense", () => {
+  it("are unknown if the host's own book fails or returns nonsense", () => {
     const nonsense = book({ maxOutputTokens: -1, reasons: "yes" });
     expect(factsOf({}, nonsense).facts).toEqual({ maxOutputTokens: null, reasons: null });
     const failing: PriceBook = {

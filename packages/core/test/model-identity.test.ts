@@ -33,7 +33,7 @@ async function openGateway(models: ModelOptions, options: TestGatewayOptions = {
 const three = { "openai/gpt-5": {}, "acme/one": { upstreamName: "deployment-1" }, "acme/a/b": {} };
 
 describe("a gateway that lists models", () => {
-  it("is closed: any other id is 404, before the policy and unrecorded", async () => {
+  it("is closed: any other id gives 404 before the policy, unrecorded", async () => {
     let decided = 0;
     const decide = () => {
       decided++;
@@ -48,14 +48,14 @@ describe("a gateway that lists models", () => {
     expect(key.organizationId).toBe("organization-1");
   });
 
-  it("asks for each by its table's name, else by its whole id", async () => {
+  it("asks for each model by its table's name, otherwise by its whole id", async () => {
     const { ask } = await openGateway({ models: three });
     expect(await ask("gw/openai/gpt-5")).toBe("openai/gpt-5");
     expect(await ask("gw/acme/one")).toBe("deployment-1");
     expect(await ask("gw/acme/a/b")).toBe("acme/a/b");
   });
 
-  it("passes on what it does not list where it is open, but by no name of a listed model", async () => {
+  it("that is open passes on unlisted models, but never under a listed model's name", async () => {
     const { ask } = await openGateway({ models: three, open: true, vendor: "openai" });
     expect(await ask("gw/openai/gpt-5")).toBe("gpt-5");
     expect(await ask("gw/openai/gpt-6")).toBe("gpt-6");
@@ -66,8 +66,8 @@ describe("a gateway that lists models", () => {
   });
 });
 
-describe("a vendor without its name upstream", () => {
-  it("takes no / in its models; every other vendor's go whole", async () => {
+describe("a vendor that isn't part of upstream names", () => {
+  it("allows no / in its models; other vendors' models keep their whole name", async () => {
     const { ask } = await openGateway({ vendor: "openai" });
     expect(await ask("gw/openai/gpt-5")).toBe("gpt-5");
     expect(await ask("gw/openai/other/gpt-5")).toBe("model_not_found");
@@ -76,7 +76,7 @@ describe("a vendor without its name upstream", () => {
   });
 });
 
-it("falls back along the same routes: a model its gateway does not list is refused at start", async () => {
+it("also applies to fallbacks: a model that its gateway doesn't list is rejected at start", async () => {
   const policy = definePolicy({
     rules: [permit("all", {}, { fallbacks: ["gw/acme/one", "gw/acme/none"] })],
   });
@@ -85,7 +85,7 @@ it("falls back along the same routes: a model its gateway does not list is refus
   );
 });
 
-it("tells a policy whether a model is listed", async () => {
+it("shows a policy whether a model is listed", async () => {
   const policy = definePolicy({
     rules: [
       permit("listed", { listed: true }),
@@ -98,7 +98,7 @@ it("tells a policy whether a model is listed", async () => {
   expect(await ask("gw/acme/two-mini")).toBe("acme/two-mini");
 });
 
-it("lists Steps of a model whatever its ASCII case", async () => {
+it("lists Steps of a model whatever the case of its id", async () => {
   const { ask, gateway, key } = await openGateway({});
   for (const model of ["gw/v/m", "gw/V/M", "gw/w/m"]) await ask(model);
   const { organizationId } = key;
@@ -108,7 +108,7 @@ it("lists Steps of a model whatever its ASCII case", async () => {
   }
 });
 
-describe("names that cannot be told apart are refused at start", () => {
+describe("indistinguishable names are rejected at start", () => {
   const start = (models: ModelOptions, gateway = "gw") =>
     createGateway({
       store: memoryStore(),
@@ -138,22 +138,22 @@ describe("names that cannot be told apart are refused at start", () => {
     [
       "a slash that would be left",
       { vendor: "v", models: { "v/a/b": {} } },
-      'models: "v/a/b" holds a / after its vendor, which option vendor takes away.',
+      'models: "v/a/b" contains another / after the vendor, which the option vendor removes.',
     ],
     ["an empty name", { models: { "a/b": { upstreamName: "" } } }, "must be 1 to 2048 characters"],
     ["a spaced name", { models: { "a/b": { upstreamName: "a b" } } }, "must be 1 to 2048"],
     ["a vendor that is two segments", { vendor: "a/b" }, "vendor must be null or a vendor"],
-    ["nothing to call", { open: false }, "no model could be called"],
+    ["nothing to call", { open: false }, "it could serve nothing"],
   ])("%s", (_, models, problem) => {
     expect(() => start(models)).toThrow(`Gateway gw: `);
     expect(() => start(models)).toThrow(problem);
   });
 
-  it("gateways that differ by case only", () => {
+  it("gateways that differ only in case", () => {
     expect(() => start({}, "UP")).toThrow("Gateway up: its name differs from UP by case only.");
   });
 
-  it("prices whose ids differ by case only", () => {
+  it("prices whose ids differ only in case", () => {
     const providers = { gw: scriptedProvider() };
     const prices = { "gw/a/b": { input: 1, output: 1 }, "gw/a/B": { input: 2, output: 2 } };
     expect(() => createGateway({ store: memoryStore(), providers, prices })).toThrow(
@@ -210,8 +210,8 @@ const spellings: readonly ((text: string) => string)[] = [
 /** The one way that always meets the model: chance alone may miss it. */
 const plainly = ["", asItIs, asItIs] as const;
 
-describe("under every spelling of a model", () => {
-  it("a forbid, a model budget and a price hold, or the spelling is no model", async () => {
+describe("every spelling of a model", () => {
+  it("meets the same forbid, budget and price, or is no model", async () => {
     let met = 0;
     const property = fc.asyncProperty(
       naming,

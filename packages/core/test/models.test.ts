@@ -36,7 +36,7 @@ describe("GET /v1/models", () => {
     });
   });
 
-  it("is narrowed by the key's models and by the policy at the key's default class, unrecorded", async () => {
+  it("is narrowed by the key's models and by the policy at the key's default class, and records nothing", async () => {
     const policy = definePolicy({
       rules: [
         permit("public", { upTo: "D0_PUBLIC" }),
@@ -54,7 +54,7 @@ describe("GET /v1/models", () => {
     expect(await written(test.gateway)).toEqual({ steps: 0, sessions: 0, decisions: 0 });
   });
 
-  it("gives one model, its slashes written plainly or escaped", async () => {
+  it("returns one model, with plain or escaped slashes", async () => {
     const test = await createTestGateway({ models });
     for (const id of ["test/b/with/slashes", "test%2Fb%2Fwith%2Fslashes"]) {
       const answer = await get(test, `models/${id}`);
@@ -72,7 +72,7 @@ describe("GET /v1/models", () => {
     },
   );
 
-  it("needs a key, and takes no other method", async () => {
+  it("requires a key, and allows no other method", async () => {
     const { gateway, key } = await createTestGateway();
     expect((await gateway.fetch("http://in-process/v1/models")).status).toBe(401);
     const answer = await gateway.fetch("http://in-process/v1/models", {
@@ -107,7 +107,7 @@ describe("a gateway configured without models", () => {
     return { test: await createTestGateway({ providers }), asked: () => asked };
   }
 
-  it("has every model that can be called, listed or not", async () => {
+  it("serves every model that can be called, listed or not", async () => {
     const policy = definePolicy({ rules: [permit("all", { model: "*/a/*" })] });
     const test = await createTestGateway({ models: {}, policy });
     expect((await get(test, "models/test/a/any/thing")).status).toBe(200);
@@ -115,7 +115,7 @@ describe("a gateway configured without models", () => {
     expect((await get(test, "models/test/a/..")).status).toBe(404);
   });
 
-  it("lists the models of the price catalog, under the ids that reach them", async () => {
+  it("lists the models of the price catalog, by ids that reach them", async () => {
     const providers = {
       openai: scriptedProvider({ vendor: "openai" }).at("openai"),
       openrouter: scriptedProvider().at("openrouter"),
@@ -132,7 +132,7 @@ describe("a gateway configured without models", () => {
     expect((await get(test, "models/openai/openai/gpt-5-mini")).status).toBe(200);
   });
 
-  it("lists the upstream's own, by ids that reach them and without fine-tuned ones", async () => {
+  it("lists the upstream's own models, by ids that reach them and without fine-tuned ones", async () => {
     const { test, asked } = await open(async () => [
       ...["gpt-5", "acme/large", "gpt-5", "openai/gpt-5", "ft:gpt-5:acme::1"],
       ...["", "a b", "..", "/", "x".repeat(300)],
@@ -142,7 +142,7 @@ describe("a gateway configured without models", () => {
     expect([await names(test), asked()]).toEqual([ids, 1]);
   });
 
-  it("asks its upstream once at a time, again after five minutes, and keeps its list when that fails", async () => {
+  it("asks its upstream once at a time, again after five minutes, and keeps its list on failure", async () => {
     const answers = [["one"], null, ["one", "two"]];
     const { test, asked } = await open(async () => {
       const answer = answers.shift();
@@ -159,7 +159,7 @@ describe("a gateway configured without models", () => {
     expect(await names(test)).toEqual(["gw/openai/one", "gw/openai/two"]);
   });
 
-  it("waits two seconds for its upstream, and answers without it", async () => {
+  it("waits two seconds for its upstream, then answers without it", async () => {
     const waiting = Promise.withResolvers<AbortSignal>();
     const { test } = await open((signal) => {
       waiting.resolve(signal);
@@ -173,7 +173,7 @@ describe("a gateway configured without models", () => {
     expect([await listed, signal.aborted]).toEqual([[], true]);
   });
 
-  it("is not asked on a customer-owned connection, nor without the option", async () => {
+  it("doesn't ask the upstream on a customer-owned connection, or without the option", async () => {
     const customer = await open(async () => ["one"], { connection: "customer" });
     const { organizationId } = customer.test.key;
     await customer.test.gateway.connections.set({

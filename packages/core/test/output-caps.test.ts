@@ -23,7 +23,7 @@ async function asked(options: TestGatewayOptions) {
   return { ...test, ask, attempts };
 }
 
-describe("the output that an attempt holds", () => {
+describe("an attempt's output cap", () => {
   const policy = definePolicy({ rules: [permit("all", {}, { maxOutputTokens: 20_000 })] });
 
   it.each([
@@ -52,7 +52,7 @@ describe("the output that an attempt holds", () => {
     expect(provider.calls[0]?.request.maxOutputTokens).toBe(most);
   });
 
-  it("is no cap on the answer where no hard budget of tokens or dollars applies", async () => {
+  it("doesn't cap the answer without a hard budget of tokens or dollars", async () => {
     const { provider, ask, attempts } = await asked({
       budgets: [{ id: "calls", limit: { requests: 9 }, period: "day" }],
     });
@@ -62,8 +62,8 @@ describe("the output that an attempt holds", () => {
   });
 });
 
-describe.each(stores)("a call that names no cap, on %s", (_, open) => {
-  it("holds what every one of its hard budgets has left, and says so", async () => {
+describe.each(stores)("a call without a cap, on %s", (_, open) => {
+  it("holds the remainder of all its hard budgets, and records it", async () => {
     const test = await asked({
       store: open(),
       // 10 tokens of input are 10,000 nanodollars, and one of output is 2,000.
@@ -84,7 +84,7 @@ describe.each(stores)("a call that names no cap, on %s", (_, open) => {
     expect(await test.attempts()).toMatchObject([{ outputCap: 10_000, outputCapFrom: "budget" }]);
   });
 
-  it("is refused where not even limits.maxOutputTokens is left, and not before", async () => {
+  it("is rejected only if not even limits.maxOutputTokens is left", async () => {
     for (const [limit, status] of [
       [4_105, 429],
       [4_106, 200],
@@ -99,7 +99,7 @@ describe.each(stores)("a call that names no cap, on %s", (_, open) => {
     }
   });
 
-  it("of a model that can answer with less is refused where not even that is left", async () => {
+  it("of a model with a smaller maximum is rejected if not even that is left", async () => {
     const small = { "acme/large": { input: "1", output: "2", maxOutputTokens: 100 } };
     for (const [limit, status] of [
       [109, 429],
@@ -110,13 +110,13 @@ describe.each(stores)("a call that names no cap, on %s", (_, open) => {
     }
   });
 
-  it("leaves a cap that a client named as it is", async () => {
+  it("never lowers a cap that the client set", async () => {
     const { ask } = await asked({ store: open(), budgets: [tokens(10_000)] });
     expect((await ask({ max_tokens: 9_991 })).status).toBe(429);
     expect((await ask({ max_tokens: 9_990 })).status).toBe(200);
   });
 
-  it("together with others never holds more than the limit", async () => {
+  it("never holds more than the limit together with others", async () => {
     const limit = 100_000;
     const test = await asked({ store: open(), budgets: [tokens(limit), tokens(60_000, "second")] });
     const hold = test.provider.hold();
@@ -135,7 +135,7 @@ describe.each(stores)("a call that names no cap, on %s", (_, open) => {
     expect(held.every((cap) => cap >= 4_096 && cap <= 50_000)).toBe(true);
   });
 
-  it("falls back to a model for which its budgets have less room, with what is left", async () => {
+  it("falls back to a model with tighter budgets, with the remainder", async () => {
     const policy = definePolicy({
       rules: [permit("all", {}, { fallbacks: ["spare/acme/large"] })],
     });
@@ -156,8 +156,8 @@ describe.each(stores)("a call that names no cap, on %s", (_, open) => {
   });
 });
 
-describe("an attempt that is made again", () => {
-  it("is held once more where the first may have cost something, and not made where it does not fit", async () => {
+describe("a retried attempt", () => {
+  it("is held again if the first may have cost something, and not made if it doesn't fit", async () => {
     for (const [limit, calls] of [
       [39, 1],
       [40, 2],

@@ -20,8 +20,8 @@ async function oneOfTwoGone(open: (typeof stores)[number][1]) {
   return { gone, peer, clock, log, steps };
 }
 
-describe.each(stores)("a Step whose process is gone, on %s", (_, open) => {
-  it("is settled as interrupted by a peer after the lapse, once, and holds nothing", async () => {
+describe.each(stores)("a Step whose process is lost, on %s", (_, open) => {
+  it("is settled once as interrupted by another process after the lease lapses, and holds nothing", async () => {
     const { gone, peer, clock, log, steps } = await oneOfTwoGone(open);
     const hold = gone.provider.hold({ afterEvents: 2 });
     const answer = await gone.gateway.fetch(gone.chat({ stream: true, max_tokens: 30 }));
@@ -55,7 +55,7 @@ describe.each(stores)("a Step whose process is gone, on %s", (_, open) => {
     expect(await steps()).toMatchObject([{ outcome: "interrupted", completionTokens: 30 }]);
   });
 
-  it("is estimated from the output its process last recorded", async () => {
+  it("is estimated from the output that its process last recorded", async () => {
     const { gone, clock, steps } = await oneOfTwoGone(open);
     gone.provider.hold({ afterEvents: 2 });
     gone.provider.reply({ text: ["123456789", "x"] });
@@ -82,7 +82,7 @@ describe.each(stores)("a Step whose process is gone, on %s", (_, open) => {
     await completionOf(answering);
   });
 
-  it("is left alone for one more round by a peer that missed its own renewals", async () => {
+  it("is left alone for one more round by a process that missed its own renewals", async () => {
     const store = open();
     const clock = manualClock();
     const running = await createTestGateway({ store, clock });
@@ -104,7 +104,7 @@ describe.each(stores)("a Step whose process is gone, on %s", (_, open) => {
     await completionOf(answering);
   });
 
-  it("is continued by the retry of its client", async () => {
+  it("is continued by its client's retry", async () => {
     const { gone, peer, clock, steps } = await oneOfTwoGone(open);
     const hold = gone.provider.hold();
     void gone.gateway.fetch(gone.chat());
@@ -116,7 +116,7 @@ describe.each(stores)("a Step whose process is gone, on %s", (_, open) => {
     expect(retry.session_id).toBe(first?.sessionId);
   });
 
-  it("is settled once by two peers that recover at the same time", async () => {
+  it("is settled once by two processes that recover at the same time", async () => {
     const store = open();
     const gone = await createTestGateway({ store });
     const clock = manualClock();

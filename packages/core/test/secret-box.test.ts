@@ -20,8 +20,8 @@ function fakeBox(overrides: Partial<SecretBox> = {}): SecretBox {
   };
 }
 
-describe("a box over a key management service", () => {
-  it("is asked once for requests that come together, and again after 5 seconds", async () => {
+describe("a box backed by a key management service", () => {
+  it("is called once for concurrent requests, and again after 5 seconds", async () => {
     const asked: string[] = [];
     const secrets = fakeBox({
       unwrap: ({ keyId, wrapped }, context) => {
@@ -41,7 +41,7 @@ describe("a box over a key management service", () => {
     expect(credentials()).toEqual(Array(4).fill("own sk-1"));
   });
 
-  it("is asked once, and so is the store, however many requests come at once", async () => {
+  it("is called once, and so is the store, for many concurrent requests", async () => {
     let [unwraps, reads] = [0, 0];
     const secrets = fakeBox({
       unwrap: async ({ wrapped }) => {
@@ -67,7 +67,7 @@ describe("a box over a key management service", () => {
     expect(credentials()).toHaveLength(32);
   });
 
-  it("does not bring back what was removed while it was read", async () => {
+  it("doesn't bring back a credential removed while it was read", async () => {
     const store = memoryStore();
     const held = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
@@ -100,7 +100,7 @@ describe("a box over a key management service", () => {
     ["gives nothing", () => JSON.parse("null")],
     ["does not answer", () => new Promise<Uint8Array>(() => {})],
   ])(
-    "that %s makes that gateway unavailable within seconds, and nothing is sent",
+    "that %s makes its gateway unavailable within seconds, and nothing is sent",
     async (_, unwrap) => {
       const log = eventLog();
       const secrets = fakeBox({ unwrap });
@@ -121,7 +121,7 @@ describe("a box over a key management service", () => {
     ["gives no id", () => ({ keyId: "", wrapped: Uint8Array.of(1) })],
     ["gives no bytes", () => ({ keyId: "k", wrapped: new Uint8Array() })],
     ["gives nothing", () => JSON.parse("null")],
-  ])("that %s when it should wrap seals nothing", async (_name, wrap) => {
+  ])("that %s on wrap seals nothing", async (_name, wrap) => {
     const { gateway } = await openOwnGateways({ secrets: fakeBox({ wrap }) });
     const error: unknown = await gateway.connections
       .set({ ...acme, apiKey: "sk-1" })
@@ -133,7 +133,7 @@ describe("a box over a key management service", () => {
     });
   });
 
-  it("that recovers serves the next attempt, with the credential of that moment", async () => {
+  it("that recovers serves the next attempt, with the current credential", async () => {
     let isDown = true;
     const secrets = fakeBox({
       unwrap: ({ wrapped }) => (isDown ? fail("down") : Buffer.from(wrapped).reverse()),

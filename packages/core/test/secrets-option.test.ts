@@ -24,7 +24,7 @@ function problemsOf(secrets: unknown): string {
   return "";
 }
 
-it("takes keys of 32 bytes in base64, and a box of the host's own", () => {
+it("accepts 32-byte keys in base64, and the host's own box", () => {
   expect(problemsOf({ current: "k1", keys: { k1 } })).toBe("");
   expect(problemsOf({ current: "k-2_b.c", keys: { k1, "k-2_b.c": key() } })).toBe("");
   const wrap = () => ({ keyId: "arn:key/1", wrapped: Uint8Array.of(1) });
@@ -38,10 +38,10 @@ it.each([
   ["text", k1, "`secrets` must be { current, keys } or a SecretBox."],
   ["nothing in it", {}, "secrets must be { current, keys }."],
   ["no keys", { current: "k1", keys: {} }, "secrets.keys must name at least one key."],
-  ["an unknown current key", { current: "k2", keys: { k1 } }, "secrets.current must be the name"],
-  ["a current key of Object's", { current: "toString", keys: { k1 } }, "secrets.current must be"],
-  ["no current key", { keys: { k1 } }, "secrets.current must be the name of one of secrets.keys."],
-  ["a wrong name", { current: "a b", keys: { "a b": k1 } }, "secrets.keys: a name is 1 to 32"],
+  ["an unknown current key", { current: "k2", keys: { k1 } }, "secrets.current must name"],
+  ["a current key of Object's", { current: "toString", keys: { k1 } }, "secrets.current must name"],
+  ["no current key", { keys: { k1 } }, "secrets.current must name one of secrets.keys."],
+  ["a wrong name", { current: "a b", keys: { "a b": k1 } }, "secrets.keys: names must be 1 to 32"],
   ["one key twice", { current: "k1", keys: { k1, k2: k1 } }, "the same key under two names"],
   [
     "a box without unwrap",
@@ -53,7 +53,7 @@ it.each([
     { contract: 2, current: "k", wrap: () => {}, unwrap: () => {} },
     "`secrets` must be a SecretBox of contract 1",
   ],
-])("refuses %s at start", (_name, secrets, message) => {
+])("rejects %s at start", (_name, secrets, message) => {
   expect(problemsOf(secrets)).toContain(message);
 });
 
@@ -67,19 +67,19 @@ it.each([
   ["in base64url", Buffer.alloc(32, 0xfb).toString("base64url")],
   ["followed by a line end", `${key()}\n`],
   ["a number", 1],
-])("refuses a key that is %s at start", (_name, k2) => {
+])("rejects a key that is %s at start", (_name, k2) => {
   expect(problemsOf({ current: "k1", keys: { k1, k2 } })).toBe(
     "secrets.keys.k2 must be 32 bytes in base64.",
   );
 });
 
-it("names every problem at once, and no key even where it stands for a name", () => {
+it("names every problem at once, and never a key, even in place of a name", () => {
   const message = problemsOf({ current: key(), keys: { [k1]: "k1", k2: "" } });
   expect(message.split("\n")).toHaveLength(3);
   expect(message).not.toContain(k1.slice(0, 8));
 });
 
-it("are not needed where no gateway is customer-owned, and checked all the same", () => {
+it("isn't required without a customer-owned gateway, but is still checked", () => {
   const providers = { test: scriptedProvider() };
   expect(() => createGateway({ store: memoryStore(), providers })).not.toThrow();
   const secrets = { current: "k1", keys: { k1: "short" } };

@@ -62,7 +62,7 @@ async function everyAnswer({ gateway, provider, clock, key, chat }: TestGateway)
 }
 
 describe.each(stores)("secrets, with %s (S14)", (name, open) => {
-  it("show themselves nowhere: answers, events, errors, records, the gateway itself", async () => {
+  it("appear nowhere: not in answers, events, errors, records or the gateway itself", async () => {
     const log = eventLog();
     const store = open();
     const test = await createTestGateway({
@@ -104,7 +104,7 @@ describe.each(stores)("secrets, with %s (S14)", (name, open) => {
 });
 
 describe("a database file (S14)", () => {
-  it("holds no form of a secret but the digest a key is found by", async () => {
+  it("contains no form of a secret but the digest that finds a key", async () => {
     const folder = mkdtempSync(join(tmpdir(), "tollgate-secrets-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const store = sqliteStore({ filename: join(folder, "tollgate.db") });

@@ -29,7 +29,7 @@ describe("X-Service-Model", () => {
     }
   });
 
-  it("is on no error", async () => {
+  it("is missing on errors", async () => {
     const { gateway, provider, chat } = await createTestGateway({ retries: { max: 0 } });
     provider.fail(down);
     const answer = await gateway.fetch(chat());
@@ -37,7 +37,7 @@ describe("X-Service-Model", () => {
     expect(answer.headers.get("x-service-model")).toBeNull();
   });
 
-  it("is missing where a stream's headers can't wait for the model any longer", async () => {
+  it("is missing if a stream's headers can't wait for the model", async () => {
     const { gateway, provider, chat, clock } = await createTestGateway({
       ...options,
       deadlines: { headers: "1s" },
@@ -49,7 +49,7 @@ describe("X-Service-Model", () => {
     await clock.until(answer.text());
   });
 
-  it("has the prefix of the other headers, and ASCII alone", async () => {
+  it("has the prefix of the other headers, and only ASCII", async () => {
     const { gateway, chat } = await createTestGateway({ headerPrefix: "X-App-" });
     const answer = await gateway.fetch(chat({ model: "test/a/mod\u00e8le-\u{1f600}" }));
     expect(answer.headers.get("x-app-model")).toBe("test/a/mod%C3%A8le-%F0%9F%98%80");

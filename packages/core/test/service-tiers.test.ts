@@ -44,7 +44,7 @@ describe("service tiers and hard dollar budgets", () => {
     expect(await held("default", open2)).toBe(standard);
   });
 
-  it("refuse a tier without a price before anything is sent", async () => {
+  it("reject a tier without a price before anything is sent", async () => {
     const { gateway, provider, chat, key } = await open({ budgets: [usd] });
     const failure = await failureOf(gateway.fetch(chat({ model, service_tier: "scale" })));
     expect(failure).toMatchObject({ code: "price_unknown", param: "service_tier" });
@@ -54,7 +54,7 @@ describe("service tiers and hard dollar budgets", () => {
     expect((await gateway.decisions.list({ organizationId })).data).toHaveLength(1);
   });
 
-  it("pass a tier without a price where no such budget applies, and record the cost as an estimate", async () => {
+  it("allow a tier without a price if no such budget applies, and estimate its cost", async () => {
     const { gateway, provider, chat, key } = await open();
     provider.reply({
       text: "a",
@@ -68,7 +68,7 @@ describe("service tiers and hard dollar budgets", () => {
     ]);
   });
 
-  it("drop a served tier that is no name", async () => {
+  it("drop an invalid served tier", async () => {
     const { gateway, provider, chat, key } = await open();
     const usage = { promptTokens: 10, completionTokens: 5, serviceTier: "<script>" };
     provider.reply({ text: "a", usage });
@@ -95,14 +95,14 @@ describe("service tiers and the policy", () => {
       expect((await gateway.fetch(chat({ model, service_tier }))).status).toBe(200);
   });
 
-  it("let a rule permit the standard tier alone", async () => {
+  it("let a rule permit only the standard tier", async () => {
     const policy = definePolicy({ rules: [permit("standard", { serviceTier: "standard" })] });
     const { gateway, chat } = await open({ policy });
     expect((await gateway.fetch(chat({ model }))).status).toBe(200);
     expect((await gateway.fetch(chat({ model, service_tier: "flex" }))).status).toBe(403);
   });
 
-  it("let a rule set the tier that is sent, and hold for that one", async () => {
+  it("let a rule set the tier to send, which is also the one held", async () => {
     const policy = definePolicy({
       rules: [permit("capped", {}, { serviceTier: "default" })],
     });
@@ -118,7 +118,7 @@ describe("service tiers and the policy", () => {
     expect(steps.data[0]?.attempts).toMatchObject([{ requestedServiceTier: "default" }]);
   });
 
-  it("count a served tier of auto as not reported: the dearest held counts", async () => {
+  it("treat a served tier of auto as not reported: the most expensive one held counts", async () => {
     const { gateway, provider, chat, key } = await open({ billing: { autoTiers: ["priority"] } });
     const usage = { promptTokens: 100, completionTokens: 10 };
     provider.reply({ usage: { ...usage, serviceTier: "auto" } });
@@ -129,7 +129,7 @@ describe("service tiers and the policy", () => {
     ]);
   });
 
-  it("name the standard tier where leaving it open could get another", async () => {
+  it("send the standard tier by name if omitting it could get another", async () => {
     const policy = definePolicy({ rules: [permit("capped", {}, { serviceTier: "default" })] });
     const { gateway, provider, chat } = await open({
       policy,
@@ -139,7 +139,7 @@ describe("service tiers and the policy", () => {
     expect(provider.calls[0]?.request.serviceTier).toBe("default");
   });
 
-  it("are refused where they are no names", () => {
+  it("reject invalid names", () => {
     const rules = [permit("a", { serviceTier: "no such tier!" })];
     expect(() => definePolicy({ rules })).toThrow("must be the name of a service tier");
     const options = [permit("a", {}, { serviceTier: "" })];
@@ -147,7 +147,7 @@ describe("service tiers and the policy", () => {
   });
 });
 
-describe("prices that are none", () => {
+describe("invalid prices", () => {
   it.each([
     ["a negative cache price", { input: 1, output: 1, cacheWrite: -1 }, "cacheWrite` must be"],
     ["an unknown cache time", { input: 1, output: 1, cacheWrite: { "2h": 1 } }, "cacheWrite.2h."],
@@ -185,7 +185,7 @@ describe("prices that are none", () => {
       { tiers: { flex: { input: 1, output: 1 } } },
       "needs both input and output",
     ],
-  ])("refuses %s", async (_, written, problem) => {
+  ])("with %s are rejected", async (_, written, problem) => {
     const models: Record<string, ModelConfiguration> = JSON.parse(
       JSON.stringify({ "a/one": written }),
     );
@@ -197,12 +197,12 @@ describe("prices that are none", () => {
     [{ reportedCostFactor: 0.5 }, "`billing.reportedCostFactor` must be"],
     [{ reportedCostFactor: Number.MAX_VALUE }, "`billing.reportedCostFactor` must be"],
     [{ autoTiers: "priority" }, "`billing.autoTiers` must be"],
-  ])("refuses billing %j", async (written, problem) => {
+  ])("with billing %j are rejected", async (written, problem) => {
     const billing: Billing = JSON.parse(JSON.stringify(written));
     await expect(open({ billing })).rejects.toThrow(problem);
   });
 
-  it("takes a book's price that cannot be computed with for none", async () => {
+  it("from a book that can't be computed with count as missing", async () => {
     const prices = {
       priceOf: () => ({ input: -1, output: Number.NaN, source: "catalog" as const }),
       factsOf: () => ({ maxOutputTokens: null, reasons: null }),

@@ -68,8 +68,8 @@ function failing(
   return { store: broken, heal };
 }
 
-describe("what a client received complete, the ledger has", () => {
-  it("nothing is sent before the Step is durable (U2)", async () => {
+describe("every answer that a client received complete is in the ledger", () => {
+  it("sends nothing before the Step is durable (U2)", async () => {
     const { gateway, provider, key, chat } = await createTestGateway();
     provider.reply(async () => {
       const { data } = await gateway.steps.list({ organizationId: key.organizationId });
@@ -79,7 +79,7 @@ describe("what a client received complete, the ledger has", () => {
     expect((await completionOf(gateway.fetch(chat()))).choices[0].message.content).toBe("seen");
   });
 
-  it("a plain body waits for the settlement", async () => {
+  it("holds a plain body back until the settlement", async () => {
     const { store, asked, release } = slowToSettle();
     const { gateway, chat } = await createTestGateway({ store });
     let isAnswered = false;
@@ -94,7 +94,7 @@ describe("what a client received complete, the ledger has", () => {
     expect((await answering).status).toBe(200);
   });
 
-  it("the finish chunk and [DONE] wait for the settlement, the text before them does not (U3)", async () => {
+  it("holds the finish chunk and [DONE] back until the settlement, but not the text before them (U3)", async () => {
     const { store, asked, release } = slowToSettle();
     const { gateway, key, chat } = await createTestGateway({ store });
     const answer = await gateway.fetch(chat({ stream: true }));
@@ -116,7 +116,7 @@ describe("what a client received complete, the ledger has", () => {
     expect(sentIn(text).at(-1)).toEqual({ type: "done" });
   });
 
-  it("is whole even if the client leaves after the last event, while it settles (F22)", async () => {
+  it("completes even if the client leaves after the last event, while it settles (F22)", async () => {
     const { store, asked, release } = slowToSettle();
     const { gateway, key, chat } = await createTestGateway({ store });
     const client = new AbortController();
@@ -130,25 +130,22 @@ describe("what a client received complete, the ledger has", () => {
     expect(data).toMatchObject([{ finishReason: "stop", totalTokens: 15 }]);
   });
 
-  it.each([1, 4])(
-    "is settled again when the outcome of settling is unknown, %s times",
-    async (times) => {
-      for (const after of [false, true]) {
-        const test = await createTestGateway({
-          store: failing("settleStep", { times, after }).store,
-        });
-        const answer = await test.clock.until(test.gateway.fetch(test.chat()), "5s");
-        expect(answer.status).toBe(200);
-        expect(await written(test.gateway)).toMatchObject({ steps: 1 });
-        const { data } = await test.gateway.activity.list({
-          organizationId: test.key.organizationId,
-        });
-        expect(data).toHaveLength(1);
-      }
-    },
-  );
+  it.each([1, 4])("retries when the outcome of settling is unknown, %s times", async (times) => {
+    for (const after of [false, true]) {
+      const test = await createTestGateway({
+        store: failing("settleStep", { times, after }).store,
+      });
+      const answer = await test.clock.until(test.gateway.fetch(test.chat()), "5s");
+      expect(answer.status).toBe(200);
+      expect(await written(test.gateway)).toMatchObject({ steps: 1 });
+      const { data } = await test.gateway.activity.list({
+        organizationId: test.key.organizationId,
+      });
+      expect(data).toHaveLength(1);
+    }
+  });
 
-  it("is an error, never complete, when settling fails for good; recovery settles it later", async () => {
+  it("gives an error, never a complete answer, when settling fails permanently; recovery settles later", async () => {
     const { store, heal } = failing("settleStep");
     const { gateway, clock, key, chat } = await createTestGateway({
       store,
@@ -178,7 +175,7 @@ describe("what a client received complete, the ledger has", () => {
     ["chat", true],
     ["responses", false],
     ["responses", true],
-  ] as const)("is reported to observers once (%s, stream: %s)", async (family, stream) => {
+  ] as const)("notifies observers once (%s, stream: %s)", async (family, stream) => {
     const log = eventLog();
     const { store } = failing("settleStep");
     const test = await createTestGateway({ store, observers: log.observers });
@@ -190,7 +187,7 @@ describe("what a client received complete, the ledger has", () => {
     expect(log.seen.map(({ type }) => type)).not.toContain("step.settled");
   });
 
-  it("is nothing at all when the Step cannot be opened: 503, and no provider is asked", async () => {
+  it("gives 503 and asks no provider if the Step can't open", async () => {
     for (const stream of [false, true]) {
       const { gateway, provider, chat } = await createTestGateway({
         store: failing("openStep").store,
@@ -206,7 +203,7 @@ describe("what a client received complete, the ledger has", () => {
     }
   });
 
-  it("is an error even for a denial that cannot be recorded", async () => {
+  it("gives an error even for a denial that can't be recorded", async () => {
     const { gateway, chat } = await createTestGateway({
       store: failing("recordRefusal").store,
       key: { models: ["test/other/*"] },
@@ -215,29 +212,26 @@ describe("what a client received complete, the ledger has", () => {
   });
 });
 
-describe("a further attempt whose opening is in doubt", () => {
-  it.each([false, true])(
-    "is opened once more, and runs once (after the commit: %s)",
-    async (after) => {
-      const test = await createTestGateway({
-        store: failing("openAttempt", { times: 1, after }).store,
-      });
-      const { gateway, provider, key, chat, clock } = test;
-      provider.fail(
-        new ProviderError("Down.", { reason: "down", delivery: "answered", status: 500 }),
-      );
-      expect((await clock.until(gateway.fetch(chat()))).status).toBe(200);
-      const { data } = await gateway.steps.list({ organizationId: key.organizationId });
-      expect(data.map(({ attempts }) => attempts.map(({ outcome }) => outcome))).toEqual([
-        ["failed", "completed"],
-      ]);
-      expect(provider.calls).toHaveLength(2);
-    },
-  );
+describe("a further attempt whose opening has an unknown outcome", () => {
+  it.each([false, true])("is opened again, and runs once (after the commit: %s)", async (after) => {
+    const test = await createTestGateway({
+      store: failing("openAttempt", { times: 1, after }).store,
+    });
+    const { gateway, provider, key, chat, clock } = test;
+    provider.fail(
+      new ProviderError("Down.", { reason: "down", delivery: "answered", status: 500 }),
+    );
+    expect((await clock.until(gateway.fetch(chat()))).status).toBe(200);
+    const { data } = await gateway.steps.list({ organizationId: key.organizationId });
+    expect(data.map(({ attempts }) => attempts.map(({ outcome }) => outcome))).toEqual([
+      ["failed", "completed"],
+    ]);
+    expect(provider.calls).toHaveLength(2);
+  });
 });
 
-describe("a gateway that is closing", () => {
-  it("admits nothing more, and lets what runs settle", async () => {
+describe("a closing gateway", () => {
+  it("admits nothing more, and lets running Steps settle", async () => {
     const { gateway, provider, chat } = await createTestGateway();
     const hold = provider.hold();
     const running = gateway.fetch(chat());

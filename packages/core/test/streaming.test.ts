@@ -59,7 +59,7 @@ function types(sent: readonly Sent[]): readonly string[] {
 }
 
 describe("a streamed answer (sections 2.3 and 6.1)", () => {
-  it.each(answers)("joined, equals the plain one: %s (W1)", async (_, answer) => {
+  it.each(answers)("equals the plain one when joined: %s (W1)", async (_, answer) => {
     const { gateway, provider, chat } = await createTestGateway();
     provider.reply(answer, { times: 2 });
     const plain = await completionOf(gateway.fetch(chat()));
@@ -91,7 +91,7 @@ describe("a streamed answer (sections 2.3 and 6.1)", () => {
     expect(text).not.toContain("event:");
   });
 
-  it("carries the same ids and usage null on every chunk, and usage last where asked for (W3)", async () => {
+  it("carries the same ids and usage null on every chunk, and usage last if requested (W3)", async () => {
     const { gateway, provider, chat } = await createTestGateway();
     provider.reply({ text: ["a", "b"] }, { times: 2 });
     const asked = { stream: true, stream_options: { include_usage: true } };
@@ -112,7 +112,7 @@ describe("a streamed answer (sections 2.3 and 6.1)", () => {
     expect(without.map(({ usage }) => usage)).toEqual([null, null, null, null]);
   });
 
-  it("says the usage that is recorded, whether the provider reports it or not (U4)", async () => {
+  it("shows the recorded usage, whether or not the provider reports it (U4)", async () => {
     const { gateway, provider, key, chat } = await createTestGateway();
     provider.reply({ text: "a".repeat(30), usage: null });
     provider.reply({ text: "a".repeat(30), usage: { completionTokens: 7 } });
@@ -143,7 +143,7 @@ describe("a stream that fails", () => {
     delivery: "unknown",
   });
 
-  it("after its first byte: the error, then [DONE], and no finish reason", async () => {
+  it("after its first byte ends with the error, then [DONE], without a finish reason", async () => {
     const { gateway, provider, key, chat } = await createTestGateway();
     provider.fail(down, { afterEvents: 3, answer: { text: ["Hel", "lo", "!"] } });
     const answer = await gateway.fetch(chat({ stream: true }));
@@ -158,7 +158,7 @@ describe("a stream that fails", () => {
     expect(session?.length).toBe(1);
   });
 
-  it("without a finish reason: a clean end is not a complete answer", async () => {
+  it("for lack of a finish reason is no complete answer, even with a clean end", async () => {
     for (const stream of [true, false]) {
       const { gateway, provider, key, chat } = await createTestGateway();
       provider.reply({ text: "cut", finishReason: null });
@@ -171,7 +171,7 @@ describe("a stream that fails", () => {
     }
   });
 
-  it("before its first byte: a plain error, never a stream", async () => {
+  it("before its first byte gives a plain error, never a stream", async () => {
     const { gateway, provider, chat } = await createTestGateway();
     provider.fail(down);
     provider.fail(down, { afterEvents: 1 });

@@ -41,8 +41,8 @@ async function gatewayOf(tell: (sink: AnswerSink) => void, end: () => void = () 
   return { ...test, ask, steps, seen };
 }
 
-describe("a provider that tells its answer", () => {
-  it("may tell all of it before it returns", async () => {
+describe("a provider that pushes its answer", () => {
+  it("may push all of it before it returns", async () => {
     const { ask, steps, seen } = await gatewayOf((sink) => {
       for (const events of [sent, said("Hel"), said("lo"), finish]) sink.events(events);
       sink.ended();
@@ -62,7 +62,7 @@ describe("a provider that tells its answer", () => {
     expect(await steps()).toMatchObject([{ outcome: "failed", reason: "down" }]);
   });
 
-  it("is not heard once its answer has ended", async () => {
+  it("is ignored once its answer has ended", async () => {
     const { ask, steps, seen } = await gatewayOf((sink) => {
       for (const events of [sent, said("Hello"), finish]) sink.events(events);
       sink.ended();
@@ -77,7 +77,7 @@ describe("a provider that tells its answer", () => {
     expect(await steps()).toMatchObject([{ outcome: "completed" }]);
   });
 
-  it("waits for a client that does not read", async () => {
+  it("waits for a client that doesn't read", async () => {
     const rooms: (Promise<void> | null)[] = [];
     const { ask, seen } = await gatewayOf((sink) => {
       for (const events of [sent, said("Hello")]) rooms.push(sink.events(events));
@@ -91,7 +91,7 @@ describe("a provider that tells its answer", () => {
     expect(await text).toContain("[DONE]");
   });
 
-  it("is given up when it stays silent", async () => {
+  it("is stopped when it stays silent", async () => {
     const { ask, clock, steps, seen } = await gatewayOf((sink) => void sink.events(sent));
     const answer = ask({ stream: true });
     const { status } = await clock.until(answer);

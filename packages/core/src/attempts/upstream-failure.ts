@@ -15,16 +15,20 @@ export function upstreamFailure(error: ProviderError): GatewayError {
     return rejected(error, meaning);
   if (status === 400 || status === 413 || status === 422) return rejected(error, null);
   if (status === 404 || status === 410) {
-    return new GatewayError("model_not_found", "The provider does not know this model.", {
+    return new GatewayError("model_not_found", "The provider doesn't have this model.", {
       param: "model",
       cause: error,
     });
   }
   if (status === 429 || meaning === "rate_limit_exceeded") {
-    return new GatewayError("rate_limit_exceeded", "The provider's rate limit is reached.", {
-      headers: { "retry-after": seconds(error.retryAfterMs) },
-      cause: error,
-    });
+    return new GatewayError(
+      "rate_limit_exceeded",
+      "The provider's rate limit was reached. Try again later.",
+      {
+        headers: { "retry-after": seconds(error.retryAfterMs) },
+        cause: error,
+      },
+    );
   }
   const isOverloaded = meaning === "overloaded" || status === 503 || status === 529;
   return new GatewayError("upstream_error", isOverloaded ? overloaded : error.message, {

@@ -59,6 +59,6 @@ export function createBudgetCache(
 function declaredAndCreated(id: string): GatewayError {
   return new GatewayError(
     "invalid_configuration",
-    `${id} is declared in the configuration and was created at run time: remove one of them.`,
+    `${id} is both declared in the configuration and created at run time. Remove one of them.`,
   );
 }

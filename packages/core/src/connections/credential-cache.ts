@@ -104,7 +104,7 @@ function nameOf({ organizationId, gateway }: CredentialOwner): string {
 }
 
 function unavailable(): ProviderError {
-  return new ProviderError("Your organization's own Gateway API key cannot be used now.", {
+  return new ProviderError("Your organization's own Gateway API key is currently unavailable.", {
     reason: "connection_unavailable",
     delivery: "not-sent",
     status: 503,

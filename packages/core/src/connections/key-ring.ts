@@ -28,14 +28,16 @@ export function secretKeyProblems({ current, keys }: SecretKeys): readonly strin
   return [
     ...(names.every((one) => name.test(one))
       ? []
-      : ["secrets.keys: a name is 1 to 32 letters, digits, dots, hyphens and underscores."]),
+      : ["secrets.keys: names must be 1 to 32 letters, digits, dots, hyphens or underscores."]),
     ...names
       .filter((one) => name.test(one) && keyOf(keys[one]) === null)
       .map((one) => `secrets.keys.${one} must be 32 bytes in base64.`),
-    ...(values.size === names.length ? [] : ["secrets.keys holds the same key under two names."]),
+    ...(values.size === names.length
+      ? []
+      : ["secrets.keys contains the same key under two names."]),
     ...(typeof current === "string" && Object.hasOwn(keys, current)
       ? []
-      : ["secrets.current must be the name of one of secrets.keys."]),
+      : ["secrets.current must name one of secrets.keys."]),
   ];
 }
 

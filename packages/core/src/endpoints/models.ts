@@ -38,7 +38,7 @@ export async function getModel(
   if (id === null || !(await canReach(context, caller, id)) || !mayUse(context, caller, id)) {
     throw new GatewayError(
       "model_not_found",
-      "The model does not exist, or the API key may not use it.",
+      "Model not found, or this API key isn't allowed to use it.",
       {
         param: "model",
       },

@@ -206,12 +206,12 @@ function endpointOf(request: GatewayRequest): {
 } {
   const path = routePath(request.url);
   const [route, match] = find(path ?? "");
-  if (!route) throw new GatewayError("not_found", "There is nothing at this path.");
+  if (!route) throw new GatewayError("not_found", "Not found.");
   const endpoint = Object.hasOwn(route.methods, request.method)
     ? route.methods[request.method]
     : undefined;
   if (!endpoint) {
-    throw new GatewayError("method_not_allowed", "This path does not take this method.", {
+    throw new GatewayError("method_not_allowed", "This path doesn't allow this method.", {
       headers: { allow: Object.keys(route.methods).join(", ") },
     });
   }

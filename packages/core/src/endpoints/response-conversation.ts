@@ -72,7 +72,7 @@ async function previousOf(
     ? await orUnavailable(context.store.responses.history(caller, id, context.clock.now()))
     : null;
   if (previous) return previous;
-  throw new GatewayError("previous_response_not_found", "The previous response was not found.", {
+  throw new GatewayError("previous_response_not_found", "Previous response not found.", {
     param: "previous_response_id",
   });
 }
@@ -92,7 +92,7 @@ async function messagesOf(stored: readonly Uint8Array[]): Promise<readonly Messa
 function tooManyMessages(max: number): GatewayError {
   return new GatewayError(
     "invalid_value",
-    `The conversation must hold at most ${max} messages, with those it continues.`,
+    `The conversation must have at most ${max} messages, including those it continues.`,
     { param: "input" },
   );
 }
@@ -144,7 +144,7 @@ async function resolveInput(
 function conversationTooLarge(maxBytes: number): GatewayError {
   return new GatewayError(
     "request_too_large",
-    `The conversation that the request refers to is larger than ${maxBytes} bytes.`,
+    `The stored conversation that the request refers to is larger than ${maxBytes} bytes.`,
   );
 }
 
@@ -170,7 +170,7 @@ function itemsOf(response: StoredResponse): readonly StoredItem[] {
 }
 
 function notFound(at: number): never {
-  throw new GatewayError("item_not_found", "The referenced item was not found.", {
+  throw new GatewayError("item_not_found", "Referenced item not found.", {
     param: `input[${at}]`,
   });
 }

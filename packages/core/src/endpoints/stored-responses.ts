@@ -69,7 +69,7 @@ export async function notEmulated(
   await freshCaller(scope, request);
   throw new GatewayError(
     "unsupported_parameter",
-    "Responses can be neither cancelled nor compacted here.",
+    "Cancelling and compacting responses isn't supported.",
   );
 }
 
@@ -97,7 +97,7 @@ function refuseResuming(query: URLSearchParams): void {
         ? "starting_after"
         : null;
   if (param === null) return;
-  throw new GatewayError("unsupported_parameter", "A stored response cannot be streamed again.", {
+  throw new GatewayError("unsupported_parameter", "A stored response can't be streamed.", {
     param,
   });
 }

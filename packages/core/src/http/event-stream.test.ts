@@ -63,8 +63,8 @@ function start() {
 /** Waits until every pending promise callback has run. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-describe("the output of a stream of events", () => {
-  it("writes what it is given, joined, and leaves no timer behind", () => {
+describe("an event stream's output", () => {
+  it("joins and writes what it gets, and leaves no timer behind", () => {
     const { clock, texts, output } = start();
     clock.advance(14);
     expect(output.write(["a", "b"])).toBeNull();
@@ -75,7 +75,7 @@ describe("the output of a stream of events", () => {
     expect(clock.waiting()).toBe(0);
   });
 
-  it("pings while nothing comes, and counts from what was written last", () => {
+  it("pings while nothing comes, counting from the last write", () => {
     const { clock, texts, output } = start();
     for (let beat = 0; beat < 3; beat++) clock.advance(15);
     expect(texts).toEqual([ping, ping, ping]);
@@ -87,7 +87,7 @@ describe("the output of a stream of events", () => {
     expect(texts).toEqual([ping, ping, ping, "a", ping]);
   });
 
-  it("does not ping a client that has to read first", async () => {
+  it("doesn't ping a client that still has to read", async () => {
     const { clock, texts, output, fill, empty } = start();
     fill();
     const room = output.write(["a"]);
@@ -101,7 +101,7 @@ describe("the output of a stream of events", () => {
     expect(texts).toEqual(["a", ping]);
   });
 
-  it("makes no more pieces than there is room for", async () => {
+  it("creates no more pieces than there is room for", async () => {
     const { texts, output, fill, empty } = start();
     let made = 0;
     function* pieces(): Generator<string> {
@@ -118,7 +118,7 @@ describe("the output of a stream of events", () => {
     expect(made).toBe(5);
   });
 
-  it("keeps the order of what is written while there is no room", async () => {
+  it("keeps the order of writes while the sink is full", async () => {
     const { texts, output, fill, empty } = start();
     const large = ["1", "2", "3", "4"].map((digit) => digit.repeat(70_000));
     fill();
@@ -133,7 +133,7 @@ describe("the output of a stream of events", () => {
     expect(output.write(["d"])).toBeNull();
   });
 
-  it("writes a ping that filled the sink before what comes after it", async () => {
+  it("writes a ping that filled the sink before the next event", async () => {
     const { clock, texts, output, fill, empty } = start();
     fill();
     clock.advance(15);
@@ -145,7 +145,7 @@ describe("the output of a stream of events", () => {
     expect(texts).toEqual([ping, "a"]);
   });
 
-  it("writes nothing once it was stopped, and lets nobody wait", async () => {
+  it("writes nothing after stop, and leaves nobody waiting", async () => {
     const { clock, texts, output, fill, empty } = start();
     fill();
     const written = output.write(["x".repeat(70_000), "y"]);
@@ -158,7 +158,7 @@ describe("the output of a stream of events", () => {
     expect(clock.waiting()).toBe(0);
   });
 
-  it("rejects when a piece cannot be made, and goes on with the next", async () => {
+  it("rejects when a piece can't be created, and continues with the next", async () => {
     const { texts, output } = start();
     function* failing(): Generator<string> {
       yield "x".repeat(70_000);

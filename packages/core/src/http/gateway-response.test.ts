@@ -3,7 +3,7 @@ import { eventStreamHeaders } from "./event-stream.ts";
 import { type StreamBody, type TextSink, toResponse } from "./gateway-response.ts";
 
 describe("toResponse", () => {
-  it("answers with a text as it is", async () => {
+  it("returns a text unchanged", async () => {
     const headers = { "content-type": "application/json", "x-request-id": "1" };
     const response = toResponse({ status: 404, headers, body: '{"é":1}' });
     expect(response.status).toBe(404);
@@ -25,7 +25,7 @@ describe("toResponse", () => {
     expect(chunks).toEqual(["a\n", "é"]);
   });
 
-  it("starts when the client reads, and has room for one text at each read", async () => {
+  it("starts when the client reads, and has room for one text per read", async () => {
     let written = 0;
     const body = bodyOf(async ({ write }) => {
       for (;;) await write(String(++written));
@@ -42,7 +42,7 @@ describe("toResponse", () => {
     await reader?.cancel();
   });
 
-  it("has room for what two reads at once wait for", async () => {
+  it("has room for the texts of two simultaneous reads", async () => {
     const body = bodyOf(async ({ write, end }) => {
       await settled();
       await write("a");
@@ -54,7 +54,7 @@ describe("toResponse", () => {
     expect(reads.map((read) => Buffer.from(read?.value ?? []).toString())).toEqual(["a", "b"]);
   });
 
-  it.each([0, 1])("says that the client left, after %i reads", async (reads) => {
+  it.each([0, 1])("reports after %i reads that the client left", async (reads) => {
     const left: string[] = [];
     const body = bodyOf(
       ({ write }) => void write("x"),

@@ -19,11 +19,11 @@ describe("bearerToken", () => {
     "Bearer a;b",
     "Bearer 'a' OR 1=1",
     "Bearer \u00e9",
-  ])("finds none in %j", (authorization) => {
+  ])("finds no token in %j", (authorization) => {
     expect(bearerToken(new Headers({ authorization }))).toBeNull();
   });
 
-  it("finds none without the header, or with two of them", () => {
+  it("finds no token without the header, or with two of them", () => {
     expect(bearerToken(new Headers())).toBeNull();
     const two = new Headers([
       ["authorization", "Bearer a"],
@@ -34,7 +34,7 @@ describe("bearerToken", () => {
 });
 
 describe("requireSmallHeaders", () => {
-  it("counts names and values as they travel", () => {
+  it("counts names and values as sent", () => {
     const request = new Request("http://gateway/", { headers: { a: "12345", bb: "1" } });
     expect(() => requireSmallHeaders(request, 17)).not.toThrow();
     expect(() => requireSmallHeaders(request, 16)).toThrow(

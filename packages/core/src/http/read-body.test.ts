@@ -35,7 +35,7 @@ function stream(...chunks: readonly string[]): ReadableStream<Uint8Array> {
   return ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));
 }
 
-describe("readJson: content type and encoding", () => {
+describe("the content type and encoding of a body", () => {
   it.each([
     "application/json",
     "APPLICATION/JSON",
@@ -58,18 +58,18 @@ describe("readJson: content type and encoding", () => {
     "text/plain",
     "text/json",
     "multipart/form-data; boundary=application/json",
-  ])("refuses %j", async (type) => {
+  ])("rejects %j", async (type) => {
     const request = post({ headers: { "content-type": type } });
     expect(await refusal(request)).toEqual({ code: "unsupported_media_type", param: null });
   });
 
-  it("refuses a missing content type", async () => {
+  it("rejects a missing content type", async () => {
     const request = post({});
     request.headers.delete("content-type");
     expect(await refusal(request)).toMatchObject({ code: "unsupported_media_type" });
   });
 
-  it.each(["gzip", "br", "deflate", "zstd", "gzip, identity"])("refuses %j", async (encoding) => {
+  it.each(["gzip", "br", "deflate", "zstd", "gzip, identity"])("rejects %j", async (encoding) => {
     const request = post({ headers: { "content-encoding": encoding } });
     expect(await refusal(request)).toMatchObject({ code: "unsupported_media_type" });
   });
@@ -81,17 +81,17 @@ describe("readJson: content type and encoding", () => {
   });
 });
 
-describe("readJson: size", () => {
+describe("the size of a body", () => {
   const fill = (bytes: number): string => JSON.stringify({ a: "x".repeat(bytes - 8) });
   const image = (bytes: number): string => `data:image\\/png;base64,${"A".repeat(bytes)}`;
 
-  it("takes a body of exactly the limit, announced or not", async () => {
+  it("accepts a body of exactly the limit, with or without a content-length", async () => {
     await readJson(post({ body: fill(1_000) }), limits);
     await readJson(post({ body: fill(1_000), headers: { "content-length": "1000" } }), limits);
     expect(await refusal(post({ body: fill(1_001) }))).toMatchObject({ code: "request_too_large" });
   });
 
-  it("refuses an announced size before reading anything", async () => {
+  it("rejects a content-length over the limit before reading anything", async () => {
     let pulled = false;
     const body = new ReadableStream(
       {
@@ -106,7 +106,7 @@ describe("readJson: size", () => {
     expect(pulled).toBe(false);
   });
 
-  it("counts what arrives, and stops an endless upload", async () => {
+  it("counts a body as it arrives, and stops an endless upload", async () => {
     let cancelled = false;
     const body = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new Uint8Array(600).fill(0x20)),
@@ -118,12 +118,12 @@ describe("readJson: size", () => {
     expect(cancelled).toBe(true);
   });
 
-  it("counts a body whose announced length was wrong", async () => {
+  it("counts a body whose content-length is wrong", async () => {
     const request = post({ body: `{"a":"${image(5_000)}"}`, headers: { "content-length": "10" } });
     expect(await refusal(request)).toMatchObject({ code: "request_too_large" });
   });
 
-  it("lets only image data exceed the limit of a plain body", async () => {
+  it("allows only image data beyond the limit of a plain body", async () => {
     const withImage = `{"a":"${image(3_000)}","b":"${"x".repeat(900)}"}`;
     expect(await readJson(post({ body: withImage }), limits)).toHaveProperty("b");
     const tooMuchText = `{"a":"${image(1_000)}","b":"${"x".repeat(1_100)}"}`;
@@ -135,7 +135,7 @@ describe("readJson: size", () => {
   });
 });
 
-describe("readJson: content", () => {
+describe("the content of a body", () => {
   it.each([
     ["empty", ""],
     ["malformed", '{"a":'],
@@ -152,15 +152,15 @@ describe("readJson: content", () => {
       "an encoded surrogate",
       new Uint8Array([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]),
     ],
-  ])("refuses a body that is %s", async (_name, body) => {
+  ])("rejects a body that is %s", async (_name, body) => {
     expect(await refusal(post({ body }))).toEqual({ code: "invalid_json", param: null });
   });
 
-  it("refuses no body at all", async () => {
+  it("rejects a missing body", async () => {
     expect(await refusal(post({ body: null }))).toEqual({ code: "invalid_json", param: null });
   });
 
-  it("names the place of what it refuses", async () => {
+  it("names the path of a fault", async () => {
     const cases = [
       ['{"a":{"b":1,"b":2}}', "a.b"],
       ['{"a":[{"__proto__":1}]}', "a[0].__proto__"],
@@ -174,21 +174,21 @@ describe("readJson: content", () => {
     }
   });
 
-  it("does not quote the body in its message", async () => {
+  it("doesn't quote the body in its message", async () => {
     const secret = "hunter2";
     const error = await readJson(post({ body: `{"a": ${secret}}` }), limits).catch(String);
     expect(error).not.toContain(secret);
     expect(error).toContain("not valid JSON");
   });
 
-  it("leaves Object.prototype as it was", async () => {
+  it("leaves Object.prototype unchanged", async () => {
     const before = Object.getOwnPropertyNames(Object.prototype);
     const body = '{"parameters":{"__proto__":{"isAdmin":true}}}';
     expect(await readJson(post({ body }), limits)).not.toHaveProperty("isAdmin");
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
   });
 
-  it("reads a body that arrives in pieces, cut inside a character", async () => {
+  it("reads a body in pieces that split a character", async () => {
     const bytes = new TextEncoder().encode('{"a":"é😀"}');
     for (let cut = 1; cut < bytes.length; cut++) {
       const body = ReadableStream.from([bytes.slice(0, cut), bytes.slice(cut)]);
@@ -197,13 +197,13 @@ describe("readJson: content", () => {
   });
 });
 
-describe("readJson: uploads that end early", () => {
-  it("refuses a body whose stream fails", async () => {
+describe("a body whose upload ends early", () => {
+  it("is rejected if its stream fails", async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
     expect(await refusal(post({ body }))).toEqual({ code: "invalid_json", param: null });
   });
 
-  it("stops waiting when the request aborts, however the body is read", async () => {
+  it("is no longer waited for after an abort", async () => {
     for (const headers of [{}, { "content-length": "10" }]) {
       const client = new AbortController();
       const body = new ReadableStream<Uint8Array>();
@@ -214,13 +214,13 @@ describe("readJson: uploads that end early", () => {
     }
   });
 
-  it("tells the host that it read the body first", async () => {
+  it("gets an error that names the host's mistake if the host read it first", async () => {
     const request = post({});
     await request.text();
     expect(await refusal(request)).toMatchObject({ code: "invalid_json" });
   });
 
-  it("reads a stream of chunks to its end", async () => {
+  it("is read to its end if it is a stream of chunks", async () => {
     expect(await readJson(post({ body: stream('{"a"', ":", "1}") }), limits)).toEqual({ a: 1 });
   });
 });

@@ -80,13 +80,13 @@ function requireSound(text: string, limits: Limits): void {
 }
 
 const faultMessages: Readonly<Record<JsonFaultKind, string>> = {
-  depth: "The request body nests objects and arrays too deep",
+  depth: "The request body is nested too deeply",
   keys: "An object in the request body has too many members",
-  values: "The request body holds too many values",
+  values: "The request body has too many values",
   "duplicate-key": "An object in the request body has the same member twice",
-  "forbidden-key": "The request body has a member whose name is not allowed here",
-  number: "The request body holds a number that cannot be kept exactly",
-  surrogate: "The request body holds text that is not well-formed Unicode",
+  "forbidden-key": "The request body has a member with a forbidden name",
+  number: "The request body has a number that can't be represented exactly",
+  surrogate: "The request body has text that isn't well-formed Unicode",
 };
 
 function parse(text: string): object {
@@ -119,7 +119,7 @@ function readBytes(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
   if (request.bodyUsed)
     throw new GatewayError(
       "invalid_json",
-      "The request's body was read before the gateway got it, and nothing of it was kept.",
+      "The request body was already read. Pass the request on before anything reads its body.",
     );
   const length = announcedLength(request.headers);
   if (length !== null && length > maxBytes) throw tooLarge(maxBytes);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { queryOf, routePath } from "./route-path.ts";
 
-describe("routeOf", () => {
+describe("routePath", () => {
   it.each([
     ["http://host/v1/chat/completions", "chat/completions"],
     ["https://host:8080/mounted/here/v1/chat/completions?x=/v1/y#z", "chat/completions"],

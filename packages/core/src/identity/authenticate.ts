@@ -96,7 +96,7 @@ function isLive({ key, secretEndsAt }: KeyOfSecret, at: number): boolean {
 function missing(): GatewayError {
   return new GatewayError(
     "missing_api_key",
-    "No API key was given. Send it as `Authorization: Bearer <API_KEY>`.",
+    "Missing API key. Send it as `Authorization: Bearer <API_KEY>`.",
   );
 }
 

@@ -23,8 +23,8 @@ function noting({ failures = 0 } = {}) {
   return { touched, timers, use, close };
 }
 
-describe("the last use of keys", () => {
-  it("is written in batches, the latest of each key", async () => {
+describe("the last use of a key", () => {
+  it("is written in batches, only the latest of each key", async () => {
     const { touched, timers, use, close } = noting();
     for (const keyId of ["a", "b", "a"]) use(keyId);
     expect(timers).toHaveLength(1);
@@ -38,7 +38,7 @@ describe("the last use of keys", () => {
     ]);
   });
 
-  it("is kept for the next time where it could not be written", async () => {
+  it("is kept for the next batch if it can't be written", async () => {
     const { touched, timers, use, close } = noting({ failures: 1 });
     use("a");
     timers[0]?.();
@@ -48,7 +48,7 @@ describe("the last use of keys", () => {
     expect(touched.flat().map(({ keyId }) => keyId)).toEqual(["a", "b"]);
   });
 
-  it("is noted of ten thousand keys at most, however many there are", async () => {
+  it("is recorded for at most ten thousand keys", async () => {
     const { touched, use, close } = noting();
     for (let key = 0; key < 10_002; key++) use(`key-${key}`);
     use("key-0");

@@ -8,7 +8,7 @@ const context = Buffer.from("place");
 const lock = { key, context };
 const bytes = fc.uint8Array({ maxLength: 64 });
 
-it("gives back what was encrypted, under the same key and for the same place", () => {
+it("decrypts with the same key and context", () => {
   fc.assert(
     fc.property(bytes, bytes, (plain, place) => {
       const own = { key, context: place };
@@ -17,7 +17,7 @@ it("gives back what was encrypted, under the same key and for the same place", (
   );
 });
 
-it("opens nothing where one bit is another", () => {
+it("rejects a ciphertext with one changed bit", () => {
   const sealed = encrypt(Buffer.from("plain"), lock, randomBytes);
   for (let bit = 0; bit < sealed.length * 8; bit++) {
     const other = Buffer.from(sealed);
@@ -28,13 +28,13 @@ it("opens nothing where one bit is another", () => {
     expect(() => decrypt(sealed.subarray(0, length), lock)).toThrow();
 });
 
-it("opens nothing for another place or with another key", () => {
+it("rejects another context and another key", () => {
   const sealed = encrypt(Buffer.from("plain"), lock, randomBytes);
   expect(() => decrypt(sealed, { key, context: Buffer.from("places") })).toThrow();
   expect(() => decrypt(sealed, { key: new Uint8Array(32).fill(8), context })).toThrow();
 });
 
-it("never seals the same twice in the same way", () => {
+it("never encrypts the same value to the same ciphertext", () => {
   const sealed = [1, 2].map(() => encrypt(Buffer.from("plain"), lock, randomBytes).toString("hex"));
   expect(new Set(sealed).size).toBe(2);
 });

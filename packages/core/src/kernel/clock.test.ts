@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { systemClock } from "./clock.ts";
 
-it("a timer for longer than the machine can count waits, instead of firing at once", async () => {
+it("a timer beyond the machine's maximum waits instead of firing at once", async () => {
   let hasFired = false;
   const cancel = systemClock.after(30 * 86_400_000, () => {
     hasFired = true;

@@ -15,7 +15,7 @@ describe("random ids", () => {
     expect(at).toBeLessThanOrEqual(Date.now());
   });
 
-  it("are never the same, and have every digit in every random place", () => {
+  it("never repeat, and have every digit in every random place", () => {
     const ids = Array.from({ length: 4_000 }, () => uuid());
     expect(new Set(ids).size).toBe(ids.length);
     const digitsAt = (place: number) => new Set(ids.map((id) => id[place])).size;
@@ -24,7 +24,7 @@ describe("random ids", () => {
     expect(digitsAt(19)).toBe(4);
   });
 
-  it("share no byte with the random bytes that are given", () => {
+  it("share no byte with the random bytes", () => {
     const given = Array.from({ length: 2_000 }, () => Buffer.from(bytes(32)).toString("hex"));
     expect(new Set(given).size).toBe(given.length);
     expect(given.some((hex) => hex.includes("0000000000"))).toBe(false);

@@ -43,7 +43,7 @@ describe("guardJson", () => {
     );
   });
 
-  it("finds a fault anywhere in JSON that is sound otherwise", () => {
+  it("finds a fault anywhere in otherwise sound JSON", () => {
     const faults = fc.constantFrom(
       ['{"a":1,"b":2,"a":3}', "duplicate-key"],
       ['{"a":1,"\\u0061":3}', "duplicate-key"],
@@ -79,7 +79,7 @@ describe("guardJson", () => {
     );
   });
 
-  it("tells where the fault stands", () => {
+  it("reports the path of a fault", () => {
     expect(guardJson('{"messages":[{"a":1},{"b":{"c":[0,9007199254740993]}}]}', rules)).toEqual({
       kind: "number",
       path: "messages[1].b.c[1]",
@@ -92,7 +92,7 @@ describe("guardJson", () => {
     expect(guardJson(`{"${long}":1e999}`, rules)?.path).toBe("k".repeat(64));
   });
 
-  it("leaves any key in free-form members, but no key twice", () => {
+  it("allows any key in free-form members, but none twice", () => {
     expect(guardJson('{"parameters":{"a":{"__proto__":1,"constructor":2}}}', rules)).toBeNull();
     expect(guardJson('{"schema":{"prototype":{}},"constructor":1}', rules)?.kind).toBe(
       "forbidden-key",
@@ -100,7 +100,7 @@ describe("guardJson", () => {
     expect(guardJson('{"schema":{"a":1,"a":1}}', rules)?.kind).toBe("duplicate-key");
   });
 
-  it("bounds depth: 64 levels outside, 32 inside a free-form member", () => {
+  it("limits depth: 64 levels outside, 32 inside a free-form member", () => {
     const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
     expect(guardJson(nested(64), rules)).toBeNull();
     expect(guardJson(nested(65), rules)?.kind).toBe("depth");
@@ -109,7 +109,7 @@ describe("guardJson", () => {
     expect(guardJson(`{"schema":${nested(32)},"x":${nested(63)}}`, rules)).toBeNull();
   });
 
-  it("bounds the members of an object and the values of a text", () => {
+  it("limits the members of an object and the values of a text", () => {
     const members = (count: number): string =>
       `{${Array.from({ length: count }, (_, index) => `"${index}":0`).join(",")}}`;
     expect(guardJson(members(256), rules)).toBeNull();

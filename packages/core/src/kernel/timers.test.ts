@@ -50,8 +50,8 @@ function once(dueAt: number, seen: number[]): Timed & { dueAt: number } {
   };
 }
 
-describe("the moments of many on one timer", () => {
-  it("come exactly when they are due, in any order", () => {
+describe("many due times on one timer", () => {
+  it("fire exactly when they are due, in any order", () => {
     const clock = createClock();
     const timers = createTimers(clock);
     const seen: number[] = [];
@@ -60,7 +60,7 @@ describe("the moments of many on one timer", () => {
     expect(seen).toEqual([7, 7, 30, 99.5]);
   });
 
-  it("touch the clock only for one that comes before all others", () => {
+  it("use the clock only for one that is the earliest of all", () => {
     const clock = createClock();
     const timers = createTimers(clock);
     const moved = once(50, []);
@@ -89,7 +89,7 @@ describe("the moments of many on one timer", () => {
     expect(seen).toEqual([8]);
   });
 
-  it("come at once where their moment passed while the others were looked at", () => {
+  it("fire at once if they pass while the others are checked", () => {
     let now = 0;
     const set: number[] = [];
     let run = (): void => {};
@@ -111,7 +111,7 @@ describe("the moments of many on one timer", () => {
     expect(set).toEqual([10, 0]);
   });
 
-  it("come a little late, and together, where there are very many", () => {
+  it("fire a little late, and together, if there are very many", () => {
     const clock = createClock();
     const timers = createTimers(clock);
     const seen: number[] = [];

@@ -15,12 +15,12 @@ function failureAfter(events: number, isKept: boolean): string | null {
 }
 
 describe("the log probabilities of one answer", () => {
-  it("are bounded where the answer is written whole at its end", () => {
+  it("are limited if the answer is written whole at its end", () => {
     expect(failureAfter(1, true)).toBeNull();
     expect(failureAfter(10, true)).toBe("too_many_logprobs");
   });
 
-  it("are passed on without a bound of their own in a stream of chunks", () => {
+  it("have no limit of their own in a stream of chunks", () => {
     expect(failureAfter(1_000, false)).toBeNull();
   });
 });

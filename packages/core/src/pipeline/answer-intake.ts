@@ -112,7 +112,7 @@ function isTooMuchState({ values, bytes }: StateSize): boolean {
 }
 
 function beyond(reason: string): ProviderError {
-  return new ProviderError("The provider answered more than is accepted.", {
+  return new ProviderError("The provider's answer is larger than allowed.", {
     reason,
     delivery: "unknown",
     status: 200,

@@ -337,7 +337,7 @@ export function priceUnknown(priced: { readonly price: Price | null }): GatewayE
   const what = param === "model" ? "this model has no price" : "this service tier has no price";
   return new GatewayError(
     "price_unknown",
-    `A budget in US dollars applies and ${what}, so the cost cannot be held.`,
+    `A budget in US dollars applies and ${what}, so Tollgate can't reserve its cost.`,
     { param },
   );
 }
@@ -346,9 +346,8 @@ export function priceUnknown(priced: { readonly price: Price | null }): GatewayE
 function budgetExceeded(hold: Hold, budgets: readonly Budget[], now: number): GatewayError {
   const period = budgets.find((budget) => budget.id === hold.budgetId)?.period ?? "total";
   const end = periodEnd(period, hold.periodStart);
-  const until =
-    end === null ? "It does not reset." : `It resets at ${new Date(end).toISOString()}.`;
-  const message = `The budget ${hold.budgetId} has too little left for this request. ${until}`;
+  const until = end === null ? "It never resets." : `It resets at ${new Date(end).toISOString()}.`;
+  const message = `The budget ${hold.budgetId} doesn't have enough left for this request. ${until}`;
   return new GatewayError("budget_exceeded", message, {
     headers:
       end === null ? {} : { "retry-after": String(Math.max(1, Math.ceil((end - now) / 1_000))) },

@@ -202,7 +202,7 @@ function boundOf({ within }: CloseOptions = {}, usual: number): number {
   if (bound !== null) return bound;
   throw new GatewayError(
     "invalid_argument",
-    'within is not a duration. Give milliseconds, or text such as "25s".',
+    'within must be a duration: milliseconds, or text such as "25s".',
     { param: "within" },
   );
 }

@@ -15,7 +15,7 @@ export function unrecorded(cause: unknown): GatewayError {
 
 export function evidenceUnavailable(
   cause: unknown,
-  message = "The record of this request cannot be written, so it was not completed.",
+  message = "The request could not be recorded, so it was not completed.",
 ): GatewayError {
   return new GatewayError("evidence_unavailable", message, { cause });
 }

@@ -72,16 +72,16 @@ export function createRouter(providers: ReadonlyMap<string, Provider>): Router {
 function notFoundMessage(text: string, providers: ReadonlyMap<string, Provider>): string {
   const model = parseModelId(text);
   if (model === null)
-    return "A model is named <gateway>/<vendor>/<model>, in at most 255 characters without white space.";
+    return "A model id must be <gateway>/<vendor>/<model>, with at most 255 characters and no white space.";
   return providers.has(model.gateway)
-    ? "The gateway has no model of this name. GET /v1/models lists the models it has."
-    : "The model's gateway does not exist.";
+    ? "Unknown model. GET /v1/models lists the available models."
+    : "Unknown gateway. A model id starts with the name of a gateway.";
 }
 
 export function connectionRequired(): GatewayError {
   return new GatewayError(
     "connection_required",
-    "This gateway is reached with your organization's own Gateway API key, and it has none.",
+    "This gateway requires your organization's own Gateway API key. Ask an administrator to set one.",
     { param: "model" },
   );
 }

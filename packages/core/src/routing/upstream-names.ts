@@ -70,7 +70,9 @@ export function namingProblems(naming: Naming): readonly string[] {
   )
     problems.push("vendor must be null or a vendor such as openai, without a slash.");
   if (open === false && Object.keys(models).length === 0)
-    problems.push("It is not open and lists no models, so no model could be called. List models.");
+    problems.push(
+      "The provider lists no models and isn't open, so it could serve nothing. List models, or set open to true.",
+    );
   const ids = new Map<string, string>();
   const names = new Map<string, string>();
   for (const [model, configured] of Object.entries(models)) {
@@ -78,7 +80,7 @@ export function namingProblems(naming: Naming): readonly string[] {
     const name = configured?.upstreamName ?? nameOf(model, vendor);
     if (name === null)
       problems.push(
-        `models: ${JSON.stringify(model)} holds a / after its vendor, which option vendor takes away. Give it an upstreamName.`,
+        `models: ${JSON.stringify(model)} contains another / after the vendor, which the option vendor removes. Set its upstreamName.`,
       );
     else if (!isUpstreamName(name))
       problems.push(
