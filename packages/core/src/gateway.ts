@@ -12,6 +12,7 @@ import type { Observer } from "./contracts/observer.ts";
 import { createConversations } from "./endpoints/endpoint.ts";
 import { createIdentify } from "./endpoints/identify.ts";
 import { createRequestHandlers, type RequestHandlers } from "./endpoints/request-handlers.ts";
+import { GatewayError } from "./errors/gateway-error.ts";
 import { createAuthenticator } from "./identity/authenticate.ts";
 import { createKeyCache } from "./identity/key-cache.ts";
 import { createLastUsed } from "./identity/last-used.ts";
@@ -127,4 +128,27 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     close: lifecycle.close,
     [Symbol.asyncDispose]: () => lifecycle.close(),
   };
+}
+
+/**
+ * For bindings: rejects a value that is neither a gateway nor the result of `gateway.as`, when the host starts instead of
+ * at its first request. `call` is the call in the host's code, for the message: `tollgate(gateway)`.
+ * @throws GatewayError `invalid_configuration`
+ */
+export function requireGateway(value: unknown, call: string): asserts value is RequestHandlers {
+  if (typeof value === "object" && value !== null) {
+    if ("answer" in value && typeof value.answer === "function" && "fetch" in value) return;
+    if ("then" in value) throw wrong(call, "a promise: await it first");
+  }
+  throw wrong(call, value === undefined ? "nothing" : kindOf(value));
+}
+
+function wrong(call: string, given: string): GatewayError {
+  const message = `${call} needs what createGateway returns, and was given ${given}.`;
+  return new GatewayError("invalid_configuration", message);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  return typeof value === "object" ? "another object" : `a ${typeof value}`;
 }

@@ -1,9 +1,7 @@
 /** What a provider or a price book implements, and what it is given. */
 
 /** What implementing one takes: time that can be set by hand, exact money, values of JSON, and what all of them do alike. */
-export { retryAfterMs } from "./attempts/retry-after.ts";
 export { type UpstreamCode, upstreamCode } from "./attempts/upstream-code.ts";
-export { isTooMuchJson } from "./attempts/upstream-json.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type {
   AnswerSink,
@@ -20,18 +18,18 @@ export type {
   StateNeeds,
   UsdAmount,
 } from "./contracts/provider.ts";
-export { ProviderError } from "./contracts/provider.ts";
+export { isTooMuchJson, modelsOf, ProviderError, retryAfterMs } from "./contracts/provider.ts";
 export type * from "./domain/completion-event.ts";
 export type * from "./domain/completion-request.ts";
 export { errorText, secretHeaders } from "./domain/error-text.ts";
 export type * from "./domain/message.ts";
+export { imagesAfterTools } from "./domain/message.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { ConnectionOwnership } from "./domain/policy-decision.ts";
 export type { LongPromptPrice, Price, Rates, TierPrice } from "./domain/price.ts";
 export type { StateFields } from "./domain/provider-state.ts";
 export { isTierName } from "./domain/service-tier.ts";
-export { imagesAfterTools, type TextToolMessage } from "./domain/tool-images.ts";
 export { fittingDetails, type UsageDetails } from "./domain/usage.ts";
 export { orAborted } from "./kernel/bounded-wait.ts";
 export { type Clock, systemClock } from "./kernel/clock.ts";
@@ -39,5 +37,4 @@ export { isLarge, yieldToEventLoop } from "./kernel/event-loop.ts";
 export { parseUsd } from "./kernel/nano-usd.ts";
 export { isShallow } from "./kernel/returnable-json.ts";
 export type { Json } from "./kernel/stable-json.ts";
-export { modelsOf } from "./routing/model-options.ts";
 export { type StateOptions, stateNeedsFor } from "./routing/state-needs.ts";

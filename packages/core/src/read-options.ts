@@ -5,24 +5,22 @@ import { toBudget } from "./budgets/read-budget.ts";
 import { createThresholdTracker } from "./budgets/thresholds.ts";
 import { createCredentialCache } from "./connections/credential-cache.ts";
 import { type CredentialSealer, createCredentialSealer } from "./connections/credential-sealer.ts";
-import { createKeyRing, noKeys } from "./connections/key-ring.ts";
+import { createKeyRing, noKeys, secretKeyProblems } from "./connections/key-ring.ts";
 import type { GatewayEvent, Observer } from "./contracts/observer.ts";
+import type { Policy } from "./contracts/policy.ts";
+import type { Provider } from "./contracts/provider.ts";
+import type { Budget } from "./domain/budget.ts";
 import { defaultDeadlines, defaultLimits } from "./domain/limits.ts";
+import { listed, lowerAscii } from "./domain/pattern.ts";
+import type { RateLimit } from "./domain/rate-limit.ts";
 import { defaultRetention, type Retention } from "./domain/retention.ts";
 import type { Problem } from "./errors/gateway-error.ts";
-import { invalidInput, problemAt, read } from "./input/read.ts";
+import { invalidInput, problemAt, read, tryRead } from "./input/read.ts";
 import { systemClock } from "./kernel/clock.ts";
 import { type Duration, parseDuration } from "./kernel/duration.ts";
 import { createRandomIds } from "./kernel/ids.ts";
 import { createTimers } from "./kernel/timers.ts";
 import { createSlots } from "./limits/slots.ts";
-import {
-  budgetProblems,
-  dataClassProblems,
-  policyProblems,
-  providerProblems,
-  secretProblems,
-} from "./option-problems.ts";
 import type { GatewayOptions } from "./options.ts";
 import { gatewayOptionsSchema } from "./options-schema.ts";
 import type { GatewayContext, HeaderNames } from "./pipeline/context.ts";
@@ -38,11 +36,13 @@ import {
   tableBook,
 } from "./routing/configured-prices.ts";
 import { createModelLists } from "./routing/model-lists.ts";
+import { billingSchema } from "./routing/model-schema.ts";
 import { createRouter } from "./routing/route.ts";
+import { namingProblems } from "./routing/upstream-names.ts";
 import { defaultDataClasses } from "./sensitivity/classify.ts";
 
 /**
- * Reads options into a line.
+ * Checks the options and creates everything that a gateway needs.
  * @throws GatewayError `invalid_configuration`, with every problem and its path.
  */
 export function readOptions(options: GatewayOptions): GatewayContext {
@@ -117,7 +117,7 @@ export function readOptions(options: GatewayOptions): GatewayContext {
   };
 }
 
-/** What a factory made stays itself: a store that is copied is another store. */
+/** Options that aren't data: a copy of a store would be another store. */
 const instances = [
   "store",
   "providers",
@@ -143,7 +143,7 @@ function millisecondsOf(written: Partial<Record<string, Duration>>): Record<stri
   );
 }
 
-/** Activity kept for no time at all would be gone before it is read. */
+/** Activity that is kept for no time would be gone before anyone reads it. */
 function retentionOf(written: Partial<Record<string, Duration>>): {
   readonly retention: Retention;
   readonly problems: readonly Problem[];
@@ -190,8 +190,115 @@ function createNotifier(observers: Iterable<Observer>): (event: GatewayEvent) =>
         const returned: unknown = observer(event);
         if (returned instanceof Promise) returned.catch(() => {});
       } catch {
-        // An observer's failure is its own.
+        // A failing observer must not fail a request.
       }
     }
   };
+}
+
+/** The problems of each provider, under its gateway's name. */
+function providerProblems(providers: ReadonlyMap<string, Provider>): readonly Problem[] {
+  return [...providers].flatMap(([gateway, provider]) =>
+    [
+      ...(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(gateway)
+        ? []
+        : ["its name must be 1 to 64 letters, digits, dots, hyphens and underscores"]),
+      ...sameInAnyCase([...providers.keys()], gateway),
+      ...provider.problems,
+      ...namingProblems(provider),
+      ...billingProblems(provider),
+    ].map((problem) => ({
+      path: `providers.${gateway}`,
+      message: `Gateway ${gateway}: ${problem}${problem.endsWith(".") ? "" : "."}`,
+    })),
+  );
+}
+
+/** A provider that reports problems includes those of its billing. */
+function billingProblems({ billing, problems }: Provider): readonly string[] {
+  if (problems.length > 0) return [];
+  return tryRead(billingSchema, billing, { noun: "member", path: "billing" }).problems.map(
+    ({ message }) => message,
+  );
+}
+
+function dataClassProblems(
+  dataClasses: readonly string[],
+  policy: Policy | undefined,
+): readonly Problem[] {
+  return [
+    ...duplicates(dataClasses).map((name) => problemAt("dataClasses", `lists ${name} twice`)),
+    ...(policy?.dataClasses ?? [])
+      .filter((name) => !dataClasses.includes(name))
+      .map((name) => problemAt("policy", `names an unknown data class, ${name}`)),
+  ];
+}
+
+function policyProblems(
+  policy: Policy | undefined,
+  providers: ReadonlyMap<string, Provider>,
+): readonly Problem[] {
+  if (policy === undefined) return [];
+  const router = createRouter(providers);
+  return [
+    ...policy.gateways
+      .filter((gateway) => !providers.has(gateway))
+      .map((gateway) => problemAt("policy", `names an unknown gateway, ${gateway}`)),
+    ...policy.fallbacks
+      .filter((model) => router.find(model) === null)
+      .map((model) => problemAt("policy", `falls back to ${model}, which no gateway has`)),
+  ];
+}
+
+/** A customer-owned gateway needs `secrets`. They must be valid even if no gateway needs them. */
+function secretProblems(
+  secrets: GatewayOptions["secrets"],
+  providers: ReadonlyMap<string, Provider>,
+): readonly Problem[] {
+  if (secrets === undefined)
+    return [...providers]
+      .filter(([, provider]) => provider.connection === "customer")
+      .map(([gateway]) =>
+        problemAt("secrets", `is required: gateway ${gateway} is customer-owned`),
+      );
+  if (!("wrap" in secrets))
+    return secretKeyProblems(secrets).map((message) => ({ path: "secrets", message }));
+  const { contract, current, wrap, unwrap } = secrets;
+  const isBox = contract === 1 && [wrap, unwrap].every((member) => typeof member === "function");
+  return isBox && typeof current === "string" && current !== ""
+    ? []
+    : [problemAt("secrets", "must be a SecretBox of contract 1 with a `current` key")];
+}
+
+/** A budget or rate limit that names an unknown gateway would never count anything. Both share their ids. */
+function budgetProblems(
+  budgets: readonly Budget[],
+  rateLimits: readonly RateLimit[],
+  providers: ReadonlyMap<string, Provider>,
+): readonly Problem[] {
+  const all = [
+    ...budgets.map(({ id, scope }, at) => ({ id, scope, path: `budgets[${at}]` })),
+    ...rateLimits.map(({ id, scope }, at) => ({ id, scope, path: `rateLimits[${at}]` })),
+  ];
+  const ids = all.map(({ id }) => id);
+  return all.flatMap(({ id, scope, path }, at) => [
+    ...(ids.indexOf(id) === at
+      ? []
+      : [problemAt(`${path}.id`, `is the id of an earlier budget or rate limit, ${id}`)]),
+    ...listed(scope.gateway ?? [])
+      .filter((gateway) => !providers.has(gateway))
+      .map((gateway) => problemAt(`${path}.scope.gateway`, `names an unknown gateway, ${gateway}`)),
+  ]);
+}
+
+/** Patterns ignore case, so a rule for one of them would apply to both. */
+function sameInAnyCase(gateways: readonly string[], gateway: string): readonly string[] {
+  return gateways
+    .slice(0, gateways.indexOf(gateway))
+    .filter((other) => lowerAscii(other) === lowerAscii(gateway))
+    .map((other) => `its name differs from ${other} only in case`);
+}
+
+function duplicates(names: readonly string[]): readonly string[] {
+  return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
 }

@@ -1,4 +1,8 @@
 /** The schemas of what is given to Tollgate as data, and the same as JSON Schemas for editors and other languages. */
+import { chatCompletion } from "./wire/chat-completions/schema.ts";
+import { type BodySchema, schemaOf } from "./wire/read.ts";
+import { responseRequest } from "./wire/responses/schema.ts";
+
 export { administrationSchemas } from "./administration/schemas.ts";
 export { budgetSchema } from "./budgets/schema.ts";
 export type { Problem } from "./errors/gateway-error.ts";
@@ -23,4 +27,19 @@ export {
   priceTableSchema,
   stateOptions,
 } from "./routing/model-schema.ts";
-export { chatCompletionsRequestSchema, responsesRequestSchema } from "./wire/request-schemas.ts";
+
+/**
+ * Returns the JSON Schema (draft 2020-12) of the body of `POST /v1/chat/completions`, generated from the tables that
+ * Tollgate parses it with, under the default limits. It accepts everything that the gateway accepts. Only the gateway
+ * checks rules between members, lengths in bytes, addresses of images, and JSON Schemas of tools.
+ */
+export function chatCompletionsRequestSchema(): BodySchema {
+  return { $schema: draft, title: "POST /v1/chat/completions", ...schemaOf(chatCompletion) };
+}
+
+/** Returns the same for `POST /v1/responses`. */
+export function responsesRequestSchema(): BodySchema {
+  return { $schema: draft, title: "POST /v1/responses", ...schemaOf(responseRequest) };
+}
+
+const draft = "https://json-schema.org/draft/2020-12/schema";

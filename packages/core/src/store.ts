@@ -24,13 +24,13 @@ export {
   leafHash,
   type StepAssignment,
 } from "./domain/leaf-template.ts";
-export { messagePrefix } from "./domain/message-prefix.ts";
 export { lowerAscii } from "./domain/pattern.ts";
 export type * from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
 export type * from "./domain/rate-limit.ts";
 export {
   isExpectedSession,
+  messagePrefix,
   type Session,
   type SessionFacts,
   type TranscriptPart,

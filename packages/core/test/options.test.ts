@@ -45,7 +45,7 @@ describe("options", () => {
     ],
     ['`prices["test/a/b"]` must be { input, output }', { prices: { "test/a/b": 3 } }],
     ["headerPrefix", { headerPrefix: "X Service" }],
-    ["`dataClasses` names A twice", { dataClasses: ["A", "A"] }],
+    ["`dataClasses` lists A twice", { dataClasses: ["A", "A"] }],
     [
       "`budgets[0].scope.gateway` names an unknown gateway, nowhere",
       { budgets: [{ id: "b", scope: { gateway: "nowhere" }, limit: { usd: 1 }, period: "day" }] },

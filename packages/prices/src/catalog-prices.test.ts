@@ -30,7 +30,7 @@ describe("prices of known models", () => {
     });
   });
 
-  it("gives the prices of a long prompt next to the ordinary ones", () => {
+  it("gives the prices of long prompts in addition to the standard ones", () => {
     expect(priceOf("google/google/gemini-2.5-pro")).toMatchObject({
       input: 1_250_000_000,
       output: 10_000_000_000,
@@ -48,11 +48,11 @@ describe("prices of known models", () => {
     });
   });
 
-  it("leaves out a price of cached input that the catalog does not give", () => {
+  it("has no price of cached input if the catalog has none", () => {
     expect(priceOf("openai/openai/gpt-4-turbo")).not.toHaveProperty("cachedInput");
   });
 
-  it("prices a free variant at zero only where the catalog lists it", () => {
+  it("prices a free variant at zero only if the catalog lists it", () => {
     expect(priceOf("openrouter/deepseek/deepseek-r1:free")).toMatchObject({ input: 0, output: 0 });
     expect(priceOf("openrouter/openai/gpt-5-mini:free")).toBeNull();
     expect(priceOf("house/deepseek/deepseek-chat:free")).toBeNull();
@@ -75,7 +75,7 @@ describe("prices of more than input and output", () => {
 });
 
 describe("prices of service tiers", () => {
-  it("are there for OpenAI's own list, and for no reseller's", () => {
+  it("exist for OpenAI's own list, not for resellers'", () => {
     expect(priceOf("openai/openai/gpt-5.4")?.tiers).toEqual({
       priority: { input: 5_000_000_000, cachedInput: 500_000_000, output: 30_000_000_000 },
     });
@@ -87,7 +87,7 @@ describe("prices of service tiers", () => {
   });
 });
 
-describe("what else is known of a model", () => {
+describe("the facts about a model", () => {
   const factsOf = (id: string) => {
     const [gateway = "", vendor = "", model = ""] = id.split("/");
     return catalogPrices().factsOf({ gateway, vendor, model });
@@ -104,20 +104,20 @@ describe("what else is known of a model", () => {
     expect(factsOf(id)).toEqual({ maxOutputTokens, reasons });
   });
 
-  it("is nothing for a model nobody lists", () => {
+  it("are null for a model that no list has", () => {
     for (const id of ["openai/openai/gpt-99", "house/acme/rocket", "openai/openai/toString"])
       expect(factsOf(id)).toEqual({ maxOutputTokens: null, reasons: null });
   });
 });
 
 describe("prices that change", () => {
-  it("takes the price of the day", () => {
+  it("uses the price of the day", () => {
     const change = Date.UTC(2025, 5, 10);
     expect(priceOf("openai/openai/o3", change - 1)).toMatchObject({ input: 10_000_000_000 });
     expect(priceOf("openai/openai/o3", change)).toMatchObject({ input: 2_000_000_000 });
   });
 
-  it("takes the price of the hour, to the minute", () => {
+  it("uses the price of the hour, to the minute", () => {
     const book = catalogPrices();
     const model = { gateway: "deepseek", vendor: "deepseek", model: "deepseek-chat" };
     const dear = Date.UTC(2025, 6, 1, 0, 30);
@@ -128,7 +128,7 @@ describe("prices that change", () => {
   });
 });
 
-describe("unknown is null, never zero", () => {
+describe("an unknown price is null, never zero", () => {
   it.each([
     ["a model nobody lists", "openai/openai/gpt-99"],
     ["a vendor nobody lists", "house/acme/rocket"],
@@ -144,8 +144,8 @@ describe("unknown is null, never zero", () => {
   });
 });
 
-describe("whose list a gateway is charged by", () => {
-  it("is the named one", () => {
+describe("the price list of a gateway", () => {
+  it("is the configured one", () => {
     expect(priceOf("house/meta/llama-3.3-70b-versatile")).toBeNull();
     const gateways = { house: "groq" };
     expect(priceOf("house/meta/llama-3.3-70b-versatile", noon, { gateways })).toMatchObject({
@@ -153,7 +153,7 @@ describe("whose list a gateway is charged by", () => {
     });
   });
 
-  it("is each vendor's own, where that is asked for", () => {
+  it("is each vendor's own with `vendor`", () => {
     const gateways = { groq: "vendor" };
     expect(priceOf("groq/openai/gpt-5-mini")).toBeNull();
     expect(priceOf("groq/openai/gpt-5-mini", noon, { gateways })).toMatchObject({
@@ -161,13 +161,15 @@ describe("whose list a gateway is charged by", () => {
     });
   });
 
-  it("is none where prices are not to be looked up", () => {
+  it("is none with null", () => {
     expect(priceOf("house/openai/gpt-5-mini", noon, { gateways: { house: null } })).toBeNull();
   });
 
-  it("must exist", () => {
+  it("must exist in the catalog", () => {
     expect(() => catalogPrices({ gateways: { house: "nobody" } })).toThrow(
-      new RangeError('the price catalog has no list "nobody" (gateway "house")'),
+      new RangeError(
+        '`gateways.house` must be a list of the price catalog, "vendor" or null: "nobody" is unknown.',
+      ),
     );
   });
 });
@@ -176,7 +178,7 @@ describe("the models of a gateway", () => {
   const namesOf = (gateway: string, vendor: string | null, options = {}) =>
     catalogPrices(options).modelNames?.({ gateway, vendor }, noon) ?? [];
 
-  it("are those of its list, by the names it takes, each with a price", () => {
+  it("are those of its list that have a price, by their upstream names", () => {
     const names = namesOf("openrouter", null);
     expect(names).toContain("openai/gpt-5-mini");
     expect(names.length).toBeGreaterThan(300);
@@ -184,7 +186,7 @@ describe("the models of a gateway", () => {
       expect(priceOf(`openrouter/${name}`), name).not.toBeNull();
   });
 
-  it("are its vendor's where its own name is not known, and none otherwise", () => {
+  it("are its vendor's if the catalog doesn't know the gateway, and none without either", () => {
     expect(namesOf("house", "openai")).toEqual(namesOf("openai", null));
     expect(namesOf("house", null)).toEqual([]);
     expect(namesOf("house", null, { gateways: { house: "groq" } })).toEqual(namesOf("groq", null));
@@ -201,7 +203,7 @@ describe("the case of an id", () => {
 });
 
 describe("many models", () => {
-  it("remembers a bounded number of them and still answers rightly", () => {
+  it("fit a bounded cache and keep their prices", () => {
     const book = catalogPrices();
     const known = { gateway: "openai", vendor: "openai", model: "gpt-5-mini" };
     for (let i = 0; i < 2_500; i++)

@@ -1,24 +1,24 @@
 import type { ModelPrice } from "@pydantic/genai-prices";
 import type { ModelId } from "@tollgate/core/provider";
 
-/** What is read of the catalog. */
+/** The functions of the catalog that this package uses. */
 export type Catalog = Pick<typeof import("@pydantic/genai-prices"), "calcPrice" | "findProvider">;
 
-/** What the catalog says of a model: the name of its entry and the prices that hold at the time asked for. */
+/** A model in the catalog: the name of its entry and its prices at the requested time. */
 export interface CatalogEntry {
-  /** The id of the list it is in. */
+  /** The id of its list. */
   readonly list?: string;
   readonly name: string;
   readonly prices: ModelPrice;
 }
 
-/** A variant of a model, as `:free` or `:online`; a version such as `:0` or a size such as `:8b` is none. */
+/** A variant of a model, such as `:free` or `:online`. Versions such as `:0` and sizes such as `:8b` aren't variants. */
 const variant = /:[a-z]+$/i;
 
-/** A reseller that lists models as `<vendor>/<model>`; the same model name under another vendor is another model. */
+/** Resellers that list models as `<vendor>/<model>`, where two vendors can have a model of the same name. */
 const listsByVendor = new Set(["openrouter"]);
 
-/** Finds a model in a list: the one named, else its gateway's if the catalog knows the gateway, else its vendor's. */
+/** Finds a model in the list that `chooseList` returns. */
 export function findEntry(
   catalog: Catalog,
   model: ModelId,
@@ -34,7 +34,7 @@ export function findEntry(
     });
     if (!found) continue;
     const wanted = variant.exec(model.model)?.[0] ?? "";
-    // The catalog matches some names by their beginning, and a variant has a price of its own.
+    // The catalog matches some names by their start, but a variant has its own price.
     return found.model.id.toLowerCase().endsWith(wanted.toLowerCase())
       ? { list: found.provider.id, name: found.model.id, prices: found.model_price }
       : null;
@@ -42,7 +42,7 @@ export function findEntry(
   return null;
 }
 
-/** The list that a model's gateway is charged by; null for none. */
+/** The price list of a model: the configured one, otherwise its gateway's, otherwise its vendor's. Null for none. */
 export function chooseList(
   catalog: Pick<Catalog, "findProvider">,
   model: Pick<ModelId, "gateway" | "vendor">,
@@ -54,7 +54,7 @@ export function chooseList(
   return gateway ?? listNamed(catalog, model.vendor);
 }
 
-/** The id of the list the catalog knows by this name or one like it. */
+/** The id of the list with this name or a similar one; null if the catalog has none. */
 export function listNamed(catalog: Pick<Catalog, "findProvider">, name: string): string | null {
   return catalog.findProvider({ providerId: name })?.id ?? null;
 }

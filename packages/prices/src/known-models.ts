@@ -1,10 +1,10 @@
 /**
- * What the price catalog does not say of models, by price list and then by the name of the list's entry, or of a model
+ * Facts about models that the price catalog doesn't have, by price list and by the name of the list's entry, or of a model
  * that differs from its entry.
  *
  * Output limits and whether a model reasons: models.dev as of @mariozechner/pi-ai 0.73.1, and OpenAI's model pages as of
- * gpt-tokenizer 4.0.0, newer Claude models as of @ai-sdk/anthropic 4.0.105; read on 2026-11-22. Limits as large as the model's whole context are left out: no prompt fits
- * next to them.
+ * gpt-tokenizer 4.0.0, newer Claude models as of @ai-sdk/anthropic 4.0.105; read on 2026-11-22. Limits as
+ * large as the model's whole context are left out, because no prompt would fit next to them.
  */
 export const knownModels: Readonly<
   Record<string, Readonly<Record<string, readonly [maxOutputTokens: number, reasons: boolean]>>>

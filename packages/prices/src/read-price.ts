@@ -5,7 +5,7 @@ import { openaiTiers } from "./known-models.ts";
 
 type CatalogValue = ModelPrice[string];
 
-/** The catalog's names of what a completion's usage counts. */
+/** The catalog's names of the prices that Tollgate uses. */
 const counted = {
   input_mtok: "input",
   output_mtok: "output",
@@ -19,14 +19,14 @@ const counted = {
   output_image_mtok: "imageOutput",
 } as const satisfies Readonly<Record<string, keyof Rates>>;
 
-/** Charges that a completion's usage does not count: with one of these, tokens alone would come out too cheap. */
+/** Charges for something that usage doesn't count. With one of them, a price of tokens alone would be too low. */
 const uncounted = ["input_text_messages_kcount", "output_citation_mtok"];
 
-/** The price in nanodollars per million tokens; null when the entry does not give one exactly. */
+/** The price in nanodollars per million tokens; null if it can't be given exactly. */
 export function readPrice(entry: CatalogEntry, version: string): Price | null {
   const { prices } = entry;
   const names = Object.keys(prices).filter((name) => prices[name] !== undefined);
-  // The catalog writes "free" as an entry without prices; a few more such entries are merely unpriced.
+  // The catalog lists a free model as an entry without prices. Other entries without prices are just incomplete.
   if (names.length === 0 && entry.name.endsWith(":free"))
     return { input: 0, output: 0, source: "catalog", version };
   if (uncounted.some((name) => names.includes(name))) return null;
@@ -48,7 +48,7 @@ export function readPrice(entry: CatalogEntry, version: string): Price | null {
   };
 }
 
-/** The prices of OpenAI's service tiers; resellers have their own. Absent where none is known. */
+/** The prices of OpenAI's service tiers. Resellers have their own. Absent if none is known. */
 function tiersOf({ list, name }: CatalogEntry): Pick<Price, "tiers"> {
   const known =
     list === "openai" && Object.hasOwn(openaiTiers, name) ? openaiTiers[name] : undefined;
@@ -60,7 +60,7 @@ function tiersOf({ list, name }: CatalogEntry): Pick<Price, "tiers"> {
   return { tiers: Object.fromEntries(tiers) };
 }
 
-/** The lengths of a prompt above which any of its prices changes, ascending. */
+/** The prompt lengths above which a price changes, ascending. */
 function thresholdsOf(prices: ModelPrice): readonly number[] {
   const starts = Object.keys(counted).flatMap((name) => {
     const value = prices[name];
@@ -69,7 +69,7 @@ function thresholdsOf(prices: ModelPrice): readonly number[] {
   return [...new Set(starts)].sort((a, b) => a - b);
 }
 
-/** The price of a request as such, which the catalog gives per thousand; null when it is finer than a nanodollar. */
+/** The price per request, which the catalog gives per thousand; null if it is finer than a nanodollar. */
 function requestOf(prices: ModelPrice): { readonly request?: number } | null {
   const thousand = prices["requests_kcount"];
   if (thousand === undefined) return {};
@@ -77,7 +77,7 @@ function requestOf(prices: ModelPrice): { readonly request?: number } | null {
   return nano === null || nano % 1_000 !== 0 ? null : { request: nano / 1_000 };
 }
 
-/** The rates for prompts longer than a threshold; null without those of input and output, or where one is not exact. */
+/** The rates for prompts longer than a threshold; null without input or output rate, or if one isn't exact. */
 function ratesAbove(prices: ModelPrice, above: number): Rates | null {
   const rates: { -readonly [Name in keyof Rates]?: number } = {};
   for (const [name, rate] of Object.entries(counted)) {

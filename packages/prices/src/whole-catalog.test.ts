@@ -38,7 +38,7 @@ const names = [
 ] as const;
 
 describe("every entry of the catalog", () => {
-  it("converts to the very digits the catalog gives, or is refused", () => {
+  it("converts to exactly the catalog's digits, or has no price", () => {
     let exact = 0;
     for (const { name, prices } of entries) {
       const price = readPrice({ name, prices }, "v");
@@ -62,7 +62,7 @@ describe("every entry of the catalog", () => {
     }
   });
 
-  it("charges by nothing that was not considered here", () => {
+  it("charges only by units that this test knows", () => {
     const considered = [
       ...[
         "input_mtok",
@@ -91,7 +91,7 @@ describe("every entry of the catalog", () => {
 });
 
 describe("an entry with more than one threshold", () => {
-  it("has the prices that hold above each", () => {
+  it("has the prices above each of them", () => {
     const prices = {
       input_mtok: {
         base: 1,

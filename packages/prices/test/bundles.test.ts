@@ -56,14 +56,14 @@ function emptyCatalog(): string {
 }
 
 describe("the catalog in a bundle", () => {
-  it.each(["esm", "cjs"] as const)("prices calls, out of one %s file", async (format) => {
+  it.each(["esm", "cjs"] as const)("prices calls from one %s file", async (format) => {
     expect(await runBundled(program, { format })).toMatchObject({
       input: 250_000_000,
       version: "genai-prices@0.1.8",
     });
   });
 
-  it("is named by the release that is installed", () => {
+  it("names the installed release", () => {
     const manifest: unknown = JSON.parse(
       readFileSync(
         new URL("../../../node_modules/@pydantic/genai-prices/package.json", import.meta.url),
@@ -75,18 +75,18 @@ describe("the catalog in a bundle", () => {
     expect(manifest).toMatchObject({ version: version.replace("genai-prices@", "") });
   });
 
-  it("starts a gateway that is configured with it", async () => {
+  it("starts a gateway that uses it", async () => {
     expect(await runBundled(app, { format: "esm" })).toBe("started");
   });
 
-  it("fails the start of a gateway when its prices were left behind", async () => {
+  it("fails at start if its prices are missing", async () => {
     const alias = { "@pydantic/genai-prices": emptyCatalog() };
     await expect(runBundled(app, { format: "esm", alias })).rejects.toThrow(
-      'catalogPrices(): @pydantic/genai-prices has no prices of "openai", so calls would go unpriced.',
+      'catalogPrices(): @pydantic/genai-prices has no prices of "openai", so calls would have no price.',
     );
   });
 
-  it("fails the start of a gateway when its package was left behind", async () => {
+  it("fails at start if its package is missing", async () => {
     const external = ["@pydantic/genai-prices"];
     await expect(runBundled(app, { format: "esm", external })).rejects.toThrow(
       "Cannot find package '@pydantic/genai-prices'",

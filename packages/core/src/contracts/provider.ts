@@ -3,6 +3,7 @@ import type { CompletionRequest } from "../domain/completion-request.ts";
 import { errorText } from "../domain/error-text.ts";
 import type { Message } from "../domain/message.ts";
 import type { ConnectionOwnership } from "../domain/policy-decision.ts";
+import { type JsonBounds, measureJson } from "../kernel/measure-json.ts";
 
 /** US dollars as a number or a decimal string: 0 or more, with at most 9 decimals. */
 export type UsdAmount = number | string;
@@ -77,6 +78,12 @@ export interface ModelOptions {
    * so every model keeps it.
    */
   readonly vendor?: string;
+}
+
+/** Reads a provider's models from its options. A provider that lists models is closed by default. */
+export function modelsOf(options: ModelOptions): Pick<Provider, "models" | "open" | "vendor"> {
+  const { models = {}, vendor = null } = options;
+  return { models, open: options.open ?? Object.keys(models).length === 0, vendor };
 }
 
 /** Which provider state and cache breakpoints a model gets. */
@@ -243,4 +250,52 @@ export class ProviderError extends Error {
     this.#text = errorText(this.#text, secrets);
     return this;
   }
+}
+
+const maxWaitMs = 3_600_000;
+
+type HeaderValue = string | readonly string[] | undefined;
+
+/**
+ * How long an upstream asks to wait, in milliseconds, at most an hour. Reads `retry-after-ms`, otherwise `retry-after` in
+ * seconds or as a date. Null without a valid value. `headers` has lower-case names; `now` is milliseconds since the epoch.
+ */
+export function retryAfterMs(
+  headers: Readonly<Record<string, HeaderValue>>,
+  now: number,
+): number | null {
+  const { "retry-after-ms": milliseconds, "retry-after": either } = headers;
+  const wait = number(milliseconds, 1) ?? number(either, 1_000) ?? date(either, now);
+  return wait === null ? null : Math.min(wait, maxWaitMs);
+}
+
+function number(value: HeaderValue, unit: number): number | null {
+  return typeof value === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(value)
+    ? Math.ceil(Number(value) * unit)
+    : null;
+}
+
+function date(value: HeaderValue, now: number): number | null {
+  // Date.parse reads far more than HTTP dates, such as "-1".
+  if (typeof value !== "string" || !/^[A-Z][a-z]{2}, .{10,30} GMT$/.test(value)) return null;
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? null : Math.max(0, at - now);
+}
+
+// Parsing more than this at once would block the process.
+const bounds: JsonBounds = {
+  depth: 100_000,
+  values: 400_000,
+  members: 100_000,
+  numberLength: 100_000,
+};
+const smallText = 65_536;
+
+/**
+ * Whether an upstream's JSON text, an event of a stream or a whole body, is too much to parse at once: more than 400,000
+ * values, 100,000 members or 100,000 levels, or a number of more than 100,000 digits. Providers call this before they
+ * parse the text, and if it is true, fail the call with `too_many_values`.
+ */
+export function isTooMuchJson(text: string): boolean {
+  return text.length > smallText && measureJson(text, bounds) === null;
 }

@@ -78,3 +78,50 @@ export interface ToolMessage {
 
 /** One message of a conversation, in the shape of the Chat Completions API: what every protocol is translated to. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
+
+/** A tool message with text only, which every provider accepts. */
+export interface TextToolMessage extends Omit<ToolMessage, "content"> {
+  readonly content: string | readonly TextPart[];
+}
+
+/** Replaces the content of a tool message that had only images. */
+const imagesFollow = "The images that the function returned follow.";
+
+/**
+ * Moves the images of tool messages into a user message after them. Few providers accept an image in a tool message, and
+ * none accepts anything between the tool messages of one call.
+ */
+export function imagesAfterTools(
+  messages: readonly Message[],
+): readonly (Exclude<Message, ToolMessage> | TextToolMessage)[] {
+  if (messages.every(isWithoutToolParts)) return messages;
+  const moved: (Exclude<Message, ToolMessage> | TextToolMessage)[] = [];
+  let images: ImagePart[] = [];
+  const close = (): void => {
+    if (images.length > 0) moved.push({ role: "user", content: images });
+    images = [];
+  };
+  for (const message of messages) {
+    if (message.role !== "tool") {
+      close();
+      moved.push(message);
+      continue;
+    }
+    const { content, ...rest } = message;
+    if (typeof content === "string") {
+      moved.push({ ...rest, content });
+      continue;
+    }
+    const texts = content.filter((part) => part.type === "text");
+    images.push(...content.filter((part) => part.type === "image_url"));
+    moved.push({ ...rest, content: texts.length === 0 ? imagesFollow : texts });
+  }
+  close();
+  return moved;
+}
+
+function isWithoutToolParts(
+  message: Message,
+): message is Exclude<Message, ToolMessage> | TextToolMessage {
+  return message.role !== "tool" || typeof message.content === "string";
+}

@@ -1,6 +1,5 @@
 import type { ErrorCode } from "../errors/codes.ts";
 import { GatewayError, type Problem } from "../errors/gateway-error.ts";
-import { plainCopy } from "./plain-copy.ts";
 import * as z from "./z.ts";
 
 /** A schema of checked input. */
@@ -180,4 +179,46 @@ export function pathOf(path: string, keys: readonly PropertyKey[]): string {
       return `${text}[${JSON.stringify(name.slice(0, 64).toWellFormed())}]`;
     return text === "" ? name : `${text}.${name}`;
   }, path);
+}
+
+/** A copy of input, and the paths of members that data cannot have. */
+interface PlainCopy {
+  readonly value: unknown;
+  /** Members named `__proto__`, which zod would drop silently. */
+  readonly forbidden: readonly (readonly PropertyKey[])[];
+  /** Members that are undefined. */
+  readonly missing: readonly (readonly PropertyKey[])[];
+}
+
+const maxDepth = 32;
+
+/**
+ * Copies plain objects and lists, without undefined members. Anything else isn't copied: functions, instances of classes,
+ * the top-level members named in `passThrough`, and everything below 32 levels, where no schema expects data.
+ */
+function plainCopy(input: unknown, passThrough: readonly string[] = []): PlainCopy {
+  const forbidden: PropertyKey[][] = [];
+  const missing: PropertyKey[][] = [];
+
+  function copyOf(value: unknown, path: readonly PropertyKey[]): unknown {
+    if (path.length > maxDepth) return value;
+    if (Array.isArray(value)) return value.map((item, at) => copyOf(item, [...path, at]));
+    if (!isPlain(value)) return value;
+    const copy: Record<string, unknown> = {};
+    for (const [key, member] of Object.entries(value)) {
+      if (key === "__proto__") forbidden.push([...path, key]);
+      else if (path.length === 0 && passThrough.includes(key)) copy[key] = member;
+      else if (member === undefined) missing.push([...path, key]);
+      else copy[key] = copyOf(member, [...path, key]);
+    }
+    return copy;
+  }
+
+  return { value: copyOf(input, []), forbidden, missing };
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }

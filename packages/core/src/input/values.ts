@@ -1,5 +1,4 @@
 import { parseModelId } from "../domain/model-id.ts";
-import { isOpaqueId } from "../domain/opaque-id.ts";
 import { everyOrganization } from "../domain/organization.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";
@@ -90,4 +89,15 @@ export function oneOrMany<Value extends string>(
   item: z.ZodMiniType<Value, Value>,
 ): Schema<OneOrMany<Value>> {
   return z.union([item, z.array(item).check(z.minLength(1))]);
+}
+
+/** 1 to 255 characters of well-formed text without control characters. */
+function isOpaqueId(id: unknown): id is string {
+  return (
+    typeof id === "string" &&
+    id !== "" &&
+    id.length <= 255 &&
+    id.isWellFormed() &&
+    !/\p{Cc}/u.test(id)
+  );
 }

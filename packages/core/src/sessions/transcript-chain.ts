@@ -179,3 +179,13 @@ export function headOf(chain: KnownChain): Buffer {
 function nextHead(head: Uint8Array, canonical: string, salt: Uint8Array): Buffer {
   return sha256Of(head, sha256Of(salt, canonical));
 }
+
+/** The number of assistant messages after the last user message; all of them if there is no user message (section 2.8). */
+export function stepNumberOf(messages: readonly Message[]): number {
+  let count = 0;
+  for (const message of messages) {
+    if (message.role === "user") count = 0;
+    else if (message.role === "assistant") count++;
+  }
+  return count;
+}

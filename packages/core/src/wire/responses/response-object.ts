@@ -7,7 +7,6 @@ import type { StoredItem } from "./items.ts";
 import type { Namespaces } from "./namespaces.ts";
 import { outputItems } from "./output-items.ts";
 import { responseError } from "./response-error.ts";
-import { usageObject } from "./usage-object.ts";
 
 /** What is known of a response before it is answered. */
 export interface ResponseHead {
@@ -112,3 +111,17 @@ function incompleteReason(
 }
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1_000);
+
+/** Usage as responses show it. Unlike in Chat Completions, the details are always present. */
+function usageObject(usage: Usage): object {
+  return {
+    input_tokens: usage.promptTokens,
+    input_tokens_details: {
+      cached_tokens: usage.cachedTokens ?? 0,
+      cache_write_tokens: usage.cacheWriteTokens ?? 0,
+    },
+    output_tokens: usage.completionTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
+    total_tokens: usage.totalTokens,
+  };
+}

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { messagePrefix } from "./message-prefix.ts";
+import { messagePrefix } from "./session.ts";
 
 const arrayOf = (messages: readonly string[]): string => `[${messages.join(",")}]`;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterMs } from "./provider.ts";
 
 const now = Date.UTC(2026, 0, 1);
 const after = (value: string): number | null => retryAfterMs({ "retry-after": value }, now);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Message } from "./message.ts";
-import { imagesAfterTools } from "./tool-images.ts";
+import { imagesAfterTools } from "./message.ts";
 
 const image = { type: "image_url", image_url: { url: "https://x.test/a.png" } } as const;
 const text = { type: "text", text: "A cat." } as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { requireGateway } from "./require-gateway.ts";
+import { requireGateway } from "./gateway.ts";
 
 const call = "tollgate(gateway)";
 

@@ -1,11 +1,11 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { defaultLimits } from "../domain/limits.ts";
-import { GatewayError } from "../errors/gateway-error.ts";
-import { chatCompletionsRequestSchema, responsesRequestSchema } from "../schemas.ts";
-import { parseChatCompletion } from "./chat-completions/parse.ts";
-import { parseResponse } from "./responses/parse.ts";
+import { defaultLimits } from "./domain/limits.ts";
+import { GatewayError } from "./errors/gateway-error.ts";
+import { chatCompletionsRequestSchema, responsesRequestSchema } from "./schemas.ts";
+import { parseChatCompletion } from "./wire/chat-completions/parse.ts";
+import { parseResponse } from "./wire/responses/parse.ts";
 
 const functionTool = { name: "f", description: "d", parameters: { type: "object" }, strict: true };
 const cache = { cache_control: { type: "ephemeral" } };
