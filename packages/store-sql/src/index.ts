@@ -8,7 +8,7 @@ export { createRepositories } from "./repositories/repositories.ts";
 export { counterFromRow, counterToRow, moveToRow } from "./rows/budget-row.ts";
 export { correctionFromRow, correctionToRow } from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
-export { errorToRow, insertError } from "./rows/error-row.ts";
+export { errorToRow } from "./rows/error-row.ts";
 export { leafToRow } from "./rows/leaf-row.ts";
 export { partToRow } from "./rows/part-row.ts";
 export { responseFromRow, responseRecordToRow } from "./rows/response-row.ts";
@@ -48,7 +48,7 @@ export {
   type SqlParameters,
 } from "./statement.ts";
 export { administrationStatements } from "./statements/administration.ts";
-export { correctionStatements, correctionsOf } from "./statements/correction.ts";
+export { correctionsOf } from "./statements/correction.ts";
 export { holdStatements } from "./statements/hold.ts";
 export { leaseStatements } from "./statements/lease.ts";
 export { openStepStatements, recentMatches } from "./statements/open-step.ts";

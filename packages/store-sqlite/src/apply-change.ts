@@ -10,7 +10,6 @@ import {
   type View,
 } from "@tollgate/store-engine";
 import {
-  correctionStatements,
   correctionToRow,
   counterToRow,
   decisionToRow,
@@ -18,18 +17,16 @@ import {
   erasureStatements,
   errorToRow,
   holdStatements,
-  insertError,
   type KnownRows,
   leafToRow,
   nextAttemptToRow,
-  openStepStatements,
   partToRow,
   responseRecordToRow,
-  responseStatements,
   retentionStatements,
   type SqlParameters,
   sessionToRow,
   stepToRow,
+  writes,
 } from "@tollgate/store-sql";
 import type { SqliteConnection } from "./connection.ts";
 import {
@@ -57,7 +54,7 @@ export function applyChange(target: WriteTarget, change: Change): boolean {
     if (operation.write === "insert leaf") {
       // Every leaf needs a number of its own.
       const number = leaves++ === 0 ? target.sequence : target.next();
-      target.deferred.insert(openStepStatements.insertLeaf, leafToRow(operation.row, number));
+      target.deferred.insert(writes.leaf.statement, leafToRow(operation.row, number));
       continue;
     }
     const written = apply(target, operation, change);
@@ -94,26 +91,24 @@ function apply(
       known.sessions.set(row.organizationId, row.id, session);
       known.recent.touch(session, row.updated);
       const statement =
-        write === "insert session"
-          ? openStepStatements.insertSession
-          : openStepStatements.updateSession;
+        write === "insert session" ? writes.session.statement : writes.movedSession.statement;
       return run(statement, sessionToRow(row, sequence));
     }
     case "insert turn": {
       const { organizationId, id, sessionId } = operation.row;
       const turn = { organization_id: organizationId, id, session_id: sessionId };
-      return insert(openStepStatements.insertTurn, turn);
+      return insert(writes.turn.statement, turn);
     }
     case "insert part":
-      return insert(openStepStatements.insertPart, partToRow(operation.row));
+      return insert(writes.part.statement, partToRow(operation.row));
     case "insert error":
-      return insert(insertError, errorToRow(operation.row));
+      return insert(writes.error.statement, errorToRow(operation.row));
     case "insert decision":
     case "claim decision": {
       const { owner, decision } = operation.row;
       const [first] = change;
       if (first?.write === "insert step" && isEmbeddedPermit(first.row, operation.row)) return 1;
-      return insert(openStepStatements.insertDecision, decisionToRow(owner, decision, sequence));
+      return insert(writes.decision.statement, decisionToRow(owner, decision, sequence));
     }
     case "insert hold":
     case "settle hold":
@@ -126,15 +121,15 @@ function apply(
       return 1;
     }
     case "insert correction":
-      return insert(correctionStatements.insert, correctionToRow(operation.row, sequence));
+      return insert(writes.correction.statement, correctionToRow(operation.row, sequence));
     case "insert response":
-      return run(responseStatements.insert, responseRecordToRow(operation.row));
+      return run(writes.response.statement, responseRecordToRow(operation.row));
     case "remove response":
-      return run(responseStatements.remove, nameToRow(operation.row));
+      return run(writes.removedResponse.statement, nameToRow(operation.row));
     case "relink response": {
       const { builtOn, inherited } = operation.row;
       const row = { ...nameToRow(operation.row), built_on: builtOn, inherited };
-      return run(responseStatements.relink, row);
+      return run(writes.relinkedResponse.statement, row);
     }
     case "remove step":
       return removeStep(target, nameToRow(operation.row));
@@ -145,7 +140,7 @@ function apply(
     }
     case "mark erased": {
       const { organizationId, updated } = operation.row;
-      return run(erasureStatements.mark, { organization_id: organizationId, updated });
+      return run(writes.erasure.statement, { organization_id: organizationId, updated });
     }
   }
 }

@@ -18,6 +18,7 @@ import {
   stepReadColumns,
   stepStatements,
   transcriptStatements,
+  writes,
 } from "@tollgate/store-sql";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sqliteStore } from "../src/index.ts";
@@ -66,8 +67,17 @@ const { holds: _holds, ...held } = holdStatements;
 const { progress: _progress, ...leased } = leases;
 const { keepHolds: _keep, ...carried } = embeddingStatements;
 
+/** The writes of SQLite that embed nothing in the row of a Step. */
+const { session, movedSession, turn, response, relinkedResponse, removedResponse } = writes;
+const { part, error, erasure, decision, correction, leaf } = writes;
+const written = Object.entries({
+  ...{ session, movedSession, turn, response, relinkedResponse, removedResponse },
+  ...{ part, error, erasure, decision, correction, leaf },
+}).map(([name, { statement }]) => [`write ${name}`, statement] as const);
+
 const statements = {
   ...openStepStatements,
+  ...Object.fromEntries(written),
   ...held,
   ...stepStatements,
   ...carried,

@@ -1,7 +1,7 @@
 import type { Step } from "@tollgate/core/store";
 import type { ErrorRecord } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
-import { insertInto, type SqlParameters } from "../statement.ts";
+import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
 /** The columns of a provider's error text: content of its Session, erased with the transcript. */
@@ -14,9 +14,6 @@ export const errorColumns = [
   "salt",
   "commitment",
 ] as const;
-
-/** Writes the provider's error text of an attempt. */
-export const insertError = insertInto("attempt_errors", errorColumns);
 
 /** The error texts of some Steps of one organization. */
 export function errorsOf(dialect: SqlDialect): string {

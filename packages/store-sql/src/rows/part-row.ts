@@ -1,5 +1,5 @@
 import type { PartRecord } from "@tollgate/store-engine";
-import { insertInto, type SqlParameters } from "../statement.ts";
+import type { SqlParameters } from "../statement.ts";
 
 /** Where the reply of a Step is that did not join the transcript, in the column of positions. */
 const besidePosition = -1;
@@ -28,9 +28,6 @@ export const partColumns = [
   "salt",
   "commitment",
 ] as const;
-
-/** Writes what a Step adds to its Session. */
-export const insertPart: string = insertInto("transcript_parts", partColumns);
 
 /** What a Step adds to its Session as the parameters of its row. */
 export function partToRow(part: PartRecord): SqlParameters {

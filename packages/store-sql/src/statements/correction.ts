@@ -1,11 +1,5 @@
 import type { SqlDialect } from "../dialect.ts";
 import { correctionColumns } from "../rows/correction-row.ts";
-import { insertInto } from "../statement.ts";
-
-/** How an attempt's figures are corrected. */
-export const correctionStatements = {
-  insert: insertInto("corrections", correctionColumns),
-} as const;
 
 /** The corrections of some Steps of one organization, in the order they were written. */
 export function correctionsOf(dialect: SqlDialect): string {

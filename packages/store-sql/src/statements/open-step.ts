@@ -1,7 +1,5 @@
 import { continued } from "../index-conditions.ts";
-import { decisionColumns } from "../rows/decision-row.ts";
 import { leafColumns } from "../rows/leaf-row.ts";
-import { insertPart } from "../rows/part-row.ts";
 import { sessionColumns } from "../rows/session-row.ts";
 import { insertInto } from "../statement.ts";
 
@@ -60,15 +58,6 @@ export const openStepStatements = {
         WHERE s.organization_id = :organization_id AND s.branched_from_session_id = b.id)
     SELECT ${ofSession} FROM branch b CROSS JOIN sessions s
     WHERE s.organization_id = :organization_id AND s.id = b.id AND ${isBegunBy("s", named)}`,
-  insertSession: `${insertInto("sessions", sessionColumns)} ON CONFLICT DO NOTHING`,
-  updateSession: `UPDATE sessions SET head = :head, length = :length, updated = :updated,
-      updated_at = :updated_at, in_flight = :in_flight, turn_id = :turn_id,
-      data_classes = :data_classes
-    WHERE organization_id = :organization_id AND id = :id`,
-  insertTurn: `${insertInto("turns", ["organization_id", "id", "session_id"])}
-    ON CONFLICT DO NOTHING`,
-  insertPart,
   hasDecision: "SELECT id FROM decisions WHERE organization_id = :organization_id AND id = :id",
-  insertDecision: `${insertInto("decisions", decisionColumns)} ON CONFLICT DO NOTHING`,
   insertLeaf: insertInto("leaves", leafColumns),
 } as const;

@@ -1,5 +1,4 @@
 import { responseColumns } from "../rows/response-row.ts";
-import { insertInto } from "../statement.ts";
 
 const columns = responseColumns.join(", ");
 
@@ -14,10 +13,8 @@ const chained = responseColumns.map((column) =>
     : `r.${column}`,
 );
 
-/** How responses are stored, read and removed. */
+/** Reads of stored responses. */
 export const responseStatements = {
-  insert: `${insertInto("responses", [...responseColumns, "built_on", "inherited"])}
-    ON CONFLICT DO NOTHING`,
   get: `SELECT ${columns} FROM responses WHERE ${live}`,
   /**
    * A response and those it is built on, oldest first, as they stand at one moment. Joined in this order, so that
@@ -41,7 +38,4 @@ export const responseStatements = {
     WHERE organization_id = :organization_id AND id = :id`,
   continuations: `SELECT id FROM responses
     WHERE organization_id = :organization_id AND built_on = :id`,
-  relink: `UPDATE responses SET built_on = :built_on, inherited = :inherited
-    WHERE organization_id = :organization_id AND id = :id`,
-  remove: "DELETE FROM responses WHERE organization_id = :organization_id AND id = :id",
 } as const;

@@ -52,6 +52,4 @@ export const erasureStatements = {
     WHERE organization_id = :organization_id AND session_id = :id AND length(salt) > 0`,
   eraseErrors: `UPDATE attempt_errors SET content = NULL, salt = :nothing
     WHERE organization_id = :organization_id AND length(salt) > 0 AND ${ofSession}`,
-  mark: `INSERT INTO erasures (organization_id, updated) VALUES (:organization_id, :updated)
-    ON CONFLICT (organization_id) DO UPDATE SET updated = excluded.updated`,
 } as const;
