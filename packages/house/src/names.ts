@@ -1,3 +1,4 @@
+import type { ESTree } from "vite";
 import { place, type Rule, type SourceFile, visit } from "./source-file.ts";
 
 /** Names that have a standard term. To ban another name, add it here. */
@@ -17,13 +18,15 @@ const replacedNames: ReadonlyMap<string, string> = new Map([
   ["Stretch", "PartitionRange or LineageSegment"],
   ["Vault", "CredentialSealer"],
   ["createEntrance", "createRequestHandlers"],
-  ["durable", "orUnavailable"],
   ["giveBack", "release"],
   ["lender", "pool"],
   ["openCrew", "startWorkers"],
   ["otherWork", "yieldToEventLoop"],
   ["surely", "retryUnknownOutcome"],
 ]);
+
+/** Names that say nothing about what a function does. They are fine for an option or a field. */
+const replacedFunctions: ReadonlyMap<string, string> = new Map([["durable", "orUnavailable"]]);
 
 /** Types and functions that once had several meanings: each is declared at most once. */
 const unambiguousNames = new Set([
@@ -50,9 +53,17 @@ export const replacedName: Rule = (file) => {
     const instead = insteadOf(node.name);
     if (instead !== null) problems.push(`${place(file, node)} ${node.name}: write ${instead}`);
   };
+  const checkFunction = (node: ESTree.Node | null): void => {
+    if (node?.type !== "Identifier") return;
+    const instead = replacedFunctions.get(node.name);
+    if (instead !== undefined)
+      problems.push(`${place(file, node)} ${node.name}(): write ${instead}()`);
+  };
   visit(file, {
     Identifier: check,
     PrivateIdentifier: check,
+    CallExpression: ({ callee }) => checkFunction(callee),
+    FunctionDeclaration: ({ id }) => checkFunction(id),
   });
   return problems;
 };

@@ -18,7 +18,8 @@ describe("names are the standard terms of the field", () => {
     "type Shortest = { readonly leastBytes: number }",
     "function shortestFirst() {}",
     "const run = (context: Line) => context",
-    "type Book = { readonly durable: () => void }",
+    "await durable(store.openStep(intent))",
+    "function durable() {}",
     "await surely(change)",
     "pool.giveBack(connection)",
   ])("rejects %s", (text) => {
@@ -26,7 +27,8 @@ describe("names are the standard terms of the field", () => {
   });
 
   it("allows maxBytes, the longest prefix, and a replaced name in a text", () => {
-    const text = 'const maxBytes = 1; const longest = prefix; const title = "Line"';
+    const text =
+      'const maxBytes = 1; const longest = prefix; const title = "Line"; open({ durable: true })';
     expect(replacedName(parse(text))).toEqual([]);
   });
 });
