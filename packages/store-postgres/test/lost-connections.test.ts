@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { tcpProxy } from "@tollgate/testing";
 import { expect, inject, it, onTestFinished } from "vitest";
 import {
@@ -128,6 +129,25 @@ it("rejects within 5 seconds when the server falls silent, and serves again when
   proxy.mend();
   expect(await store.openStep(stepIntent("heard"))).toMatchObject({ opened: true });
 }, 10_000);
+
+it("opens every Step that waited once a server that fell silent speaks again (F37)", async () => {
+  const { store, proxy, schema } = await openBehindProxy();
+  await store.openStep(stepIntent("first", [hold(1_000_000)]));
+  // Each statement keeps the counter to itself for a while, as the flush of its commit does on a slow disk.
+  await withClient((client) =>
+    client.query(`CREATE FUNCTION ${schema}.flush() RETURNS TRIGGER LANGUAGE plpgsql
+        AS $$ BEGIN PERFORM pg_sleep(0.06); RETURN NULL; END $$;
+      CREATE TRIGGER flushed AFTER UPDATE ON ${schema}.budget_counters
+        FOR EACH ROW EXECUTE FUNCTION ${schema}.flush()`),
+  );
+  proxy.blackHole();
+  const openings = Array.from({ length: 64 }, (_, at) =>
+    store.openStep(stepIntent(`waiting ${at}`, [hold(1_000_000)])),
+  );
+  await pause(2_600);
+  proxy.mend();
+  expect((await Promise.all(openings)).filter(({ opened }) => opened)).toHaveLength(64);
+}, 15_000);
 
 it("neither repeats nor loses what recovery and its process settle at once (F28)", async () => {
   const { store, peer } = await openBehindProxy();

@@ -2,7 +2,7 @@ import type { RowName } from "@tollgate/store-engine";
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure } from "../database/failure.ts";
 import type { Draft, Locks } from "./draft.ts";
-import { isTimeout, type Lane, unheard } from "./lane.ts";
+import { afterTimeout, isTimeout, type Lane, type Queued } from "./lane.ts";
 
 /** A decision that waits to be carried out together with others. */
 export interface Waiting<One extends Prepared<One>> {
@@ -73,9 +73,9 @@ function isSame(a: RowName): (b: RowName) => boolean {
 }
 
 /** One that waits, with the Sessions that it waited for when it was looked at last. */
-interface Queued<One extends Prepared<One>> {
+interface QueuedDecision<One extends Prepared<One>> extends Queued {
   readonly waiting: Waiting<One>;
-  readonly heldBy: readonly RowName[];
+  heldBy: readonly RowName[];
 }
 
 /** How many may be in one statement. */
@@ -107,8 +107,9 @@ export function createBatches<One extends Prepared<One>>({
   underWay,
   lane,
 }: Carriage<One>): (waiting: Waiting<One>) => void {
-  let queue: Queued<One>[] = [];
+  let queue: QueuedDecision<One>[] = [];
   let carriers = 0;
+  let latestRun = 0;
   let isBorrowing = false;
   /** Whether all that wait do so for what is under way. */
   let isHeldUp = false;
@@ -124,6 +125,7 @@ export function createBatches<One extends Prepared<One>>({
   };
   const carry = async (): Promise<void> => {
     const taken: { drafts: readonly One[] | null } = { drafts: null };
+    const run = ++latestRun;
     isBorrowing = true;
     try {
       await withConnection(async (connection) => {
@@ -134,9 +136,8 @@ export function createBatches<One extends Prepared<One>>({
       const { drafts } = taken;
       if (!drafts) isBorrowing = false;
       for (const { waiting } of drafts ?? []) waiting.alone(failureOf(error, drafts));
-      // Who waited meanwhile has waited for the same connection or server, and would wait as long again for each.
-      if (!drafts || isTimeout(error))
-        for (const { waiting } of queue.splice(0)) waiting.alone(drafts ? unheard() : error);
+      if (isTimeout(error)) queue = afterTimeout(queue, { run, latestRun });
+      else if (!drafts) for (const { waiting } of queue.splice(0)) waiting.alone(error);
     }
     carriers--;
     if (taken.drafts && taken.drafts.length > 0) underWay.remove(taken.drafts);
@@ -157,7 +158,7 @@ export function createBatches<One extends Prepared<One>>({
       return waiting.reject(
         new PostgresFailure(`${longestQueue} calls wait for a connection already`),
       );
-    queue.push({ waiting, heldBy: [] });
+    queue.push({ waiting, heldBy: [], timedOutAfter: null, reject: waiting.reject });
     isHeldUp = false;
     dispatch();
   };
@@ -165,12 +166,12 @@ export function createBatches<One extends Prepared<One>>({
 
 /** What goes together next; no two of them lock one Session, nor one that is under way. */
 function takeFrom<One extends Prepared<One>>(
-  queue: readonly Queued<One>[],
+  queue: readonly QueuedDecision<One>[],
   underWay: UnderWay,
   lane: Lane,
 ) {
   const drafts: One[] = [];
-  const left: Queued<One>[] = [];
+  const left: QueuedDecision<One>[] = [];
   let length = 0;
   for (const [at, queued] of queue.entries()) {
     if (drafts.length === mostTogether) return { drafts, left: [...left, ...queue.slice(at)] };
@@ -182,13 +183,15 @@ function takeFrom<One extends Prepared<One>>(
     const draft = waiting.draft(drafts);
     if (!draft) {
       // What another one learns may be what this one lacks.
-      if (lane.isFull) left.push({ waiting, heldBy: [] });
+      queued.heldBy = [];
+      if (lane.isFull) left.push(queued);
       else waiting.alone(null);
     } else if (
       underWay.locks(draft.locks.sessions) ||
       drafts.some(({ locks }) => locks.steps.some((one) => draft.locks.steps.some(isSame(one))))
     ) {
-      left.push({ waiting, heldBy: draft.locks.sessions });
+      queued.heldBy = draft.locks.sessions;
+      left.push(queued);
     } else {
       length += draft.length;
       if (drafts.length > 0 && length > longestBatch)

@@ -15,7 +15,7 @@ import type { Commit, Outcome } from "./commit.ts";
 import { draftOf, type Locks, locksOf } from "./draft.ts";
 import { askFetching } from "./fetched-view.ts";
 import { isBegunBy, viewAfter, withoutReplaced } from "./followers.ts";
-import { Lane, type LaneWork } from "./lane.ts";
+import { isTimeout, Lane, type LaneWork } from "./lane.ts";
 import { lockRows } from "./lock-rows.ts";
 import { type Looked, watch } from "./looked.ts";
 
@@ -123,20 +123,23 @@ export function createDriver(carriage: Carriage): Driver {
               result: await runAlone(decide),
               isUnsure,
             });
-            const work: LaneWork = (other) =>
-              tryAgain(run, { evenIfDone: true, failure: failure ?? other }).then(
-                (done) => {
-                  resolve(done);
-                  return null;
-                },
-                (error: unknown) => {
-                  reject(error);
-                  return error;
-                },
-              );
-            // What has failed before waited long enough.
-            if (failure === null) lane.run(work);
-            else void work(null);
+            const work: LaneWork = {
+              run: () =>
+                tryAgain(run, { evenIfDone: true, failure }).then(
+                  (done) => {
+                    resolve(done);
+                    return null;
+                  },
+                  (error: unknown) => {
+                    reject(error);
+                    return error;
+                  },
+                ),
+              reject,
+            };
+            // What waited for a lock waited long enough; what the server left unanswered goes on in turn.
+            if (failure === null || isTimeout(failure)) lane.run(work);
+            else void work.run();
           },
           reject,
         };
