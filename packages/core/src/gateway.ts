@@ -5,6 +5,7 @@ import { type Connections, createConnections } from "./administration/connection
 import { createDecisions, type Decisions } from "./administration/decisions.ts";
 import { createKeys, ensureKey, type Keys } from "./administration/keys.ts";
 import { withStoreErrors } from "./administration/method.ts";
+import { createRateLimits, type RateLimits } from "./administration/rate-limits.ts";
 import { createSessions, type Sessions } from "./administration/sessions.ts";
 import { createSteps, type Steps } from "./administration/steps.ts";
 import type { HostCaller } from "./contracts/authenticate.ts";
@@ -40,6 +41,7 @@ export interface Gateway extends RequestHandlers {
   readonly keys: Keys;
   readonly connections: Connections;
   readonly budgets: Budgets;
+  readonly rateLimits: RateLimits;
   readonly activity: Activity;
   readonly steps: Steps;
   readonly sessions: Sessions;
@@ -109,6 +111,7 @@ export function createGateway<const Providers extends GatewayOptions["providers"
     keys: createKeys(context, ready),
     connections: createConnections(context, ready),
     budgets: createBudgets(context, ready),
+    rateLimits: createRateLimits(context, ready),
     activity: createActivity(context, ready),
     steps: createSteps(context, ready),
     sessions: createSessions(context, ready),

@@ -39,6 +39,12 @@ export type {
 } from "./administration/keys.ts";
 export type { List, Page, Paging } from "./administration/list.ts";
 export type {
+  RateLimitRecord,
+  RateLimitStatus,
+  RateLimitStatusQuery,
+  RateLimits,
+} from "./administration/rate-limits.ts";
+export type {
   SessionFilter,
   SessionRecord,
   Sessions,

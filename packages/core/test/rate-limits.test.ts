@@ -148,4 +148,59 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     other.headers.set("authorization", `Bearer ${secret}`);
     expect((await test.gateway.fetch(other)).status).toBe(200);
   });
+
+  it("is created, shown, replaced and removed while the gateway runs", async () => {
+    const test = await createTestGateway({ store: open() });
+    const { rateLimits, changes } = test.gateway;
+    const rpm = {
+      id: "rpm",
+      scope: { each: "key" },
+      limit: { requests: 60 },
+      per: "minute",
+    } as const;
+    const created = await rateLimits.create({ ...rpm, burst: 1, actor: "ops" });
+    expect(created).toMatchObject({ unit: "requests", limit: 60, burst: 1, origin: "created" });
+    expect(await statusesOf(test, 2)).toEqual([200, 429]);
+    const { data } = await rateLimits.status({ id: "rpm" });
+    expect(data).toMatchObject([{ rateLimitId: "rpm", limit: 60, remaining: 0, resetMs: 1_000 }]);
+    const { per: _, ...concurrent } = { ...rpm, limit: { concurrentSteps: 1 } } as const;
+    await rateLimits.update(concurrent);
+    expect(await statusesOf(test, 2)).toEqual([200, 200]);
+    expect((await rateLimits.list()).data).toMatchObject([{ id: "rpm", unit: "steps" }]);
+    await rateLimits.remove({ id: "rpm" });
+    await expect(rateLimits.get({ id: "rpm" })).rejects.toMatchObject({
+      code: "rate_limit_not_found",
+    });
+    const { data: kinds } = await changes.list({ organizationId: everyOrganization });
+    expect(kinds.flatMap(({ kind, subject }) => (subject === "rpm" ? kind : []))).toEqual([
+      "rate_limit.removed",
+      "rate_limit.updated",
+      "rate_limit.created",
+    ]);
+  });
+
+  it.each([
+    [{ limit: { requests: 1 } }, "per"],
+    [{ limit: { tokens: 1 }, per: "week" }, "per"],
+    [{ limit: { requests: 1.5 }, per: "day" }, "limit"],
+    [{ limit: { concurrentSteps: 1 }, per: "day" }, "limit"],
+    [{ limit: { requests: 1 }, per: "day", burst: 0 }, "burst"],
+    [{ limit: { requests: 1 }, per: "day", scope: { gateway: "none" } }, "scope.gateway"],
+  ])("rejects %j, naming %s", async (written, param) => {
+    const { gateway } = await createTestGateway({ store: open() });
+    const creating = gateway.rateLimits.create({ id: "bad", ...written } as never);
+    await expect(creating).rejects.toMatchObject({ code: "invalid_argument", param });
+  });
+
+  it("rejects the id of a budget", async () => {
+    const budgets = [{ id: "one", limit: { requests: 1 }, period: "day" }] as const;
+    const rateLimits = [{ id: "one", limit: { concurrentSteps: 1 } }] as const;
+    await expect(createTestGateway({ store: open(), budgets, rateLimits })).rejects.toThrow(
+      /rateLimits\[0\]\.id/,
+    );
+    const { gateway } = await createTestGateway({ store: open(), budgets });
+    await expect(gateway.rateLimits.create({ ...rateLimits[0] })).rejects.toMatchObject({
+      param: "id",
+    });
+  });
 });

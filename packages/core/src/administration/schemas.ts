@@ -1,4 +1,9 @@
-import { amountSchema, budgetSchema } from "../budgets/schema.ts";
+import {
+  amountSchema,
+  budgetSchema,
+  rateLimitChecks,
+  rateLimitMembers,
+} from "../budgets/schema.ts";
 import { changeKinds } from "../domain/change-kind.ts";
 import type { OneOrMany } from "../domain/pattern.ts";
 import { endpointNames } from "../domain/step.ts";
@@ -117,6 +122,15 @@ export const budgetStatusQuery = z.strictObject({
   id: budgetId,
   subject: z.exactOptional(z.string()),
   at: time,
+});
+
+export const rateLimitWriting = z
+  .strictObject({ ...rateLimitMembers, actor })
+  .check(...rateLimitChecks);
+
+export const rateLimitStatusQuery = z.strictObject({
+  id: budgetId,
+  subject: z.exactOptional(z.string()),
 });
 
 export const budgetRaising = z.strictObject({
@@ -283,6 +297,12 @@ export const administrationSchemas = {
   "budgets.raise": budgetRaising,
   "budgets.raises": budgetReference,
   "budgets.cancelRaise": raiseCancellation,
+  "rateLimits.create": rateLimitWriting,
+  "rateLimits.get": budgetReference,
+  "rateLimits.list": budgetFilter,
+  "rateLimits.update": rateLimitWriting,
+  "rateLimits.remove": budgetRemoval,
+  "rateLimits.status": rateLimitStatusQuery,
   "activity.list": activityFilter,
   "steps.list": stepFilter,
   "steps.get": recordReference,

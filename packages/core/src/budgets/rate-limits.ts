@@ -1,5 +1,5 @@
 import type { RefusedHold } from "../contracts/step-verbs.ts";
-import type { Hold } from "../domain/budget.ts";
+import type { BudgetCounterKey, Hold } from "../domain/budget.ts";
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { RateLimit, RateLimitScope, RatePeriod } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
@@ -57,7 +57,7 @@ export function rateHold(
   estimates: { readonly requests: number; readonly tokens: number },
   at: number,
 ): Hold {
-  const counter = { budgetId: rateLimit.id, subject, periodStart: 0, mode: "hard" } as const;
+  const counter = { ...rateCounter(rateLimit, subject), mode: "hard" } as const;
   if (rateLimit.unit === "steps" || rateLimit.per === null)
     return { ...counter, unit: "steps", limit: rateLimit.limit, amount: 1 };
   const unit = rateLimit.unit === "requests" ? "requests_pace" : "tokens_pace";
@@ -68,6 +68,14 @@ export function rateHold(
   // A request larger than the burst waits until nothing is used up, and then keeps the next ones waiting.
   const room = Math.max(burstTime(rateLimit), units > rateLimit.limit ? 0 : amount);
   return { ...counter, unit, limit: floor + room, amount, floor };
+}
+
+/**
+ * The counter of a rate limit. It has no period: numbers below 0 keep it apart from counters of another unit that its id had
+ * before.
+ */
+export function rateCounter({ id, unit }: RateLimit, subject: string): BudgetCounterKey {
+  return { budgetId: id, subject, periodStart: unit === "steps" ? -2 : -1 };
 }
 
 /** How long a rate limit takes to allow this many requests or tokens, in whole microseconds. */

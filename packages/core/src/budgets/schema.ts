@@ -61,38 +61,45 @@ export const budgetSchema = z.strictObject({
 /** The most a rate limit allows in a period, so that its pace can be counted exactly. */
 const maxRate = 1_000_000_000;
 
-/** A rate limit, configured or created. */
-export const rateLimitSchema = z
-  .strictObject({
-    id,
-    scope: z.exactOptional(
-      z.strictObject({
-        ...selectors,
-        each: z.exactOptional(z.enum(["key", "user", "organization", "gateway", "model"])),
-      }),
-    ),
-    limit: z.union(
-      [
-        z.strictObject({ requests: wholeNumber(0, maxRate) }),
-        z.strictObject({ tokens: wholeNumber(0, maxRate) }),
-        z.strictObject({ concurrentSteps: wholeNumber(0) }),
-      ],
-      {
-        error:
-          "must be one of { requests }, { tokens } and { concurrentSteps }, a whole number from 0 to 1000000000",
-      },
-    ),
-    per: z.exactOptional(z.enum(["second", "minute", "hour", "day"])),
-    burst: z.exactOptional(wholeNumber(1, maxRate)),
-  })
-  .check(
-    z.refine(({ limit, per }) => "concurrentSteps" in limit || per !== undefined, {
-      path: ["per"],
-      error: "must be one of second, minute, hour and day, with a limit in requests or tokens",
+/** The members of a rate limit, configured or created. */
+export const rateLimitMembers = {
+  id,
+  scope: z.exactOptional(
+    z.strictObject({
+      ...selectors,
+      each: z.exactOptional(z.enum(["key", "user", "organization", "gateway", "model"])),
     }),
-    z.refine(
-      ({ limit, per, burst }) =>
-        !("concurrentSteps" in limit) || (per === undefined && burst === undefined),
-      { path: ["limit"], error: "takes neither per nor burst with concurrentSteps" },
-    ),
-  ) satisfies Schema<RateLimitConfiguration>;
+  ),
+  limit: z.union(
+    [
+      z.strictObject({ requests: wholeNumber(0, maxRate) }),
+      z.strictObject({ tokens: wholeNumber(0, maxRate) }),
+      z.strictObject({ concurrentSteps: wholeNumber(0) }),
+    ],
+    {
+      error:
+        "must be one of { requests }, { tokens } and { concurrentSteps }, a whole number from 0 to 1000000000",
+    },
+  ),
+  per: z.exactOptional(z.enum(["second", "minute", "hour", "day"])),
+  burst: z.exactOptional(wholeNumber(1, maxRate)),
+};
+
+type Limited = Pick<RateLimitConfiguration, "limit" | "per" | "burst">;
+
+/** The rules between these members. */
+export const rateLimitChecks = [
+  z.refine<Limited>(({ limit, per }) => "concurrentSteps" in limit || per !== undefined, {
+    path: ["per"],
+    error: "must be one of second, minute, hour and day",
+  }),
+  z.refine<Limited>(
+    ({ limit, per, burst }) =>
+      !("concurrentSteps" in limit) || (per === undefined && burst === undefined),
+    { path: ["limit"], error: "must not have `per` or `burst` next to concurrentSteps" },
+  ),
+] as const;
+
+export const rateLimitSchema = z
+  .strictObject(rateLimitMembers)
+  .check(...rateLimitChecks) satisfies Schema<RateLimitConfiguration>;

@@ -65,7 +65,7 @@ export interface BudgetCounterKey {
   readonly budgetId: string;
   /** Empty, or the organization, user or key it counts for; a user is written with its organization. */
   readonly subject: string;
-  /** Start of the period in milliseconds since the epoch; 0 for `total`. */
+  /** Start of the period in milliseconds since the epoch; 0 for `total`, and below 0 for a rate limit. */
   readonly periodStart: number;
 }
 

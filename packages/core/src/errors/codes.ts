@@ -61,6 +61,7 @@ export const errorShapes = {
   connection_not_found: inProcess,
   key_not_live: inProcess,
   budget_not_found: inProcess,
+  rate_limit_not_found: inProcess,
   decision_not_found: inProcess,
   step_not_found: inProcess,
 } as const satisfies Record<string, ErrorShape>;

@@ -1,0 +1,212 @@
+import {
+  type RateLimitConfiguration,
+  rateCounter,
+  rateStateAt,
+  toRateLimit,
+} from "../budgets/rate-limits.ts";
+import type { BudgetCounter } from "../domain/budget.ts";
+import { decodeCursor, encodeCursor } from "../domain/cursor.ts";
+import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
+import { selects } from "../domain/pattern.ts";
+import type { RateLimit } from "../domain/rate-limit.ts";
+import { GatewayError } from "../errors/gateway-error.ts";
+import { createLeaf } from "../evidence/leaves.ts";
+import { filters, read } from "../input/read.ts";
+import type { GatewayContext } from "../pipeline/context.ts";
+import type { WithActor } from "./keys.ts";
+import { type List, listOf, type Paging } from "./list.ts";
+import { method } from "./method.ts";
+import {
+  budgetFilter,
+  budgetReference,
+  budgetRemoval,
+  rateLimitStatusQuery,
+  rateLimitWriting,
+} from "./schemas.ts";
+import { type OrganizationScope, tenantOf } from "./tenant.ts";
+
+/** A rate limit and where it was defined. */
+export interface RateLimitRecord extends RateLimit {
+  readonly origin: "declared" | "created";
+}
+
+/** One counter of a rate limit, now. */
+export interface RateLimitStatus {
+  readonly rateLimitId: string;
+  /** The value of `each`; a user as `[organization, user]` in JSON. Empty without `each`. */
+  readonly subject: string;
+  readonly unit: RateLimit["unit"];
+  readonly limit: number;
+  /** Requests or tokens that fit now, at most the burst; or places for further Steps. */
+  readonly remaining: number;
+  /** Milliseconds until the whole burst is available again; 0 for Steps in flight. */
+  readonly resetMs: number;
+}
+
+/** Selects counters of a rate limit. */
+export interface RateLimitStatusQuery {
+  readonly id: string;
+  /** One value of `each`, as in `RateLimitStatus`. Default: all. */
+  readonly subject?: string;
+}
+
+/** Rate limits, both those declared in the configuration and those created at run time. */
+export interface RateLimits {
+  /** Applies to the next request in every process. @throws GatewayError `invalid_argument` */
+  create(rateLimit: RateLimitConfiguration & WithActor): Promise<RateLimitRecord>;
+  /** @throws GatewayError `rate_limit_not_found` */
+  get(reference: { readonly id: string }): Promise<RateLimitRecord>;
+  /** By id. With an organization, only rate limits that can count its requests. */
+  list(filter?: Partial<OrganizationScope>, paging?: Paging): List<RateLimitRecord>;
+  /** Replaces all but the id of a created rate limit. Its used part stays used. Change a declared one in the configuration. */
+  update(rateLimit: RateLimitConfiguration & WithActor): Promise<RateLimitRecord>;
+  /** Removes a created rate limit. */
+  remove(reference: { readonly id: string } & WithActor): Promise<void>;
+  /** The counters, one for each subject with requests. @throws GatewayError `rate_limit_not_found` */
+  status(query: RateLimitStatusQuery, paging?: Paging): List<RateLimitStatus>;
+}
+
+const listName = "rate limits";
+
+export function createRateLimits(context: GatewayContext, ready: () => Promise<void>): RateLimits {
+  const { store, budgets } = context;
+
+  async function all(): Promise<readonly RateLimitRecord[]> {
+    await ready();
+    const created = new Set((await store.rateLimits.list()).map(({ id }) => id));
+    const { rateLimits } = await budgets.reload();
+    return rateLimits.map((rateLimit) => ({
+      ...rateLimit,
+      origin: created.has(rateLimit.id) ? "created" : "declared",
+    }));
+  }
+
+  async function find(id: string): Promise<RateLimitRecord> {
+    const rateLimit = (await all()).find((candidate) => candidate.id === id);
+    if (!rateLimit) throw notFound(id);
+    return rateLimit;
+  }
+
+  async function requireCreated(id: string): Promise<RateLimitRecord> {
+    const rateLimit = await find(id);
+    if (rateLimit.origin === "created") return rateLimit;
+    throw invalid("id", `Rate limit ${id} is declared in the configuration: change it there.`);
+  }
+
+  return {
+    create: method(rateLimitWriting, async ({ actor, ...configuration }) => {
+      const rateLimit = requireRateLimit(context, configuration);
+      const taken = new Set((await all()).map(({ id }) => id));
+      for (const { id } of (await budgets.reload()).budgets) taken.add(id);
+      const leaf = rateLimitLeaf(context, "rate_limit.created", { rateLimit, actor });
+      if (taken.has(rateLimit.id) || !(await store.rateLimits.insert(rateLimit, leaf)))
+        throw invalid("id", `\`id\` is already taken: ${rateLimit.id}.`);
+      await budgets.reload();
+      return { ...rateLimit, origin: "created" };
+    }),
+    get: method(budgetReference, ({ id }) => find(id)),
+    list: (filter = {}, paging) => listOf(pageReader(all, filter), (record) => record, paging),
+    update: method(rateLimitWriting, async ({ actor, ...configuration }) => {
+      const rateLimit = requireRateLimit(context, configuration);
+      await requireCreated(rateLimit.id);
+      const leaf = rateLimitLeaf(context, "rate_limit.updated", { rateLimit, actor });
+      if (!(await store.rateLimits.update(rateLimit, leaf))) throw notFound(rateLimit.id);
+      await budgets.reload();
+      return { ...rateLimit, origin: "created" };
+    }),
+    remove: method(budgetRemoval, async ({ id, actor }) => {
+      const rateLimit = await requireCreated(id);
+      const leaf = rateLimitLeaf(context, "rate_limit.removed", { rateLimit, actor });
+      if (!(await store.rateLimits.remove(id, leaf))) throw notFound(id);
+      await budgets.reload();
+    }),
+    status: (query, paging) =>
+      listOf(
+        async (storePaging) => {
+          const { id, subject } = read(rateLimitStatusQuery, query);
+          const rateLimit = await find(id);
+          const { periodStart } = rateCounter(rateLimit, "");
+          const page = await store.budgets.counters(
+            { budgetId: id, periodStart, ...(subject === undefined ? {} : { subject }) },
+            storePaging,
+          );
+          const now = context.clock.now();
+          return { ...page, data: page.data.map((counter) => statusOf(rateLimit, counter, now)) };
+        },
+        (status) => status,
+        paging,
+      ),
+  };
+}
+
+/** Reads a page of rate limits by id. There are few, so it reads all of them and cuts out the page. */
+function pageReader(
+  all: () => Promise<readonly RateLimitRecord[]>,
+  filter: Partial<OrganizationScope>,
+): Parameters<typeof listOf<RateLimitRecord, RateLimitRecord>>[0] {
+  return async ({ cursor, limit }) => {
+    const { organizationId } = read(budgetFilter, filter, filters);
+    const tenant = organizationId === undefined ? null : tenantOf({ organizationId });
+    const after = cursor === null ? null : decodeCursor(listName, cursor).tie;
+    const rows = (await all())
+      .filter(({ scope }) => tenant === null || selects(scope.organization, tenant))
+      .filter(({ id }) => after === null || id > after)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    const data = rows.slice(0, limit);
+    const last = data.at(-1);
+    const hasMore = last !== undefined && rows.length > limit;
+    return {
+      data,
+      nextCursor: hasMore ? encodeCursor(listName, { order: 0, tie: last.id }) : null,
+    };
+  };
+}
+
+function statusOf(
+  rateLimit: RateLimit,
+  { subject, settled, held }: BudgetCounter,
+  now: number,
+): RateLimitStatus {
+  const { remaining, resetMs } =
+    rateLimit.unit === "steps"
+      ? { remaining: Math.max(0, rateLimit.limit - held), resetMs: 0 }
+      : rateStateAt(rateLimit, settled, now);
+  const { id: rateLimitId, unit, limit } = rateLimit;
+  return { rateLimitId, subject, unit, limit, remaining, resetMs };
+}
+
+function requireRateLimit(
+  context: GatewayContext,
+  configuration: RateLimitConfiguration,
+): RateLimit {
+  const rateLimit = toRateLimit(configuration);
+  const unknown = [rateLimit.scope.gateway ?? []]
+    .flat()
+    .find((gateway) => !context.providers.has(gateway));
+  if (unknown === undefined) return rateLimit;
+  throw invalid("scope.gateway", `Unknown gateway: ${unknown}.`);
+}
+
+/** The leaf is in its organization's log if the limit counts one organization, otherwise in the log of no organization. */
+function rateLimitLeaf(
+  { ids, clock }: GatewayContext,
+  kind: LeafKind,
+  { rateLimit, actor }: { readonly rateLimit: RateLimit; readonly actor: string | undefined },
+): EvidenceLeaf {
+  const { id, scope, unit, limit, per, burst } = rateLimit;
+  const [only = "", ...others] = new Set([scope.organization ?? []].flat());
+  const organizationId = others.length === 0 ? only : "";
+  const recordedScope = JSON.parse(JSON.stringify(scope));
+  return createLeaf(
+    { id: ids.uuid(), organizationId, kind, at: clock.now() },
+    { actor: actor ?? null, rate_limit: { burst, id, limit, per, scope: recordedScope, unit } },
+  );
+}
+
+function notFound(id: string): GatewayError {
+  return new GatewayError("rate_limit_not_found", `Unknown rate limit: ${id}.`);
+}
+
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_argument", message, { param });
+}
