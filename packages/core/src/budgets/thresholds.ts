@@ -31,26 +31,26 @@ const maxCounters = 10_000;
 export function createThresholdTracker(): ThresholdTracker {
   const counters = new Map<string, CounterState>();
 
-  function know(counter: TrackedCounter): CounterState {
+  function stateOf(counter: TrackedCounter): CounterState {
     const name = JSON.stringify([counter.budgetId, counter.subject, counter.periodStart]);
     const known = counters.get(name);
     // Thresholds are fractions of the limit, so a new limit starts over.
     if (known?.limit === counter.limit) return known;
-    const fresh: CounterState = {
+    const added: CounterState = {
       limit: counter.limit,
       settled: 0,
       readAt: -maxReadAgeMs,
       reported: 0,
     };
-    counters.set(name, fresh);
+    counters.set(name, added);
     const [oldest] = counters.keys();
     if (counters.size > maxCounters && oldest !== undefined) counters.delete(oldest);
-    return fresh;
+    return added;
   }
 
   return {
     charge(counter, charged, at) {
-      const known = know(counter);
+      const known = stateOf(counter);
       known.settled += charged;
       return (
         Math.abs(at - known.readAt) >= maxReadAgeMs ||
@@ -58,12 +58,12 @@ export function createThresholdTracker(): ThresholdTracker {
       );
     },
     newlyReached(counter, settled, at) {
-      const known = know(counter);
+      const known = stateOf(counter);
       known.settled = settled;
       known.readAt = at;
-      const fresh = reached(counter, settled).slice(known.reported);
-      known.reported += fresh.length;
-      return fresh;
+      const added = reached(counter, settled).slice(known.reported);
+      known.reported += added.length;
+      return added;
     },
   };
 }

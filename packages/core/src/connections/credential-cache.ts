@@ -41,13 +41,13 @@ export function createCredentialCache(
 ): CredentialCache {
   const entries = new Map<string, Entry>();
   const readings = new Map<string, Promise<Entry | null>>();
-  const isYoung = ({ readAt }: Entry): boolean => clock.monotonic() - readAt < lifetimeMs;
+  const isFresh = ({ readAt }: Entry): boolean => clock.monotonic() - readAt < lifetimeMs;
 
   /** Entries are in the order of their reads. Drops outdated and surplus entries from the start. */
   function keep(name: string, entry: Entry | null): void {
     entries.delete(name);
     for (const [first, old] of entries) {
-      if (entries.size < maxEntries && isYoung(old)) break;
+      if (entries.size < maxEntries && isFresh(old)) break;
       entries.delete(first);
     }
     if (entry) entries.set(name, entry);
@@ -69,7 +69,7 @@ export function createCredentialCache(
   /** Callers share a pending read. */
   async function find(owner: CredentialOwner): Promise<Entry | null> {
     const known = entries.get(nameOf(owner));
-    return known && isYoung(known) ? known : (readings.get(nameOf(owner)) ?? read(owner));
+    return known && isFresh(known) ? known : (readings.get(nameOf(owner)) ?? read(owner));
   }
 
   /** Callers share a pending unwrap. After a failure, the next caller tries again. */

@@ -17,7 +17,7 @@ export const noKeys: SecretKeys = { current: "", keys: {} };
 
 const keyBytes = 32;
 /** Shorter than a key in base64: a key given in place of its name must not show up in an error. */
-const name = /^[A-Za-z0-9._-]{1,32}$/;
+const namePattern = /^[A-Za-z0-9._-]{1,32}$/;
 
 /** The problems of the keys, one sentence each. Never quotes a key. */
 export function secretKeyProblems({ current, keys }: SecretKeys): readonly string[] {
@@ -26,12 +26,12 @@ export function secretKeyProblems({ current, keys }: SecretKeys): readonly strin
   if (names.length === 0) return ["secrets.keys must name at least one key."];
   const values = new Set(Object.values(keys));
   return [
-    ...(names.every((one) => name.test(one))
+    ...(names.every((name) => namePattern.test(name))
       ? []
       : ["secrets.keys: names must be 1 to 32 letters, digits, dots, hyphens or underscores."]),
     ...names
-      .filter((one) => name.test(one) && keyOf(keys[one]) === null)
-      .map((one) => `secrets.keys.${one} must be 32 bytes in base64.`),
+      .filter((name) => namePattern.test(name) && keyOf(keys[name]) === null)
+      .map((name) => `secrets.keys.${name} must be 32 bytes in base64.`),
     ...(values.size === names.length
       ? []
       : ["secrets.keys contains the same key under two names."]),

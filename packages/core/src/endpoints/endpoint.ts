@@ -152,8 +152,8 @@ function readConversation<Item, Call>(
   limits: Limits,
   { conversations, read }: ConversationReader<Item, Call>,
 ): ReadConversation<Item, Call> | Promise<ReadConversation<Item, Call>> {
-  const whose = `${organizationId}\u0000${keyId}\u0000${source}`;
-  const list = bytes.length > limits.bodyBytes ? null : conversations.listOf(whose, bytes);
+  const owner = `${organizationId}\u0000${keyId}\u0000${source}`;
+  const list = bytes.length > limits.bodyBytes ? null : conversations.listOf(owner, bytes);
   const remember = list?.remember ?? null;
   const whole = (body: object): ReadConversation<Item, Call> => ({
     call: read(body, null),

@@ -51,7 +51,7 @@ export function createRequestHandlers(
   const { context } = dependencies;
 
   /** Calls the endpoint. Never throws; rejects instead. */
-  function asked(
+  function callEndpoint(
     request: GatewayRequest,
     endpoint: EndpointHandler | null,
     report: Report,
@@ -61,13 +61,15 @@ export function createRequestHandlers(
       report.isAdmitted = true;
       report.endpoint = endpoint;
       requireSmallHeaders(request, context.limits.headerBytes);
-      const found = endpoint ? { endpoint, tail: tailFor(endpoint, request) } : endpointOf(request);
-      report.endpoint = found.endpoint;
-      const given = { ...dependencies, report };
+      const target = endpoint
+        ? { endpoint, tail: tailFor(endpoint, request) }
+        : endpointOf(request);
+      report.endpoint = target.endpoint;
+      const scope = { ...dependencies, report };
       const opening = gate.open();
       return opening === null
-        ? found.endpoint(given, request, found.tail)
-        : orUnavailable(opening).then(() => found.endpoint(given, request, found.tail));
+        ? target.endpoint(scope, request, target.tail)
+        : orUnavailable(opening).then(() => target.endpoint(scope, request, target.tail));
     } catch (thrown) {
       return Promise.reject(thrown);
     }
@@ -78,17 +80,17 @@ export function createRequestHandlers(
     endpoint: EndpointHandler | null,
   ): Promise<GatewayResponse> {
     const report = new Report(context);
-    return asked(request, endpoint, report).then(
+    return callEndpoint(request, endpoint, report).then(
       (answered) => {
         gate.leave();
-        return report.marked(answered);
+        return report.withRequestId(answered);
       },
       (thrown: unknown) => {
         if (report.isAdmitted) gate.leave();
         if (request.signal?.aborted) throw request.signal.reason;
         const error = toGatewayError(thrown);
         report.failed(error);
-        return report.marked(errorAnswer(error));
+        return report.withRequestId(errorAnswer(error));
       },
     );
   }
@@ -137,7 +139,7 @@ class Report implements RequestReport {
   }
 
   /** Adds the request's id to the answer's headers. */
-  marked(answer: GatewayResponse): GatewayResponse {
+  withRequestId(answer: GatewayResponse): GatewayResponse {
     answer.headers["x-request-id"] = this.requestId;
     return answer;
   }
@@ -147,7 +149,7 @@ class Report implements RequestReport {
     const { requestId, endpoint, caller } = this;
     const { code, status, param, cause } = error;
     const at = clock.now();
-    if (isOurs(error))
+    if (isInternal(error))
       notify({ type: "request.failed", at, requestId, code, where: whereOf(cause) });
     const names = Object.entries(endpoints);
     const failed = {
@@ -167,7 +169,7 @@ class Report implements RequestReport {
 }
 
 /** Whether the gateway, its store or its host caused the failure. */
-function isOurs({ status, code }: GatewayError): boolean {
+function isInternal({ status, code }: GatewayError): boolean {
   return status === 500 || code === "evidence_unavailable" || code === "authentication_unavailable";
 }
 

@@ -42,9 +42,9 @@ export async function findConversation(
 ): Promise<Conversation> {
   const { limits } = context;
   const previous = await previousOf(context, caller, call.previousResponseId);
-  const said = previous?.messages.reduce((bytes, { length }) => bytes + length, 0) ?? 0;
-  if (isLarge(said)) await yieldToEventLoop();
-  const room = limits.imageBodyBytes - said;
+  const storedBytes = previous?.messages.reduce((bytes, { length }) => bytes + length, 0) ?? 0;
+  if (isLarge(storedBytes)) await yieldToEventLoop();
+  const room = limits.imageBodyBytes - storedBytes;
   if (room < 0) throw conversationTooLarge(limits.imageBodyBytes);
   const { items, dataClasses } = await resolveInput(context, caller, { input: call.input, room });
   const history = await messagesOf(previous?.messages ?? []);
@@ -117,7 +117,7 @@ async function resolveInput(
   caller: Owner,
   { input, room }: { readonly input: readonly InputItem[]; readonly room: number },
 ): Promise<ResolvedInput> {
-  const found = new Map<string, StoredItem>();
+  const itemsById = new Map<string, StoredItem>();
   const dataClasses: string[] = [];
   let left = room;
   for (const [responseId, references] of referencesByResponse(input)) {
@@ -131,11 +131,11 @@ async function resolveInput(
       if (times === 0) continue;
       left -= times * Buffer.byteLength(JSON.stringify(item));
       if (left < 0) throw conversationTooLarge(context.limits.imageBodyBytes);
-      found.set(item.id, item);
+      itemsById.set(item.id, item);
     }
   }
   const items = input.map((item, at) =>
-    item.type === "item_reference" ? (found.get(item.id) ?? notFound(at)) : item,
+    item.type === "item_reference" ? (itemsById.get(item.id) ?? notFound(at)) : item,
   );
   return { items, dataClasses };
 }

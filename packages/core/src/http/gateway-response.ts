@@ -46,19 +46,19 @@ export function toResponse(answer: GatewayResponse): Response {
 
 function toStream(body: StreamBody): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  let asked = Promise.withResolvers<void>();
+  let nextRead = Promise.withResolvers<void>();
   let isStarted = false;
   return new ReadableStream<Uint8Array>(
     {
       pull(controller) {
-        asked.resolve();
-        asked = Promise.withResolvers();
+        nextRead.resolve();
+        nextRead = Promise.withResolvers();
         if (isStarted) return;
         isStarted = true;
         body.start({
           write(text) {
             // If another read is already waiting, ask for more at once.
-            const { promise } = asked;
+            const { promise } = nextRead;
             controller.enqueue(encoder.encode(text));
             return promise;
           },

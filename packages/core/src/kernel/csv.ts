@@ -6,10 +6,10 @@ export type CsvField = string | number | boolean | null;
  * apostrophe, which spreadsheets hide. Numbers stay numbers.
  */
 export function csvRecord(fields: readonly CsvField[]): string {
-  return `${fields.map(written).join(",")}\r\n`;
+  return `${fields.map(fieldText).join(",")}\r\n`;
 }
 
-function written(field: CsvField): string {
+function fieldText(field: CsvField): string {
   if (field === null) return "";
   if (typeof field !== "string") return String(field);
   const text = /^[=+\-@\t\r\n]/.test(field) ? `'${field}` : field;

@@ -136,7 +136,7 @@ class JsonLevels {
     const depth = this.#levels.length;
     if (++this.#values > rules.values) return "values";
     if (depth >= (this.#level?.maxDepth ?? rules.depth)) return "depth";
-    this.#level = within(this.#level, depth, isObject, rules);
+    this.#level = nestedLevel(this.#level, depth, isObject, rules);
     this.#levels.push(this.#level);
     return null;
   }
@@ -159,7 +159,7 @@ class JsonLevels {
   }
 
   key(key: string): JsonFaultKind | null {
-    return this.#level === null ? null : enter(this.#level, key, this.#rules);
+    return this.#level === null ? null : recordKey(this.#level, key, this.#rules);
   }
 
   /** The path of the current place, such as `messages[0].content`. Long keys are cut short. */
@@ -169,7 +169,12 @@ class JsonLevels {
 }
 
 /** A nested level. From a free-form member on, its own depth limit applies and any key is allowed. */
-function within(parent: Level | null, depth: number, isObject: boolean, rules: JsonRules): Level {
+function nestedLevel(
+  parent: Level | null,
+  depth: number,
+  isObject: boolean,
+  rules: JsonRules,
+): Level {
   const continues = parent?.isFreeForm ?? false;
   const begins = !continues && parent?.isObject === true && rules.freeForm.has(parent.key);
   return {
@@ -185,7 +190,7 @@ function within(parent: Level | null, depth: number, isObject: boolean, rules: J
 }
 
 /** Records a key. Returns its fault, if any. */
-function enter(level: Level, key: string, rules: JsonRules): JsonFaultKind | null {
+function recordKey(level: Level, key: string, rules: JsonRules): JsonFaultKind | null {
   level.expectsKey = false;
   level.key = key;
   if (!level.isFreeForm && forbiddenKeys.has(key)) return "forbidden-key";

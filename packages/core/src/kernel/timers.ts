@@ -44,14 +44,14 @@ export function createTimers(clock: Clock): Timers {
     const now = clock.monotonic();
     nextLook = Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;
-    for (const one of timed.all()) next = Math.min(next, one.check(now));
+    for (const item of timed.all()) next = Math.min(next, item.check(now));
     if (timed.count() > 0)
       by(Math.max(next, now + Math.floor(timed.count() / timedPerMillisecond)));
   }
   return {
     now: () => clock.monotonic(),
-    add(one, due) {
-      const slot = timed.add(one);
+    add(item, due) {
+      const slot = timed.add(item);
       by(due);
       return slot;
     },

@@ -209,7 +209,7 @@ export class RunningAttempt implements AnswerSink {
     const now = context.clock.monotonic();
     const visible: CompletionEvent[] = [];
     for (const event of this.#intake.take(events))
-      if (this.#note(event, now)) visible.push(this.#sealed(event));
+      if (this.#record(event, now)) visible.push(this.#sealed(event));
     let room: Promise<void> | null = null;
     if (visible.length > 0) {
       this.#expectEvent(now, call.stream ? context.deadlines.idle : context.deadlines.plainAnswer);
@@ -269,7 +269,7 @@ export class RunningAttempt implements AnswerSink {
   }
 
   /** Records an event. Returns whether the client may see it. */
-  #note(event: CompletionEvent, now: number): boolean {
+  #record(event: CompletionEvent, now: number): boolean {
     switch (event.type) {
       case "request-sent":
         this.host = event.host;
@@ -362,7 +362,7 @@ export function seenOf(attempt: RunningAttempt): ObservedOutput {
 function pull(answer: ProviderAnswer, sink: AnswerSink): () => void {
   const iterator = answer[Symbol.asyncIterator]();
   let isOver = false;
-  const tellAll = async (): Promise<void> => {
+  const pushAll = async (): Promise<void> => {
     while (!isOver) {
       const { done, value } = await iterator.next();
       if (isOver) return;
@@ -370,7 +370,7 @@ function pull(answer: ProviderAnswer, sink: AnswerSink): () => void {
       await sink.events(value);
     }
   };
-  tellAll().catch((thrown: unknown) => sink.failed(thrown));
+  pushAll().catch((thrown: unknown) => sink.failed(thrown));
   return () => {
     isOver = true;
     iterator.return?.().catch(() => {});

@@ -56,8 +56,8 @@ function changes(
 ): ReadonlyMap<Message, Message> {
   const replaced = new Map<Message, Message>();
   after.forEach((message, at) => {
-    const given = before[at];
-    if (given !== undefined && given !== message) replaced.set(given, message);
+    const original = before[at];
+    if (original !== undefined && original !== message) replaced.set(original, message);
   });
   return replaced;
 }
@@ -107,8 +107,8 @@ async function findSession(
       recorded: recorded.get(chain.places[first + at] ?? -1),
     })),
   );
-  const left = [...replaced].flatMap(([given, kept]) =>
-    bringsState(given) && !call.state.restored.has(given) ? [] : kept,
+  const left = [...replaced].flatMap(([original, kept]) =>
+    bringsState(original) && !call.state.restored.has(original) ? [] : kept,
   );
   const restored = new Set([...call.state.restored, ...left]);
   return { ...replacing(call, replaced), state: { ...call.state, restored, continued } };

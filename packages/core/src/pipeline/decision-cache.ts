@@ -26,20 +26,20 @@ interface DecisionInput {
  */
 export class CachedDecision {
   readonly #deciding: DecisionRules;
-  readonly #asked: DecisionInput;
+  readonly #input: DecisionInput;
   #verdict: Verdict | null = null;
-  #holds: { readonly snapshot: BudgetSnapshot; readonly standing: HoldTemplates } | null = null;
+  #holds: { readonly snapshot: BudgetSnapshot; readonly templates: HoldTemplates } | null = null;
 
-  constructor(deciding: DecisionRules, asked: DecisionInput) {
-    this.#deciding = deciding;
-    this.#asked = asked;
+  constructor(rules: DecisionRules, input: DecisionInput) {
+    this.#deciding = rules;
+    this.#input = input;
   }
 
   /** Whether this entry applies to a call of the same caller. */
-  isOf({ route, facts }: DecisionInput): boolean {
-    const own = this.#asked.facts;
+  matches({ route, facts }: DecisionInput): boolean {
+    const own = this.#input.facts;
     return (
-      this.#asked.route === route &&
+      this.#input.route === route &&
       own.dataClass === facts.dataClass &&
       own.session?.dataClass === facts.session?.dataClass &&
       own.serviceTier === facts.serviceTier &&
@@ -50,54 +50,54 @@ export class CachedDecision {
     );
   }
 
-  verdictOn(facts: PolicyFacts): Verdict {
+  verdictFor(facts: PolicyFacts): Verdict {
     if (this.#verdict !== null) return this.#verdict;
     const { policy, dataClasses } = this.#deciding;
-    const { allowlists } = this.#asked.caller;
+    const { allowlists } = this.#input.caller;
     const verdict = decide(policy, facts, { allowlists, dataClasses });
     if (policy.ignoresEstimates === true) this.#verdict = verdict;
     return verdict;
   }
 
-  holdsWithin(snapshot: BudgetSnapshot, at: number): HoldTemplates {
+  holdsFor(snapshot: BudgetSnapshot, at: number): HoldTemplates {
     const known = this.#holds;
-    if (known?.snapshot === snapshot && known.standing.from <= at && at < known.standing.until)
-      return known.standing;
-    const { caller, route } = this.#asked;
+    if (known?.snapshot === snapshot && known.templates.from <= at && at < known.templates.until)
+      return known.templates;
+    const { caller, route } = this.#input;
     const { organizationId, userId, keyId } = caller;
     const { model, connection } = route;
     const spender: Spender = { organizationId, userId, keyId, model, connection };
-    const standing = holdTemplates(snapshot, spender, at);
-    this.#holds = { snapshot, standing };
-    return standing;
+    const templates = holdTemplates(snapshot, spender, at);
+    this.#holds = { snapshot, templates };
+    return templates;
   }
 }
 
 /** The most recent entries. */
 export interface DecisionCache {
-  of(asked: DecisionInput): CachedDecision;
+  entryFor(input: DecisionInput): CachedDecision;
 }
 
 const maxPerCaller = 16;
 const maxCached = 10_000;
 
 /** Keeps the most recent entries of each caller. When there are too many in total, starts over empty. */
-export function createDecisionCache(deciding: DecisionRules): DecisionCache {
+export function createDecisionCache(rules: DecisionRules): DecisionCache {
   let grounds = new WeakMap<Caller, CachedDecision[]>();
   let count = 0;
   return {
-    of(asked) {
-      const known = grounds.get(asked.caller) ?? [];
-      const found = known.find((cached) => cached.isOf(asked));
+    entryFor(input) {
+      const known = grounds.get(input.caller) ?? [];
+      const found = known.find((cached) => cached.matches(input));
       if (found) return found;
-      const cached = new CachedDecision(deciding, asked);
+      const cached = new CachedDecision(rules, input);
       if (++count > maxCached) {
         grounds = new WeakMap();
         count = 1;
       }
       if (known.length === maxPerCaller) known.shift();
       known.push(cached);
-      grounds.set(asked.caller, known);
+      grounds.set(input.caller, known);
       return cached;
     },
   };

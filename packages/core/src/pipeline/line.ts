@@ -37,7 +37,7 @@ export async function execute(
   context: GatewayContext,
   call: GovernedCall,
 ): Promise<GovernedAnswer> {
-  const asked = classifyCall(context, call, { referred: null, session: null });
+  const requestedClass = classifyCall(context, call, { referred: null, session: null });
   const route = context.router.require(call.model);
   const { model, connection } = route;
   const connected = isConnected(context, call.caller, { gateway: model.gateway, connection });
@@ -45,11 +45,11 @@ export async function execute(
   if (call.sessionId !== null || call.turnId !== null) await requireOwned(context.store, call);
   const preparing = call.prepare();
   const prepared = preparing instanceof Promise ? await preparing : preparing;
-  const given = withClientState(call, prepared);
+  const initial = withClientState(call, prepared);
   for (let round = 1; ; round++) {
-    const finding = withSession(context, given, route);
+    const finding = withSession(context, initial, route);
     const current = finding instanceof Promise ? await finding : finding;
-    const dataClass = raisedClass(context, current, asked);
+    const dataClass = raisedClass(context, current, requestedClass);
     const routed = decideRoute(context, current, { route, dataClass, first: null });
     try {
       const planning = permitted(context, current, routed);
@@ -89,11 +89,11 @@ function rememberConversation(
 /**
  * The class of the header or the key, raised to that of the content it refers to, and of its Session if the policy says so.
  */
-function raisedClass(context: GatewayContext, call: PreparedCall, asked: string): string {
+function raisedClass(context: GatewayContext, call: PreparedCall, requestedClass: string): string {
   const referred = call.referredClass;
   const session = context.policy.sessions === "raise" ? sessionClassOf(context, call) : null;
   return referred === null && session === null
-    ? asked
+    ? requestedClass
     : classifyCall(context, call, { referred, session });
 }
 

@@ -32,7 +32,7 @@ export interface RoutedDecision {
   readonly dataClass: string;
   readonly decision: PolicyDecision;
   readonly price: Price | null;
-  readonly facts: ModelFacts;
+  readonly modelFacts: ModelFacts;
   /** The request to send, with only the state that belongs to this route. */
   readonly request: CompletionRequest;
   /** State that belongs to other routes, counted by name. */
@@ -72,25 +72,36 @@ export function decideRoute(
   const { request, dropped } = requestOn(route, call);
   const size = sizeOfMessages(request.messages, sentBefore(call, request));
   const inputTokens = estimateInput(request, size, context.limits.imageTokens);
-  const facts = context.modelFacts(route.model);
-  const { tokens: output } = outputCap(context, facts, call.request, undefined);
+  const modelFacts = context.modelFacts(route.model);
+  const { tokens: output } = outputCap(context, modelFacts, call.request, undefined);
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
-  const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
-  const { usd: cost } = estimatesOf(asked, output);
+  const basis = { price, serviceTiers, estimatedInputTokens: inputTokens };
+  const { usd: cost } = estimatesOf(basis, output);
   const session = context.policy.sessions === "ignore" ? null : sessionClassOf(context, call);
   const estimated = { input: inputTokens, output, cost };
-  const asking = factsOf(call, { route, dataClass, session, size, estimated });
-  const cached = context.decisionCache.of({ caller: call.caller, route, facts: asking });
+  const policyFacts = factsOf(call, { route, dataClass, session, size, estimated });
+  const cached = context.decisionCache.entryFor({ caller: call.caller, route, facts: policyFacts });
   const decision: PolicyDecision = {
-    ...cached.verdictOn(asking),
+    ...cached.verdictFor(policyFacts),
     id: context.ids.uuid(),
     at,
-    facts: asking,
+    facts: policyFacts,
     policyVersion: context.policy.version,
     firstDecisionId: first?.id ?? null,
     refusal: null,
   };
-  return { route, cached, dataClass, decision, price, facts, request, dropped, inputTokens, size };
+  return {
+    route,
+    cached,
+    dataClass,
+    decision,
+    price,
+    modelFacts,
+    request,
+    dropped,
+    inputTokens,
+    size,
+  };
 }
 
 /** The messages that an earlier request already sent, if these are sent unchanged; null for none. */
@@ -137,16 +148,16 @@ function planWithin(
     readonly snapshot: BudgetSnapshot;
   },
 ): PlannedAttempt | null {
-  const { route, decision, price, facts, inputTokens } = routed;
+  const { route, decision, price, modelFacts, inputTokens } = routed;
   // The first attempt starts at the time of its decision, so a store can keep both together.
   const at = number === 1 ? decision.at : context.clock.now();
-  const { holds, rates, needsPrice, capsOutput } = routed.cached.holdsWithin(snapshot, at);
+  const { holds, rates, needsPrice, capsOutput } = routed.cached.holdsFor(snapshot, at);
   const policyCap = decision.obligations?.maxOutputTokens;
-  const cap = outputCap(context, facts, call.request, policyCap);
+  const cap = outputCap(context, modelFacts, call.request, policyCap);
   const capped = policyCap !== undefined || capsOutput;
   const { request, serviceTiers } = withServiceTier(routed.request, routed);
-  const asked = { price, serviceTiers, estimatedInputTokens: inputTokens };
-  const estimates = estimatesOf(asked, cap.tokens);
+  const basis = { price, serviceTiers, estimatedInputTokens: inputTokens };
+  const estimates = estimatesOf(basis, cap.tokens);
   if (estimates.usd === null && needsPrice) return null;
   return {
     routed,
@@ -156,10 +167,10 @@ function planWithin(
       decisionId: decision.id,
       ...route.model,
       connection: route.connection,
-      ...asked,
+      ...basis,
       estimatedOutputTokens: cap.tokens,
       outputCapFrom: cap.from,
-      reasons: facts.reasons === true,
+      reasons: modelFacts.reasons === true,
       startedAt: at,
     },
     holds: holdsOf(holds, rates, estimates, at),
@@ -245,10 +256,10 @@ function withServiceTier(
 ): { readonly request: CompletionRequest; readonly serviceTiers: readonly string[] } {
   const auto = route.provider.billing?.autoTiers ?? [];
   const set = decision.obligations?.serviceTier;
-  const { serviceTier: asked } = request;
-  const sent = tierToSend(asked, { set, auto });
+  const { serviceTier: requested } = request;
+  const sent = tierToSend(requested, { set, auto });
   const serviceTiers = tiersFor(sent, auto);
-  if (sent === asked) return { request, serviceTiers };
+  if (sent === requested) return { request, serviceTiers };
   const { serviceTier: _, ...rest } = request;
   return {
     request: sent === undefined ? rest : { ...rest, serviceTier: sent },
@@ -278,9 +289,9 @@ function outputCap(
     stated === null
       ? { tokens: context.limits.maxOutputTokens, from: "limit" }
       : { tokens: Math.min(stated, absoluteMaxOutputTokens), from: "model" };
-  const { maxOutputTokens: asked } = request;
+  const { maxOutputTokens: requested } = request;
   const client: OutputCap =
-    asked !== undefined && asked < own.tokens ? { tokens: asked, from: "client" } : own;
+    requested !== undefined && requested < own.tokens ? { tokens: requested, from: "client" } : own;
   return policyCap !== undefined && policyCap < client.tokens
     ? { tokens: policyCap, from: "policy" }
     : client;

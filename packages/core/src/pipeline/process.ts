@@ -242,25 +242,25 @@ export function createMaintenance(
   function schedule(): void {
     if (isStopped) return;
     const begin = (): void => {
-      round = beat().then(schedule);
+      round = runRound().then(schedule);
     };
     // A background timer: an open Step's own deadline keeps the process alive.
     cancel = context.clock.after(renewalIntervalMs, begin, { background: true });
   }
 
-  async function beat(): Promise<void> {
+  async function runRound(): Promise<void> {
     const at = timesOf(context);
-    const isRenewed = await attempt(context, "lease", () => renew(context));
+    const isRenewed = await runTask(context, "lease", () => renew(context));
     const mayRecover = isRenewed && !isLate(renewed, at);
     if (isRenewed) renewed = at;
     if (!recovers) return;
-    if (mayRecover) await attempt(context, "recovery", () => recoverSteps(context));
+    if (mayRecover) await runTask(context, "recovery", () => recoverSteps(context));
     if (++rounds % roundsPerSweep === 0) sweeping ??= sweepOnce();
   }
 
   /** Runs on its own: a long sweep must not delay the next renewal. */
   async function sweepOnce(): Promise<void> {
-    await attempt(context, "sweep", () => sweep(context, () => isStopped));
+    await runTask(context, "sweep", () => sweep(context, () => isStopped));
     sweeping = null;
   }
 
@@ -288,7 +288,7 @@ async function renew(context: GatewayContext): Promise<void> {
 }
 
 /** Runs one task. Observers learn of a failure, and the next round tries again. */
-async function attempt(
+async function runTask(
   context: GatewayContext,
   what: string,
   run: () => Promise<unknown>,
@@ -407,7 +407,10 @@ export async function sweep(
   isStopped = (): boolean => false,
 ): Promise<number> {
   const { store, ids, retention } = context;
-  const everyChunk = async (keep: number | null, next: (one: Sweep) => Promise<SweepResult>) => {
+  const sweepInChunks = async (
+    keep: number | null,
+    next: (request: Sweep) => Promise<SweepResult>,
+  ) => {
     if (keep === null) return 0;
     for (let removed = 0; ; ) {
       const swept = await orUnavailable(next({ at: context.clock.now(), keep, limit: chunk }));
@@ -418,27 +421,27 @@ export async function sweep(
   return sumOfAll([
     // Each response stores its own expiry.
     () =>
-      everyChunk(0, async ({ at, limit }) => {
+      sweepInChunks(0, async ({ at, limit }) => {
         const removed = await store.responses.sweep({ at, limit });
         return { removed, more: removed === limit };
       }),
     () =>
-      everyChunk(retention.activity, (one) =>
+      sweepInChunks(retention.activity, (request) =>
         store.steps.sweep({
-          ...one,
-          leaf: (removed) => activityRemovedLeaf(ids.uuid(), one, removed),
+          ...request,
+          leaf: (removed) => activityRemovedLeaf(ids.uuid(), request, removed),
         }),
       ),
     () =>
-      everyChunk(retention.transcripts, (one) => {
+      sweepInChunks(retention.transcripts, (request) => {
         // A store may decide again before it writes, so each organization's leaf keeps its id.
         const leafIds = new Map<string, string>();
         return store.sessions.sweep({
-          ...one,
+          ...request,
           leaf(erased) {
             const id = leafIds.get(erased.organizationId) ?? ids.uuid();
             leafIds.set(erased.organizationId, id);
-            return transcriptsErasedLeaf(id, one, erased);
+            return transcriptsErasedLeaf(id, request, erased);
           },
         });
       }),

@@ -110,12 +110,12 @@ export async function settleEnded(
       : { outcome: "cancelled" as const, reason: "client_closed" };
   fixOutcome(run);
   try {
-    const said = run.attempt.fold.completion();
+    const partial = run.attempt.fold.completion();
     await settle(context, run, {
       attempt: meterRunning(context, run, ended, failure),
-      finishReason: run.isAbandoned ? said.finishReason : null,
-      reply: partialReply(context, run, said),
-      reasoning: shownReasoning(context, run, said),
+      finishReason: run.isAbandoned ? partial.finishReason : null,
+      reply: partialReply(context, run, partial),
+      reasoning: shownReasoning(context, run, partial),
       response: null,
     });
   } catch {
@@ -205,7 +205,7 @@ function settle(context: GatewayContext, run: StepRun, ending: Ending): Promise<
     if (!result.settled && !(isRepeated && result.outcome === settlement.outcome))
       throw evidenceUnavailable(new Error("the Step was settled by recovery"));
     open.remove();
-    if (context.isObserved()) tellSettled(context, run, settlement);
+    if (context.isObserved()) notifySettled(context, run, settlement);
   };
   return write().then(
     (result) => written(result, false),
@@ -219,7 +219,7 @@ function settle(context: GatewayContext, run: StepRun, ending: Ending): Promise<
   );
 }
 
-function tellSettled(context: GatewayContext, run: StepRun, settlement: StepSettlement): void {
+function notifySettled(context: GatewayContext, run: StepRun, settlement: StepSettlement): void {
   const { at, organizationId, stepId, outcome, reason, attempt } = settlement;
   context.notify({
     type: "step.settled",
@@ -257,8 +257,12 @@ function settlementOf(
 }
 
 /** Partial output of a failed or cancelled Step stays on the Step and never joins the Session. */
-function partialReply(context: GatewayContext, run: StepRun, said: Completion): StepReply | null {
-  const message = replyMessage(said);
+function partialReply(
+  context: GatewayContext,
+  run: StepRun,
+  partial: Completion,
+): StepReply | null {
+  const message = replyMessage(partial);
   const isEmpty =
     message.content == null && message.refusal === undefined && message.tool_calls === undefined;
   if (isEmpty) return null;
@@ -269,9 +273,9 @@ function partialReply(context: GatewayContext, run: StepRun, said: Completion): 
 function shownReasoning(
   context: GatewayContext,
   run: StepRun,
-  said: Completion,
+  partial: Completion,
 ): CommittedContent | null {
-  const text = textOfKind(said, "reasoning");
+  const text = textOfKind(partial, "reasoning");
   return text === null || text === ""
     ? null
     : committed(context, Buffer.from(text), keepsContent(run));

@@ -106,7 +106,7 @@ class StepExecution implements StepRun, Timed {
     this.#reader = reader;
     if (this.isAbandoned) reader.left();
     if (this.#ending === null) this.#askOnce();
-    else tell(reader, this.#ending);
+    else notifyReader(reader, this.#ending);
   }
 
   #askOnce(): void {
@@ -125,13 +125,13 @@ class StepExecution implements StepRun, Timed {
     this.isAbandoned || this.#reader === null ? null : this.#reader.take(events);
 
   failed(thrown: unknown): void {
-    void this.#goOn(thrown);
+    void this.#continueAfter(thrown);
   }
 
   /** Makes another attempt, or ends the Step. */
-  async #goOn(thrown: unknown): Promise<void> {
+  async #continueAfter(thrown: unknown): Promise<void> {
     const failure = failureOf(this, thrown);
-    this.#tellFailedAttempt(failure);
+    this.#reportFailedAttempt(failure);
     let planned: PlannedAttempt;
     try {
       planned = await nextAttempt(this.context, this, failure);
@@ -143,7 +143,7 @@ class StepExecution implements StepRun, Timed {
   }
 
   /** Reports every failed attempt, even if another follows or the client has seen part of it. */
-  #tellFailedAttempt(failure: ClientClosed | ProviderError): void {
+  #reportFailedAttempt(failure: ClientClosed | ProviderError): void {
     if (!(failure instanceof ProviderError)) return;
     this.context.notify({
       type: "attempt.failed",
@@ -196,7 +196,7 @@ class StepExecution implements StepRun, Timed {
     this.context.timers.remove(this.#slot);
     this.call.signal.removeEventListener("abort", this.leave);
     if (this.#drain !== null) this.context.drains.release(this.#drain);
-    if (this.#reader !== null) tell(this.#reader, ending);
+    if (this.#reader !== null) notifyReader(this.#reader, ending);
   }
 
   /** The client left. Ends the provider's call, or reads it to its end if a slot is free and time allows. */
@@ -267,7 +267,7 @@ class StepExecution implements StepRun, Timed {
   }
 }
 
-function tell(reader: AnswerReader, ending: Ending): void {
+function notifyReader(reader: AnswerReader, ending: Ending): void {
   if ("settled" in ending) reader.completed(ending.settled);
   else reader.failed(ending.error);
 }
@@ -338,21 +338,21 @@ async function retrySameModel(
   if (wait === null) return null;
   await sleep(context.clock, wait, run.attempt.signal);
   run.retries++;
-  const again = await candidateAgain(context, run, failure);
+  const again = await sameAttemptAgain(context, run, failure);
   if (again === null) return null;
-  const opened = await open(context, run, { planned: again, failure, decision: null });
+  const opened = await openAttempt(context, run, { planned: again, failure, decision: null });
   return "hold" in opened ? null : opened;
 }
 
 /** The same attempt again. It takes over the holds, or gets new ones if the failed attempt used them up. */
-async function candidateAgain(
+async function sameAttemptAgain(
   context: GatewayContext,
   run: StepRun,
   failure: ProviderError,
 ): Promise<PlannedAttempt | null> {
   const { planned } = run.attempt;
   const number = planned.attempt.number + 1;
-  if (!isFree(endedBy(context, run, failure))) {
+  if (!isFree(endedAttempt(context, run, failure))) {
     await orUnavailable(context.budgets.reload());
     return planAttempt(context, run.call, { routed: planned.routed, number });
   }
@@ -372,7 +372,7 @@ async function fallback(
     const planned = await permittedFallback(context, run, model);
     if (planned === null) continue;
     const { decision } = planned.routed;
-    const opened = await open(context, run, { planned, failure, decision });
+    const opened = await openAttempt(context, run, { planned, failure, decision });
     if (!("hold" in opened)) {
       run.retries = 0;
       return opened;
@@ -441,14 +441,14 @@ interface FurtherAttempt {
 /**
  * Opens a further attempt, with less output if the budgets require it. Returns the refused hold if even that doesn't fit.
  */
-async function open(
+async function openAttempt(
   context: GatewayContext,
   run: StepRun,
   further: FurtherAttempt,
 ): Promise<PlannedAttempt | RefusedHold> {
   let { planned } = further;
   for (let round = 0; ; round++) {
-    const refused = await tryToOpen(context, run, { ...further, planned });
+    const refused = await tryToOpenAttempt(context, run, { ...further, planned });
     if (refused === null) return planned;
     const next = fitToBudget(context, run.call, { planned, refused, round });
     if (next === null) {
@@ -463,7 +463,11 @@ async function open(
   }
 }
 
-function endedBy(context: GatewayContext, run: StepRun, failure: ProviderError): AttemptSettlement {
+function endedAttempt(
+  context: GatewayContext,
+  run: StepRun,
+  failure: ProviderError,
+): AttemptSettlement {
   return meterRunning(context, run, { outcome: "failed", reason: failure.reason }, failure);
 }
 
@@ -472,12 +476,12 @@ function isFree({ charge }: AttemptSettlement): boolean {
 }
 
 /** Tries to open once. A retry takes over the holds of an attempt that cost nothing. Otherwise it needs new ones. */
-async function tryToOpen(
+async function tryToOpenAttempt(
   context: GatewayContext,
   run: StepRun,
   { planned, failure, decision }: FurtherAttempt,
 ): Promise<RefusedHold | null> {
-  const ended = endedBy(context, run, failure);
+  const ended = endedAttempt(context, run, failure);
   const holds = decision === null && isFree(ended) ? null : newHolds(run, planned);
   const intent: Omit<AttemptIntent, "leaf"> = {
     organizationId: run.opened.owner.organizationId,

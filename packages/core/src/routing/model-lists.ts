@@ -15,7 +15,7 @@ const freshMs = 300_000;
 /** How long to leave an upstream alone after a failure. */
 const pauseMs = 30_000;
 
-interface Asked {
+interface UpstreamList {
   ids: readonly string[];
   until: number;
   asking: Promise<readonly string[]> | null;
@@ -31,7 +31,7 @@ export function createModelLists({
   readonly router: Router;
   readonly clock: Clock;
 }): ModelLists {
-  const asked = new Map<string, Asked>();
+  const lists = new Map<string, UpstreamList>();
 
   /** Leaves out fine-tuned models, which belong to the account that trained them, and names that reach no model. */
   const idsOf = (gateway: string, names: readonly string[]): readonly string[] => {
@@ -41,7 +41,7 @@ export function createModelLists({
     return [...new Set(ids)];
   };
 
-  const known = (gateway: string, { vendor }: Provider): readonly string[] => {
+  const catalogModels = (gateway: string, { vendor }: Provider): readonly string[] => {
     try {
       return idsOf(gateway, prices.modelNames?.({ gateway, vendor }, clock.now()) ?? []);
     } catch {
@@ -49,7 +49,7 @@ export function createModelLists({
     }
   };
 
-  const ask = async (gateway: string, provider: Provider, last: Asked) => {
+  const ask = async (gateway: string, provider: Provider, list: UpstreamList) => {
     const controller = new AbortController();
     try {
       const names = await orTimeout(
@@ -57,32 +57,35 @@ export function createModelLists({
         maxWaitMs,
         async () => provider.listModels?.(controller.signal) ?? [],
       );
-      last.ids = idsOf(gateway, names);
-      last.until = clock.monotonic() + freshMs;
+      list.ids = idsOf(gateway, names);
+      list.until = clock.monotonic() + freshMs;
     } catch (thrown) {
       controller.abort(thrown);
-      last.until = clock.monotonic() + pauseMs;
+      list.until = clock.monotonic() + pauseMs;
     } finally {
-      last.asking = null;
+      list.asking = null;
     }
-    return last.ids;
+    return list.ids;
   };
 
-  const upstreams = async (gateway: string, provider: Provider): Promise<readonly string[]> => {
+  const upstreamModels = async (
+    gateway: string,
+    provider: Provider,
+  ): Promise<readonly string[]> => {
     if (provider.listModels === undefined || provider.connection !== "platform") return [];
-    const last = asked.get(gateway) ?? { ids: [], until: Number.NEGATIVE_INFINITY, asking: null };
-    asked.set(gateway, last);
-    if (last.asking === null && clock.monotonic() < last.until) return last.ids;
-    last.asking ??= ask(gateway, provider, last);
-    return last.asking;
+    const list = lists.get(gateway) ?? { ids: [], until: Number.NEGATIVE_INFINITY, asking: null };
+    lists.set(gateway, list);
+    if (list.asking === null && clock.monotonic() < list.until) return list.ids;
+    list.asking ??= ask(gateway, provider, list);
+    return list.asking;
   };
 
   return {
     async of(gateway, provider) {
       const configured = Object.keys(provider.models);
       if (configured.length > 0) return configured.map((model) => `${gateway}/${model}`);
-      const catalog = known(gateway, provider);
-      return catalog.length > 0 ? catalog : upstreams(gateway, provider);
+      const catalog = catalogModels(gateway, provider);
+      return catalog.length > 0 ? catalog : upstreamModels(gateway, provider);
     },
   };
 }
