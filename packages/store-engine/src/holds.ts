@@ -45,7 +45,7 @@ export class CounterDraft {
   /** Replaces a held amount by the amount spent. */
   settle(hold: HoldRecord, spent: number): void {
     const move = this.#move(hold);
-    // Taking a hold moves a pace at once. Time passes anyway, so nothing stays reserved.
+    // Taking a hold moves a pace at once, because a pace reserves nothing.
     if (isPace(hold.unit)) move.settled += spent - hold.amount;
     else {
       move.settled += spent;
@@ -58,7 +58,7 @@ export class CounterDraft {
     this.#move(hold).settled += delta;
   }
 
-  /** The paces that were taken from, as this decision leaves them. */
+  /** The paces this decision takes from, after its moves. */
   paces(): readonly number[] {
     return this.#moves.flatMap((move) => {
       if (move.floor === 0) return [];

@@ -24,7 +24,7 @@ export interface Decision<Result> {
    * amount that was left. A driver that decides inside its writing transaction never calls it.
    */
   readonly resultIfOverLimit?: (counter: BudgetCounterKey, left: number) => Result;
-  /** The result with the paces as the change left them: for a driver that doesn't know the counters before it writes. */
+  /** The result with the paces after the change, for a driver that learns the counters only when it writes. */
   readonly resultWithPaces?: (paces: readonly number[]) => Result;
 }
 

@@ -182,7 +182,6 @@ interface Table<Row extends RowName> {
   insert(row: Row): boolean;
   remove(row: Row): void;
   get(tenant: Tenant, id: string): Row | null;
-
   /** All rows, oldest first. */
   rows(): Iterable<Row>;
   /** Every matching row, oldest first. */
