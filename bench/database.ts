@@ -15,7 +15,7 @@ export interface Database {
 
 /** Starts PostgreSQL from its npm package. It flushes every commit to disk, as production does. */
 export async function startDatabase(): Promise<Database> {
-  const server = await startPostgres({ durable: true });
+  const server = await startPostgres({ fsync: true });
   const first = await parentOf(server.url);
   return {
     url: server.url,

@@ -31,7 +31,7 @@ const { seconds, clients, rounds, durable } = readNumbers({
   durable: 1,
 });
 const givenUrl = process.env["TOLLGATE_TEST_PG_URL"];
-const server = givenUrl === undefined ? await startPostgres({ durable: durable === 1 }) : null;
+const server = givenUrl === undefined ? await startPostgres({ fsync: durable === 1 }) : null;
 const url = server?.url ?? givenUrl ?? "";
 const pool = new pg.Pool({ connectionString: url, max: clients });
 pool.on("error", () => {});

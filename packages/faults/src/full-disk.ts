@@ -26,7 +26,7 @@ process.once("exit", () => {
 });
 // The server's folder is made below the folder for temporary files.
 process.env["TMPDIR"] = disk;
-const server = await startPostgres({ durable: true });
+const server = await startPostgres({ fsync: true });
 const place = { url: server.url, schema: "tollgate" };
 const secrets = await createSecrets(place, { organizationId, count: 2 });
 const workers = await startWorkers(place, { processes: 2, usd: budgetUsd });

@@ -20,7 +20,7 @@ const { restarts, seed } = readNumbers({ restarts: 200, seed: Date.now() % 1_000
 const random = seededRandom(seed);
 process.stdout.write(`${restarts} restarts, seed ${seed}\n`);
 const started = performance.now();
-const server = await startPostgres({ durable: true });
+const server = await startPostgres({ fsync: true });
 const place = { url: server.url, schema: "tollgate" };
 const secrets = await createSecrets(place, { organizationId, count: 4 });
 const workers = await startWorkers(place, { processes: 2, usd: budgetUsd });

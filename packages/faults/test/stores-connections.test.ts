@@ -47,7 +47,7 @@ async function expectUnavailable(product: Product, within: number): Promise<void
 it.each(["immediate", "fast"] as const)(
   "F33 a server that is restarted (%s) in mid stream loses nothing that was acknowledged",
   async (mode) => {
-    const server = await startPostgres({ durable: true });
+    const server = await startPostgres({ fsync: true });
     onTestFinished(() => server.stop());
     const { script, goOn } = stopping();
     const product = await productOn(server.url, script);

@@ -1,5 +1,14 @@
 import { hash } from "node:crypto";
 import {
+  APICallError,
+  InvalidArgumentError,
+  InvalidPromptError,
+  LoadAPIKeyError,
+  LoadSettingError,
+  NoSuchModelError,
+  UnsupportedFunctionalityError,
+} from "@ai-sdk/provider";
+import {
   type Clock,
   type CompletionEvent,
   modelsOf,
@@ -9,17 +18,17 @@ import {
   ProviderError,
   stateNeedsFor,
   systemClock,
+  yieldToEventLoop,
 } from "@tollgate/core/provider";
 import { Agent } from "undici";
-import { isModel, isProvider, readOptions, type Source } from "./configuration.ts";
+import { createAnswerReader } from "./answer-reader.ts";
+import { isKnownVersion, isModel, isProvider, readOptions, type Source } from "./configuration.ts";
 import { createExchange } from "./exchange.ts";
-import { failureOf } from "./failure-of.ts";
-import { notSent } from "./failures.ts";
-import { languageModel } from "./language-model.ts";
-import { callModel, callOptions, type ModelCall } from "./model-call.ts";
+import { invalidAnswer, notSent, rejected, transportFailure } from "./failures.ts";
+import { callModel, callOptions, type ModelCall, type Part } from "./model-call.ts";
 import type { AiSdkModel, AiSdkOptions, AiSdkProvider, Connect } from "./options.ts";
-import { readAnswer } from "./read-answer.ts";
 import { settingsOf } from "./settings.ts";
+import { statusFailure } from "./upstream-error.ts";
 
 // A call's own signal ends it much earlier. This applies if the caller set no limit.
 const maxSilenceMs = 3_600_000;
@@ -237,4 +246,103 @@ function createOpenCalls(): OpenCalls {
         );
     },
   };
+}
+
+// The AI SDK's providers put the model's name into a path. These names can't change the target of the path.
+const safeName = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9][A-Za-z0-9._:@+~/-]{0,199}$/;
+
+/**
+ * Returns the language model for a name. A single model accepts only its own name: under another name, a caller would
+ * bypass the policy and the prices for that model.
+ */
+function languageModel(source: AiSdkProvider | AiSdkModel, name: string): AiSdkModel {
+  if (!safeName.test(name) || (isModel(source) && source.modelId !== name))
+    throw rejected("The provider has no such model.", { status: 404, param: "model" });
+  const model = isModel(source) ? source : source.languageModel(name);
+  if (isModel(model) && isKnownVersion(model)) return model;
+  throw notSent("misconfigured", "The provider has no language model of a supported version.");
+}
+
+/** Converts an error of the AI SDK to a ProviderError without the upstream's own text. */
+function failureOf(
+  thrown: unknown,
+  { sent, now }: { readonly sent: boolean; readonly now: number },
+): ProviderError {
+  if (thrown instanceof ProviderError) return thrown;
+  if (APICallError.isInstance(thrown) && (thrown.statusCode ?? 0) >= 300) {
+    const { statusCode = 0, responseHeaders = {}, data } = thrown;
+    return statusFailure({ status: statusCode, headers: responseHeaders, body: data }, now);
+  }
+  return (
+    transportFailure(thrown) ??
+    (sent
+      ? invalidAnswer("invalid_answer", "The provider's answer contains no completion.")
+      : beforeSending(thrown))
+  );
+}
+
+function beforeSending(thrown: unknown): ProviderError {
+  if (NoSuchModelError.isInstance(thrown))
+    return rejected("The provider has no such language model.", { status: 404, param: "model" });
+  if (
+    UnsupportedFunctionalityError.isInstance(thrown) ||
+    InvalidPromptError.isInstance(thrown) ||
+    InvalidArgumentError.isInstance(thrown)
+  )
+    return rejected("The provider's model doesn't support this request.");
+  if (LoadAPIKeyError.isInstance(thrown))
+    return notSent("credential_unavailable", "The provider's credential could not be read.");
+  if (LoadSettingError.isInstance(thrown))
+    return notSent("misconfigured", "The provider is not configured correctly.");
+  return notSent("not_asked", "The provider failed before it sent the request.");
+}
+
+interface ReadOptions {
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+// How long to wait for the end of a stream after the model stopped.
+const gracePeriodMs = 2_000;
+
+// The AI SDK takes a quarter of a millisecond per part, and many parts can be available at once.
+const maxPartsPerTurn = 64;
+
+/** Reads an answer as events, part by part, until the model stops. */
+async function* readAnswer(
+  pending: Promise<AsyncIterator<Part>>,
+  options: ReadOptions,
+): AsyncGenerator<readonly CompletionEvent[], void, undefined> {
+  const { signal } = options;
+  const parts = await orAborted(signal, () => pending);
+  const answer = createAnswerReader();
+  try {
+    for (let read = 1; !answer.finished(); read++) {
+      if (read % maxPartsPerTurn === 0) await orAborted(signal, yieldToEventLoop);
+      const next = await orAborted(signal, () => parts.next());
+      if (next.done === true)
+        throw invalidAnswer("answer_cut", "The provider's answer ended before it was complete.");
+      const events: CompletionEvent[] = [];
+      answer.add(next.value, events);
+      if (events.length > 0) yield events;
+    }
+    await drain(parts, options);
+  } finally {
+    // Not awaited: the call's signal closes a slow iterator.
+    void parts.return?.().catch(() => {});
+  }
+}
+
+/** Reads the rest of the stream: the connection is reused only if its answer has ended. */
+async function drain(parts: AsyncIterator<Part>, { signal, clock }: ReadOptions): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const cancelGracePeriod = clock.after(gracePeriodMs, over.resolve);
+  const ended = async (): Promise<void> => {
+    for (let next = await parts.next(); next.done !== true; next = await parts.next());
+  };
+  try {
+    await orAborted(signal, () => Promise.race([ended().catch(() => {}), over.promise]));
+  } finally {
+    cancelGracePeriod();
+  }
 }

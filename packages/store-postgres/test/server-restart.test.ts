@@ -13,7 +13,7 @@ import { withClient } from "./databases.ts";
 const restarts = 2;
 
 it("loses nothing acknowledged and tears nothing when the server crashes under load (F27, F33)", async () => {
-  const server = await startPostgres({ durable: true });
+  const server = await startPostgres({ fsync: true });
   onTestFinished(() => server.stop());
   const store = postgresStore({ url: server.url });
   onTestFinished(() => store.close());

@@ -1,12 +1,12 @@
-/** A barrier at which calls of a scripted provider wait until a test lets them go on. */
+/** A barrier where calls of a scripted provider wait until a test releases them. */
 export interface Barrier {
-  /** Resolves when this many calls have come to the barrier; default 1. */
+  /** Resolves when this many calls have reached the barrier. Default 1. */
   reached(calls?: number): Promise<void>;
-  /** Lets every call go on, those to come too. */
+  /** Lets all calls continue, now and later. */
   release(): void;
 }
 
-/** The provider's side of a hold. */
+/** The provider's side of a barrier. */
 export interface ProviderBarrier extends Barrier {
   /** Resolves when the barrier is released or the signal aborts. */
   pass(signal: AbortSignal): Promise<void>;

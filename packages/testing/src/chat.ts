@@ -1,19 +1,19 @@
-/** The fields of a chat completion request; any other field, right or wrong, may be given too. */
+/** The fields of a chat completion request. You can add any other field, valid or not. */
 export interface ChatFields {
   /** Default `test/tollgate/scripted`. */
   readonly model?: unknown;
-  /** Default one message of a user. */
+  /** Default: one user message. */
   readonly messages?: unknown;
   readonly [field: string]: unknown;
 }
 
-/** Makes a signed request to `POST /v1/chat/completions`. A field that is `undefined` is left out. */
+/** Creates a signed request to `POST /v1/chat/completions`. Fields that are `undefined` are left out. */
 export type Chat = (fields?: ChatFields, headers?: Readonly<Record<string, string>>) => Request;
 
-/** The model of requests that name none. */
+/** The model of requests without a `model`. */
 export const testModel = "tollgate/scripted";
 
-/** Requests signed with a secret; the default of every field makes a complete request. */
+/** Creates requests signed with a secret. The defaults make a complete request. */
 export function chatWith(secret: string): Chat {
   return (fields = {}, headers = {}) =>
     new Request("http://in-process/v1/chat/completions", {

@@ -2,8 +2,8 @@ import { hash } from "node:crypto";
 import type { IdSource } from "@tollgate/core";
 
 /**
- * Ids that count: UUIDs in ascending order and bytes that follow from the count, the same in every run. Sources of
- * different `series` (0 to 65,535) never give the same, so that several gateways can share a store.
+ * Predictable ids: ascending UUIDs, and bytes derived from a counter, the same in every run. Sources with different
+ * `series` (0 to 65,535) never return the same id, so several gateways can share a store.
  */
 export function countingIds(series = 0): IdSource {
   let uuids = 0;

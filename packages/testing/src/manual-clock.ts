@@ -1,22 +1,22 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { type Clock, type Duration, parseDuration } from "@tollgate/core";
 
-/** Time that stands still until a test moves it. Timers run on monotonic time, as on a machine. */
+/** A clock that only a test moves. Timers use monotonic time, as on a machine. */
 export interface ManualClock extends Clock {
   /**
-   * Moves both times on, once what is going on has come to rest. Each timer that falls due runs at its moment, the
-   * earliest first, and what it sets going comes to rest before the next, so that timers it sets are met too.
-   * @throws RangeError for what is no duration
+   * Waits until pending work is done, then advances both times. Each due timer runs at its own time, the earliest first.
+   * Its work completes before the next timer, so timers that it sets run too.
+   * @throws RangeError for an invalid duration
    */
   advance(duration: Duration): Promise<void>;
-  /** Sets the wall clock alone, as an operator would: to an ISO 8601 time, or milliseconds since the epoch. */
+  /** Sets only the wall clock, as an operator would: to an ISO 8601 time, or milliseconds since the epoch. */
   setWall(time: string | number): void;
   /**
    * Moves from timer to timer until the promise settles, and gives what it settles with.
    * @throws RangeError when it has not settled after `most` (default 1 h)
    */
   until<Result>(promise: Promise<Result>, maxWait?: Duration): Promise<Result>;
-  /** How many timers are waiting. */
+  /** The number of pending timers. */
   timers(): number;
 }
 
@@ -25,12 +25,12 @@ interface Timer {
   readonly run: () => void;
 }
 
-/** Where a manual clock starts unless told otherwise. */
+/** The default start of a manual clock. */
 const defaultStart = "2026-01-01T00:00:00.000Z";
-/** Turns of the event loop in which what was set going must come to rest. */
+/** The number of event loop turns after which pending work counts as done. */
 const turns = 3;
 
-/** A clock for tests that starts at an ISO 8601 time; default the beginning of 2026, UTC. */
+/** A clock for tests. Starts at an ISO 8601 time, by default at the beginning of 2026 in UTC. */
 export function manualClock(start: string = defaultStart): ManualClock {
   let wall = millisecondsOf(start);
   let monotonic = 0;
@@ -59,7 +59,7 @@ export function manualClock(start: string = defaultStart): ManualClock {
   };
 
   return {
-    // Whole milliseconds, as a machine's wall clock gives them; a timer may fall due between two.
+    // Whole milliseconds, as on a machine. A timer may be due between two of them.
     now: () => Math.floor(wall),
     monotonic: () => monotonic,
     after(milliseconds, run) {
@@ -86,7 +86,9 @@ export function manualClock(start: string = defaultStart): ManualClock {
       await untilIdle();
       while (!isSettled) {
         if (!(await runNext(bound)))
-          throw new RangeError("No timer within the bound lets the promise settle.");
+          throw new RangeError(
+            "The promise didn't settle in time: no timer is left before the limit.",
+          );
       }
       return promise;
     },
@@ -100,12 +102,13 @@ async function untilIdle(): Promise<void> {
 
 function durationOf(duration: Duration): number {
   const milliseconds = parseDuration(duration);
-  if (milliseconds === null) throw new RangeError(`${duration} is not a duration such as "90s".`);
+  if (milliseconds === null)
+    throw new RangeError(`Invalid duration: ${duration}. Use a duration such as "90s".`);
   return milliseconds;
 }
 
 function millisecondsOf(time: string | number): number {
   const milliseconds = new Date(time).getTime();
-  if (Number.isNaN(milliseconds)) throw new RangeError(`${time} is not a time.`);
+  if (Number.isNaN(milliseconds)) throw new RangeError(`Invalid time: ${time}.`);
   return milliseconds;
 }

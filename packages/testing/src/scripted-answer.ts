@@ -7,24 +7,24 @@ import type {
   UsageReport,
 } from "@tollgate/core/provider";
 
-/** What a scripted provider answers. Pieces of a list arrive one by one. */
+/** An answer of a scripted provider. The items of a list arrive one by one. */
 export interface ScriptedAnswer {
   readonly text?: string | readonly string[];
   readonly reasoning?: string | readonly string[];
-  /** The name under which the reasoning has to come back. Default: its text is not wanted back. */
+  /** The field in which the client must send the reasoning back. Default: it needn't send it back. */
   readonly reasoningField?: ReasoningField;
-  /** What has to come back with the message, such as signed thinking. */
+  /** State that the client must send back with the message, such as signed thinking. */
   readonly state?: StateFields;
   readonly refusal?: string | readonly string[];
   readonly toolCalls?: readonly ScriptedToolCall[];
-  /** Default 10 prompt and 5 completion tokens; null for a provider that reports nothing. */
+  /** Default: 10 prompt and 5 completion tokens. Null for a provider that reports no usage. */
   readonly usage?: UsageReport | null;
-  /** Default `tool_calls` where there are any, else `stop`; null for an answer that is cut before its end. */
+  /** Default: `tool_calls` with tool calls, else `stop`. Null for an answer that is cut off. */
   readonly finishReason?: FinishReason | null;
-  /** Waits, on the test's clock, before the first event and between two. */
+  /** The wait on the test's clock before the first event (`delay`) and between events (`pace`). */
   readonly delay?: Duration;
   readonly pace?: Duration;
-  /** What goes wrong after so many events of the answer (default 0: before the first). */
+  /** A failure after this many events of the answer. Default 0: before the first. */
   readonly failure?: { readonly error: Error; readonly afterEvents?: number };
 }
 
@@ -35,13 +35,13 @@ export interface ScriptedToolCall {
   readonly arguments: string | readonly string[];
   /** Default `call_1`, `call_2`, …; 1 is the answer's first. */
   readonly id?: string;
-  /** What has to come back with the call, such as a signature. */
+  /** State that the client must send back with the call, such as a signature. */
   readonly state?: StateFields;
 }
 
 const defaultUsage: UsageReport = { promptTokens: 10, completionTokens: 5 };
 
-/** The events of an answer, `request-sent` aside. */
+/** Returns the events of an answer, except `request-sent`. */
 export function eventsOf(answer: ScriptedAnswer): readonly CompletionEvent[] {
   const { reasoning, reasoningField: field, state, refusal, toolCalls = [] } = answer;
   const { usage = defaultUsage } = answer;

@@ -11,59 +11,59 @@ import type {
 import { type Barrier, createBarrier, type ProviderBarrier, untilAborted } from "./barrier.ts";
 import { eventsOf, type ScriptedAnswer } from "./scripted-answer.ts";
 
-/** A call as the provider got it, and the gateway it came in by. */
+/** A call that the provider received, with the name of its gateway. */
 export interface ScriptedCall extends ProviderCall {
   readonly gateway: string;
 }
 
-/** Text, a whole answer, or a function of the call that gives one. */
+/** Text, an answer, or a function that returns one for a call. */
 export type Reply =
   | string
   | ScriptedAnswer
   | ((call: ScriptedCall) => string | ScriptedAnswer | Promise<string | ScriptedAnswer>);
 
-/** For which calls a reply is meant. */
+/** The calls that a reply is for. */
 export interface ReplyOptions {
   /** Default: any call. */
   readonly when?: (call: ScriptedCall) => boolean;
-  /** For how many calls; default 1, `Infinity` for all. */
+  /** The number of calls. Default 1; `Infinity` for all. */
   readonly times?: number;
 }
 
-/** A provider that says what a test tells it to, and remembers what it was asked. */
+/** A provider that answers by a test's script and records its calls. */
 export interface ScriptedProvider extends Provider {
   /** Every call so far, in order. */
   readonly calls: readonly ScriptedCall[];
-  /** Answers a coming call: of the replies that fit it, the one given first. Unscripted calls get the text `OK`. */
+  /** Scripts the reply to a later call. The first matching reply is used. Calls without a reply get the text `OK`. */
   reply(reply: Reply, options?: ReplyOptions): void;
-  /** Fails a coming call, after so many events of an answer (default 0: before the first). */
+  /** Makes a later call fail after this many events of its answer. Default 0: before the first. */
   fail(error: Error, options?: ReplyOptions & FailOptions): void;
-  /** Makes every call wait, after so many events of its answer (default 0), until the hold is released. */
+  /** Makes every call wait after this many events of its answer (default 0) until the barrier is released. */
   hold(options?: { readonly afterEvents?: number }): Barrier;
-  /** The same provider under a further gateway's name. */
+  /** Returns the same provider under another gateway's name. */
   at(gateway: string): Provider;
 }
 
-/** When a scripted failure comes. */
+/** Details of a scripted failure. */
 export interface FailOptions {
   readonly afterEvents?: number;
-  /** The answer it breaks off; default the text `OK`. */
+  /** The answer that it interrupts. Default: the text `OK`. */
   readonly answer?: ScriptedAnswer;
 }
 
-/** What a scripted provider is made of. */
+/** Options of a scripted provider. */
 export interface ScriptedProviderOptions {
-  /** Delays wait on it; default the machine's. */
+  /** The clock for delays. Default: the machine's. */
   readonly clock?: Clock;
   /** Listed models with prices in US dollars per million tokens, by `<vendor>/<model>`. Default none. */
   readonly models?: Readonly<Record<string, ListedModel>>;
-  /** Whether models that are not listed can be called too. Default true. */
+  /** Whether unlisted models can be called too. Default true. */
   readonly open?: boolean;
   /** The vendor whose models lose their vendor in `upstreamName`. Default none. */
   readonly vendor?: string;
-  /** How its calls are billed. Default: by the price table alone. */
+  /** How its calls are billed. Default: by the price table only. */
   readonly billing?: Billing;
-  /** What of provider state its models take back. Default as for every provider. */
+  /** The provider state that its models need back. Default: as for any provider. */
   readonly stateNeeds?: (model: string) => StateNeeds;
 }
 
@@ -75,7 +75,7 @@ interface ScriptedReply {
 
 const defaultAnswer: ScriptedAnswer = { text: "OK" };
 
-/** Makes a provider that answers by script, under the gateway name `test` and any other. */
+/** Creates a provider that answers by script, under the gateway name `test` and any other. */
 export function scriptedProvider(options: ScriptedProviderOptions = {}): ScriptedProvider {
   const { clock = systemClock, models = {}, open = true, vendor = null } = options;
   const { billing, stateNeeds } = options;
@@ -93,7 +93,7 @@ export function scriptedProvider(options: ScriptedProviderOptions = {}): Scripte
     return typeof reply === "string" ? { text: reply } : reply;
   }
 
-  /** What a test wants to happen before the event at this place of an answer. */
+  /** Runs the scripted waits and failures before the event at this index. */
   async function beforeEvent(index: number, answer: ScriptedAnswer, signal: AbortSignal) {
     for (const { afterEvents, barrier } of barriers)
       if (afterEvents === index) await barrier.pass(signal);

@@ -13,22 +13,22 @@ import { countingIds } from "./counting-ids.ts";
 import { type ManualClock, manualClock } from "./manual-clock.ts";
 import { type ScriptedProvider, scriptedProvider } from "./scripted-provider.ts";
 
-/** What a test gateway is made of: any option of a gateway, and what tests like to say. */
+/** Options of a test gateway: any option of a gateway, and some for tests. */
 export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, "clock">> {
-  /** Further gateways the scripted provider answers, beside `test` and those the policy names. */
+  /** Additional gateways that the scripted provider answers, besides `test` and those in the policy. */
   readonly gateways?: readonly string[];
   /**
-   * Models every scripted gateway lists, with prices in US dollars per million tokens. Default `tollgate/scripted`, at
-   * 1 for input and 2 for output: 1,000 and 2,000 nanodollars a token.
+   * The models of every scripted gateway, with prices in US dollars per million tokens. Default: `tollgate/scripted`, at
+   * 1 for input and 2 for output (1,000 and 2,000 nanodollars per token).
    */
   readonly models?: Readonly<Record<string, ListedModel>>;
-  /** Whether every scripted gateway takes models it does not list. Default true. */
+  /** Whether scripted gateways accept unlisted models. Default true. */
   readonly open?: boolean;
-  /** How every scripted gateway is billed. Default: by its price table alone. */
+  /** How scripted gateways are billed. Default: by the price table only. */
   readonly billing?: Billing;
   /** The test key. Default: label `test key` of user `user-1` in organization `organization-1`. */
   readonly key?: Partial<CreateKeyOptions>;
-  /** Give one to share it between gateways. */
+  /** Pass a clock to share it between gateways. */
   readonly clock?: ManualClock;
 }
 
@@ -37,16 +37,16 @@ export interface TestKey extends KeyRecord {
   readonly secret: string;
 }
 
-/** A gateway in the hands of a test. */
+/** A gateway for a test, and everything around it. */
 export interface TestGateway {
   readonly gateway: Gateway;
   readonly provider: ScriptedProvider;
   readonly key: TestKey;
   readonly clock: ManualClock;
   readonly store: Store;
-  /** Requests signed with the test key. */
+  /** Creates requests signed with the test key. */
   readonly chat: Chat;
-  /** A further key, and requests signed with it. */
+  /** Creates another key, and requests signed with it. */
   readonly createKey: (
     creation?: Partial<CreateKeyOptions>,
   ) => Promise<{ readonly key: TestKey; readonly chat: Chat }>;
@@ -60,8 +60,8 @@ const testSecrets = {
 const defaultModels = { [testModel]: { input: "1", output: "2" } };
 
 /**
- * Makes a gateway for tests, with a key: in memory, on a clock that only the test moves, with ids that count, in front
- * of a scripted provider. It needs no test runner.
+ * Creates a gateway with a key for tests: in memory, with a manual clock, predictable ids and a scripted provider. It
+ * works with any test runner.
  */
 export async function createTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
   const {

@@ -8,9 +8,9 @@ import { decisionOf } from "./decision-of.ts";
 import { fail } from "./fail.ts";
 
 /**
- * The Step of one request, whatever its end, with its attempts. Null for a request that opened none: a denied one, or
- * one beyond a budget.
- * @throws AssertionError for an answer that never got as far as a decision
+ * Returns the Step of a request with its attempts, whatever its outcome. Null if the request opened no Step, because it
+ * was denied or exceeded a budget.
+ * @throws AssertionError if the answer has no policy decision
  */
 export async function stepOf(gateway: Gateway, answer: Response): Promise<StepRecord | null> {
   const { id } = await decisionOf(gateway, answer);
@@ -19,9 +19,9 @@ export async function stepOf(gateway: Gateway, answer: Response): Promise<StepRe
 }
 
 /**
- * The activity record of one request: model, tokens, cost in nanodollars, the key's label. The answer to a streamed
- * request must have been read to its end: before that there is no record.
- * @throws AssertionError for a request that did not complete, with how it ended
+ * Returns the activity record of a request: model, tokens, cost in nanodollars, the key's label. Read a streamed answer
+ * to its end first: the record is written then.
+ * @throws AssertionError with the outcome if the request did not complete
  */
 export async function activityOf(gateway: Gateway, answer: Response): Promise<ActivityRecord> {
   const { id } = await decisionOf(gateway, answer);

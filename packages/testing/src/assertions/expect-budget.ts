@@ -2,21 +2,21 @@ import type { BudgetStatus, Gateway } from "@tollgate/core";
 import { fail } from "./fail.ts";
 import { inWords, readError } from "./read-error.ts";
 
-/** What a test says of a budget, in its unit: nanodollars, tokens or requests. What it leaves out may be anything. */
+/** Expected amounts of a budget, in its unit: nanodollars, tokens or requests. Omitted amounts may have any value. */
 export interface ExpectedBudget {
   readonly settled?: number;
   readonly held?: number;
   readonly remaining?: number;
-  /** Which counter of a budget with `each`: a key's or an organization's id, or `[organization, user]` as JSON. */
+  /** The counter of a budget with `each`: a key's or an organization's id, or `[organization, user]` as JSON. */
   readonly subject?: string;
 }
 
-/** Where one counter of a budget stands. */
+/** The amounts of one counter of a budget. */
 export type BudgetFigures = Pick<BudgetStatus, "settled" | "held" | "remaining" | "limit">;
 
 /**
- * Expects where a budget stands in its current period; one that nothing counted for stands at 0. Gives its figures.
- * @throws AssertionError naming every figure that differs
+ * Expects the amounts of a budget in its current period (0 without any requests), and returns them.
+ * @throws AssertionError naming every amount that differs
  * @throws GatewayError `budget_not_found`
  */
 export async function expectBudget(
@@ -28,7 +28,7 @@ export async function expectBudget(
   const asked = subject === undefined ? { id } : { id, subject };
   const { data } = await gateway.budgets.status(asked);
   if (data.length > 1)
-    fail(`The budget ${id} counts for several: name one as subject.`, {
+    fail(`The budget ${id} has several counters: name one as subject.`, {
       actual: data.map((counter) => counter.subject),
     });
   const figures = data[0] ?? { limit, settled: 0, held: 0, remaining: limit };
@@ -37,23 +37,26 @@ export async function expectBudget(
   );
   if (differing.length === 0) return figures;
   const said = differing.map((name) => `${name} is ${figures[name]}, not ${expected[name]}`);
-  fail(`The budget ${id} stands otherwise: ${said.join("; ")}.`, {
+  fail(`The budget ${id} differs: ${said.join("; ")}.`, {
     actual: Object.fromEntries(differing.map((name) => [name, figures[name]])),
     expected: Object.fromEntries(differing.map((name) => [name, expected[name]])),
   });
 }
 
 /**
- * Expects that a request was refused because a budget is exhausted: 429 `budget_exceeded`, naming that budget.
- * @throws AssertionError saying what happened instead
+ * Expects that a request was rejected because a budget is exhausted: 429 `budget_exceeded`, naming that budget.
+ * @throws AssertionError with the actual answer
  */
 export async function expectExhausted(answer: Response, id: string): Promise<void> {
   const error = await readError(answer);
   if (answer.status !== 429 || error.code !== "budget_exceeded")
-    fail(`The budget ${id} should have refused the request, but it was ${inWords(answer, error)}`, {
-      actual: answer.status,
-      expected: 429,
-    });
+    fail(
+      `The budget ${id} should have rejected the request, but it was ${inWords(answer, error)}`,
+      {
+        actual: answer.status,
+        expected: 429,
+      },
+    );
   if (!error.message.startsWith(`The budget ${id} `))
-    fail(`Another budget than ${id} refused the request: ${error.message}`);
+    fail(`Another budget than ${id} rejected the request: ${error.message}`);
 }

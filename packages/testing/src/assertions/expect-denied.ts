@@ -3,18 +3,18 @@ import { decisionOf } from "./decision-of.ts";
 import { fail } from "./fail.ts";
 import { inWords, readError } from "./read-error.ts";
 
-/** What a test says of a decision; what it leaves out may be anything. */
+/** The expected decision. Omitted members may have any value. */
 export interface ExpectedDecision {
   /** The id of a rule that determined it. */
   readonly rule?: string;
-  /** The reason that is told and recorded. */
+  /** The reason in the answer and in the record. */
   readonly reason?: string;
 }
 
 /**
- * Expects that the policy denied a request: 403 `policy_denied`, and a recorded decision by the rule and with the
- * reason that are named. Gives the decision.
- * @throws AssertionError saying what happened instead
+ * Expects that the policy denied a request: 403 `policy_denied`, with a recorded decision by the expected rule and with
+ * the expected reason. Returns the decision.
+ * @throws AssertionError with the actual answer
  */
 export async function expectDenied(
   gateway: Gateway,
@@ -31,9 +31,9 @@ export async function expectDenied(
 }
 
 /**
- * Expects that the policy permitted a request, by the rule that is named, and that the answer is no error. Gives the
- * decision, with its obligations.
- * @throws AssertionError saying what happened instead
+ * Expects that the policy permitted a request by the expected rule, and that the answer is not an error. Returns the
+ * decision with its obligations.
+ * @throws AssertionError with the actual answer
  */
 export async function expectPermitted(
   gateway: Gateway,

@@ -1,6 +1,6 @@
 import { AssertionError } from "node:assert";
 
-/** Fails a test, in any runner: they all know this error, and show the two values beside its message. */
+/** Fails a test in any test runner. Runners show the two values with the message. */
 export function fail(
   message: string,
   values: { actual?: unknown; expected?: unknown } = {},

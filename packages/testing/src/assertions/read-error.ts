@@ -1,10 +1,10 @@
-/** What an answer says went wrong. */
+/** The error in an answer. */
 export interface AnswerError {
   readonly code: string | null;
   readonly message: string;
 }
 
-/** Reads the error of an answer and leaves its body to the test; nulls for an answer that is no error. */
+/** Reads the error of an answer without consuming its body. `code` is null if the answer is not an error. */
 export async function readError(answer: Response): Promise<AnswerError> {
   const body: unknown = await answer
     .clone()
@@ -18,7 +18,7 @@ export async function readError(answer: Response): Promise<AnswerError> {
   };
 }
 
-/** An answer in a few words, for the message of a failed assertion. */
+/** Describes an answer for the message of a failed assertion. */
 export function inWords({ status }: Response, { code, message }: AnswerError): string {
   return code === null ? `answered ${status}` : `answered ${status} ${code}: ${message}`;
 }

@@ -1,6 +1,6 @@
 import type { StoreDump } from "./dump.ts";
 
-/** There is one activity record for each completed Step, and none for any other. */
+/** Checks that every completed Step has one activity record, and other Steps have none. */
 export function checkActivity({ steps, activity }: StoreDump): readonly string[] {
   const completed = new Set(
     steps.filter(({ outcome }) => outcome === "completed").map(({ id }) => id),

@@ -6,7 +6,7 @@ interface Account {
   readonly hold: Hold;
   settled: number;
   held: number;
-  /** What was charged beyond what was held: a provider used more than it was asked to. */
+  /** The amount charged beyond the hold, if a provider used more than its limit. */
   overage: number;
 }
 
@@ -17,8 +17,8 @@ interface OpenStep {
 }
 
 /**
- * Replays every hold and every charge of the evidence in the order they were written. At each hold of a hard budget what is
- * settled and held fits its limit, apart from what a provider used beyond a hold; at the end the counters are the sums.
+ * Replays all holds and charges of the evidence in order. Checks that settled and held amounts never exceed the limit of
+ * a hard budget, except for overage of a provider, and that the counters equal the sums at the end.
  */
 export function checkBudgets({ leaves, counters }: StoreDump): readonly string[] {
   const accounts = new Map<string, Account>();

@@ -6,7 +6,7 @@ import { checkLeases } from "./leases.ts";
 import { checkTranscripts } from "./transcripts.ts";
 import { checkUsage } from "./usage.ts";
 
-/** Everything that must hold of a store at any moment, one sentence for each place where it does not. */
+/** Checks everything that must always hold for a store. Returns one sentence per violation. */
 export function checkDump(dump: StoreDump): readonly string[] {
   return [
     checkUsage,

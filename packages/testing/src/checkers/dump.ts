@@ -12,9 +12,9 @@ import type {
 } from "@tollgate/core/store";
 import { leafHolds } from "./leaf-facts.ts";
 
-/** Everything that can be read of what a store keeps of some organizations. */
+/** All readable records of some organizations in a store. */
 export interface StoreDump {
-  /** When it was read, on the gateway's clock. */
+  /** When the dump was read, on the gateway's clock. */
   readonly at: number;
   readonly steps: readonly Step[];
   readonly decisions: readonly PolicyDecision[];
@@ -35,7 +35,7 @@ export interface SessionDump {
   readonly parts: readonly TranscriptPart[];
 }
 
-/** What to dump, and when it is. */
+/** The organizations to dump, and the current time. */
 export interface DumpQuery {
   readonly organizations: readonly string[];
   /** Milliseconds since the epoch, on the gateway's clock. */
@@ -44,7 +44,7 @@ export interface DumpQuery {
   readonly activity: Activity;
 }
 
-/** Reads a dump. Nothing else may write meanwhile: its parts are read one after the other. */
+/** Reads a dump. Nothing else may write meanwhile, because it reads part by part. */
 export async function dumpStore(store: Store, query: DumpQuery): Promise<StoreDump> {
   const { organizations, at, activity } = query;
   const ofEach = async <Row>(read: (organizationId: string) => Promise<readonly Row[]>) =>

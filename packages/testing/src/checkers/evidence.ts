@@ -3,8 +3,8 @@ import type { StoreDump } from "./dump.ts";
 import { factsOf, leafFacts } from "./leaf-facts.ts";
 
 /**
- * Every leaf's hash is that of its meta, no id appears twice, and each Step has its decision and exactly the leaves of
- * what happened to it: one opening, one per further attempt, one settlement that says what the Step says.
+ * Checks that each leaf's hash matches its meta and each id is unique. Each Step must have its decision, one opening
+ * leaf, one leaf per further attempt, and one settlement leaf that matches the Step.
  */
 export function checkEvidence(dump: StoreDump): readonly string[] {
   const { leaves, steps } = dump;
@@ -13,8 +13,10 @@ export function checkEvidence(dump: StoreDump): readonly string[] {
     const isTwice = ids.has(leaf.id);
     ids.add(leaf.id);
     return [
-      ...(isTwice ? [`Leaf ${leaf.id}: there are two of it`] : []),
-      ...(leafHash(leaf.meta).equals(leaf.hash) ? [] : [`Leaf ${leaf.id}: its hash is not its`]),
+      ...(isTwice ? [`Leaf ${leaf.id}: the id is not unique`] : []),
+      ...(leafHash(leaf.meta).equals(leaf.hash)
+        ? []
+        : [`Leaf ${leaf.id}: its hash doesn't match its meta`]),
     ];
   });
   const ofStep = Map.groupBy(leaves, (leaf) => String(leafFacts(leaf)["step"]));
@@ -44,7 +46,7 @@ function stepProblems(step: Step, leaves: readonly EvidenceLeaf[]): readonly str
       .map(([kind, wanted]) => `Step ${step.id}: ${count(kind)} leaves ${kind}, not ${wanted}`),
     ...(settled === undefined || matchesStep(step, settled)
       ? []
-      : [`Step ${step.id}: its settled leaf says something else`]),
+      : [`Step ${step.id}: its settlement leaf doesn't match the Step`]),
   ];
 }
 

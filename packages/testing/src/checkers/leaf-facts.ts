@@ -3,7 +3,7 @@ import type { EvidenceLeaf, Hold } from "@tollgate/core/store";
 /** A JSON object of a leaf. */
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** What a leaf attests, as JSON; empty where it is none. */
+/** Returns the facts in a leaf. Empty if they are not JSON. */
 export function leafFacts({ meta }: EvidenceLeaf): Facts {
   try {
     return factsOf(JSON.parse(meta));
@@ -12,12 +12,12 @@ export function leafFacts({ meta }: EvidenceLeaf): Facts {
   }
 }
 
-/** A member that is an object; empty where it is none. */
+/** Returns an object's members. Empty for any other value. */
 export function factsOf(value: unknown): Facts {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
-/** The holds a leaf says were taken; none where the running ones are kept. */
+/** Returns the holds that a leaf records. Empty if the previous holds are kept. */
 export function leafHolds(leaf: EvidenceLeaf): readonly Hold[] {
   const { holds } = leafFacts(leaf);
   return Array.isArray(holds) ? holds.filter(isHold) : [];

@@ -1,6 +1,6 @@
 import type { SessionDump, StoreDump } from "./dump.ts";
 
-/** Every Session's transcript is whole: no gap, no overlap, as long as its head says and as its content is. */
+/** Checks that every Session's transcript is complete: no gap, no overlap, and the recorded length. */
 export function checkTranscripts({ sessions }: StoreDump): readonly string[] {
   return sessions.flatMap(sessionProblems);
 }

@@ -1,7 +1,7 @@
 import type { Attempt, Step } from "@tollgate/core/store";
 import type { StoreDump } from "./dump.ts";
 
-/** Every attempt that ended has one usage record that adds up, and only a Step's last attempt may still run. */
+/** Checks that every ended attempt has a consistent usage record, and that only a Step's last attempt is running. */
 export function checkUsage({ steps }: StoreDump): readonly string[] {
   return steps.flatMap((step) => [
     ...step.attempts.flatMap((attempt, place) => attemptProblems(step, attempt, place)),

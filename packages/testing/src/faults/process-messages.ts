@@ -1,4 +1,4 @@
-/** What a test tells a gateway process. */
+/** A message from a test to a gateway process. */
 export type ProcessCommand =
   | { readonly type: "start"; readonly settings: unknown }
   | {
@@ -9,14 +9,14 @@ export type ProcessCommand =
     }
   | { readonly type: "release"; readonly barrier: string };
 
-/** What a gateway process tells its test. */
+/** A message from a gateway process to its test. */
 export type ProcessEvent =
   | { readonly type: "listening"; readonly url: string }
   | { readonly type: "reached"; readonly barrier: string }
   | { readonly type: "answered"; readonly id: number; readonly value: unknown }
   | { readonly type: "failed"; readonly id: number; readonly message: string };
 
-/** Whether a value that came over the channel is one of these messages. */
+/** Whether a value from the channel is one of these messages. */
 export function isMessage<Message extends { readonly type: string }>(
   value: unknown,
   types: Readonly<Record<Message["type"], true>>,

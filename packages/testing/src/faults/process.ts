@@ -3,22 +3,22 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { isMessage, type ProcessCommand, type ProcessEvent } from "./process-messages.ts";
 
-/** A gateway in a process of its own, with real signals and barriers between the two. */
+/** A gateway in its own process, controlled with signals and barriers. */
 export interface GatewayProcess {
-  /** Where it listens. */
+  /** Its address. */
   readonly url: string;
-  /** Runs one of the process's commands and gives its result. */
+  /** Runs one of the process's commands and returns its result. */
   command(name: string, value?: unknown): Promise<unknown>;
-  /** Resolves when the process stands at this barrier. */
+  /** Resolves when the process reaches this barrier. */
   reached(barrier: string): Promise<void>;
-  /** Lets the process go on from the barrier. */
+  /** Lets the process continue from the barrier. */
   release(barrier: string): void;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
   /** SIGSTOP and SIGCONT. */
   pause(): void;
   resume(): void;
-  /** SIGTERM; resolves with the exit code when the process has ended by itself. */
+  /** SIGTERM; resolves with the exit code when the process has exited. */
   stop(): Promise<number | null>;
 }
 
@@ -26,9 +26,9 @@ const maxStartMs = 30_000;
 const fromProcess = { listening: true, reached: true, answered: true, failed: true } as const;
 
 /**
- * Starts a script that calls `serveAsProcess` and resolves when it listens. The process is given the `--conditions=…` of
- * this one, and ends with it, whatever way this one ends.
- * @throws Error when the script does not listen within 30 seconds, or ends before
+ * Starts a script that calls `serveAsProcess`, and resolves when it listens. The process gets the `--conditions=…` of
+ * this process, and ends with it.
+ * @throws Error if the script doesn't listen within 30 seconds, or exits before
  */
 export async function spawnGateway(script: URL, settings: unknown): Promise<GatewayProcess> {
   const conditions = process.execArgv.filter((flag) => flag.startsWith("--conditions="));

@@ -1,10 +1,10 @@
 import { type Clock, systemClock, type TimerOptions } from "@tollgate/core";
 
-/** The machine's time, and a test that can push it forward. */
+/** The machine's clock, which a test can push forward. */
 export interface PushedClock extends Clock {
-  /** Moves both times on at once; timers that fall due run, the earliest first. */
+  /** Advances both times at once, and runs due timers, the earliest first. */
   push(milliseconds: number): void;
-  /** How many timers wait. */
+  /** The number of pending timers. */
   timers(): number;
 }
 
@@ -16,8 +16,8 @@ interface Timer {
 }
 
 /**
- * A clock for tests over real sockets and files, where time has to pass by itself: it runs like the machine's, and a
- * test pushes it over a deadline instead of waiting for it.
+ * A clock for tests with real sockets and files, which need time to pass. It runs like the machine's clock, and a test
+ * pushes it past a deadline instead of waiting.
  */
 export function pushedClock(): PushedClock {
   const timers = new Set<Timer>();

@@ -1,30 +1,30 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** A client made of bytes: it sends what it is told, and leaves as it is told. */
+/** An HTTP client with full control over its bytes and its disconnect. */
 export interface RawClient {
   /** Sends bytes as they are. */
   send(bytes: string | Uint8Array): void;
-  /** Sends a whole POST with a JSON body, signed with `secret`; `headers` are further header lines. */
+  /** Sends a whole POST request with a JSON body. */
   post(body: unknown, request: RawPost): void;
-  /** All bytes that came so far, as text. */
+  /** All bytes received so far, as text. */
   received(): string;
-  /** Resolves when `text` has come; rejects when the connection ends without it. */
+  /** Resolves when `text` has arrived. Rejects if the connection ends without it. */
   until(text: string): Promise<void>;
-  /** Resolves with all that came when the server has ended the connection. */
+  /** Resolves with everything received when the server has closed the connection. */
   ended(): Promise<string>;
-  /** Stops and goes on reading: what the server sends fills the buffers of the system. */
+  /** Pauses and resumes reading. Meanwhile the server's bytes fill the system's buffers. */
   pause(): void;
   resume(): void;
-  /** Ends its own side with FIN and goes on reading. */
+  /** Closes its sending side with FIN and continues to read. */
   halfClose(): void;
-  /** Leaves with FIN. */
+  /** Disconnects with FIN. */
   close(): void;
-  /** Leaves with RST. */
+  /** Disconnects with RST. */
   reset(): void;
 }
 
-/** What a raw POST needs beside its body. */
+/** The secret, path and headers of a raw POST request. */
 export interface RawPost {
   readonly secret: string;
   /** Default `/v1/chat/completions`. */
@@ -38,7 +38,7 @@ export async function rawClient(url: string): Promise<RawClient> {
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
   const parts: Buffer[] = [];
   socket.on("data", (part: Buffer) => parts.push(part));
-  // How it ended is told by what came until then.
+  // Callers see the end in the received bytes.
   socket.on("error", () => {});
   await once(socket, "connect");
   socket.setNoDelay(true);
@@ -50,7 +50,8 @@ export async function rawClient(url: string): Promise<RawClient> {
     received,
     async until(text) {
       while (!received().includes(text)) {
-        if (isOver()) throw new Error(`It ended without ${JSON.stringify(text)}: ${received()}`);
+        if (isOver())
+          throw new Error(`The connection ended without ${JSON.stringify(text)}: ${received()}`);
         await nextEvent(socket);
       }
     },
@@ -67,7 +68,7 @@ export async function rawClient(url: string): Promise<RawClient> {
   };
 }
 
-/** Resolves when something came or the connection ended. */
+/** Resolves when bytes arrive or the connection ends. */
 function nextEvent(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const onEvent = (): void => {

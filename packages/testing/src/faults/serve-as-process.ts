@@ -2,20 +2,20 @@ import { isMessage, type ProcessCommand, type ProcessEvent } from "./process-mes
 
 const toProcess = { start: true, command: true, release: true } as const;
 
-/** A gateway as its process sees it. */
+/** A gateway that runs in this process. */
 export interface ServedProcess {
   readonly url: string;
-  /** What its test can ask for by name; values and results are JSON. */
+  /** Commands for its test, by name. Values and results are JSON. */
   readonly commands?: Readonly<Record<string, (value: unknown) => unknown>>;
   close(): Promise<void>;
 }
 
-/** Stands still until the test releases the barrier. */
+/** Waits until the test releases the barrier. */
 export type ReachBarrier = (name: string) => Promise<void>;
 
 /**
- * The process's side of `spawnGateway`: opens a gateway with the test's settings and says where it listens. SIGTERM
- * closes it and ends the process; so does the end of the test's own process.
+ * The process's side of `spawnGateway`: opens a gateway with the test's settings and reports its address. SIGTERM closes
+ * the gateway and ends the process. The end of the test's process ends it too.
  */
 export function serveAsProcess(
   open: (settings: unknown, reach: ReachBarrier) => Promise<ServedProcess>,
@@ -54,7 +54,7 @@ async function answer(
 ): Promise<void> {
   try {
     const command = served?.commands?.[name];
-    if (command === undefined) throw new Error(`There is no command ${name}.`);
+    if (command === undefined) throw new Error(`Unknown command: ${name}.`);
     send({ type: "answered", id, value: (await command(value)) ?? null });
   } catch (error) {
     send({ type: "failed", id, message: String(error) });

@@ -1,7 +1,7 @@
 import type { Store } from "@tollgate/core/store";
 import { type Barrier, createBarrier } from "../barrier.ts";
 
-/** The verbs of a store that a fault can befall. */
+/** The verbs of a store that can have a fault. */
 export type StoreVerb =
   | "migrate"
   | "openStep"
@@ -11,30 +11,30 @@ export type StoreVerb =
   | "renewLease"
   | "lapsedSteps";
 
-/** What goes wrong, and at which call. */
+/** A fault at a call of the store. */
 export interface StoreFault {
   readonly verb: StoreVerb;
-  /** The call it happens at, from 1. */
+  /** The number of the call, from 1. */
   readonly nth: number;
   /** Before the change, or after it was committed. */
   readonly when: "before" | "after";
-  /** `fail` rejects; `wait` stands still until it is released, and then goes on. Default `fail`. */
+  /** `fail` rejects. `wait` waits until it is released, and then continues. Default `fail`. */
   readonly action?: "fail" | "wait";
-  /** Whether it happens at every call from then on, until it is mended. Default false. */
+  /** Whether later calls have the fault too, until it is mended. Default false. */
   readonly lasting?: boolean;
 }
 
-/** A fault in the hands of a test: `reached` and `release` are of its `wait`. */
+/** Controls a fault in a test. `reached` and `release` are for `wait`. */
 export interface RunningFault extends Barrier {
-  /** From now on the store is whole; what waits goes on. */
+  /** Removes the fault, and releases waiting calls. */
   mend(): void;
-  /** How many calls of the verb there were. */
+  /** The number of calls of the verb so far. */
   calls(): number;
 }
 
 /**
- * A store that fails or stands still at one call of one verb, or from it on. Whatever the fault does not name goes to
- * the store beneath unchanged.
+ * Wraps a store so that one call of one verb, or all calls from it on, fail or wait. Everything else goes to the store
+ * unchanged.
  */
 export function faultyStore(
   store: Store,

@@ -1,33 +1,33 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What stands between a client and a server of this machine, and can fail as networks do. */
+/** A proxy between a client and a local server, which can fail like a network. */
 export interface TcpProxy {
   /** Where clients connect, on 127.0.0.1. */
   readonly port: number;
-  /** Nothing passes any more in either direction, and nobody is told; new connections are taken and kept as silent. */
+  /** Silently drops everything in both directions. New connections are accepted and stay silent. */
   blackHole(): void;
-  /** What was held back passes, and everything from now on. */
+  /** Passes everything again, including the bytes held back. */
   mend(): void;
   /** Resets every connection. */
   cut(): void;
   /**
-   * Resets one connection when a client sends `text` on it: `before` the server hears of it, or `after` the server has
-   * answered it and before the client hears. Happens once; resolves when it has.
+   * Resets one connection when a client sends `text`: `before` the server receives it, or `after` the server has answered
+   * and before the client receives the answer. Happens once, and resolves then.
    */
   cutAt(text: string, when: "before" | "after"): Promise<void>;
-  /** How many connections there are. */
+  /** The number of open connections. */
   connections(): number;
   close(): Promise<void>;
 }
 
-/** Where one connection is to be cut. */
+/** When to cut one connection. */
 interface Cut {
   readonly text: string;
   readonly when: "before" | "after";
   readonly done: () => void;
 }
 
-/** Starts a proxy on a free port, before a server on 127.0.0.1. */
+/** Starts a proxy on a free port, in front of a server on 127.0.0.1. */
 export async function tcpProxy(target: { readonly port: number }): Promise<TcpProxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let isBlack = false;
@@ -93,5 +93,5 @@ export async function tcpProxy(target: { readonly port: number }): Promise<TcpPr
 function portOf(server: Server): number {
   const address = server.address();
   if (typeof address === "object" && address) return address.port;
-  throw new Error("the proxy does not listen");
+  throw new Error("The proxy doesn't listen.");
 }

@@ -1,35 +1,35 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 
-/** A request as it arrived, byte for byte, and the raw connection to answer it on. */
+/** A request with its exact bytes, and the raw connection for the answer. */
 export interface UpstreamExchange {
   /** The request line and the headers, as text. */
   readonly head: string;
   readonly body: string;
-  /** Sends bytes as they are. Resolves when they are handed to the system, so that they can leave on their own. */
+  /** Sends raw bytes. Resolves when the system has taken them, so each call can arrive separately. */
   send(bytes: string | Uint8Array): Promise<void>;
   /** Ends with FIN. */
   end(): void;
   /** Ends with RST. */
   reset(): void;
-  /** Resolves when the connection is closed, whoever closes it. */
+  /** Resolves when either side has closed the connection. */
   readonly closed: Promise<void>;
 }
 
-/** An upstream made of bytes. */
+/** An upstream with full control over its bytes. */
 export interface ScriptedUpstream {
   /** `http://127.0.0.1:port`. */
   readonly url: string;
   /** Every request that arrived, in order. */
   readonly requests: readonly UpstreamExchange[];
-  /** How many connections are open, and how many were ever made. */
+  /** The number of open connections, and of connections ever made. */
   readonly connections: { readonly open: number; readonly made: number };
   close(): Promise<void>;
 }
 
 /**
- * Starts an upstream on a free port of this machine that answers each request by a script: bytes, waits on whatever
- * barrier the test holds, and an end by FIN or RST. A script that returns leaves the connection open for the next request.
+ * Starts an upstream on a free local port. A script answers each request: it sends bytes, waits for the test's barriers,
+ * and ends with FIN or RST. If it returns without an end, the connection stays open for the next request.
  */
 export async function scriptedUpstream(
   script: (exchange: UpstreamExchange, number: number) => Promise<void> | void,
@@ -52,14 +52,14 @@ export async function scriptedUpstream(
     readRequests(socket, ({ head, body }) => {
       const exchange = { head, body, closed, ...answering(socket) };
       requests.push(exchange);
-      // A script whose connection is gone has nothing left to say.
+      // A script that fails ends its connection.
       Promise.resolve(script(exchange, requests.length)).catch((error) => socket.destroy(error));
     });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("there is no port");
+  if (address === null || typeof address === "string") throw new Error("The upstream has no port.");
   return {
     url: `http://127.0.0.1:${address.port}`,
     requests,
@@ -75,7 +75,7 @@ function answering(socket: Socket): Pick<UpstreamExchange, "send" | "end" | "res
   return {
     send: (bytes) =>
       new Promise((resolve) => {
-        // One turn later the receiver has read them: what follows is another read.
+        // After one turn, the receiver has read them, and the next bytes are another read.
         if (socket.destroyed) setImmediate(resolve);
         else socket.write(bytes, () => setImmediate(resolve));
       }),
@@ -84,7 +84,7 @@ function answering(socket: Socket): Pick<UpstreamExchange, "send" | "end" | "res
   };
 }
 
-/** Calls `onRequest` for every request whose `content-length` bytes of body have arrived. */
+/** Calls `onRequest` for every request whose whole body has arrived. */
 function readRequests(
   socket: Socket,
   onRequest: (request: { readonly head: string; readonly body: string }) => void,

