@@ -6,7 +6,7 @@ import { organizationScope, withGateway } from "./open-gateway.ts";
 import { printPage, printRecord } from "./print.ts";
 import type { Column } from "./table.ts";
 
-/** What a command on many records does: runs with its own options as the filter of whose records to read. */
+/** Creates the action of a command on many records. Its own options are the filter. */
 export function filterAction<Filter extends object>(
   run: (gateway: Gateway, filter: Filter & OrganizationScope, globals: Globals) => Promise<void>,
 ): (options: unknown, command: Command) => Promise<void> {
@@ -22,7 +22,7 @@ export function filterAction<Filter extends object>(
   };
 }
 
-/** What a noun's `list` does: reads a page by the command's own options as the filter, and prints it. */
+/** Creates the action of a `list` command: reads one page with the command's options as the filter, and prints it. */
 export function listAction<Filter extends object, Row>(
   read: (
     gateway: Gateway,
@@ -38,7 +38,7 @@ export function listAction<Filter extends object, Row>(
   });
 }
 
-/** What a noun's command on one record does: reads or changes it by its id, and prints it. */
+/** Creates the action of a command on one record: reads or changes it by its id, and prints it. */
 export function recordAction(
   run: (
     gateway: Gateway,

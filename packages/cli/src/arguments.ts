@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { CommandError } from "./failure.ts";
 import { printable } from "./table.ts";
 
-/** A whole number from `least` up. */
+/** Parses a whole number in a range. */
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
   return (text: string): number => {
     const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
@@ -13,20 +13,20 @@ export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
   };
 }
 
-/** A point in time in ISO 8601, kept as it is written. */
+/** Checks an ISO 8601 time and returns it unchanged. */
 export function isoTime(text: string): string {
   const isTime = /^\d{4}-\d{2}-\d{2}(?:T.*(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
   if (isTime && !Number.isNaN(Date.parse(text))) return text;
   throw new InvalidArgumentError("It must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z.");
 }
 
-/** A length of time, kept as it is written. */
+/** Checks a duration and returns it unchanged. */
 export function duration(text: string): string {
   if (parseDuration(text) !== null) return text;
   throw new InvalidArgumentError("It must be a duration such as 90s, 15m, 24h or 30d.");
 }
 
-/** One of several words. */
+/** Parses one of several words. */
 export function oneOf<Word extends string>(...words: readonly Word[]) {
   return (text: string): Word => {
     const word = words.find((one) => one === text);
@@ -35,7 +35,7 @@ export function oneOf<Word extends string>(...words: readonly Word[]) {
   };
 }
 
-/** An option that may be given several times. */
+/** Collects the values of an option that can be repeated. */
 export function repeated(text: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), text];
 }
@@ -47,31 +47,31 @@ export interface ListOptions {
   readonly cursor?: string;
 }
 
-/** Adds a noun's `list`, which is also what the noun alone does. */
+/** Adds a noun's `list`, which is also the default command of the noun. */
 export function listCommand(noun: Command, description: string): Command {
   return noun
     .command("list", { isDefault: true })
     .description(description)
     .allowExcessArguments()
     .hook("preAction", rejectWords)
-    .option("--organization <id>", "only this organization (default: every one)")
-    .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
-    .option("--cursor <cursor>", "where the last page ended");
+    .option("--organization <id>", "only this organization (default: all)")
+    .option("--limit <count>", "maximum number of rows", wholeNumber(1, 1_000))
+    .option("--cursor <cursor>", "start after this cursor of the previous page");
 }
 
-/** A mistyped command is taken for an argument of the list, which has none. */
+/** Commander takes a mistyped command as an argument of `list`, which has no arguments. */
 function rejectWords(list: Command): void {
   const [word] = list.args;
   if (word === undefined) return;
   throw new CommandError(`unknown command '${list.parent?.name()} ${printable(word)}'`, 2);
 }
 
-/** Adds a noun's command on one record, which is named by its id. */
+/** Adds a noun's command on one record by its id. */
 export function recordCommand(noun: Command, name: string, description: string): Command {
   return noun
     .command(`${name} <id>`)
     .description(description)
-    .option("--organization <id>", "only if it belongs to this organization (default: to any)");
+    .option("--organization <id>", "only in this organization (default: any)");
 }
 
 /** The options of a command on one record. */
@@ -79,7 +79,7 @@ export interface RecordOptions {
   readonly organization?: string;
 }
 
-/** Which page of a list; what was not asked for is absent. */
+/** Returns the paging options that are set. */
 export function pageOf({ limit, cursor }: ListOptions): {
   readonly limit?: number;
   readonly cursor?: string;

@@ -20,14 +20,14 @@ export interface AmountOptions {
   readonly requests?: number;
 }
 
-/** What a budget is made of, on the command line. */
+/** The options of a budget. */
 export interface BudgetOptions extends AmountOptions, BudgetScope {
   readonly period: ReturnType<typeof periods>;
   readonly mode: ReturnType<typeof modes>;
   readonly warnAt?: readonly number[];
 }
 
-/** Adds the options of an amount. */
+/** Adds the options for an amount. */
 export function withAmount(command: Command, what: string): Command {
   return command
     .option("--usd <amount>", `${what} in US dollars, such as 12.50`)
@@ -35,22 +35,34 @@ export function withAmount(command: Command, what: string): Command {
     .option("--requests <count>", `${what} in requests`, wholeNumber(0));
 }
 
-/** Adds the options of a whole budget. */
+/** Adds the options for a budget. */
 export function withBudget(command: Command): Command {
-  return withAmount(command, "its limit")
+  return withAmount(command, "limit")
     .requiredOption("--period <period>", "hour, day, week, month or total", periods)
-    .option("--mode <mode>", "hard refuses, soft records", modes, "hard")
-    .option("--warn-at <part>", "warns at this part of the limit, such as 0.8", fractions)
-    .option("--organization <id>", "counts only this organization", repeated)
-    .option("--user <id>", "counts only this user", repeated)
-    .option("--key <id>", "counts only this key", repeated)
-    .option("--gateway <name>", "counts only this gateway", repeated)
-    .option("--model <pattern>", "counts only models that match", repeated)
-    .option("--connection <owner>", "counts only accounts of: platform or customer", ownerships)
-    .option("--each <subject>", "a counter for each: key, user or organization", subjects);
+    .option("--mode <mode>", "hard rejects requests, soft only counts", modes, "hard")
+    .option(
+      "--warn-at <part>",
+      "warn at this fraction of the limit, such as 0.8 (repeatable)",
+      fractions,
+    )
+    .option("--organization <id>", "count only this organization (repeatable)", repeated)
+    .option("--user <id>", "count only this user (repeatable)", repeated)
+    .option("--key <id>", "count only this key (repeatable)", repeated)
+    .option("--gateway <name>", "count only this gateway (repeatable)", repeated)
+    .option("--model <pattern>", "count only matching models (repeatable)", repeated)
+    .option(
+      "--connection <owner>",
+      "count only accounts of the platform or of the customer",
+      ownerships,
+    )
+    .option(
+      "--each <subject>",
+      "use a separate counter for each key, user or organization",
+      subjects,
+    );
 }
 
-/** The budget that the options describe. */
+/** Builds the budget from the options. */
 export function budgetOf(id: string, options: BudgetOptions): BudgetConfiguration {
   const { period, mode, warnAt, usd: _usd, tokens: _tokens, requests: _requests } = options;
   const { organization, user, key, gateway, model, connection, each } = options;
@@ -68,7 +80,7 @@ export function budgetOf(id: string, options: BudgetOptions): BudgetConfiguratio
   };
 }
 
-/** The one amount that was given. */
+/** Returns the only amount in the options. */
 export function amountOf({ usd, tokens, requests }: AmountOptions): BudgetLimit {
   const amounts = [
     usd === undefined ? [] : { usd },
@@ -77,12 +89,12 @@ export function amountOf({ usd, tokens, requests }: AmountOptions): BudgetLimit 
   ].flat();
   const [amount, ...others] = amounts;
   if (amount !== undefined && others.length === 0) return amount;
-  throw new CommandError("give one of --usd, --tokens and --requests", 2);
+  throw new CommandError("pass exactly one of --usd, --tokens and --requests", 2);
 }
 
-/** A part of a whole; may be given several times. */
+/** Parses a fraction of the limit. The option can be repeated. */
 function fractions(text: string, before: readonly number[] | undefined): readonly number[] {
   const fraction = /^\d?\.?\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
   if (fraction > 0 && fraction <= 1) return [...(before ?? []), fraction];
-  throw new InvalidArgumentError("It must be above 0 and up to 1.");
+  throw new InvalidArgumentError("It must be greater than 0 and at most 1.");
 }

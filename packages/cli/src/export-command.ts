@@ -13,17 +13,17 @@ interface ExportCommandOptions {
   readonly out: string;
 }
 
-/** Adds a noun's `export`; what it is filtered by is added by the caller. */
+/** Adds a noun's `export`. The caller adds the filters. */
 export function exportCommand(noun: Command, description: string): Command {
   return noun
     .command("export")
     .description(description)
-    .option("--organization <id>", "only this organization (default: every one)")
+    .option("--organization <id>", "only this organization (default: all)")
     .option("--format <format>", "csv or jsonl", oneOf<ExportFormat>("csv", "jsonl"), "csv")
-    .option("--out <file>", "the file to make; - is standard output", "-");
+    .option("--out <file>", "the new file, or - for standard output", "-");
 }
 
-/** What an `export` does: writes the file as it is read, so that its size does not matter. */
+/** Creates the action of an `export` command. It streams, so files can have any size. */
 export function exportAction<Filter extends object>(
   read: (
     gateway: Gateway,
@@ -39,7 +39,7 @@ export function exportAction<Filter extends object>(
   });
 }
 
-/** A reader that has seen enough, such as `head`, is no failure. */
+/** A reader that stops early, such as `head`, is not a failure. */
 async function toOutput(file: Readable): Promise<void> {
   try {
     await pipeline(file, process.stdout, { end: false });
@@ -48,14 +48,14 @@ async function toOutput(file: Readable): Promise<void> {
   }
 }
 
-/** Makes a new file; one that could not be finished is removed. */
+/** Writes a new file. Removes it again on failure. */
 async function toFile(file: Readable, path: string): Promise<void> {
   try {
     await pipeline(file, createWriteStream(path, { flags: "wx" }));
   } catch (error) {
-    if (isCode(error, "EEXIST")) throw new CommandError(`${path} exists already`);
+    if (isCode(error, "EEXIST")) throw new CommandError(`${path} already exists`);
     await rm(path, { force: true });
-    throw new CommandError(`${path} could not be written: ${messageOf(error)}`);
+    throw new CommandError(`can't write ${path}: ${messageOf(error)}`);
   }
 }
 

@@ -1,10 +1,10 @@
 import { GatewayError } from "@tollgate/core";
 import { CommanderError } from "commander";
 
-/** Something the person who typed the command can put right, in one sentence. */
+/** An error that the user can fix, in one sentence. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
-  /** 1 for a failure, 2 for a command that was not understood. */
+  /** 1 for a failure, 2 for an invalid command. */
   readonly exitCode: 1 | 2;
 
   constructor(message: string, exitCode: 1 | 2 = 1) {
@@ -13,7 +13,7 @@ export class CommandError extends Error {
   }
 }
 
-/** What to print of a failure, and the exit code; the line is null when it is printed already. */
+/** Returns the exit code and the line to print. The line is null if Commander has printed it. */
 export function describeFailure(thrown: unknown): {
   readonly exitCode: number;
   readonly line: string | null;
@@ -24,7 +24,7 @@ export function describeFailure(thrown: unknown): {
   return { exitCode, line: `error: ${messageOf(thrown)}` };
 }
 
-/** One line, whatever was thrown, with what caused it; several problems of one configuration are joined. */
+/** Returns one line for any thrown value, with its cause. Joins several lines. */
 export function messageOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   const lines = text.split("\n").map((line) => line.trim());

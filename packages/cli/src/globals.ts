@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 
-/** The options every command takes. */
+/** The options of every command. */
 export interface Globals {
   readonly config?: string;
   readonly json?: boolean;
   readonly actor: string;
 }
 
-/** A command's own options together with those every command takes. */
+/** Returns a command's own options and the global options. */
 export function optionsOf<Own extends object>(command: Command): Own & Globals {
   return command.optsWithGlobals<Own & Globals>();
 }

@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { describeFailure } from "./failure.ts";
 import { createProgram } from "./main.ts";
 
-/** What a command line that is not understood prints, and its exit code. */
-async function misunderstood(words: readonly string[]) {
+/** The output and exit code for an invalid command line. */
+async function runInvalid(words: readonly string[]) {
   const printed: string[] = [];
   const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => {
     printed.push(String(text));
@@ -20,7 +20,7 @@ async function misunderstood(words: readonly string[]) {
   }
 }
 
-describe("a command line that is not understood", () => {
+describe("an invalid command line", () => {
   it.each([
     ["an unknown command", ["nonsense"], "error: unknown command 'nonsense'"],
     ["an unknown option", ["activity", "--bogus"], "error: unknown option '--bogus'"],
@@ -30,9 +30,9 @@ describe("a command line that is not understood", () => {
     ["a bad number", ["activity", "--limit", "0"], "It must be a whole number, 1 to 1000."],
     ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
     ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],
-    ["no limit", ["budgets", "create", "b", "--period", "day"], "error: give one of --usd"],
+    ["no limit", ["budgets", "create", "b", "--period", "day"], "error: pass exactly one of --usd"],
   ])("has %s: exit code 2 and one line", async (_name, words, line) => {
-    const { exitCode, text } = await misunderstood(words);
+    const { exitCode, text } = await runInvalid(words);
     expect(exitCode).toBe(2);
     expect(text).toContain(line);
     expect(text.trimEnd().split("\n")).toHaveLength(1);

@@ -16,14 +16,14 @@ import { describeFailure } from "./failure.ts";
 import { requireNode } from "./require-node.ts";
 
 /**
- * Runs one command line and sets the exit code: 0 when it did what was asked, 1 when it failed, 2 when it was not
- * understood. `argv` is `process.argv`: the program's own two words, then the arguments.
+ * Runs one command line and sets the exit code: 0 for success, 1 for a failure, 2 for an invalid command. `argv` is
+ * `process.argv`: the runtime and the script, then the arguments.
  */
 export async function main(argv: readonly string[]): Promise<void> {
-  // A reader such as `head` may leave before everything is printed.
+  // A reader such as `head` can close the pipe early.
   process.stdout.on("error", () => process.exit());
   try {
-    // Other runtimes name a Node they resemble.
+    // Other runtimes report the version of a compatible Node.
     if (!("bun" in process.versions || "deno" in process.versions))
       requireNode(process.versions.node);
     await createProgram().parseAsync([...argv]);
@@ -34,17 +34,17 @@ export async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** The command line. Commands load what they need when they run, so that starting one is quick. */
+/** Creates the command line. Commands load their dependencies when they run, so the start is fast. */
 export function createProgram(): Command {
   const program = new Command("tollgate")
-    .description("A governed model gateway: serve it, administer it, read what it recorded.")
+    .description("A governed model gateway: serve it, administer it, read its records.")
     .version(version())
     .option(
       "--config <file>",
       "configuration file (default: tollgate.config.{ts,mts,js,mjs,json,yaml,yml})",
     )
-    .option("--json", "print one JSON document instead of text")
-    .option("--actor <name>", "who is named in the record of a change", "cli")
+    .option("--json", "print a JSON document instead of text")
+    .option("--actor <name>", "the name recorded with a change", "cli")
     .helpCommand(true)
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();

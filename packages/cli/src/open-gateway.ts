@@ -4,13 +4,13 @@ import { everyOrganization, type Gateway, type OrganizationScope } from "@tollga
 import type { LoadedConfiguration } from "./configuration/load-configuration.ts";
 import { CommandError } from "./failure.ts";
 
-/** A gateway, and where its configuration came from. */
+/** A gateway and the source of its configuration. */
 export interface OpenedGateway extends LoadedConfiguration {
-  /** The configuration file; null where there is none and the defaults hold. */
+  /** The configuration file; null without one, for the defaults. */
   readonly configuration: string | null;
 }
 
-/** Creates the gateway that a command works on: from `--config`, from the file found, or by default. */
+/** Creates the gateway of a command: from `--config`, from the file in the current folder, or with the defaults. */
 export async function openGateway(file: string | undefined): Promise<OpenedGateway> {
   const configuration = findConfiguration(process.cwd(), file);
   if (configuration !== null) {
@@ -25,7 +25,7 @@ export async function openGateway(file: string | undefined): Promise<OpenedGatew
   return { gateway: createGateway(options), options, serve: {}, configuration };
 }
 
-/** Runs an action on the gateway and closes it, whatever happens. */
+/** Runs an action on the gateway, and always closes it. */
 export async function withGateway<Result>(
   file: string | undefined,
   action: (gateway: Gateway) => Promise<Result>,
@@ -38,7 +38,7 @@ export async function withGateway<Result>(
   }
 }
 
-/** Whose records to read: one organization's, or, when none is named, everyone's. */
+/** Returns the organization to read, or all organizations without one. */
 export function organizationScope(
   organization: string | undefined,
 ): OrganizationScope["organizationId"] {
@@ -49,13 +49,13 @@ const endings = [".ts", ".mts", ".js", ".mjs", ".json", ".yaml", ".yml"];
 const names = endings.map((ending) => `tollgate.config${ending}`);
 
 /**
- * The configuration file to use, or null if none is named or found. Refuses a folder with two files of which one is JSON or
- * YAML, and a folder whose only file is misnamed: without that file, everything would be permitted.
+ * Returns the configuration file to use, or null without one. Rejects a folder with several files if one is JSON or YAML,
+ * and a folder with only a misnamed file: without that file, everything would be permitted.
  */
 export function findConfiguration(directory: string, named: string | undefined): string | null {
   if (named !== undefined) {
     const path = resolve(directory, named);
-    if (!existsSync(path)) throw new CommandError(`the configuration file ${path} does not exist`);
+    if (!existsSync(path)) throw new CommandError(`configuration file not found: ${path}`);
     return path;
   }
   const found = names.filter((name) => existsSync(resolve(directory, name)));
@@ -78,6 +78,6 @@ function refuseMisnamed(directory: string): void {
   );
   if (misnamed === undefined) return;
   throw new CommandError(
-    `${directory} has ${misnamed}, which Tollgate doesn't read: rename it to tollgate.config.{ts,js,json,yaml}, or pass it with --config`,
+    `${directory} has ${misnamed}, which Tollgate doesn't read: rename it to tollgate.config.{ts,js,json,yaml} or pass it with --config`,
   );
 }

@@ -6,25 +6,25 @@ interface Page<Row> {
   readonly nextCursor: string | null;
 }
 
-/** Prints text, or one JSON document for programs. */
+/** Prints text, or a JSON document for programs. */
 export function print(json: boolean | undefined, document: unknown, text: string): void {
   process.stdout.write(`${json ? JSON.stringify(document, null, 2) : text}\n`);
 }
 
-/** Prints one record; `shown` is what people see of it. */
+/** Prints one record. `shown` is its text form. */
 export function printRecord(json: boolean | undefined, record: object, shown = record): void {
   print(json, record, formatRecord(shown));
 }
 
-/** Prints a page as a table, and how to get the next one; `nothing` is what people see of an empty one. */
+/** Prints a page as a table, and the option for the next page. `nothing` is the text for an empty page. */
 export function printPage<Row>(
   json: boolean | undefined,
   page: Page<Row>,
   columns: readonly Column<Row>[],
-  nothing = "nothing yet",
+  nothing = "no records",
 ): void {
   const { data, nextCursor } = page;
   const table = data.length === 0 ? nothing : formatTable(data, columns);
-  const more = nextCursor === null ? "" : `\n\nmore: --cursor ${nextCursor}`;
+  const more = nextCursor === null ? "" : `\n\nnext page: --cursor ${nextCursor}`;
   print(json, { data, nextCursor }, table + more);
 }

@@ -11,7 +11,7 @@ describe("the Node that the command line runs on", () => {
     "may not be %s, which is said in one sentence",
     (node) => {
       expect(() => requireNode(node)).toThrow(
-        `Tollgate needs Node 22.22.3 or newer within 22, or 24.15 or newer: this is ${node}`,
+        `Tollgate requires Node 22.22.3 or a later 22, or Node 24.15 or later: this is ${node}`,
       );
     },
   );

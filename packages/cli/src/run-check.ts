@@ -74,10 +74,10 @@ function printContents(
 ): void {
   const contents = options === null ? null : contentsOf(options);
   const document = { file: configuration, ...contents, errors: [], warnings };
-  const origin = configuration ?? "no configuration file: using defaults and the environment";
+  const origin = configuration ?? "no configuration file: using the defaults and the environment";
   const details =
     contents === null
-      ? ["This file exports a gateway: export the options of the gateway to have them checked."]
+      ? ["The file exports a gateway: export its options instead to check them."]
       : [
           formatTable(contents.gateways, columns),
           `policy   ${policyLine(contents)}\nbudgets  ${contents.budgets.map(printable).join(", ") || "none"}`,

@@ -6,19 +6,19 @@ import type { Globals } from "./globals.ts";
 import { openGateway } from "./open-gateway.ts";
 import { print } from "./print.ts";
 
-/** How long a shutdown may still take after the second signal. Milliseconds. */
+/** The time left for a shutdown after the second signal, in milliseconds. */
 const hurriedCloseMs = 1_000;
-/** What a closed gateway left running does not keep the process alive any longer than this. Milliseconds. */
+/** The process exits this long after the gateway has closed, in milliseconds, even if something still runs. */
 const exitDelayMs = 500;
 
-/** Where to listen, and how many seconds a shutdown may take. */
+/** Where to listen, and the seconds for a shutdown. */
 export interface ServerOptions extends Globals {
   readonly port?: number;
   readonly host?: string;
   readonly closeWithin?: number;
 }
 
-/** Serves until a signal asks to stop; then open answers may end, and the gateway settles and closes. */
+/** Serves until a signal. Then it lets open answers finish, settles and closes. */
 export async function runServer(options: ServerOptions): Promise<void> {
   const signals = watchSignals();
   const { gateway, configuration, serve: configured } = await openGateway(options.config);
@@ -58,12 +58,12 @@ async function listen(gateway: Gateway, options: ServeOptions): Promise<RunningS
   } catch (thrown) {
     const code = thrown instanceof Error && "code" in thrown ? thrown.code : null;
     if (code === "EADDRINUSE")
-      throw new CommandError(`port ${port} of ${host} is in use: choose another with --port`);
+      throw new CommandError(`port ${port} of ${host} is in use: choose another port with --port`);
     throw thrown;
   }
 }
 
-/** The first signal begins a shutdown, the second one hurries it, and the third one ends the process at once. */
+/** The first signal starts a shutdown, the second shortens it, and the third ends the process at once. */
 function watchSignals() {
   const first = Promise.withResolvers<void>();
   let hurry = (): void => {};
@@ -93,23 +93,23 @@ function announce(
   print(json, { url, key, secret }, announcement({ url, secret, sim: configuration === null }));
 }
 
-/** The text that `serve` prints once it listens: its address, its key, and a call to try. */
+/** Returns the text that `serve` prints when it listens: its address, its key, and a command to try. */
 function announcement({
   url,
   secret,
   sim,
 }: {
   readonly url: string;
-  /** The key just made; null when there are keys already. */
+  /** The new key; null if keys already exist. */
   readonly secret: string | null;
-  /** Whether the built-in gateway is there to be tried. */
+  /** Whether the built-in `sim` gateway is configured. */
   readonly sim: boolean;
 }): string {
   const key =
     secret === null
       ? "API keys already exist. Put one in TOLLGATE_KEY, or create another:\n\n" +
         "  tollgate keys create --organization default --user default --label laptop"
-      : `Created an API key for organization "default". It is shown only once:\n\n  ${secret}`;
+      : `Created an API key for organization "default". It is shown only this once:\n\n  ${secret}`;
   const bearer = `-H "Authorization: Bearer ${secret ?? "$TOLLGATE_KEY"}"`;
   const command = sim ? tryChat(url, bearer) : `  curl -fsS ${url}/v1/models ${bearer}`;
   return `Tollgate listens on ${url}\n\n${key}\n\nTry it:\n\n${command}\n`;
@@ -127,7 +127,7 @@ function tryChat(url: string, bearer: string): string {
   ].join("\n");
 }
 
-/** Writes one line of JSON for each request that is answered with an error: ids and codes, no content and no secret. */
+/** Writes one line of JSON for each failed request, with ids and codes, but without content or secrets. */
 function failureLog(write: (line: string) => void): (event: GatewayEvent) => void {
   return (event) => {
     if (event.type !== "answer.failed") return;
@@ -138,7 +138,7 @@ function failureLog(write: (line: string) => void): (event: GatewayEvent) => voi
   };
 }
 
-/** Nothing that a terminal or a reader of lines could take for more than text. */
+/** Escapes characters that a terminal or a log reader could interpret. */
 function escaped(json: string): string {
   return json.replace(
     /[^\x20-\x7e]/g,
@@ -146,13 +146,13 @@ function escaped(json: string): string {
   );
 }
 
-/** The key made on the first start; both are null on later ones. */
+/** The key created on the first start. Both are null later. */
 interface FirstKey {
   readonly key: KeyRecord | null;
   readonly secret: string | null;
 }
 
-/** Makes a key where there is none yet, so that a new gateway can be tried at once. */
+/** Creates a key if none exists, so a new gateway can be used at once. */
 async function firstKey(gateway: Gateway, actor: string): Promise<FirstKey> {
   const { data } = await gateway.keys.list({ organizationId: everyOrganization }, { limit: 1 });
   if (data.length > 0) return { key: null, secret: null };

@@ -2,12 +2,12 @@ import { endpointNames, type StepFilter } from "@tollgate/core";
 import { type Command, InvalidArgumentError } from "commander";
 import { isoTime, oneOf, repeated } from "./arguments.ts";
 
-/** The options of commands on Steps, as the command line takes them. */
+/** The filter options of commands on Steps. */
 export interface StepOptions
   extends ClassOptions,
     Omit<StepFilter, "organizationId" | "dataClass"> {}
 
-/** The two ends of a range of data classes. */
+/** A range of data classes. */
 export interface ClassOptions {
   readonly classFrom?: string;
   readonly classUpTo?: string;
@@ -17,19 +17,19 @@ const ownerships = oneOf("platform", "customer");
 const endpoints = oneOf(...endpointNames);
 const outcomes = oneOf("completed", "failed", "cancelled", "interrupted", "open");
 
-/** Adds what Steps and activity are filtered by. */
+/** Adds the filters of Steps and activity. */
 export function stepOptions(command: Command): Command {
   return ownerOptions(command)
-    .option("--session <id>", "only in this Session", repeated)
-    .option("--turn <id>", "only in this Turn", repeated)
-    .option("--decision <id>", "only under this policy decision", repeated)
-    .option("--endpoint <endpoint>", "only by this endpoint", endpoints)
-    .option("--vendor <name>", "only models of this vendor", repeated)
-    .option("--host <name>", "only of this upstream host", repeated)
-    .option("--metadata <name=value>", "only with this metadata pair", pairs);
+    .option("--session <id>", "only this Session (repeatable)", repeated)
+    .option("--turn <id>", "only this Turn (repeatable)", repeated)
+    .option("--decision <id>", "only this policy decision (repeatable)", repeated)
+    .option("--endpoint <endpoint>", "only this endpoint", endpoints)
+    .option("--vendor <name>", "only models of this vendor (repeatable)", repeated)
+    .option("--host <name>", "only this upstream host (repeatable)", repeated)
+    .option("--metadata <name=value>", "only with this metadata pair (repeatable)", pairs);
 }
 
-/** A name and a value, split at the first `=`. A Step must have every pair that is given. */
+/** Parses a name and a value, split at the first `=`. A Step must have every pair. */
 function pairs(
   text: string,
   before: Readonly<Record<string, string>> = {},
@@ -39,27 +39,31 @@ function pairs(
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
-/** Adds what Steps alone are filtered by as well. */
+/** Adds the filter that only Steps have. */
 export function outcomeOption(command: Command): Command {
-  return command.option("--outcome <outcome>", "only those that ended so, or open ones", outcomes);
+  return command.option(
+    "--outcome <outcome>",
+    "only this outcome: completed, failed, cancelled, interrupted or open",
+    outcomes,
+  );
 }
 
-/** Adds what Steps, activity and decisions are filtered by alike. */
+/** Adds the common filters of Steps, activity and decisions. */
 export function ownerOptions(command: Command): Command {
   return command
-    .option("--user <id>", "only this user's", repeated)
-    .option("--key <id>", "only through this key", repeated)
-    .option("--source <source>", "only from this source, such as api", repeated)
-    .option("--gateway <name>", "only through this gateway", repeated)
-    .option("--model <pattern>", "only models that match, such as */openai/*", repeated)
-    .option("--connection <owner>", "only over accounts of: platform or customer", ownerships)
-    .option("--class-from <class>", "only of this data class or a stricter one")
-    .option("--class-up-to <class>", "only of this data class or a less strict one")
-    .option("--from <time>", "begun at or after this time", isoTime)
-    .option("--to <time>", "begun before this time", isoTime);
+    .option("--user <id>", "only this user (repeatable)", repeated)
+    .option("--key <id>", "only this key (repeatable)", repeated)
+    .option("--source <source>", "only this source, such as api (repeatable)", repeated)
+    .option("--gateway <name>", "only this gateway (repeatable)", repeated)
+    .option("--model <pattern>", "only matching models, such as */openai/* (repeatable)", repeated)
+    .option("--connection <owner>", "only accounts of the platform or of the customer", ownerships)
+    .option("--class-from <class>", "only this data class or a stricter one")
+    .option("--class-up-to <class>", "only this data class or a less strict one")
+    .option("--from <time>", "only from this time on", isoTime)
+    .option("--to <time>", "only before this time", isoTime);
 }
 
-/** A filter as the gateway takes it: the data classes as a range. */
+/** Converts the options to the gateway's filter, with the data classes as a range. */
 export function withClasses<Options extends ClassOptions>({
   classFrom,
   classUpTo,

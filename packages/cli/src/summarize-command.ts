@@ -21,27 +21,32 @@ const dimensions: readonly SummaryDimension[] = [
   "host",
 ];
 
-/** Adds a noun's `summarize`; what it is filtered by is added by the caller. */
+/** Adds a noun's `summarize`. The caller adds the filters. */
 export function summarizeCommand(noun: Command): Command {
   return noun
     .command("summarize")
-    .description("tokens and money added up")
-    .option("--organization <id>", "only this organization (default: every one)")
-    .option("--by <dimensions>", `one or several of ${dimensions.join(", ")}`, dimensionsOf, []);
+    .description("sum up tokens and costs")
+    .option("--organization <id>", "only this organization (default: all)")
+    .option(
+      "--by <dimensions>",
+      `group by one or more of ${dimensions.join(", ")}, separated by commas`,
+      dimensionsOf,
+      [],
+    );
 }
 
-/** Dimensions with commas between them; the option may be given several times. */
+/** Parses dimensions separated by commas. The option can be repeated. */
 function dimensionsOf(
   text: string,
   before: readonly SummaryDimension[],
 ): readonly SummaryDimension[] {
-  if (text === "") throw new InvalidArgumentError("It names nothing.");
+  if (text === "") throw new InvalidArgumentError("It must name at least one dimension.");
   return [...before, ...text.split(",").map(oneOf(...dimensions))];
 }
 
-/** Prints a summary, the most expensive row first. */
+/** Prints a summary, with the most expensive row first. */
 export function printSummary(json: boolean | undefined, data: readonly UsageSummary[]): void {
-  print(json, { data }, data.length === 0 ? "nothing yet" : formatTable(data, columnsOf(data)));
+  print(json, { data }, data.length === 0 ? "no records" : formatTable(data, columnsOf(data)));
 }
 
 function columnsOf([first]: readonly UsageSummary[]): readonly Column<UsageSummary>[] {

@@ -1,12 +1,12 @@
-/** One column of a table: its heading and how a row fills it. */
+/** One column of a table: its heading and its value in a row. */
 export interface Column<Row> {
   readonly heading: string;
   readonly of: (row: Row) => string | number | null;
-  /** Numbers stand right. */
+  /** Whether to align to the right, for numbers. */
   readonly right?: true;
 }
 
-/** Lays rows out in columns, each as wide as its widest cell. Absent values are a dash. */
+/** Formats rows as a table with columns as wide as their widest cell. Absent values are a dash. */
 export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
   const cells = rows.map((row) => columns.map((column) => printable(column.of(row))));
   const lines = [columns.map((column) => column.heading.toUpperCase()), ...cells];
@@ -25,14 +25,14 @@ export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<
     .join("\n");
 }
 
-/** One record as lines of name and value. */
+/** Formats a record as lines of name and value. */
 export function formatRecord(record: object): string {
   const entries = Object.entries(record);
   const width = Math.max(0, ...entries.map(([name]) => name.length));
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`).join("\n");
 }
 
-/** Control characters in what callers wrote must not reach a terminal. */
+/** Formats a value, and escapes control characters, because callers' text must not control the terminal. */
 export function printable(value: unknown): string {
   if (value === null || value === undefined || value === "") return "-";
   const text = typeof value === "object" ? JSON.stringify(value) : String(value);

@@ -1,6 +1,6 @@
 import { formatUsd } from "@tollgate/core";
 
-/** Nanodollars as dollars for people; null, an unknown price, stays null. */
+/** Formats nanodollars as dollars. Null means an unknown price, and stays null. */
 export function usd(nanoUsd: number | null): string | null {
   return nanoUsd === null ? null : formatUsd(nanoUsd);
 }

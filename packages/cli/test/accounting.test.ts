@@ -25,7 +25,7 @@ beforeAll(async () => {
   await gateway.close();
 }, 30_000);
 
-describe("the commands that account for what was spent", { timeout: 60_000 }, () => {
+describe("the commands for usage and costs", { timeout: 60_000 }, () => {
   it("sum up by one or several dimensions, the most expensive first", async () => {
     const { output } = await run(folder, ["steps", "summarize", "--by", "user,model"]);
     expect(output).toMatch(
@@ -60,7 +60,7 @@ describe("the commands that account for what was spent", { timeout: 60_000 }, ()
     expect(written).toContain(",bob,");
     expect(written).toContain(",'=bob,");
     const again = await run(folder, words);
-    expect(again).toMatchObject({ code: 1, errors: "error: steps.csv exists already\n" });
+    expect(again).toMatchObject({ code: 1, errors: "error: steps.csv already exists\n" });
     expect(readFileSync(join(folder, "steps.csv"), "utf8")).toBe(written);
     const decisions = await run(folder, ["decisions", "export", "--effect", "deny"]);
     expect(decisions.output.split("\r\n")).toHaveLength(2);

@@ -21,7 +21,7 @@ budgets:
 `;
 const wrong = `${sound}polcy: {}\nbudgets: [{ id: b, limit: { usd: -1 }, period: day }]\n`;
 
-/** What a command line prints, and how it ends. */
+/** The output and the exit code of a command. */
 async function check(text: string, ...words: readonly string[]) {
   const file = join(folder, "tollgate.config.yaml");
   writeFileSync(file, text);

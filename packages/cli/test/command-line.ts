@@ -10,17 +10,17 @@ import { afterAll } from "vitest";
 const binary = fileURLToPath(new URL("../bin/tollgate.js", import.meta.url));
 const maxRunMs = 20_000;
 
-/** A configuration beside the tests: a paced model on the database of `folder`. */
+/** A configuration for tests: a paced model and a database in `folder`. */
 export const pacedConfiguration = fileURLToPath(new URL("./paced.config.ts", import.meta.url));
 
-/** How a command ended. */
+/** The exit code and the output of a command. */
 export interface Ended {
   readonly code: number | null;
   readonly output: string;
   readonly errors: string;
 }
 
-/** A folder of its own, removed after the file's tests. */
+/** Creates a folder that is removed after the file's tests. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-cli-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -49,7 +49,7 @@ async function textOf(stream: NodeJS.ReadableStream | null): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** Runs one command to its end; `input` is what it is given on standard input. */
+/** Runs a command with `input` on standard input. */
 export async function run(
   folder: string,
   words: readonly string[],
@@ -57,14 +57,14 @@ export async function run(
   input?: string,
 ): Promise<Ended> {
   const child = launch(folder, words, environment, input === undefined ? "ignore" : "pipe");
-  // A command that did not read to its end has closed the pipe.
+  // A command may close the pipe before reading everything.
   child.stdin?.on("error", () => {}).end(input);
   const [output, errors] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   return { code: child.exitCode, output, errors };
 }
 
-/** The one JSON document a command prints with `--json`. */
+/** Returns the JSON document that a command prints with `--json`. */
 export async function runJson(folder: string, ...words: readonly string[]): Promise<unknown> {
   const { code, output, errors } = await run(folder, [...words, "--json"]);
   if (code !== 0) throw new Error(`${words.join(" ")} exited with ${code}: ${errors}`);
@@ -75,9 +75,9 @@ export async function runJson(folder: string, ...words: readonly string[]): Prom
 export interface Served {
   readonly child: ChildProcess;
   readonly url: string;
-  /** What it printed until it printed a command to try. */
+  /** The output up to the command to try. */
   readonly announced: string;
-  /** What it wrote on standard error so far. */
+  /** The standard error output so far. */
   readonly errors: () => string;
   /** Resolves with the exit code. */
   readonly exited: Promise<number | null>;
@@ -107,7 +107,7 @@ export async function startServe(
   return { child, url, announced, exited, errors: () => Buffer.concat(written).toString() };
 }
 
-/** Asks the built-in model. */
+/** Calls the built-in model. */
 export function chat(
   url: string,
   { secret, text, stream = false }: { secret: string; text: string; stream?: boolean },

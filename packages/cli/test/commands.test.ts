@@ -27,7 +27,7 @@ beforeAll(async () => {
   await exited;
 }, 30_000);
 
-it("show what a budget refused, with what was needed and left", async () => {
+it("show rejections by a budget, with the needed and remaining amounts", async () => {
   const apart = temporaryFolder();
   const words = ["--user", "ada", "--label", "laptop"];
   const { secret } = created.parse(await runJson(apart, "keys", "create", ...acme, ...words));
@@ -111,7 +111,7 @@ describe("the commands", () => {
     const revoked = await runJson(folder, "keys", "revoke", "--user", "bob", ...acme);
     expect(page.parse(revoked).data.map((row) => row.id)).toEqual([id]);
     const again = await run(folder, ["keys", "revoke", "--user", "bob", ...acme]);
-    expect(again.output).toBe("no key was revoked: this user has none left\n");
+    expect(again.output).toBe("this user has no active keys\n");
     expect(await listed("--live")).toEqual([]);
     expect(await listed("--no-live")).toEqual([id]);
   }, 30_000);
@@ -187,7 +187,7 @@ describe("the commands", () => {
       raiseId: raise.id,
       cancelled: true,
     });
-    expect((await run(folder, ["budgets", "raises", "b-day"])).output).toBe("nothing yet\n");
+    expect((await run(folder, ["budgets", "raises", "b-day"])).output).toBe("no records\n");
     expect(await run(folder, ["budgets", "raise", "b-day", ...until])).toMatchObject({ code: 2 });
     expect(await runJson(folder, "budgets", "reconcile")).toEqual({ counters: 0, drift: [] });
     const at = ["--at", "2026-01-01", "--subject", key.key.id];
@@ -212,8 +212,8 @@ describe("what goes wrong", () => {
       ["steps", "get", "missing"],
       "error: Unknown id: this organization has no such Step.",
     ],
-    ["a missing file", ["activity", "--config", "no.ts"], "no.ts does not exist\n"],
-  ])("%s is a failure: exit code 1, one line", async (_name, words, line) => {
+    ["a missing file", ["activity", "--config", "no.ts"], "no.ts\n"],
+  ])("fails for %s with exit code 1 and one line", async (_name, words, line) => {
     const { code, errors } = await run(folder, words);
     expect(code).toBe(1);
     expect(errors).toContain(line);
@@ -228,7 +228,7 @@ describe("what goes wrong", () => {
       "export default { store: {}, providers: {} }",
       /`store` must be a store of contract 1.* · `providers` must name at least one gateway\.\n$/,
     ],
-  ])("names what is wrong with the configuration %s", async (name, source, line) => {
+  ])("reports the problem in the configuration %s", async (name, source, line) => {
     writeFileSync(join(folder, name), source);
     const { code, errors } = await run(folder, ["activity", "--config", name]);
     expect(code).toBe(1);
@@ -237,23 +237,27 @@ describe("what goes wrong", () => {
   });
 
   it.each([
-    ["keys revoke", ["keys", "revoke"], "name a key by its id, or a user with --user"],
-    ["keys revoke --user", ["keys", "revoke", "--user", "ada"], "--user needs --organization"],
-    ["keys revoke ID --user", ["keys", "revoke", "x", "--user", "ada"], "name a key by its id"],
+    ["keys revoke", ["keys", "revoke"], "pass either the id of a key or --user"],
+    ["keys revoke --user", ["keys", "revoke", "--user", "ada"], "--user requires --organization"],
+    [
+      "keys revoke ID --user",
+      ["keys", "revoke", "x", "--user", "ada"],
+      "pass either the id of a key",
+    ],
     ["keys rotate --overlap", ["keys", "rotate", "x", "--overlap", "soon"], "a duration such as"],
     [
       "keys update with two limits",
       ["keys", "update", "x", "--models", "a/b/c", "--all-models"],
-      "give --models or --all-models",
+      "pass either --models or --all-models",
     ],
-  ])("%s is not understood: exit code 2, one line", async (_name, words, line) => {
+  ])("rejects %s with exit code 2 and one line", async (_name, words, line) => {
     const { code, errors } = await run(folder, words);
     expect(code).toBe(2);
     expect(errors).toContain(line);
     expect(errors.trimEnd().split("\n")).toHaveLength(1);
   });
 
-  it("ends with exit code 2 when a command is not understood", async () => {
+  it("exits with 2 for an unknown command", async () => {
     const { code, errors, output } = await run(folder, ["nonsense"]);
     expect({ code, errors, output }).toEqual({
       code: 2,

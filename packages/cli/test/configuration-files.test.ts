@@ -110,7 +110,7 @@ async function load(file: string, variables: Readonly<Record<string, string>> = 
   return loaded;
 }
 
-/** What a file is refused with. */
+/** Returns the error for a file. */
 async function refusal(file: string, variables?: Readonly<Record<string, string>>) {
   const thrown = await load(file, variables).catch((error: unknown) => error);
   if (!(thrown instanceof ConfigurationError))

@@ -16,7 +16,7 @@ function connections(words: readonly string[], environment = {}, input?: string)
   return run(folder, all, { KEK1, ...environment }, input);
 }
 
-it("seals a credential from standard input or the environment, shows all but that, and forgets it", async () => {
+it("seals a credential from standard input or the environment, shows everything else, and removes it", async () => {
   const set = await connections(["set", "own", ...acme, "--actor", "ops"], {}, `${secret}\n`);
   expect(set).toMatchObject({ code: 0, errors: "" });
   const made = JSON.parse(set.output);
@@ -33,7 +33,7 @@ it("seals a credential from standard input or the environment, shows all but tha
   const lost = await connections(["reseal"]);
   expect(lost).toMatchObject({
     code: 1,
-    errors: expect.stringContaining("1 could not be resealed"),
+    errors: expect.stringContaining("1 credentials could not be resealed"),
   });
   const removed = await connections(["remove", "own", ...acme]);
   expect(JSON.parse(removed.output)).toEqual({
@@ -45,12 +45,15 @@ it("seals a credential from standard input or the environment, shows all but tha
     expect(output + errors).not.toContain(secret);
 }, 40_000);
 
-it("refuses what is no credential, and says so in one line without it", async () => {
+it("rejects an invalid credential with one line that does not contain it", async () => {
   const cases = [
     [connections(["set", "own", ...acme], {}, `${secret}\u0001`), "`apiKey` must be"],
     [connections(["set", "sim", ...acme], {}, secret), "gateway must be a customer-owned"],
-    [connections(["set", "own", ...acme], {}, secret.repeat(9_999)), "too long for a secret"],
-    [connections(["set", "own", ...acme, "--from-environment", "NONE"]), "nothing in NONE"],
+    [connections(["set", "own", ...acme], {}, secret.repeat(9_999)), "is too long"],
+    [
+      connections(["set", "own", ...acme, "--from-environment", "NONE"]),
+      "NONE is not set or empty",
+    ],
     [connections(["get", "own", ...acme], { KEK1: "short" }), "keys.k1 must be 32 bytes"],
   ] as const;
   for (const [running, line] of cases) {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { run, temporaryFolder } from "./command-line.ts";
 
-it("loads TypeScript where nothing is installed, with the packages of the command line, and says what is missing", async () => {
+it("loads TypeScript in a folder without packages, with those of the command line, and names missing ones", async () => {
   const folder = temporaryFolder();
   writeFileSync(
     join(folder, "tollgate.config.ts"),

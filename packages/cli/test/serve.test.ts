@@ -55,7 +55,9 @@ describe("tollgate serve without a configuration", () => {
     const { port } = new URL(url);
     const { code, errors } = await run(folder, ["serve", "--port", port]);
     expect(code).toBe(1);
-    expect(errors).toBe(`error: port ${port} of 127.0.0.1 is in use: choose another with --port\n`);
+    expect(errors).toBe(
+      `error: port ${port} of 127.0.0.1 is in use: choose another port with --port\n`,
+    );
     child.kill("SIGTERM");
   });
 });

@@ -1,4 +1,4 @@
-/** What the suite asks of a client library: each adapter does it the way its users do. */
+/** The features of a client library in this suite. Each adapter uses the library like its users. */
 export interface Client {
   /** One plain call. */
   plain(prompt: string): Promise<Answer>;
@@ -20,7 +20,7 @@ export interface Answer {
   readonly completionTokens: number | undefined;
 }
 
-/** Where a client calls, and as whom. */
+/** The gateway's URL and key for a client. */
 export interface Target {
   readonly baseURL: string;
   readonly apiKey: string;

@@ -25,13 +25,13 @@ const oneCall = (keyLabel: string) => ({
   keyLabel,
 });
 
-/** What an error tells; a library that does not read the message keeps the body it came in. */
+/** The details of an error. Libraries without the message keep the body. */
 const said = (error: unknown): string =>
   error instanceof Error && "responseBody" in error
     ? `${error} ${error.responseBody}`
     : String(error);
 
-/** Everything a client library does with a model, through a running gateway, and what is recorded of it. */
+/** Tests all features of a client library through a running gateway, and the records. */
 export function describeClient(name: string, start: StartGateway, createClient: CreateClient) {
   describe(name, () => {
     const running = runGateway(start);
@@ -39,7 +39,7 @@ export function describeClient(name: string, start: StartGateway, createClient: 
     const clientOf = (apiKey: string, of = model): Client =>
       createClient({ baseURL: running.gateway.baseURL, apiKey, model: of });
 
-    /** A client with a user and a key of its own, so that its activity stands alone. */
+    /** A client with its own user and key, so its activity is separate. */
     async function newcomer(user: string) {
       const apiKey = await running.gateway.createKey({ user, label: `${user}'s laptop` });
       return { apiKey, client: clientOf(apiKey), activity: () => running.gateway.activity(user) };

@@ -6,7 +6,7 @@ import { runGateway } from "./run-gateway.ts";
 import { serveInProcess } from "./served-gateway.ts";
 import { scripted } from "./upstream.ts";
 
-/** What the gateway adds to the bodies the SDK knows (sections 2.2 and 2.3 of the specification). */
+/** The fields that the gateway adds to the SDK's bodies (sections 2.2 and 2.3 of the specification). */
 const extension = z.looseObject({ session_id: z.uuid(), turn_id: z.uuid() });
 
 describe("the official SDK", () => {
@@ -19,7 +19,7 @@ describe("the official SDK", () => {
 
   const hello = { role: "user" as const, content: "Say hello" };
 
-  it("reads session_id and turn_id beside id and usage, and the two headers", async () => {
+  it("reads session_id, turn_id, id and usage, and the two headers", async () => {
     const { chat } = await clientOf("headers");
     const call = chat.completions.create({ model, messages: [hello] });
     const { data, response } = await call.withResponse();

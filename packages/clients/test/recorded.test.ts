@@ -11,7 +11,7 @@ import { z } from "zod";
 
 const members = z.record(z.string(), z.unknown());
 
-/** One conversation of a client, as it sends it: what is asked, and what the upstream then answers. */
+/** A recorded conversation of a client: its requests, and the upstream's answers. */
 const recording = z.strictObject({
   client: z.string(),
   endpoint: z.enum(["chat/completions", "responses"]),
@@ -19,19 +19,19 @@ const recording = z.strictObject({
     z.strictObject({
       request: members,
       answer: members,
-      /** What of a response's output the client relies on. */
+      /** The parts of a response's output that the client relies on. */
       output: z.array(members).optional(),
     }),
   ),
   /** The Turn and the number of each Step. */
   turns: z.array(z.number()),
   stepNumbers: z.array(z.number()),
-  /** What the last Step left out. */
+  /** The content that the last Step omits. */
   dropped: members,
-  /** What the upstream gets in the last request: its messages, and of its other members these. */
+  /** The upstream's last request: its messages, and these of its other members. */
   upstream: z.array(members),
   body: members.optional(),
-  /** What of the last answer the client relies on. */
+  /** The parts of the last answer that the client relies on. */
   answer: members.optional(),
 });
 

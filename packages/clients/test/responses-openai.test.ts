@@ -21,7 +21,7 @@ describe.each([
     return new OpenAI({ baseURL: running.gateway.baseURL, apiKey, maxRetries: 0 }).responses;
   }
 
-  it("retrieves what was created, lists its input items, and deletes it", async () => {
+  it("retrieves a created response, lists its input items, and deletes it", async () => {
     const responses = await clientOf("stored");
     const input = [
       { role: "user" as const, content: "First" },
@@ -58,7 +58,7 @@ describe.each([
     await expect(other.retrieve(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
   });
 
-  it("streams every event in order, and the last is what is retrieved", async () => {
+  it("streams every event in order, and the last one matches the stored response", async () => {
     const responses = await clientOf("events");
     const stream = responses.stream({ model, input: "Say hello" });
     const types: string[] = [];
@@ -122,7 +122,7 @@ describe.each([
     ]);
   });
 
-  it("raises for what is not emulated", async () => {
+  it("raises for unsupported features", async () => {
     const responses = await clientOf("refused");
     const hosted = responses.create({ model, input: "Say hello", tools: [{ type: "web_search" }] });
     await expect(hosted).rejects.toMatchObject({ status: 400, param: "tools[0].type" });

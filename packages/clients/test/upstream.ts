@@ -1,6 +1,6 @@
 import { LLMock } from "@copilotkit/aimock";
 
-/** What the upstream reports for every complete answer. */
+/** The usage of every complete answer. */
 export const upstreamUsage = { prompt_tokens: 12, completion_tokens: 3 };
 
 /** Prompts the upstream knows, with what it answers. */
@@ -26,7 +26,7 @@ export async function startUpstream(): Promise<Upstream> {
   const mock = new LLMock({ port: 0, logLevel: "silent" });
   mock
     .on({ userMessage: "Say hello" }, { content: scripted.hello, usage }, { chunkSize: 5 })
-    .on({ userMessage: "What is in this image" }, { content: scripted.image, usage })
+    .on({ userMessage: "in this image" }, { content: scripted.image, usage })
     .on({ userMessage: "As JSON" }, { content: JSON.stringify(scripted.degrees), usage })
     .on(
       { userMessage: "the weather", hasToolResult: false },

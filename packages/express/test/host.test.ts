@@ -127,20 +127,20 @@ describe("an Express app with middleware of its own", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("gets what fails beside the gateway in its own error handler", async () => {
+  it("gets errors outside the gateway in its own error handler", async () => {
     const failures: unknown[] = [];
     const handler: ErrorRequestHandler = (error, _request, response, _next) => {
       failures.push(error);
       response.status(500).send("the host's own answer");
     };
-    const failing = { answer: () => Promise.reject(new Error("beside the gateway")) };
+    const failing = { answer: () => Promise.reject(new Error("outside the gateway")) };
     const { ask } = await served((app, { gateway }) =>
       app.use("/ai", tollgate({ ...gateway, ...failing })).use(handler),
     );
     const answer = await ask();
     expect(answer.status).toBe(500);
     expect(await answer.text()).toBe("the host's own answer");
-    expect(failures).toEqual([new Error("beside the gateway")]);
+    expect(failures).toEqual([new Error("outside the gateway")]);
   });
 
   it("answers its other routes as ever", async () => {
@@ -153,8 +153,8 @@ describe("an Express app with middleware of its own", () => {
   });
 });
 
-describe("mounting what is no gateway", () => {
-  it("fails at start, and says what is wrong", async () => {
+describe("mounting an invalid gateway", () => {
+  it("fails at startup with a message", async () => {
     const { gateway } = await createTestGateway();
     const wrong = (value: unknown, options?: unknown) => () =>
       Reflect.apply(tollgate, undefined, [value, options]);

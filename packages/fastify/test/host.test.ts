@@ -71,16 +71,16 @@ describe("a Fastify app with hooks of its own", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("gets what fails beside the gateway in its own error handler", async () => {
+  it("gets errors outside the gateway in its own error handler", async () => {
     const { gateway } = await createTestGateway();
     const app = fastify();
     onTestFinished(() => gateway.close());
     app.setErrorHandler((error, _request, reply) => reply.code(500).send(String(error)));
-    const failing = { answer: () => Promise.reject(new Error("beside the gateway")) };
+    const failing = { answer: () => Promise.reject(new Error("outside the gateway")) };
     await app.register(tollgate, { gateway: { ...gateway, ...failing }, prefix: "/ai" });
     const answer = await app.inject({ method: "GET", url: "/ai/v1/models" });
     expect(answer.statusCode).toBe(500);
-    expect(answer.body).toBe("Error: beside the gateway");
+    expect(answer.body).toBe("Error: outside the gateway");
   });
 
   it("may decompress bodies before the gateway reads them", async () => {

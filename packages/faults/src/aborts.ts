@@ -1,4 +1,4 @@
-/** `npm run faults -- aborts --streams 10000`: streams whose clients leave, and what the process holds afterwards. */
+/** `npm run faults -- aborts --streams 10000`: streams whose clients leave, and the resources of the process afterwards. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { GatewayProcess, RawClient } from "@tollgate/testing";
 import { readNumbers } from "./arguments.ts";
@@ -7,7 +7,7 @@ import { openProcesses } from "./processes.ts";
 import { chunked, streamHead, text } from "./upstream-bytes.ts";
 
 const concurrency = 50;
-/** Lets code be compiled and pools be filled before the first measure. */
+/** Streams before the first measurement, to compile code and fill pools. */
 const warmUp = 2_000;
 const maxHeapGrowth = 4_000_000;
 
@@ -56,7 +56,7 @@ async function abort(on: GatewayProcess, count: number): Promise<void> {
   await Promise.all(Array.from({ length: concurrency }, worker));
 }
 
-/** Half of them leave before the first byte; every third with FIN, with RST, and by closing their own side. */
+/** Half of the clients leave before the first byte. A third each uses FIN, RST and a half-close. */
 async function leave(client: RawClient, number: number): Promise<void> {
   if (number % 2 === 0) await client.until("Half");
   else await client.until("").catch(() => {});
@@ -68,11 +68,11 @@ async function leave(client: RawClient, number: number): Promise<void> {
   }
 }
 
-/** What the process holds when no Step is open any more. */
+/** Returns the resources of the process when no Step is open. */
 async function holdingsAtRest(on: GatewayProcess): Promise<Holdings> {
   while ((await processes.openSteps()) > 0) await pause(50);
   const holdings = await on.command("measure");
-  if (!isHoldings(holdings)) throw new Error("the process does not tell what it holds");
+  if (!isHoldings(holdings)) throw new Error("The process reported no holdings.");
   return holdings;
 }
 

@@ -1,14 +1,14 @@
 import { parseArgs } from "node:util";
 
-/** What a command was given as `--name value`; it takes no other names. */
+/** Reads `--name value` arguments. Rejects other names. */
 export function readTexts(names: readonly string[]): Readonly<Record<string, string | undefined>> {
   const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
   return parseArgs({ options }).values;
 }
 
 /**
- * The whole numbers a command was given as `--name value`, and its defaults for the rest. `others` are the names of what
- * it takes that is no number.
+ * Reads whole numbers from `--name value` arguments, with defaults. `others` are the names of arguments that aren't
+ * numbers.
  */
 export function readNumbers<Name extends string>(
   defaults: Readonly<Record<Name, number>>,

@@ -29,7 +29,7 @@ const { rows = "" } = readTexts(["runs", "rows"]);
 interface BlockingCase {
   readonly name: string;
   readonly path: string;
-  /** 200 unless it is more than is accepted. */
+  /** 200, unless it exceeds a limit. */
   readonly status: number;
   readonly before?: () => string;
   readonly body: (earlier: string) => string;
@@ -44,7 +44,7 @@ const endpoints = [
   { endpoint: " (responses)", path: "/v1/responses", asked: { input: "Hi" } },
 ] as const;
 
-/** The answer shapes through both kinds of provider, which one upstream answers alike. */
+/** The answer shapes through both kinds of provider, with the same upstream. */
 const answers = ["up", "ai-sdk"].flatMap((provider) =>
   Object.entries(answerShapes).flatMap(
     ([name, { stream, status, isLeftOutByAiSdk = false }], index) =>
@@ -76,7 +76,7 @@ await upstream.terminate();
 rmSync(folder, { recursive: true, force: true });
 process.exit(passed ? 0 : 1);
 
-/** Whether every shape is answered as it should be, and none takes too long. */
+/** Whether every shape has the expected status and none takes too long. */
 async function measureStore(name: string, store: Store): Promise<boolean> {
   const baseURL = `${url}/v1`;
   const gateway = createGateway({
@@ -112,7 +112,7 @@ interface Measured {
   readonly status: number;
 }
 
-/** The best of some runs: what else the machine does makes a run longer, never shorter. */
+/** Returns the best of several runs: other load makes a run longer, never shorter. */
 async function best(gateway: Gateway, testCase: BlockingCase, secret: string): Promise<Measured> {
   let fastest: Measured | null = null;
   for (let run = 0; run < runs && (fastest === null || fastest.ms > maxMs / 2); run++) {

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Collects all garbage now, in a process that was started without a way to ask for it. */
+/** Returns a function that collects all garbage, without a flag at the start of the process. */
 export function garbageCollector(): () => void {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");

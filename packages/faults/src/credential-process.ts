@@ -8,7 +8,7 @@ import {
   openDatabase,
 } from "./stores/database-location.ts";
 
-/** What a test gives a process whose one gateway is customer-owned. */
+/** Settings of a process with one customer-owned gateway. */
 export interface CredentialProcessSettings {
   readonly place: DatabaseLocation;
   readonly upstream: string;
@@ -16,7 +16,8 @@ export interface CredentialProcessSettings {
 }
 
 serveAsProcess(async (settings) => {
-  if (!isSettings(settings)) throw new Error("the settings name no database, upstream and secrets");
+  if (!isSettings(settings))
+    throw new Error("The settings must contain a database, an upstream and secrets.");
   const { place, upstream, secrets } = settings;
   const gateway = createGateway({
     store: openDatabase(place),

@@ -1,4 +1,4 @@
-/** `npm run faults -- flood --megabytes 256`: one endless event, and a million tiny ones; what they cost the process. */
+/** `npm run faults -- flood --megabytes 256`: one endless event, and a million tiny ones, and their cost for the process. */
 import type { GatewayProcess, UpstreamExchange } from "@tollgate/testing";
 import { readNumbers } from "./arguments.ts";
 import { openProcesses } from "./processes.ts";
@@ -62,7 +62,7 @@ async function ask(to: GatewayProcess): Promise<string> {
 }
 
 function readCost(value: unknown): { readonly heldBytes: number; readonly delayMs: number } {
-  if (typeof value !== "object" || value === null) throw new Error("the process told nothing");
+  if (typeof value !== "object" || value === null) throw new Error("The process reported nothing.");
   return {
     heldBytes: Number(Reflect.get(value, "heldBytes")),
     delayMs: Number(Reflect.get(value, "delayMs")),

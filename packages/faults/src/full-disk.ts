@@ -1,6 +1,6 @@
 /**
- * `npm run faults -- full-disk`, as root: the disk of PostgreSQL is full while two gateway processes ask without a pause.
- * They answer 503 and live on; what was acknowledged is there when there is room again.
+ * `npm run faults -- full-disk`, as root: the disk of PostgreSQL is full while two gateway processes send requests without a
+ * pause. They answer 503 and keep running. Acknowledged Steps are there after the disk has space again.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
@@ -17,14 +17,14 @@ import { openDatabase } from "./stores/database-location.ts";
 const organizationId = "acme";
 const budgetUsd = 1_000;
 
-if (process.getuid?.() !== 0) throw new Error("Only root may make a disk that is small.");
+if (process.getuid?.() !== 0) throw new Error("Run this as root: it mounts a small disk.");
 const disk = mkdtempSync(join(tmpdir(), "tollgate-disk-"));
 execFileSync("mount", ["-t", "tmpfs", "-o", "size=320m,mode=0755", "tmpfs", disk]);
 process.once("exit", () => {
   execFileSync("umount", ["--lazy", disk]);
   rmdirSync(disk);
 });
-// The server's folder is made below the folder for temporary files.
+// The server's folder is created in the folder for temporary files.
 process.env["TMPDIR"] = disk;
 const server = await startPostgres({ fsync: true });
 const place = { url: server.url, schema: "tollgate" };
@@ -62,13 +62,13 @@ for (const problem of [...lost, ...problems].slice(0, 20)) process.stdout.write(
 const isNoticed = full.failed > 0 && after.acknowledged > full.acknowledged;
 process.exit(lost.length + problems.length === 0 && isNoticed ? 0 : 1);
 
-/** Writes until there is no room for one byte more. */
+/** Writes until the disk is completely full. */
 function fill(path: string): void {
   for (let size = 65_536; size > 0; size = Math.floor(size / 2)) {
     try {
       for (;;) writeFileSync(path, Buffer.alloc(size), { flag: "a" });
     } catch {
-      // A smaller piece may still fit.
+      // Try a smaller piece.
     }
   }
 }

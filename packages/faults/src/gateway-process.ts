@@ -19,7 +19,7 @@ import {
   openDatabase,
 } from "./stores/database-location.ts";
 
-/** What a test gives a gateway process. */
+/** Settings of a gateway process. */
 export interface ProcessSettings {
   readonly place: DatabaseLocation;
   readonly upstream: string;
@@ -28,15 +28,16 @@ export interface ProcessSettings {
   /** The hard limit of a budget of each key, in requests. Default none. */
   readonly requestsOfEachKey?: number;
   /**
-   * How far the machine's clock is ahead, in milliseconds: then the gateway is given none, and nobody can push it.
+   * How far the machine's clock is ahead, in milliseconds. The gateway then uses that clock, which can't be pushed.
    */
   readonly machineClockAhead?: number;
-  /** A call of the store at which the process stands still, at the barrier `store`. */
+  /** A call of the store where the process waits at the barrier `store`. */
   readonly waitsAt?: Pick<StoreFault, "verb" | "nth" | "when">;
 }
 
 serveAsProcess(async (settings, reach) => {
-  if (!isSettings(settings)) throw new Error("the settings name no database and no upstream");
+  if (!isSettings(settings))
+    throw new Error("The settings must contain a database and an upstream.");
   const { machineClockAhead } = settings;
   if (machineClockAhead !== undefined) setMachineClockAhead(machineClockAhead);
   const clock = pushedClock();
@@ -90,7 +91,7 @@ function setMachineClockAhead(milliseconds: number): void {
   Date.now = () => now() + milliseconds;
 }
 
-/** Pushes the time of an idle gateway and resolves when the round that fell due has ended: it sets the timer of the next. */
+/** Pushes the clock of an idle gateway, and resolves when the due round has ended and set the timer of the next. */
 async function runRound(clock: PushedClock, milliseconds: number): Promise<void> {
   const timers = clock.timers();
   clock.push(milliseconds);

@@ -12,17 +12,17 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** One guard, and how it is taken out. */
+/** One guard, and how to remove it. */
 export interface Guard {
-  /** The row of the fault matrix that it is for. */
+  /** Its row in the fault matrix. */
   readonly row: string;
   /** What it does. */
   readonly guard: string;
   readonly file: string;
-  /** Stands in the file exactly once. */
+  /** Its source text, which the file contains exactly once. */
   readonly find: string;
   readonly replace: string;
-  /** How the names of the tests begin that must fail without it. */
+  /** The prefix of the titles of the tests that must fail without it. */
   readonly test: string;
 }
 
@@ -31,10 +31,10 @@ const fields = ["row", "guard", "file", "find", "replace", "test"];
 /** Reads the list of guards. */
 export function readGuards(json: string): readonly Guard[] {
   const list: unknown = JSON.parse(json);
-  if (!Array.isArray(list)) throw new Error("the list of guards is no list");
+  if (!Array.isArray(list)) throw new Error("The list of guards must be an array.");
   return list.map((entry: unknown) => {
     if (isGuard(entry)) return entry;
-    throw new Error(`this is no guard: ${JSON.stringify(entry)}`);
+    throw new Error(`Invalid guard: ${JSON.stringify(entry)}.`);
   });
 }
 

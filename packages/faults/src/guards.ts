@@ -1,6 +1,6 @@
 /**
- * `npm run faults -- guards [ROW…]`: takes one guard after the other out of a scratch copy and runs the tests that name
- * its row. They must pass before and fail without it.
+ * `npm run faults -- guards [ROW…]`: removes each guard from a scratch copy and runs the tests for its row. They must
+ * pass with the guard and fail without it.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -46,7 +46,7 @@ function runWithout(root: string, { file, find, replace, test }: Guard): TestRun
     path,
     source.replace(find, () => replace),
   );
-  // What waits for a guard that is gone waits in vain: the limits are short.
+  // Tests can wait forever for a removed guard, so the limits are short.
   const limits = ["--testTimeout=4000", "--hookTimeout=3000", "--bail=1"];
   const run = runTests(root, `^${test}`, limits);
   writeFileSync(path, source);
@@ -69,7 +69,7 @@ function runTests(root: string, names: string, limits: readonly string[]): TestR
   return { passed: Number(numPassedTests), failed: Number(numFailedTests) };
 }
 
-/** A removal is noticed when a test failed: one that could not even be loaded says nothing. */
+/** A removal is noticed if a test failed. A test that doesn't load proves nothing. */
 function report({ row, guard }: Guard, { failed }: TestRun): boolean {
   process.stdout.write(`${row.padEnd(4)} ${failed > 0 ? "noticed " : "SURVIVED"} ${guard}\n`);
   return failed > 0;

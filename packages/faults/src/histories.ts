@@ -1,4 +1,4 @@
-/** `npm run faults -- histories --runs 500 --seed 7`: plays random histories on all three stores, which must agree. */
+/** `npm run faults -- histories --runs 500 --seed 7`: plays random histories on all three stores and compares them. */
 import { startPostgres } from "@tollgate/testing/postgres";
 import fc from "fast-check";
 import { readNumbers } from "./arguments.ts";
@@ -14,7 +14,7 @@ const { runs, seed } = readNumbers({ runs: 500, seed: Date.now() % 1_000_000_000
 const server = await startPostgres();
 const postgres = emptyPostgresStores(server.url);
 const started = performance.now();
-/** How often each command was played, and each status answered. */
+/** How often each command and each status occurred. */
 const counts = new Map<string, number>();
 const count = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
 

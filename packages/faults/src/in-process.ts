@@ -1,9 +1,9 @@
 /**
- * A script that calls a gateway in its own process and then has nothing left to do. It prints one line of JSON and never
- * calls `process.exit`: the process ends when nothing keeps it alive.
+ * A script that calls a gateway in its own process. It prints one line and never calls `process.exit`, so the process
+ * ends when nothing keeps it alive.
  *
- * `node in-process.ts retry`: awaits a call whose provider answers 503 first, and does not close the gateway.
- * `node in-process.ts deadline`: starts a call whose provider never answers, and awaits nothing.
+ * `node in-process.ts retry`: waits for a call whose provider answers 503 first, and doesn't close the gateway.
+ * `node in-process.ts deadline`: starts a call whose provider never answers, and doesn't wait.
  */
 import { createGateway, systemClock } from "@tollgate/core";
 import { ProviderError } from "@tollgate/core/provider";

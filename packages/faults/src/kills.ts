@@ -11,7 +11,7 @@ import { goodAnswer } from "./upstream-bytes.ts";
 
 const concurrency = 8;
 const maxLoadMs = 400;
-/** More than a lease holds: each life begins where the leases of the ones before it have lapsed. */
+/** Longer than a lease: in each life, the leases of earlier lives have lapsed. */
 const lifeMs = 40_000;
 const maxSeconds = 300;
 
@@ -28,7 +28,7 @@ let killed = 0;
 let next = processes.start();
 for (; killed < kills && performance.now() - started < maxSeconds * 1_000; killed++) {
   const gateway = await next;
-  // The next one starts beside the load, as a peer that recovers nothing yet.
+  // The next process starts during the load, and recovers nothing yet.
   next = processes.start();
   recovered += await recover(gateway, killed + 1);
   const completed = await loadUntilKilled(gateway, random() * maxLoadMs);
@@ -62,7 +62,7 @@ async function recover(gateway: GatewayProcess, life: number): Promise<number> {
   return before - (await processes.openSteps());
 }
 
-/** Asks from several connections at once until the process is killed; gives the Steps whose answers came whole. */
+/** Sends requests on several connections until the process is killed. Returns the Steps with complete answers. */
 async function loadUntilKilled(gateway: GatewayProcess, life: number): Promise<readonly string[]> {
   const completed: string[] = [];
   let isAlive = true;
@@ -79,7 +79,7 @@ async function loadUntilKilled(gateway: GatewayProcess, life: number): Promise<r
   return completed;
 }
 
-/** The id of the Step of a whole answer, as a client sees it; null when the answer was cut. */
+/** Returns the Step id of a complete answer, or null if the answer was cut. */
 async function ask(
   on: Processes,
   gateway: GatewayProcess,
@@ -92,7 +92,7 @@ async function ask(
   return /"id":"chatcmpl-([^"]+)"/.exec(received)?.[1] ?? null;
 }
 
-/** Acknowledged Steps that the file does not have as completed. */
+/** Lists acknowledged Steps that the file doesn't contain as completed. */
 async function lost(completed: readonly string[]): Promise<readonly string[]> {
   const store = sqliteStore({ filename: processes.filename });
   const problems: string[] = [];
@@ -112,7 +112,7 @@ function integrity(): readonly string[] {
   return result === "ok" ? [] : [`integrity_check: ${result}`];
 }
 
-/** Between two lives Steps are open and their process is dead: that is what recovery is for. */
+/** Between two lives, dead processes leave open Steps. Recovery settles them. */
 function isTorn(problem: string): boolean {
   return !problem.endsWith("no process will settle it");
 }

@@ -5,16 +5,16 @@ import { garbageCollector } from "./collect-garbage.ts";
 
 const organizationId = "acme";
 
-/** How long a rotated secret lives on, in milliseconds: longer than a test takes. */
+/** How long a rotated secret still works, in milliseconds: longer than a test. */
 export const overlapMs = 60_000;
 
-/** Knows whoever says who they are, as a host that trusts its network might. */
+/** Trusts the user in a header, like a host in a private network. */
 export const authenticate: Authenticate = (request) => {
   const userId = request.headers.get("x-user");
   return userId === null ? null : { organizationId, userId, label: "web" };
 };
 
-/** What a test can ask a gateway process about the keys of its organization. */
+/** Commands for a test to manage the keys of a gateway process. */
 export function keyCommands({ keys }: Gateway) {
   return {
     createKey: async (user: unknown) => {
@@ -33,12 +33,11 @@ export function keyCommands({ keys }: Gateway) {
   };
 }
 
-/** Watches what something costs this process while it goes on. */
+/** Measures the memory and the event loop delay of this process for a time. */
 export interface CostWatch {
   start(): void;
   /**
-   * The most memory it held beyond what was held before, garbage not counted, and how late the event loop was: the 99th
-   * percentile.
+   * Returns the maximum growth of memory without garbage, and the 99th percentile of the event loop delay.
    */
   stop(): { readonly heldBytes: number; readonly delayMs: number };
 }
@@ -77,22 +76,22 @@ export function createCostWatch(): CostWatch {
   };
 }
 
-/** What a process holds on to, once garbage is collected. */
+/** The resources of a process after garbage collection. */
 export interface Holdings {
   readonly heapBytes: number;
   readonly rssBytes: number;
   /** Open file descriptors: files and sockets. */
   readonly descriptors: number;
-  /** What keeps the event loop busy, by kind. */
+  /** Active resources of the event loop, by kind. */
   readonly sockets: number;
   readonly timers: number;
   readonly listeners: number;
 }
 
-/** `timers` are those of the clock, which the event loop does not count. */
+/** `timers` is the number of the clock's timers, which the event loop doesn't count. */
 export async function measure(timers: number): Promise<Holdings> {
   const collect = garbageCollector();
-  // Finalizers free more: a second collection takes what the first one let go.
+  // Finalizers free more, so collect several times.
   for (let round = 0; round < 3; round++) {
     collect();
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -28,7 +28,7 @@ import { goodAnswer } from "./upstream-bytes.ts";
 
 type Script = Parameters<typeof scriptedUpstream>[0];
 
-/** The whole product but its client: a server, a gateway, a provider and a database file, before an upstream of bytes. */
+/** The whole product without a client: a server, a gateway, a provider, a database file, and a raw upstream. */
 export interface Product {
   readonly upstream: ScriptedUpstream;
   readonly gateway: Gateway;
@@ -38,41 +38,41 @@ export interface Product {
   readonly clock: PushedClock;
   readonly filename: string;
   readonly secret: string;
-  /** What observers were told. */
+  /** The events that observers received. */
   readonly events: readonly GatewayEvent[];
-  /** Answers every request from now on as it should be. */
+  /** Answers every later request correctly. */
   heal(): void;
-  /** A connection of its own. */
+  /** Opens a new connection. */
   connect(): Promise<RawClient>;
-  /** A chat completion request on a connection of its own, to be read or left. */
+  /** Sends a chat completion request on a new connection, for a test to read or leave. */
   post(fields?: object, headers?: readonly string[]): Promise<RawClient>;
-  /** The same, read to its end. */
+  /** Sends the same request and reads the answer to its end. */
   ask(fields?: object, headers?: readonly string[]): Promise<ReadAnswer>;
-  /** Resolves when so many Steps have been settled since the product was opened. */
+  /** Resolves when this many Steps have been settled in total. */
   settled(steps: number): Promise<void>;
   /** All Steps, the oldest first. */
   steps(): Promise<readonly Step[]>;
-  /** Everything that does not hold of the store; nothing may run. */
+  /** Lists problems in the store. Nothing may be running. */
   problems(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** What a product is made of, beside its upstream. */
+/** Options of a product. */
 export interface ProductOptions {
   readonly gateway?: Partial<GatewayOptions>;
   readonly provider?: Partial<OpenaiCompatibleOptions>;
   readonly server?: ServeOptions;
-  /** Where the provider is told the upstream is. Default: where it is. */
+  /** The provider's base URL. Default: that of the upstream. */
   readonly baseURL?: string;
   /** The store on the product's file. */
   readonly store?: (filename: string) => Store;
-  /** What stands between the gateway and the store. */
+  /** Wraps the store for the gateway. */
   readonly wrap?: (store: Store) => Store;
 }
 
 export const organization = "acme";
 export const model = "up/vendor/model";
-/** Every product counts on this budget: 1,000 dollars. */
+/** The budget of every product: 1,000 dollars. */
 export const budget = "whole";
 
 export async function openProduct(script: Script, options: ProductOptions = {}): Promise<Product> {
@@ -187,15 +187,15 @@ async function createSecret(gateway: Gateway): Promise<string> {
   return created.secret;
 }
 
-/** What observers were told. */
+/** The events that observers received. */
 interface Journal {
   readonly events: readonly GatewayEvent[];
   note(event: GatewayEvent): void;
-  /** Resolves when so many Steps have been settled since it began. */
+  /** Resolves when this many Steps have been settled. */
   settled(steps: number): Promise<void>;
 }
 
-/** Keeps what observers are told, and waits for settlements. */
+/** Records the events of observers, and waits for settlements. */
 function createJournal(): Journal {
   const events: GatewayEvent[] = [];
   let waiting: { readonly steps: number; readonly resolve: () => void }[] = [];

@@ -1,6 +1,6 @@
 /**
- * `npm run faults -- restarts --restarts 200 --seed 7`: PostgreSQL is stopped as by a crash, over and over, while two
- * gateway processes ask without a pause. What a client saw complete is in the database.
+ * `npm run faults -- restarts --restarts 200 --seed 7`: PostgreSQL crashes over and over, while two gateway processes
+ * send requests without a pause. Every answer that a client saw complete is in the database.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/testing";

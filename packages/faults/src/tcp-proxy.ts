@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
-/** A way to a server that a test can break. */
+/** A proxy that a test can break. */
 export interface TcpProxy {
   readonly port: number;
   /** How many pieces clients have sent since the last `atPiece`. */
@@ -14,9 +14,9 @@ export interface TcpProxy {
   /** Resolves when that piece has come. */
   reached(): Promise<void>;
   release(): void;
-  /** From now on nothing goes through, in no direction, and nobody is told. */
+  /** Silently drops everything in both directions from now on. */
   blackHole(): void;
-  /** Lets new connections through again; those that hung are cut. */
+  /** Passes new connections again, and cuts the hanging ones. */
   heal(): void;
   close(): Promise<void>;
 }
@@ -73,7 +73,7 @@ export async function tcpProxy(port: number): Promise<TcpProxy> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the proxy has no port");
+  if (address === null || typeof address === "string") throw new Error("The proxy has no port.");
   return {
     port: address.port,
     pieces: () => pieces,
@@ -86,7 +86,7 @@ export async function tcpProxy(port: number): Promise<TcpProxy> {
         released: Promise.withResolvers(),
       };
     },
-    reached: () => trap?.reached.promise ?? Promise.reject(new Error("nothing is waited for")),
+    reached: () => trap?.reached.promise ?? Promise.reject(new Error("No piece is selected.")),
     release: () => trap?.released.resolve(),
     blackHole() {
       isBlackHole = true;

@@ -86,7 +86,7 @@ it("F20 a client that leaves before the first byte is read for where answers are
 
 const words = ["One ", "two ", "three ", "four "];
 
-it("F21 a client that leaves after any chunk pays for what was received until then", async () => {
+it("F21 a client that leaves after any chunk pays for the output until then", async () => {
   for (let seen = 1; seen <= words.length; seen++)
     for (const [, leave] of leavings) {
       const product = await startProduct(async ({ send }) => {

@@ -80,7 +80,7 @@ async function start(settings: CredentialProcessSettings): Promise<GatewayProces
   return child;
 }
 
-/** What a request of a customer to a process is answered; a wrong credential is as wrong as a failure. */
+/** Sends a request of a customer to a process. A wrong credential counts as a failure. */
 async function ask({ url }: GatewayProcess, { secret, apiKey }: Customer): Promise<string> {
   const answer = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",

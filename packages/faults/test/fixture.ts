@@ -38,7 +38,7 @@ export async function endings(product: Product, step = 0): Promise<readonly Atte
   return attempts.flatMap(({ end }) => end ?? []);
 }
 
-/** What every row of the matrix ends with: one usage record each, nothing held, the evidence whole, nothing left over. */
+/** Checks after every row of the matrix: one usage record each, nothing held, complete evidence, nothing left over. */
 export async function expectWhole(product: Product): Promise<void> {
   expect(await product.problems()).toEqual([]);
   product.heal();
@@ -46,12 +46,12 @@ export async function expectWhole(product: Product): Promise<void> {
   expect(next.status).toBe(200);
   expect(next.whole).toBe(true);
   expect(await product.problems()).toEqual([]);
-  // One connection may be kept; what broke is closed.
+  // One connection may be kept. Broken ones are closed.
   while (product.upstream.connections.open > 1) await closing(product);
   expect(product.clock.timers()).toBeLessThanOrEqual(lastingTimers);
 }
 
-/** The lease's, and that of the keys' last use. */
+/** The timers of the lease and of the keys' last use. */
 const lastingTimers = 2;
 
 function closing({ upstream }: Product): Promise<unknown> {

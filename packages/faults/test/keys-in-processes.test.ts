@@ -61,7 +61,7 @@ async function readModels(from: GatewayProcess, credential: Credential): Promise
   return answer.status;
 }
 
-/** What each way to ask both processes is answered with, all at once. */
+/** The answers of both processes to each kind of request, all at once. */
 async function answers(pair: Pair, credential: Credential): Promise<ReadonlySet<number>> {
   const ways = [post, readModels].flatMap((way) => pair.map((to) => way(to, credential)));
   return new Set(await Promise.all(ways));
@@ -94,7 +94,7 @@ it.each(places)(
 );
 
 it.each(places)(
-  "a caller whom the host of both processes names is one key, and refused by both: %s",
+  "a caller from the host of both processes is one key, and both reject it: %s",
   async (_name, place) => {
     const [processes, ...pair] = await twoProcesses(place());
     const ada = { "x-user": "ada" };
@@ -122,7 +122,7 @@ it.each(places)(
   },
 );
 
-/** Asks both processes with a secret, over and over, until it is told to stop; every answer there was. */
+/** Sends requests to both processes with a secret until it is stopped. Returns all answers. */
 function load(pair: Pair, secret: string) {
   let goesOn = true;
   const seen: number[] = [];

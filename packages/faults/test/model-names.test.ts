@@ -3,7 +3,7 @@ import type { ModelOptions } from "@tollgate/core/provider";
 import { createTestGateway, scriptedProvider } from "@tollgate/testing";
 import { expect, it } from "vitest";
 
-/** What a gateway `gw` answers to each spelling where `gw/openai/gpt-5` is forbidden, and the names it sent upstream. */
+/** The answers of a gateway `gw` that forbids `gw/openai/gpt-5` to each spelling, and the names it sent upstream. */
 async function answersOf(models: ModelOptions, spellings: readonly string[]) {
   const upstream = scriptedProvider(models);
   const policy = definePolicy({

@@ -43,7 +43,7 @@ const withProvider = (make: (options: object) => GatewayOptions["providers"][str
 const called = (make: unknown, ...given: readonly unknown[]) =>
   typeof make === "function" ? Reflect.apply(make, undefined, given) : null;
 
-/** What takes options, an example of all that it takes, and what comes before the path of a problem. */
+/** Functions with options, an example of all their options, and the prefix of a problem's path. */
 const surfaces: readonly (readonly [string, object, (options: object) => unknown])[] = [
   ["openaiCompatible", openai, withProvider((options) => called(openaiCompatible, options))],
   ["aiSdk", ai, withProvider((options) => called(aiSdk, () => ({}), options))],
@@ -81,7 +81,7 @@ function errorOf(run: () => unknown): unknown {
 const wrong = fc.constantFrom<unknown>({ unknown: 1 }, [[]], Number.NaN, -1.5, Symbol("s"));
 
 describe("faults in the options of providers and stores", () => {
-  it.each(surfaces)("%s takes what is right", (_, valid, make) => {
+  it.each(surfaces)("%s accepts valid options", (_, valid, make) => {
     expect(errorOf(() => make(valid))).toBeNull();
   });
 

@@ -4,7 +4,7 @@ import type { Product } from "../src/product.ts";
 import { goodAnswer } from "../src/upstream-bytes.ts";
 import { expectWhole, startProduct } from "./fixture.ts";
 
-/** What another connection sees: only what is committed. */
+/** The committed rows, which another connection sees. */
 function committed({ filename }: Product): { readonly outcome: unknown; readonly leaves: unknown } {
   const database = new DatabaseSync(filename, { readOnly: true });
   const step = database.prepare("SELECT outcome FROM steps ORDER BY sequence DESC").get();

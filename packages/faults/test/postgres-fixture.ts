@@ -20,7 +20,7 @@ export function productOn(
   return startProduct(script, { store: () => postgresStore({ url }, { schema }), ...options });
 }
 
-/** A product whose pool the test holds as well; `around` may stand between the store and the pool. */
+/** A product whose pool the test can use too. `around` can wrap the pool for the store. */
 export async function productOnPool(
   script: Script,
   { maxConnections = 10, around = (pool) => pool }: TestPoolOptions = {},

@@ -62,7 +62,7 @@ it("F26 the output a process last told of is what its Step is charged", async ()
   const killed = await processes.start();
   const client = await processes.post(killed, { stream: true });
   await client.until("Half of it");
-  // One beat of the lease tells what was seen of the open Steps.
+  // One lease renewal records the progress of the open Steps.
   await killed.command("push", 5_000);
   await progressed(processes);
   await killed.kill();

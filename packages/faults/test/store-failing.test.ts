@@ -58,7 +58,7 @@ it("F29 on a full disk nothing is sent, and it goes on when there is room again"
   await expectWhole(product);
 });
 
-it("F29 a disk that is full at the settlement ends the stream with an error; recovery releases what is held", async () => {
+it("F29 a disk that is full at the settlement ends the stream with an error; recovery releases the hold", async () => {
   const { product, database } = await onConnection(async ({ send }) => {
     await send(streamHead + chunked(text("x".repeat(200_000))));
     await full.promise;
@@ -161,7 +161,7 @@ it("F31 a lock that is not let go is 503 after two seconds", async () => {
   await expectWhole(product);
 });
 
-it("F32 a file that was removed stops admission and is not made anew", async () => {
+it("F32 a file that was removed stops admission and is not created again", async () => {
   const product = await startProduct(good);
   expect((await product.ask()).status).toBe(200);
   rmSync(product.filename);

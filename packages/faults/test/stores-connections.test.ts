@@ -98,7 +98,7 @@ it("F33 a server that takes no writes any more is 503, until it does again", asy
 });
 
 it.each(["cut before", "cut after"] as const)(
-  "F34 a connection %s any message to the server: each Step once, and whole only what is settled",
+  "F34 a connection %s any message to the server: each Step once, and only settled answers complete",
   async (does) => {
     const { product, proxy } = await productByProxy(good);
     let shown = 0;
@@ -195,7 +195,7 @@ it("F36 a server that takes no more connections (53300) is 503, and serves again
   expect(await product.problems()).toEqual([]);
 });
 
-it("F36 streams hold no connection, and who waits too long for one is told", async () => {
+it("F36 streams hold no connection, and a request that waits too long for one gets an error", async () => {
   const { script, goOn } = stopping();
   const { product, pool } = await productOnPool(script, { maxConnections: 1 });
   const clients = await Promise.all([1, 2, 3].map(() => product.post({ stream: true })));
@@ -214,7 +214,7 @@ it("F36 streams hold no connection, and who waits too long for one is told", asy
 it("F37 a server that does not answer is 503 within five seconds, and a settlement outlasts it", async () => {
   const { script, goOn } = stopping();
   const { product, proxy } = await productByProxy(script);
-  // Several connections stand open: it is statements that are not answered, as well as new connections.
+  // Several connections are open: statements hang, and so do new connections.
   await Promise.all([1, 2, 3, 4].map(() => product.ask()));
   const client = await product.post({ stream: true });
   await client.until("Half of it");

@@ -69,7 +69,7 @@ async function lockUntil(
   await client.query(`SELECT FROM ${schema}.sessions WHERE id = $1 FOR UPDATE`, [sessionId]);
   const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
   const pid: unknown = rows[0]?.pid;
-  // Who comes first waits for the lock, and whoever comes after that for the one before.
+  // The first process waits for the lock, and each later one for the previous one.
   const asked = `WITH first AS (SELECT pid FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))
     SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))
       OR pg_blocking_pids(pid) && ARRAY (SELECT pid FROM first)`;
@@ -175,7 +175,7 @@ async function expiringChain(
   return { gone, lives };
 }
 
-it("F44 wherever a sweep stands still, readers get whole answers or none", async () => {
+it("F44 wherever a sweep stops, readers get whole answers or none", async () => {
   const schema = freshSchema();
   const clock = manualClock();
   const retention = { responses: "90m" } as const;
@@ -211,7 +211,7 @@ it("F44 wherever a sweep stands still, readers get whole answers or none", async
     const { messages } = reading.provider.calls.at(-1)?.request ?? { messages: [] };
     expect(messages.map(({ content }) => content)).toEqual(["A", "OK", "B", "OK", "C"]);
     await swept;
-    // What is deleted meanwhile is gone, and what continues it stays.
+    // A response deleted meanwhile is gone, and its continuation is kept.
     expect((await ask("DELETE", `responses/${lives}`)).status).toBe(200);
     expect((await ask("GET", `responses/${lives}`)).status).toBe(404);
     const next = referenceIn(continuation);

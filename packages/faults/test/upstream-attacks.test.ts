@@ -100,7 +100,7 @@ describe("F60 an answer that no client could take is the provider's failure", ()
     await expectWhole(product);
   });
 
-  it("and what is within the limits is passed on", async () => {
+  it("and passes on answers within the limits", async () => {
     const product = await startProduct(
       streaming(
         `data: ${withLogprobs(nested(60))}\n\n${delta({ tool_calls: calls(128) })}${finish}${usage(1, 2)}${done}`,
@@ -164,7 +164,7 @@ describe("F61 halves of surrogate pairs", () => {
     await expectWhole(product);
   });
 
-  it("become U+FFFD where the other half never comes, in what is sent and in what is kept", async () => {
+  it("become U+FFFD if the other half never comes, in the sent and the stored text", async () => {
     const toolCall = {
       index: 0,
       id: `call_${halves[1]}`,

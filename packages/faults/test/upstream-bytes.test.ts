@@ -55,7 +55,7 @@ it("F10 bytes of one character may arrive apart", async () => {
       end();
     });
     const client = await product.post({ stream: true });
-    // What came with the first part has been read when its text is there.
+    // Once the text is there, the whole first part has been read.
     await client.until('"content":"1"');
     seen.resolve();
     const answer = readAnswer(await client.ended());
@@ -86,7 +86,7 @@ it("F10 bytes that are not UTF-8 fail the answer", async () => {
 const fragment = (index: number, call: object): string =>
   data({ choices: [{ index: 0, delta: { tool_calls: [{ index, ...call }] } }] });
 
-it("F11 what is forwarded is what is stored, and fragments of tool calls go by their index", async () => {
+it("F11 the forwarded answer is the stored one, and fragments of tool calls go by their index", async () => {
   const product = await startProduct(
     streaming(
       text("A") +

@@ -21,7 +21,7 @@ import {
   streaming,
 } from "./fixture.ts";
 
-/** The partial text stays on the Step, never joins the Session, and what is not reported is estimated. */
+/** The partial text is kept with the Step, never joins the Session, and unreported usage is estimated. */
 async function expectPartial(product: Product, step: number, said: string): Promise<void> {
   const { id, sessionId, organizationId, outcome } = (await product.steps())[step] ?? {};
   expect(outcome).toBe("failed");

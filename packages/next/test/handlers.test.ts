@@ -43,7 +43,7 @@ describe("the route handlers", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("cannot be made of what is no gateway, or with a limit that is none", async () => {
+  it("rejects an invalid gateway and an invalid limit", async () => {
     const { gateway } = await createTestGateway();
     onTestFinished(() => gateway.close());
     expect(() => toNextHandlers(gateway, { writeStall: 0 })).toThrow(

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 const create = () =>
   createGateway({ store: memoryStore(), providers: { test: scriptedProvider() } });
 
-/** What an edit under `next dev` does: the module is loaded again, without its state. */
+/** Simulates an edit under `next dev`: the module is loaded again without its state. */
 async function reload() {
   vi.resetModules();
   return (await import("../src/index.ts")).oneGateway;

@@ -32,7 +32,7 @@ afterEach(async () => {
 describe("bytes that are not a well-formed request", () => {
   it.each([
     [
-      "a content-length beside a transfer-encoding",
+      "a content-length with a transfer-encoding",
       "POST /v1/x HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     ],
     [

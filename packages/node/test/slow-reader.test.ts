@@ -9,7 +9,7 @@ afterEach(() => server?.close());
 
 const event = `data: ${"x".repeat(16_000)}\n\n`;
 
-/** Streams as fast as it is read, and counts what it was asked for. */
+/** Streams as fast as it is read, and counts the requested chunks. */
 function endlessStream(limit = Number.POSITIVE_INFINITY) {
   const produced = { events: 0, ended: Promise.withResolvers<void>() };
   async function* body(): AsyncGenerator<string> {
@@ -54,7 +54,7 @@ describe("a client that does not read", () => {
     client.write(post("{}", "/", "connection: close\r\n"));
     const paused = await untilPaused(produced);
     expect(paused).toBeGreaterThan(0);
-    // What the two kernels buffer, and 64 KiB of ours: far below the 32 MB there are.
+    // The two kernels' buffers and our 64 KiB are far below 32 MB.
     expect(paused).toBeLessThan(total / 2);
 
     client.socket.resume();

@@ -103,7 +103,7 @@ describe.each([
     expect(seen).toMatchObject({ text: '{ "raw": 1 }' });
   });
 
-  it("writes a parsed body anew, without the encoding and length it came with", async () => {
+  it("serializes a parsed body again, without its original encoding and length", async () => {
     const seen = await bridged(
       async (incoming) => {
         await drain(incoming);

@@ -5,7 +5,7 @@ import { measuredBody } from "./measured-body.ts";
 
 const manyBytes = { eventBytes: 4_000_000, totalBytes: 4_000_000, bodyBytes: 4_000_000 };
 
-/** What comes through of these chunks, and why not all of it. */
+/** The bytes that pass, and the failure. */
 async function through(
   contentType: string,
   chunks: readonly Uint8Array[],
@@ -110,7 +110,7 @@ describe("a measured body", () => {
     ["application/json", false, Buffer.from],
     ["text/event-stream", false, Buffer.from],
   ] as const)(
-    "bounds the values of what is read at once: %s (stream: %s)",
+    "limits the values that are parsed at once: %s (stream: %s)",
     async (type, stream, of) => {
       const many = inPieces(of(lists(210_000)), 50_000);
       const beyond = await through(type, many, { stream });

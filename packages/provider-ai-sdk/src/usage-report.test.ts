@@ -21,7 +21,7 @@ describe("usage as the AI SDK reports it", () => {
     });
   });
 
-  it("drops cache writes that do not fit next to what was read, and takes OpenAI's tier", () => {
+  it("drops cache writes that exceed the tokens not read from the cache, and keeps OpenAI's tier", () => {
     const inputTokens = { total: 100, noCache: 0, cacheRead: 90, cacheWrite: 20 };
     const metadata = { openai: { serviceTier: "flex" } };
     expect(usageReport({ inputTokens, outputTokens: output }, metadata)).toEqual({

@@ -60,7 +60,7 @@ export function callOf(over: Partial<ProviderCall> = {}): ProviderCall {
   };
 }
 
-/** What a ProviderError says, for comparison. */
+/** The details of a ProviderError, for comparison. */
 export function saidBy(thrown: unknown): object {
   if (!(thrown instanceof ProviderError)) throw new Error("not a ProviderError", { cause: thrown });
   const { reason, delivery, status } = thrown;

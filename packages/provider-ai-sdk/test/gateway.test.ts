@@ -53,7 +53,7 @@ const messages = [{ role: "user", content: "Say it." }];
 const cost = 8 * 3_000 + 4 * 300 + 5 * 15_000;
 
 describe("a gateway over an AI SDK provider", () => {
-  it("answers Chat Completions, plain and streamed, and records what was used", async () => {
+  it("answers Chat Completions, plain and streamed, and records the usage", async () => {
     const { gateway, upstream, post } = await overAnthropic([text.plain, text.stream]);
     const plain = await post("/v1/chat/completions", { messages });
     expect(await plain.json()).toMatchObject({

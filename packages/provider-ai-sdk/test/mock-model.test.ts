@@ -409,7 +409,7 @@ describe("what a model throws", () => {
     });
   });
 
-  it("is unknown when nobody can say what it is", async () => {
+  it("is unknown without any detail", async () => {
     for (const error of [new Error("sk-secret"), "sk-secret", undefined])
       expect(saidBy((await failing(error)).thrown)).toMatchObject({ delivery: "unknown" });
   });

@@ -46,7 +46,7 @@ const request: CompletionRequest = {
   stop: ["END"],
 };
 
-/** What each vendor is asked, in its own words, for the same request. */
+/** Each vendor's own form of the same request. */
 async function asked(connect: (url: string) => Connect, over: CompletionRequest, plain: string) {
   const { upstream, thrown } = await callUpstream(
     connect,

@@ -25,7 +25,7 @@ function bodyOf(
 }
 
 describe("the body of a request", () => {
-  it("holds only what is given", () => {
+  it("contains only the fields of the request", () => {
     expect(bodyOf({})).toEqual({ model: "vendor/model", messages });
     expect(bodyOf({}, {}, true)).toEqual({
       model: "vendor/model",

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { usageReport } from "./usage-report.ts";
 
 describe("usage as an upstream reports it", () => {
-  it("keeps zero apart from what is missing", () => {
+  it("distinguishes zero from missing", () => {
     expect(usageReport({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({
       promptTokens: 0,
       completionTokens: 0,

@@ -234,7 +234,7 @@ describe("faults of an upstream", () => {
     }
   });
 
-  it("F15: never ends the body of its error: the status stands", async () => {
+  it("F15: never ends the body of its error: the status is kept", async () => {
     const clock = manualClock();
     const outcome = callUpstream(
       ({ send }) => send("HTTP/1.1 429 No\r\ncontent-length: 99\r\n\r\n{"),

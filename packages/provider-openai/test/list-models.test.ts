@@ -4,7 +4,7 @@ import { openaiCompatible } from "../src/index.ts";
 
 type Script = Parameters<typeof scriptedUpstream>[0];
 
-/** What a provider that opted in makes of an upstream's list, and the upstream to look at. */
+/** The models of a provider with `listModels`, and its upstream. */
 async function listed(script: Script) {
   const upstream = await scriptedUpstream(script);
   const baseURL = `${upstream.url}/v1`;

@@ -2,7 +2,7 @@ import type { CompletionEvent } from "@tollgate/core/provider";
 import { createAnswerReader } from "../src/answer-reader.ts";
 import { createEventStream } from "../src/event-stream.ts";
 
-/** What comes of a stream's bytes, read in the given pieces, without a network. */
+/** Reads a stream's bytes in pieces, without a network. */
 export function readBytes(
   pieces: Iterable<Uint8Array>,
   eventBytes = 1_048_576,

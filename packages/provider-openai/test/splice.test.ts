@@ -219,7 +219,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** What is read, or the failure it ends with. */
+/** The events, or the failure. */
 function outcome(read: () => unknown): unknown {
   try {
     return read();

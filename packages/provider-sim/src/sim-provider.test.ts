@@ -207,7 +207,7 @@ describe("the sim provider", () => {
     await expect(refused).rejects.toMatchObject({ status: 404, delivery: "answered" });
   });
 
-  it("tells what is wrong with its configuration", () => {
+  it("reports problems of its configuration", () => {
     expect(simProvider().problems).toEqual([]);
     expect(simProvider({ pace: -1 }).problems).toEqual(["`pace` must be a whole number from 0."]);
   });

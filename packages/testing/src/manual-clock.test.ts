@@ -60,7 +60,7 @@ describe("a manual clock", () => {
     await expect(clock.until(new Promise(() => {}), "1m")).rejects.toThrow(RangeError);
   });
 
-  it("refuses what is no duration or no time", async () => {
+  it("rejects invalid durations and times", async () => {
     const clock = manualClock();
     await expect(clock.advance(-1)).rejects.toThrow(RangeError);
     expect(() => clock.setWall("yesterday")).toThrow(RangeError);

@@ -12,7 +12,7 @@ export interface ManualClock extends Clock {
   /** Sets only the wall clock, as an operator would: to an ISO 8601 time, or milliseconds since the epoch. */
   setWall(time: string | number): void;
   /**
-   * Moves from timer to timer until the promise settles, and gives what it settles with.
+   * Advances from timer to timer until the promise settles, and returns its result.
    * @throws RangeError when it has not settled after `most` (default 1 h)
    */
   until<Result>(promise: Promise<Result>, maxWait?: Duration): Promise<Result>;

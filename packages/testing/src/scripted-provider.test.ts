@@ -33,7 +33,7 @@ async function text(provider: ScriptedProvider, options?: { stream?: boolean; mo
 }
 
 describe("a scripted provider", () => {
-  it("answers in the order it was told, and OK when it was told nothing", async () => {
+  it("answers in the scripted order, and OK without a script", async () => {
     const provider = scriptedProvider();
     provider.reply("one");
     provider.reply({ text: ["tw", "o"] });
@@ -68,7 +68,7 @@ describe("a scripted provider", () => {
     expect(await types(false)).toEqual([["request-sent"], all]);
   });
 
-  it("fails before its first event, or after as many as it was told", async () => {
+  it("fails before its first event, or after a scripted number of events", async () => {
     const provider = scriptedProvider();
     const error = new ProviderError("Down.", { reason: "down", delivery: "not-sent" });
     provider.fail(error);

@@ -32,7 +32,7 @@ const columns: readonly Column<DecisionRecord>[] = [
 const effects = oneOf("permit", "deny");
 const refusals = oneOf("any", "none", "budget", "rate_limit", "price", "connection");
 
-/** What refused a permitted request, in one cell. */
+/** Describes in one cell why a permitted request was rejected. */
 function described(refusal: NonNullable<DecisionRecord["refusal"]>): string {
   switch (refusal.by) {
     case "budget": {
@@ -59,7 +59,7 @@ interface Options
   readonly refused?: ReturnType<typeof refusals>;
 }
 
-/** `--refused` as the gateway takes it. */
+/** Converts `--refused` to the gateway's filter. */
 function refusedOf(refused: Options["refused"]): Pick<DecisionFilter, "refused" | "refusal"> {
   if (refused === undefined) return {};
   return refused === "any" || refused === "none"
@@ -68,20 +68,20 @@ function refusedOf(refused: Options["refused"]): Pick<DecisionFilter, "refused" 
 }
 
 export function defineDecisions(program: Command): void {
-  const noun = program.command("decisions").description("what the policy decided");
-  filtered(listCommand(noun, "policy decisions, newest first")).action(
+  const noun = program.command("decisions").description("policy decisions");
+  filtered(listCommand(noun, "list policy decisions, newest first")).action(
     listAction<Options, DecisionRecord>(
       (gateway, { refused, ...options }, page) =>
         gateway.decisions.list({ ...withClasses(options), ...refusedOf(refused) }, page),
       columns,
     ),
   );
-  filtered(exportCommand(noun, "policy decisions as a file")).action(
+  filtered(exportCommand(noun, "export policy decisions as a file")).action(
     exportAction<Options>((gateway, { refused, ...options }, format) =>
       gateway.decisions.export({ ...withClasses(options), ...refusedOf(refused) }, { format }),
     ),
   );
-  recordCommand(noun, "get", "one decision with the facts it was made on").action(
+  recordCommand(noun, "get", "show one decision with its facts").action(
     recordAction((gateway, { organizationId, id }) =>
       gateway.decisions.get({ organizationId, id }),
     ),
@@ -90,13 +90,13 @@ export function defineDecisions(program: Command): void {
 
 function filtered(command: Command): Command {
   return ownerOptions(command)
-    .option("--effect <effect>", "only these: permit or deny", effects)
+    .option("--effect <effect>", "only this effect: permit or deny", effects)
     .option(
       "--refused <by>",
-      "only what a budget, price or connection refused; any or none",
+      "only rejected by: budget, price or connection; any or none",
       refusals,
     )
-    .option("--rule <id>", "only those that this rule determined", repeated);
+    .option("--rule <id>", "only determined by this rule (repeatable)", repeated);
 }
 
 const changeColumns: readonly Column<ChangeRecord>[] = [
@@ -126,11 +126,11 @@ const kinds = oneOf<ChangeKind>(
 );
 
 export function defineChanges(program: Command): void {
-  const noun = program.command("changes").description("who administered what");
-  listCommand(noun, "administrative changes, newest first")
-    .option("--kind <kind>", "only these, such as key.revoked", kinds)
-    .option("--from <time>", "made at or after this time", isoTime)
-    .option("--to <time>", "made before this time", isoTime)
+  const noun = program.command("changes").description("administrative changes and their actors");
+  listCommand(noun, "list administrative changes, newest first")
+    .option("--kind <kind>", "only this kind, such as key.revoked", kinds)
+    .option("--from <time>", "only from this time on", isoTime)
+    .option("--to <time>", "only before this time", isoTime)
     .action(
       listAction<Omit<ChangeFilter, "organizationId">, ChangeRecord>(
         (gateway, filter, page) => gateway.changes.list(filter, page),

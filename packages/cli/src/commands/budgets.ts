@@ -64,46 +64,49 @@ const driftColumns: readonly Column<BudgetDrift>[] = [
 ];
 
 export function defineBudgets(program: Command): void {
-  const noun = program.command("budgets").description("what may be spent");
-  listCommand(noun, "budgets, by id: all, or those that can count an organization's calls").action(
+  const noun = program.command("budgets").description("spending limits");
+  listCommand(
+    noun,
+    "list budgets by id: all, or those that can count an organization's calls",
+  ).action(
     listAction<object, BudgetRecord>(
       (gateway, scope, page) => gateway.budgets.list(scope, page),
       columns,
     ),
   );
-  noun.command("get <id>").description("one budget").action(get);
+  noun.command("get <id>").description("show one budget").action(get);
   noun
     .command("status <id>")
-    .description("where a budget stands in a period")
+    .description("show the counters of a budget in a period")
     .option(
       "--subject <id>",
-      'one counter, as the column COUNTS shows it: a key, an organization, or ["organization","user"]',
+      'only this counter, as in the column COUNTS: a key, an organization, or ["organization","user"]',
     )
-    .option("--at <time>", "a time of the period (default: now)", isoTime)
-    .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
-    .option("--cursor <cursor>", "where the last page ended")
+    .option("--at <time>", "a time in the period (default: now)", isoTime)
+    .option("--limit <count>", "maximum number of rows", wholeNumber(1, 1_000))
+    .option("--cursor <cursor>", "start after this cursor of the previous page")
     .action(status);
   withBudget(noun.command("create <id>"))
-    .description("make a budget that counts from the next request on")
+    .description("create a budget, which counts from the next request on")
     .action(write((gateway, budget) => gateway.budgets.create(budget)));
   withBudget(noun.command("update <id>"))
     .description(
-      "replace a budget's limit, scope, mode and warnings; what is settled and held stays",
+      "replace a budget's limit, scope, mode and warnings, and keep its settled and held amounts",
     )
     .action(write((gateway, budget) => gateway.budgets.update(budget)));
-  noun.command("remove <id>").description("stop a budget, keep its history").action(remove);
-  withAmount(noun.command("raise <id>"), "the raise")
-    .description("raise the limit of a budget until a time")
-    .requiredOption("--until <time>", "from then on the limit is what it was", isoTime)
+  noun.command("remove <id>").description("remove a budget and keep its history").action(remove);
+  withAmount(noun.command("raise <id>"), "raise")
+    .description("raise the limit of a budget for a time")
+    .requiredOption("--until <time>", "when the raise ends", isoTime)
     .action(raise);
-  noun.command("raises <id>").description("the raises of a budget in force").action(raises);
+  noun.command("raises <id>").description("list the current raises of a budget").action(raises);
   noun
     .command("cancel-raise <id> <raise>")
     .description("end a raise of a budget at once")
     .action(cancelRaise);
   noun
     .command("reconcile")
-    .description("compare every counter with its ledger; fail where one drifted")
+    .description("compare every counter with its ledger, and fail if one differs")
     .action(reconcile);
 }
 
@@ -186,7 +189,7 @@ async function reconcile(_options: unknown, command: Command): Promise<void> {
     const { counters, drift } = await gateway.budgets.reconcile();
     const text = drift.length === 0 ? [] : [formatTable(drift, driftColumns)];
     print(json, { counters, drift }, [...text, `counters: ${counters}`].join("\n\n"));
-    if (drift.length > 0) throw new CommandError("there are counters that drifted");
+    if (drift.length > 0) throw new CommandError("some counters differ from their ledger");
   });
 }
 

@@ -24,21 +24,21 @@ interface ConnectionOptions {
 export function defineConnections(program: Command): void {
   const noun = program
     .command("connections")
-    .description("customers' own Gateway API keys, sealed: who reaches which gateway");
-  listCommand(noun, "connections, by organization and gateway").action(
+    .description("the customers' own Gateway API keys, sealed");
+  listCommand(noun, "list connections by organization and gateway").action(
     listAction<object, ConnectionRecord>(
       (gateway, scope, page) => gateway.connections.list(scope, page),
       columns,
     ),
   );
-  connectionCommand(noun, "get", "one connection, without its credential").action(get);
-  connectionCommand(noun, "set", "seal a credential, read from standard input")
-    .option("--from-environment <variable>", "read it from this variable instead")
+  connectionCommand(noun, "get", "show one connection without its credential").action(get);
+  connectionCommand(noun, "set", "seal a credential from standard input")
+    .option("--from-environment <variable>", "read the credential from this variable instead")
     .action(set);
-  connectionCommand(noun, "remove", "forget a credential").action(remove);
+  connectionCommand(noun, "remove", "remove a credential").action(remove);
   noun
     .command("reseal")
-    .description("wrap every data key with the current key-encryption key")
+    .description("wrap all data keys with the current key-encryption key")
     .action(reseal);
 }
 
@@ -46,7 +46,7 @@ function connectionCommand(noun: Command, name: string, description: string): Co
   return noun
     .command(`${name} <gateway>`)
     .description(description)
-    .requiredOption("--organization <id>", "the organization whose credential it is");
+    .requiredOption("--organization <id>", "the organization of the credential");
 }
 
 async function get(name: string, _options: unknown, command: Command): Promise<void> {
@@ -81,14 +81,15 @@ async function reseal(_options: unknown, command: Command): Promise<void> {
   await withGateway(config, async (gateway) => {
     const { resealed, failed } = await gateway.connections.reseal({ actor });
     print(json, { resealed, failed }, `Credentials resealed: ${resealed}`);
-    if (failed > 0) throw new CommandError(`${failed} could not be resealed and are as they were`);
+    if (failed > 0)
+      throw new CommandError(`${failed} credentials could not be resealed and are unchanged`);
   });
 }
 
-/** Longer than any secret: what comes beyond it is not read. */
+/** No secret is longer than this. */
 const maxBytes = 65_536;
 
-/** A secret from a variable of the environment, else all of standard input; a line end after it is not part of it. */
+/** Reads a secret from an environment variable, or else from standard input. Removes one line end. */
 async function readSecret(variable: string | undefined): Promise<string> {
   const text = variable === undefined ? await standardInput() : fromEnvironment(variable);
   return text.replace(/\r?\n$/, "");
@@ -97,13 +98,13 @@ async function readSecret(variable: string | undefined): Promise<string> {
 function fromEnvironment(variable: string): string {
   const secret = process.env[variable];
   if (secret !== undefined && secret !== "") return secret;
-  throw new CommandError(`the environment has nothing in ${variable}`);
+  throw new CommandError(`the environment variable ${variable} is not set or empty`);
 }
 
 async function standardInput(): Promise<string> {
   if (process.stdin.isTTY)
     throw new CommandError(
-      "give the secret on standard input, or name a variable that holds it",
+      "pass the secret on standard input, or name its variable with --from-environment",
       2,
     );
   const parts: Buffer[] = [];
@@ -112,7 +113,7 @@ async function standardInput(): Promise<string> {
     const read = Buffer.from(part);
     parts.push(read);
     bytes += read.length;
-    if (bytes > maxBytes) throw new CommandError("standard input is too long for a secret");
+    if (bytes > maxBytes) throw new CommandError("the secret on standard input is too long");
   }
   return Buffer.concat(parts).toString();
 }

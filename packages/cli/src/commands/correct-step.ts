@@ -24,29 +24,35 @@ interface CorrectOptions {
   readonly imageOutputTokens?: number;
 }
 
-/** Adds `correct` to the noun of Steps. */
+/** Adds `steps correct`. */
 export function defineCorrection(noun: Command): void {
   noun
     .command("correct <id>")
-    .description("correct what an attempt of a settled Step used or cost; the record itself stays")
-    .requiredOption("--organization <id>", "whose Step it is")
-    .requiredOption("--reason <text>", "why, at most 255 characters")
-    .option("--attempt <number>", "which attempt (default: the last)", wholeNumber(1))
-    .option("--cost-usd <amount>", "what it cost in US dollars, such as 0.0125", nanoUsd)
+    .description(
+      "correct the usage or cost of an attempt of a settled Step, and keep the original record",
+    )
+    .requiredOption("--organization <id>", "the organization of the Step")
+    .requiredOption("--reason <text>", "the reason, at most 255 characters")
+    .option("--attempt <number>", "the number of the attempt (default: the last)", wholeNumber(1))
+    .option("--cost-usd <amount>", "cost in US dollars, such as 0.0125", nanoUsd)
     .option("--prompt-tokens <count>", "tokens of the request", wholeNumber(0))
     .option("--completion-tokens <count>", "tokens of the answer", wholeNumber(0))
-    .option("--cached-tokens <count>", "of those of the request, cached ones", wholeNumber(0))
-    .option("--reasoning-tokens <count>", "of those of the answer, for reasoning", wholeNumber(0))
+    .option("--cached-tokens <count>", "cached tokens of the request", wholeNumber(0))
+    .option("--reasoning-tokens <count>", "reasoning tokens of the answer", wholeNumber(0))
     .option(
       "--cache-write-tokens <count>",
-      "of the request's, written to the cache",
+      "tokens of the request written to the cache",
       wholeNumber(0),
     )
-    .option("--cache-write-1h-tokens <count>", "of those written, kept for an hour", wholeNumber(0))
-    .option("--audio-input-tokens <count>", "of the request's, of sound", wholeNumber(0))
-    .option("--audio-output-tokens <count>", "of the answer's, of sound", wholeNumber(0))
-    .option("--image-input-tokens <count>", "of the request's, of images", wholeNumber(0))
-    .option("--image-output-tokens <count>", "of the answer's, of images", wholeNumber(0))
+    .option(
+      "--cache-write-1h-tokens <count>",
+      "written tokens that are cached for an hour",
+      wholeNumber(0),
+    )
+    .option("--audio-input-tokens <count>", "audio tokens of the request", wholeNumber(0))
+    .option("--audio-output-tokens <count>", "audio tokens of the answer", wholeNumber(0))
+    .option("--image-input-tokens <count>", "image tokens of the request", wholeNumber(0))
+    .option("--image-output-tokens <count>", "image tokens of the answer", wholeNumber(0))
     .action(correct);
 }
 
@@ -87,7 +93,7 @@ function usageOf(options: CorrectOptions): Pick<StepCorrection, "usage"> {
   if (promptTokens === undefined && completionTokens === undefined && details.length === 0)
     return {};
   if (promptTokens === undefined || completionTokens === undefined)
-    throw new CommandError("give --prompt-tokens and --completion-tokens together", 2);
+    throw new CommandError("pass --prompt-tokens and --completion-tokens together", 2);
   return {
     usage: { promptTokens, completionTokens, ...Object.fromEntries(details) },
   };
@@ -96,5 +102,7 @@ function usageOf(options: CorrectOptions): Pick<StepCorrection, "usage"> {
 function nanoUsd(text: string): number {
   const amount = parseUsd(text);
   if (amount !== null) return amount;
-  throw new InvalidArgumentError("It must be an amount such as 0.0125, at most to the nanodollar.");
+  throw new InvalidArgumentError(
+    "It must be an amount such as 0.0125, with at most nine decimals.",
+  );
 }

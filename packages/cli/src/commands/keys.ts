@@ -54,12 +54,12 @@ interface ListFilter {
 }
 
 export function defineKeys(program: Command): void {
-  const noun = program.command("keys").description("API keys: who may call");
-  listCommand(noun, "keys, newest first")
-    .option("--user <id>", "only this user's")
-    .option("--label <label>", "only of this label")
-    .option("--live", "only keys that work")
-    .option("--no-live", "only keys that are revoked or expired")
+  const noun = program.command("keys").description("API keys");
+  listCommand(noun, "list keys, newest first")
+    .option("--user <id>", "only this user")
+    .option("--label <label>", "only this label")
+    .option("--live", "only active keys")
+    .option("--no-live", "only revoked or expired keys")
     .action(
       listAction<ListFilter, KeyRecord>(
         (gateway, { user, ...filter }, page) =>
@@ -67,39 +67,43 @@ export function defineKeys(program: Command): void {
         columns,
       ),
     );
-  recordCommand(noun, "get", "one key, without its secret").action(
+  recordCommand(noun, "get", "show one key without its secret").action(
     recordAction((gateway, { organizationId, id }) => gateway.keys.get({ organizationId, id })),
   );
   withTerms(
     noun
       .command("create")
-      .description("make a key and print its secret, this once")
-      .requiredOption("--organization <id>", "the organization it acts for")
-      .requiredOption("--user <id>", "the user it acts for")
-      .requiredOption("--label <label>", "what activity calls it"),
+      .description("create a key and print its secret, only this once")
+      .requiredOption("--organization <id>", "the organization of the key")
+      .requiredOption("--user <id>", "the user of the key")
+      .requiredOption("--label <label>", "the name of the key in activity"),
   ).action(create);
-  withTerms(recordCommand(noun, "update", "change what is given, and nothing else"))
-    .option("--label <label>", "what activity calls it from now on")
-    .option("--all-models", "take the limit of models away; the policy's stays")
-    .option("--never-expires", "take its end away")
+  withTerms(recordCommand(noun, "update", "change the passed values and keep the others"))
+    .option("--label <label>", "the new name of the key in activity")
+    .option("--all-models", "allow all models that the policy allows")
+    .option("--never-expires", "remove the expiry")
     .action(update);
-  recordCommand(noun, "rotate", "give a key a new secret and print it, this once")
-    .option("--overlap <duration>", "how long the old secret still works, such as 24h", duration)
+  recordCommand(noun, "rotate", "replace the secret of a key and print it, only this once")
+    .option(
+      "--overlap <duration>",
+      "how long the old secret still works, such as 24h (default: not at all)",
+      duration,
+    )
     .action(rotate);
   noun
     .command("revoke [id]")
-    .description("refuse a key, or every key of a user, from the next request on")
-    .option("--organization <id>", "only if it belongs to this organization (default: to any)")
-    .option("--user <id>", "every key of this user; needs --organization")
+    .description("revoke a key, or all keys of a user, from the next request on")
+    .option("--organization <id>", "only in this organization (default: any)")
+    .option("--user <id>", "all keys of this user; requires --organization")
     .action(revoke);
 }
 
 function withTerms(command: Command): Command {
   return command
-    .option("--default-data-class <class>", "the class of requests that name none")
-    .option("--minimum-data-class <class>", "the class below which nothing is treated")
-    .option("--models <pattern>", "only models that match; may be given several times", repeated)
-    .option("--expires-at <time>", "when it stops working, in ISO 8601", isoTime);
+    .option("--default-data-class <class>", "the data class of requests without one")
+    .option("--minimum-data-class <class>", "the lowest data class of any request")
+    .option("--models <pattern>", "only matching models (repeatable)", repeated)
+    .option("--expires-at <time>", "when the key expires, in ISO 8601", isoTime);
 }
 
 async function create(_options: unknown, command: Command): Promise<void> {
@@ -113,9 +117,9 @@ async function create(_options: unknown, command: Command): Promise<void> {
 async function update(id: string, _options: unknown, command: Command): Promise<void> {
   const options = optionsOf<UpdateOptions>(command);
   const { organization, config, json, allModels, neverExpires, ...terms } = options;
-  if (allModels && terms.models) throw new CommandError("give --models or --all-models", 2);
+  if (allModels && terms.models) throw new CommandError("pass either --models or --all-models", 2);
   if (neverExpires && terms.expiresAt)
-    throw new CommandError("give --expires-at or --never-expires", 2);
+    throw new CommandError("pass either --expires-at or --never-expires", 2);
   const change = {
     ...terms,
     ...(allModels ? { models: null } : {}),
@@ -140,16 +144,16 @@ async function revoke(id: string | undefined, _options: unknown, command: Comman
   const options = optionsOf<RecordOptions & { readonly user?: string }>(command);
   const { organization, user, config, json, actor } = options;
   if ((id === undefined) === (user === undefined))
-    throw new CommandError("name a key by its id, or a user with --user", 2);
+    throw new CommandError("pass either the id of a key or --user", 2);
   if (user !== undefined && organization === undefined)
-    throw new CommandError("--user needs --organization: a user is one of an organization", 2);
+    throw new CommandError("--user requires --organization", 2);
   const organizationId = organizationScope(organization);
   await withGateway(config, async ({ keys }) => {
     if (id !== undefined)
       return printRecord(json, await keys.revoke({ organizationId, id, actor }));
     const ofUser = { organizationId: organization ?? "", userId: user ?? "", actor };
     const page = { data: await keys.revoke(ofUser), nextCursor: null };
-    printPage(json, page, columns, "no key was revoked: this user has none left");
+    printPage(json, page, columns, "this user has no active keys");
   });
 }
 

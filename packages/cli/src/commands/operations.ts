@@ -7,11 +7,11 @@ import { print } from "../print.ts";
 export function defineMaintenance(program: Command): void {
   program
     .command("migrate")
-    .description("create or upgrade what the store keeps; safe at any time")
-    .option("--check", "change nothing; fail unless it is up to date")
+    .description("create or upgrade the store's schema; safe at any time")
+    .option("--check", "change nothing, and fail unless the schema is up to date")
     .action(migrate);
-  program.command("recover").description("settle Steps whose process died").action(recover);
-  program.command("sweep").description("remove what is older than it is to be kept").action(sweep);
+  program.command("recover").description("settle the Steps of processes that died").action(recover);
+  program.command("sweep").description("remove records older than their retention").action(sweep);
 }
 
 async function migrate(_options: unknown, command: Command): Promise<void> {
@@ -46,9 +46,9 @@ interface CheckOptions {
 export function defineCheck(program: Command): void {
   program
     .command("check")
-    .description("load the configuration, show it, and warn of settings without effect")
-    .option("--strict", "exit with 1 if there is a warning")
-    .option("--store", "also open the store, without changing it, and fail unless it is up to date")
+    .description("load and show the configuration, and warn of settings without effect")
+    .option("--strict", "fail if there are warnings")
+    .option("--store", "also open the store without changes, and fail unless it is up to date")
     .action(async (_options: unknown, command: Command) => {
       const { runCheck } = await import("../run-check.ts");
       await runCheck(optionsOf<CheckOptions>(command));
@@ -60,7 +60,7 @@ export function defineSchema(program: Command): void {
     .command("schema")
     .description("JSON Schemas for editors")
     .command("config")
-    .description("the schema of configuration files in JSON or YAML")
+    .description("print the schema of configuration files in JSON or YAML")
     .action(async () => {
       const { configurationJsonSchema } = await import("../configuration/data-schema.ts");
       const schema = await configurationJsonSchema();
@@ -77,7 +77,7 @@ interface ServeOptions {
 export function defineServe(program: Command): void {
   program
     .command("serve")
-    .description("answer requests until told to stop (SIGINT, SIGTERM)")
+    .description("answer requests until SIGINT or SIGTERM")
     .addOption(
       new Option("--port <port>", "port to listen on, 0 for a free one (default: 8787)")
         .argParser(wholeNumber(0, 65_535))
@@ -86,7 +86,7 @@ export function defineServe(program: Command): void {
     .addOption(new Option("--host <host>", "address to listen on (default: 127.0.0.1)").env("HOST"))
     .option(
       "--close-within <seconds>",
-      "how long a shutdown may take: answers that outlast it end with an error (default: 25)",
+      "time for a shutdown; later answers end with an error (default: 25)",
       wholeNumber(1, 3_600),
     )
     .action(async (_options: unknown, command: Command) => {

@@ -13,7 +13,7 @@ import { type StepOptions, withClasses } from "../step-options.ts";
 import { type Column, formatTable } from "../table.ts";
 import { usd } from "../usd.ts";
 
-/** Attempts on one model at their cost and at that of other prices. */
+/** The attempts on one model, at their cost and at other prices. */
 interface RepricedModel {
   readonly model: string;
   attempts: number;
@@ -38,10 +38,10 @@ const columns: readonly Column<RepricedModel>[] = [
 export function defineRepricing(noun: Command, filtered: (command: Command) => Command): void {
   const command = noun
     .command("reprice")
-    .description("what Steps would have cost at other prices; changes nothing without --apply")
-    .option("--organization <id>", "only this organization (default: every one)")
-    .option("--prices <file>", "a JSON table of prices, or catalog", "catalog")
-    .option("--apply", "correct each attempt that comes out different");
+    .description("show the cost of Steps at other prices; changes nothing without --apply")
+    .option("--organization <id>", "only this organization (default: all)")
+    .option("--prices <file>", "a JSON file with prices, or catalog", "catalog")
+    .option("--apply", "correct each attempt whose cost differs");
   filtered(command).action(
     filterAction<Options>(async (gateway, { prices, apply = false, ...options }, globals) => {
       const repricing = { prices: await readPrices(prices), apply, actor: globals.actor };
@@ -49,7 +49,7 @@ export function defineRepricing(noun: Command, filtered: (command: Command) => C
       const rows = gateway.steps.reprice(withClasses(options), repricing, { limit: 1_000 });
       for await (const row of rows) add(byModel, row);
       const data = [...byModel.values()];
-      print(globals.json, { data }, data.length === 0 ? "nothing yet" : formatTable(data, columns));
+      print(globals.json, { data }, data.length === 0 ? "no records" : formatTable(data, columns));
     }),
   );
 }
@@ -64,7 +64,7 @@ function add(byModel: Map<string, RepricedModel>, row: RepricedAttempt): void {
   if (corrected) sums.corrected++;
   sums.differenceNanoUsd += differenceNanoUsd;
   if (!Number.isSafeInteger(sums.differenceNanoUsd))
-    throw new GatewayError("invalid_argument", "A difference is more than can be counted exactly.");
+    throw new GatewayError("invalid_argument", "The difference is too large to be exact.");
 }
 
 async function readPrices(source: string): Promise<RepriceOptions["prices"]> {
@@ -74,10 +74,10 @@ async function readPrices(source: string): Promise<RepriceOptions["prices"]> {
     if (isTable(table)) return table;
   } catch (cause) {
     throw new CommandError(
-      `${source} could not be read as JSON${cause instanceof SyntaxError ? "" : ": it cannot be opened"}`,
+      cause instanceof SyntaxError ? `${source} is not valid JSON` : `can't open ${source}`,
     );
   }
-  throw new CommandError(`${source} must hold prices under full model ids`);
+  throw new CommandError(`${source} must contain prices by full model id`);
 }
 
 function isTable(table: unknown): table is PriceTable {

@@ -28,20 +28,20 @@ interface Filter {
 
 export function defineSessions(program: Command): void {
   const noun = program.command("sessions").description("conversations and their transcripts");
-  listCommand(noun, "Sessions, most recently updated first")
-    .option("--user <id>", "only this user's")
-    .option("--key <id>", "only through this key")
-    .option("--source <source>", "only from this source, such as api")
+  listCommand(noun, "list Sessions, most recently updated first")
+    .option("--user <id>", "only this user")
+    .option("--key <id>", "only this key")
+    .option("--source <source>", "only this source, such as api")
     .action(
       listAction<Filter, SessionRecord>(
         (gateway, filter, page) => gateway.sessions.list(filter, page),
         columns,
       ),
     );
-  recordCommand(noun, "get", "one Session").action(
+  recordCommand(noun, "get", "show one Session").action(
     recordAction((gateway, { organizationId, id }) => gateway.sessions.get({ organizationId, id })),
   );
-  recordCommand(noun, "transcript", "what was said in a Session").action(transcript);
+  recordCommand(noun, "transcript", "show the messages of a Session").action(transcript);
 }
 
 async function transcript(id: string, _options: unknown, command: Command): Promise<void> {
@@ -56,11 +56,11 @@ async function transcript(id: string, _options: unknown, command: Command): Prom
 }
 
 function entryText({ messages, kind, count }: TranscriptEntry): string {
-  if (messages === null) return `${kind}: ${count} messages whose content is not kept`;
+  if (messages === null) return `${kind}: ${count} messages without stored content`;
   return messages.map(messageText).join("\n");
 }
 
-/** A message as one line. */
+/** Formats a message as one line. */
 export function messageText(message: Message): string {
   const calls = message.role === "assistant" ? (message.tool_calls ?? []) : [];
   const called = calls.map(({ function: { name, arguments: given } }) => `${name}(${given})`);

@@ -35,15 +35,15 @@ const columns: readonly Column<StepRecord>[] = [
   { heading: "session", of: (step) => step.sessionId },
 ];
 
-/** The part that fits into a column; `steps get` shows the whole text. */
+/** Truncates a text to a column. `steps get` shows all of it. */
 function truncate(text: string | null): string | null {
   return text !== null && text.length > 60 ? `${text.slice(0, 59).toWellFormed()}…` : text;
 }
 
 export function defineSteps(program: Command): void {
-  const noun = program.command("steps").description("every call, whatever its end");
+  const noun = program.command("steps").description("every call, whatever its outcome");
   const filtered = (command: Command): Command => outcomeOption(stepOptions(command));
-  filtered(listCommand(noun, "Steps, newest first")).action(
+  filtered(listCommand(noun, "list Steps, newest first")).action(
     listAction<StepOptions, StepRecord>(
       (gateway, options, page) => gateway.steps.list(withClasses(options), page),
       columns,
@@ -54,18 +54,20 @@ export function defineSteps(program: Command): void {
       printSummary(json, await gateway.steps.summarize(withClasses(options), by)),
     ),
   );
-  filtered(exportCommand(noun, "Steps as a file")).action(
+  filtered(exportCommand(noun, "export Steps as a file")).action(
     exportAction<StepOptions>((gateway, options, format) =>
       gateway.steps.export(withClasses(options), { format }),
     ),
   );
   defineRepricing(noun, filtered);
-  recordCommand(noun, "get", "one Step with its attempts").action(
+  recordCommand(noun, "get", "show one Step with its attempts").action(
     recordAction((gateway, { organizationId, id }) => gateway.steps.get({ organizationId, id })),
   );
-  recordCommand(noun, "content", "instructions, input, reasoning and answer of one Step").action(
-    content,
-  );
+  recordCommand(
+    noun,
+    "content",
+    "show the instructions, input, reasoning and answer of a Step",
+  ).action(content);
   defineCorrection(noun);
 }
 
@@ -119,8 +121,8 @@ const activityColumns: readonly Column<ActivityRecord>[] = [
 ];
 
 export function defineActivity(program: Command): void {
-  const noun = program.command("activity").description("completed calls and what they cost");
-  stepOptions(listCommand(noun, "completed calls, newest first")).action(
+  const noun = program.command("activity").description("completed calls and their costs");
+  stepOptions(listCommand(noun, "list completed calls, newest first")).action(
     listAction<ActivityOptions, ActivityRecord>(
       (gateway, options, page) => gateway.activity.list(withClasses(options), page),
       activityColumns,
@@ -132,7 +134,7 @@ export function defineActivity(program: Command): void {
         printSummary(json, await gateway.activity.summarize(withClasses(options), by)),
     ),
   );
-  stepOptions(exportCommand(noun, "completed calls as a file")).action(
+  stepOptions(exportCommand(noun, "export completed calls as a file")).action(
     exportAction<ActivityOptions>((gateway, options, format) =>
       gateway.activity.export(withClasses(options), { format }),
     ),

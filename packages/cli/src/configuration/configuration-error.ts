@@ -1,7 +1,7 @@
 import type { Problem } from "@tollgate/core/schemas";
 import { CommandError } from "../failure.ts";
 
-/** A configuration file that Tollgate refuses, with every problem in it. */
+/** An invalid configuration file, with all its problems. */
 export class ConfigurationError extends CommandError {
   readonly file: string;
   readonly problems: readonly Problem[];

@@ -94,7 +94,7 @@ export type ConfigurationRead =
 /** Reads a configuration file whose variables are filled in. */
 export async function readConfiguration(data: unknown): Promise<ConfigurationRead> {
   const problems: Problem[] = [];
-  /** Collects problems, so every part of a file is read before it is refused. */
+  /** Collects problems, so every part of a file is checked. */
   const check = <Value>(schema: Schema<Value>, input: unknown, path: string): Value | null => {
     const result = tryRead(schema, input, { noun: "option", path });
     problems.push(...result.problems);

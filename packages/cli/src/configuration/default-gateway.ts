@@ -8,7 +8,10 @@ import { environmentGateways } from "./environment-gateways.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The options of the gateway without a configuration: `DATABASE_URL` or `./tollgate.db`, the built-in model, and the accounts the environment has keys for. */
+/**
+ * Returns the options of the gateway without a configuration file: `DATABASE_URL` or `./tollgate.db`, the built-in model,
+ * and a gateway for each key in the environment.
+ */
 export async function defaultOptions(environment: Environment): Promise<GatewayOptions> {
   return {
     store: await storeOf(environment),
@@ -17,7 +20,7 @@ export async function defaultOptions(environment: Environment): Promise<GatewayO
   };
 }
 
-/** A database of another kind is another program's: its address is left alone. */
+/** Ignores a `DATABASE_URL` of another database, which is probably for another program. */
 async function storeOf({ DATABASE_URL: url }: Environment): Promise<Store> {
   if (url === undefined || !/^postgres(?:ql)?:/.test(url))
     return sqliteStore({ filename: "tollgate.db" });

@@ -1,6 +1,6 @@
 import type { OpenaiCompatibleOptions } from "@tollgate/provider-openai";
 
-/** An upstream that needs no more than a key. */
+/** An upstream that needs only a key. */
 export interface KnownUpstream
   extends Pick<
     OpenaiCompatibleOptions,
@@ -23,7 +23,7 @@ export const knownUpstreams: readonly KnownUpstream[] = [
     variable: "OPENROUTER_API_KEY",
     baseURL: "https://openrouter.ai/api/v1",
     manyVendors: true,
-    // It routes each call to one of several providers, at that one's price.
+    // OpenRouter sends each call to one of several providers, at that provider's price.
     billing: { reportedCost: "trust" },
   },
   { gateway: "groq", variable: "GROQ_API_KEY", baseURL: "https://api.groq.com/openai/v1" },
@@ -70,21 +70,21 @@ export const knownUpstreams: readonly KnownUpstream[] = [
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The gateways whose provider keys, or addresses, the environment holds, by name. */
+/** Returns the gateways with a key or address in the environment, by name. */
 export function environmentGateways(
   environment: Environment,
 ): Readonly<Record<string, OpenaiCompatibleOptions>> {
   return { ...withKeys(environment), ...azure(environment), ...ollama(environment) };
 }
 
-/** Models of Azure go by the names of their deployments. */
+/** Azure models are named by their deployments. */
 function azure({ AZURE_OPENAI_ENDPOINT: endpoint, AZURE_OPENAI_API_KEY: apiKey }: Environment) {
   if (!endpoint || !apiKey) return {};
   const baseURL = `${withoutLastSlash(endpoint)}/openai/v1`;
   return { azure: { baseURL, apiKey, vendor: "openai" } };
 }
 
-/** As Ollama's own tools read it: a host and a port, or an address. */
+/** Reads `OLLAMA_HOST` like Ollama's own tools: a host and a port, or a URL. */
 function ollama({ OLLAMA_HOST: host }: Environment) {
   if (!host) return {};
   const address = /^https?:/.test(host) ? host : `http://${host}`;
@@ -106,7 +106,7 @@ function withKeys(environment: Environment): Readonly<Record<string, OpenaiCompa
   );
 }
 
-/** How an upstream is reached, without its key. */
+/** Returns the options for an upstream, without its key. */
 export function optionsOfUpstream({
   gateway,
   variable: _variable,

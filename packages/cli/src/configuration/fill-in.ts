@@ -26,7 +26,7 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
   let values = 0;
   let characters = 0;
 
-  /** Before texts are put together: a long value can be named very often. */
+  /** Counts before joining texts, because a file can use a long value very often. */
   function countCharacters(length: number): void {
     characters += length;
     if (characters > maxCharacters) throw new TooLarge();

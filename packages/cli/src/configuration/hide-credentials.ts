@@ -1,6 +1,6 @@
 import { type Problem, pathOf, problemAt } from "@tollgate/core/schemas";
 
-/** Shorter values occur in too many words and paths: they are hidden only where they are words of their own. */
+/** Shorter values appear in too many words and paths. They are hidden only as whole words. */
 const minLength = 8;
 const minWordLength = 4;
 
@@ -12,7 +12,7 @@ export interface Hidden {
   readonly in: (text: string) => string;
 }
 
-/** How many characters of a long name paths show. */
+/** The number of characters of a long name in paths. */
 const shownOfNames = 64;
 
 /** Hides the credentials in data, anything that looks like one, and the values of variables. */
@@ -45,7 +45,7 @@ export function hideCredentials(data: unknown, used: ReadonlyMap<string, string>
   };
 }
 
-/** Finds names and values that records, answers and logs show although they contain a credential. */
+/** Finds names and values with a credential that records, answers and logs would show. */
 export function shownCredentials(data: unknown): readonly Problem[] {
   const credentials = credentialsIn(data).filter((credential) => credential.length >= 16);
   return textsIn(data)

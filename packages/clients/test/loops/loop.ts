@@ -7,7 +7,7 @@ export interface LoopTarget {
   readonly apiKey: string;
   readonly model: string;
   readonly stream: boolean;
-  /** What the library sends its requests with. */
+  /** The library's `fetch`. */
   readonly fetch: typeof fetch;
 }
 
@@ -54,7 +54,7 @@ export const tools = [
 /** Calls a tool as a loop by hand does: by its name, with the arguments as the model wrote them. */
 export function runTool(name: string, written: string): string {
   const found = tools.find((tool) => tool.name === name);
-  if (found === undefined) throw new Error(`There is no tool ${name}`);
+  if (found === undefined) throw new Error(`Unknown tool: ${name}.`);
   return found.run(JSON.parse(written === "" ? "{}" : written));
 }
 

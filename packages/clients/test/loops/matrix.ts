@@ -56,7 +56,7 @@ export interface Cell {
 export interface Matrix {
   /** Holds the conversation with the upstream itself. Returns why it failed, or null. */
   direct(cell: Cell): Promise<string | null>;
-  /** The same through the gateway, with a user of its own, and compares what was recorded. */
+  /** Runs the same conversation through the gateway with its own user, and compares the records. */
   governed(cell: Cell): Promise<string | null>;
   stop(): Promise<void>;
 }
@@ -125,7 +125,7 @@ interface Target {
 
 function clientOf(name: string): (typeof clients)[string] {
   const converse = clients[name];
-  if (converse === undefined) throw new Error(`There is no client ${name}`);
+  if (converse === undefined) throw new Error(`Unknown client: ${name}.`);
   return converse;
 }
 
@@ -157,7 +157,7 @@ const expectedSteps = turns.flatMap(({ steps }, turn) =>
   Array.from({ length: steps.length + 1 }, (_, step) => `${turn}.${step}`),
 );
 
-/** What differs between a conversation's record and one Session with a Turn for each question, or null. */
+/** Compares a conversation's record with one Session with a Turn for each question. Null if they match. */
 async function recordProblem(
   gateway: Gateway,
   user: string,

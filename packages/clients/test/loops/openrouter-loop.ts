@@ -17,7 +17,7 @@ interface ChatCall {
   readonly stream: false;
 }
 
-/** What the loop uses of the SDK: its own types change the global type of streams, for every package of the workspace. */
+/** The parts of the SDK that the loop uses. Its own types would change the global stream types in the whole workspace. */
 interface OpenrouterSdk {
   readonly HTTPClient: new (options: { readonly fetcher: typeof fetch }) => object;
   readonly OpenRouter: new (options: {

@@ -20,7 +20,7 @@ export interface ScriptedTurn {
 /** The conversation that every scripted upstream has: text before a call, calls in a row, in parallel and without arguments. */
 export const turns: readonly ScriptedTurn[] = [
   {
-    prompt: "What is the weather in Paris, and what should I wear?",
+    prompt: "How is the weather in Paris, and what should I wear?",
     steps: [
       { text: "Let me look.", calls: [{ name: "get_weather", args: { city: "Paris" } }] },
       { text: "", calls: [{ name: "get_clothes", args: { degrees: 18 } }] },
@@ -52,13 +52,13 @@ export const requestsOfConversation = turns.reduce((sum, { steps }) => sum + ste
 
 const degrees: Readonly<Record<string, string>> = { Paris: "18", Oslo: "4", Rome: "27" };
 
-/** What the tools return. */
+/** The results of the tools. */
 export function toolResult({ name, args }: ScriptedCall): string {
   if (name === "get_weather") return `${degrees[String(args["city"])]} degrees`;
   return name === "get_clothes" ? "a jacket" : "noon";
 }
 
-/** What the model thinks: text that a careless copy changes, different for every answer. */
+/** The model's reasoning: text that a careless copy would change, different in every answer. */
 export const thoughtOf = (number: number): string =>
   `Thought ${number}: the user "asks" \\n about <weather> — 🌦\n\u2028\t{"n":${number}} …  `;
 

@@ -12,7 +12,7 @@ export class Refused extends Error {
   }
 }
 
-/** What a scripted upstream answers: a body, or the events of a stream as they go over the wire. */
+/** An answer of a scripted upstream: a body, or the raw events of a stream. */
 export type ScriptedReply = { readonly json: unknown } | { readonly events: readonly string[] };
 
 /** A scripted upstream on a loopback socket. */

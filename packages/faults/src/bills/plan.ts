@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** A stretch of an answer: so many tokens that are shown, or that only the bill shows. */
+/** A part of an answer: a number of tokens that are visible, or only on the bill. */
 export interface OutputPart {
   readonly kind: "text" | "tool" | "reasoning" | "hidden" | "usage";
   readonly tokens: number;
@@ -23,11 +23,11 @@ export interface PlannedCall {
   readonly processDiesAt: number | null;
   /** Whether its process renewed its lease before it died. */
   readonly renewedLease: boolean;
-  /** Whether the upstream goes on writing, and bills it, when it is told to stop. */
+  /** Whether the upstream ignores an abort, and bills the output after it. */
   readonly ignoresAbort: boolean;
 }
 
-/** Calls that run at once under hard budgets. */
+/** Concurrent calls under hard budgets. */
 export interface Plan {
   readonly reasons: boolean;
   readonly maxOutputTokens: number | null;

@@ -11,8 +11,8 @@ const estimatedInput = 10;
 const organizationId = "organization-1";
 
 /**
- * Plays a plan on two gateways over one store, of which one dies, and compares what was charged with what the upstream
- * bills. Returns what does not hold.
+ * Plays a plan on two gateways with one store, of which one dies, and compares the charges with the upstream's bills.
+ * Returns the problems.
  */
 export async function playPlan(stores: EmptyStores, plan: Plan): Promise<readonly string[]> {
   const opened = await stores.open();
@@ -69,7 +69,7 @@ async function play({ store, untilIdle }: ObservedStore, plan: Plan): Promise<re
   });
   void Promise.allSettled(asked);
   for (let count = 0; count < 4; count++) await untilIdle();
-  // One beat of the lease tells what was seen until then.
+  // One lease renewal records the progress until then.
   if (plan.calls.some(({ renewedLease }) => renewedLease)) await doomed.clock.advance("5s");
   await untilIdle();
   for (let minute = 0; minute < 20; minute++) {
@@ -139,7 +139,7 @@ function attemptProblems(
   if (bill === undefined)
     return end.outcome === "interrupted" || totalTokens === 0
       ? []
-      : [`${totalTokens} tokens are charged for what was not sent`];
+      : [`${totalTokens} tokens are charged for a call that was not sent`];
   if (end.usageBasis === "reported") {
     const exact = amountOf(bill);
     return bill.call.report === "whole" && cost === exact && completionTokens === bill.output

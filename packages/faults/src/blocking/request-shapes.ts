@@ -12,7 +12,7 @@ export interface RequestShape {
 }
 
 const { bodyBytes, imageBodyBytes, messages, tools, keys, stringBytes, values } = defaultLimits;
-/** For what is around the one thing that is large. */
+/** Space for the rest of the request. */
 const frame = 4_096;
 const text = bodyBytes - frame;
 

@@ -104,7 +104,7 @@ async function changeFigures(
   if (command.type === "reprice") {
     const prices = { "test/tollgate/scripted": { input: "3", output: "1" } };
     const page = await steps.reprice(everyone, { prices, apply: true, actor }, { limit: 3 });
-    // What a cursor holds is the store's own; whether there is one is not.
+    // The content of a cursor depends on the store. Its presence doesn't.
     return { ...page, nextCursor: page.nextCursor !== null };
   }
   const step = at((await steps.list(everyone, { limit: 4 })).data, command.step);

@@ -18,7 +18,7 @@ import { requireMatchingEvents } from "./settled-events.ts";
 import { scriptUpstream } from "./upstream.ts";
 import { createWorld, type World } from "./world.ts";
 
-/** What happened: for each command what its caller was told, and at the end everything that can be seen. */
+/** The results of each command, and all visible records at the end. */
 export type History = readonly unknown[];
 
 const hour = 3_600_000;
@@ -51,7 +51,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
   return history;
 }
 
-/** What a command gave; an error of the gateway is an answer like any other. */
+/** Returns the result of a command. An error of the gateway is a result, too. */
 async function outcomeOf(run: () => Promise<unknown>): Promise<unknown> {
   try {
     return await run();
@@ -112,7 +112,7 @@ export async function playOnEach(
   return histories;
 }
 
-/** Says where two histories part; null where they do not. */
+/** Describes the first difference of two histories, or null. */
 export function difference(expected: History, other: History): string | null {
   const at = expected.findIndex((entry, index) => !isDeepStrictEqual(entry, other[index]));
   if (at === -1 && expected.length === other.length) return null;

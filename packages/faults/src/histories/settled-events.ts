@@ -1,11 +1,11 @@
 import { type Gateway, GatewayError, type GatewayEvent, type StepRecord } from "@tollgate/core";
 
-/** What observers are told of a Step's end. */
+/** The event at the end of a Step. */
 export type SettledEvent = Extract<GatewayEvent, { type: "step.settled" }>;
 
 /**
- * Requires that every Step was told of once, with the outcome, the reason and the sums that its record has; corrections
- * come after its end, so what was recorded before them counts. Steps that retention removed have no record any more.
+ * Requires one event per Step, with the outcome, the reason and the sums of its record before corrections. Steps that
+ * retention removed have no record.
  */
 export async function requireMatchingEvents(
   gateway: Gateway,
@@ -15,7 +15,7 @@ export async function requireMatchingEvents(
   for (const event of events) {
     const { organizationId, stepId: id, outcome, reason, totalTokens, costNanoUsd } = event;
     const name = `${organizationId} ${id}`;
-    if (reported.has(name)) throw new Error(`observers were told of Step ${id} twice`);
+    if (reported.has(name)) throw new Error(`Step ${id} has two events.`);
     reported.add(name);
     const step = await stepOrNull(gateway, { organizationId, id });
     if (step === null) continue;
@@ -32,7 +32,7 @@ export async function requireMatchingEvents(
     const seen = { outcome, reason, totalTokens, costNanoUsd };
     if (JSON.stringify(seen) !== JSON.stringify(recorded))
       throw new Error(
-        `Step ${id}: observers were told ${JSON.stringify(seen)}, recorded is ${JSON.stringify(recorded)}`,
+        `Step ${id}: the event says ${JSON.stringify(seen)}, but the record says ${JSON.stringify(recorded)}`,
       );
   }
 }

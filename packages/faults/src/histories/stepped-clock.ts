@@ -1,6 +1,6 @@
 import type { Clock } from "@tollgate/core";
 
-/** Time that stands still until it is moved, and lets everything come to rest between two timers. */
+/** A clock that moves only in steps, and waits for pending work between two timers. */
 export interface SteppedClock extends Clock {
   advance(milliseconds: number): Promise<void>;
   /** Sets the wall clock alone. */
@@ -14,7 +14,7 @@ interface Timer {
 
 const start = Date.UTC(2026, 0, 1);
 
-/** A clock whose timers run one after the other, each when what the one before set going has come to `rest`. */
+/** A clock that runs one timer at a time, and waits with `rest` for the work of each. */
 export function steppedClock(rest: () => Promise<void>): SteppedClock {
   const timers = new Set<Timer>();
   let monotonic = 0;

@@ -8,15 +8,15 @@ import { createDriver, type Drive } from "./driver.ts";
 import type { SettledEvent } from "./settled-events.ts";
 import { type SteppedClock, steppedClock } from "./stepped-clock.ts";
 
-/** A gateway that can die, on a store that stays, before a provider that does as it is told. */
+/** A gateway that can die, with a lasting store and a scripted provider. */
 export interface World {
   readonly clock: SteppedClock;
   readonly provider: ScriptedProvider;
-  /** What the observer of every life was told of Steps that ended. */
+  /** The events of ended Steps, from all lives. */
   readonly settled: readonly SettledEvent[];
-  /** The one that lives. */
+  /** The current gateway. */
   gateway(): Gateway;
-  /** The process is gone: nothing of it reaches the store any more. Another takes its place. */
+  /** Ends the process, so its calls no longer reach the store, and starts another one. */
   restart(): void;
   readonly drive: Drive;
   untilIdle(): Promise<void>;

@@ -20,7 +20,7 @@ export async function auditCounters(place: DatabaseLocation): Promise<void> {
   await onPostgres(place.url, (client) => client.query(postgresAudit(place.schema)));
 }
 
-/** What was noted, in order. */
+/** Reads the recorded changes in order. */
 export async function readAudit(place: DatabaseLocation): Promise<readonly CounterState[]> {
   const columns = "subject, at, settled, held, is_hold";
   const rows: readonly object[] =
@@ -84,7 +84,7 @@ export async function readLedgerSums(place: DatabaseLocation): Promise<LedgerSum
     "filename" in place
       ? onSqlite(place.filename, (file) => file.prepare(sums).get())
       : await onPostgres(place.url, async (client) => (await client.query(sums)).rows[0]);
-  if (typeof row !== "object" || row === null) throw new Error("the ledger adds up to nothing");
+  if (typeof row !== "object" || row === null) throw new Error("The ledger is empty.");
   return { holds: Number(Reflect.get(row, "holds")), drift: Number(Reflect.get(row, "drift")) };
 }
 

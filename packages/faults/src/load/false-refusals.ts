@@ -16,8 +16,8 @@ export function countOverspends(audit: readonly CounterState[], limit: number): 
 }
 
 /**
- * How many were refused who would have fit at every moment between their decision and their refusal: what was settled
- * and held, orphans included, and the amount, against the limit.
+ * Counts rejected requests that would have fit at every moment between their decision and their rejection. The settled
+ * and held amounts, including orphans, and the request's amount must fit the limit.
  */
 export function countFalseRefusals(
   refusals: readonly EvidenceLeaf[],

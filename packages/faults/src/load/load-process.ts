@@ -1,4 +1,4 @@
-/** A gateway process that asks itself without a pause, so that another can kill it in the middle of anything. */
+/** A gateway process that sends requests to itself without a pause, so another process can kill it at any point. */
 import { type BudgetConfiguration, budgetPeriods, createGateway } from "@tollgate/core";
 import { serve } from "@tollgate/node";
 import { pushedClock, scriptedProvider, serveAsProcess } from "@tollgate/testing";
@@ -10,7 +10,7 @@ import {
 import { failingStore } from "../stores/wrap-store.ts";
 import { createLoad } from "./load.ts";
 
-/** What such a process is told. */
+/** Settings of a load process. */
 export interface LoadSettings {
   readonly place: DatabaseLocation;
   /** The hard limit of each key, in US dollars. */
@@ -35,7 +35,7 @@ const extraBudgets: readonly BudgetConfiguration[] = [
 ];
 
 serveAsProcess(async (settings) => {
-  if (!isSettings(settings)) throw new Error("the settings name no place and no limit");
+  if (!isSettings(settings)) throw new Error("The settings must contain a database and a limit.");
   const clock = pushedClock();
   const provider = scriptedProvider({
     models: { "tollgate/scripted": { input: "1", output: "2" } },

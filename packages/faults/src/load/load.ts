@@ -14,11 +14,11 @@ export interface LoadPlan {
   readonly concurrency: number;
   /** How many refusals for its budget a worker takes before it goes on to the next key. */
   readonly refusals: number;
-  /** Whether ids of Steps are told. */
+  /** Whether the report contains Step ids. */
   readonly keepsIds?: boolean;
 }
 
-/** What has come of a load so far. */
+/** The results of a load so far. */
 export interface LoadReport {
   /** The key that the last worker is at. */
   readonly key: number;
@@ -68,7 +68,7 @@ export function createLoad(gateway: Gateway): Load {
   };
   return {
     begin(plan) {
-      if (!isPlan(plan)) throw new Error("this is no plan of a load");
+      if (!isPlan(plan)) throw new Error("Invalid load plan.");
       running = plan.concurrency;
       keepsIds = plan.keepsIds ?? true;
       work = Promise.all(

@@ -1,7 +1,7 @@
 import type { Store, StorePage, StorePaging } from "@tollgate/core/store";
 import type { StoreDump } from "@tollgate/testing";
 
-/** Everything but Sessions and activity: what is left of very many requests. */
+/** Reads all records except Sessions and activity. */
 export async function readLedger(
   store: Store,
   { organizationId, budgetId }: { readonly organizationId: string; readonly budgetId: string },

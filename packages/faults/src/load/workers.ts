@@ -64,7 +64,7 @@ export async function startWorkers(
 async function reportOf(child: GatewayProcess): Promise<LoadReport> {
   const report = await child.command("report");
   if (isReport(report)) return report;
-  throw new Error("the process does not tell what came of its load");
+  throw new Error("The process sent no load report.");
 }
 
 function isReport(value: unknown): value is LoadReport {

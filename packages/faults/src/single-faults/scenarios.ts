@@ -3,7 +3,7 @@ import { referenceIn } from "../histories/ask.ts";
 import { scriptUpstream } from "../histories/upstream.ts";
 import type { Trial } from "./trial.ts";
 
-/** What clients do, and which statuses they may be answered beside 503. */
+/** Requests of clients, and their allowed statuses in addition to 503. */
 export interface Scenario {
   readonly name: string;
   readonly statuses: readonly number[];
@@ -39,7 +39,7 @@ export const scenarios: readonly Scenario[] = [
     run: async ({ ask }) => void (await ask(chat({ stream: true }))),
   },
   {
-    name: "callers whom the host names",
+    name: "callers that the host authenticated",
     statuses: [200],
     async run({ askAs }) {
       await askAs(chat());

@@ -29,14 +29,14 @@ import type { Scenario } from "./scenarios.ts";
 export interface Trial {
   readonly provider: ScriptedProvider;
   ask(asked: Omit<HistoryRequest, "secret">): Promise<ReceivedAnswer>;
-  /** The same for a caller whom the host names. */
+  /** The same for a caller that the host authenticated. */
   askAs(asked: Omit<HistoryRequest, "secret">): Promise<ReceivedAnswer>;
   askWithoutBody(method: string, path: string): Promise<ReceivedAnswer>;
   /** Leaves in the middle of the answer. */
   askAndLeave(asked: Omit<HistoryRequest, "secret">): Promise<void>;
 }
 
-/** What came of one: how many calls of the store it made, and everything that does not hold. */
+/** The result of a trial: its calls of the store, and all problems. */
 export interface TrialResult {
   readonly calls: readonly string[];
   readonly problems: readonly string[];
@@ -165,7 +165,7 @@ function brokenOff(error: unknown): ReceivedAnswer {
   return { status: 0, headers: [], body: error instanceof Error ? error.name : "unknown" };
 }
 
-/** What does not hold of an answer: its status, or that what is shown complete is settled as completed. */
+/** Lists problems of an answer: an unexpected status, or a complete answer whose Step is not completed. */
 async function answerProblems(
   answer: ReceivedAnswer,
   statuses: readonly number[],
@@ -188,7 +188,7 @@ function stepOf(id: string): string {
   return name.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** What came of all faults of a scenario. */
+/** The result of all faults of a scenario. */
 export interface FaultRun {
   readonly faults: number;
   readonly problems: readonly string[];
@@ -234,9 +234,9 @@ async function onEmptyStore(stores: EmptyStores, scenario: Scenario, fault: Call
   }
 }
 
-/** What befalls one call of a store, whichever it is. */
+/** A fault at one call of a store. */
 interface CallFault {
-  /** The call it befalls, from 1. */
+  /** The number of the call, from 1. */
   readonly nth: number;
   /** Fails before the change or after it was committed, or the client leaves while the call runs. */
   readonly action: "fail before" | "fail after" | "client leaves";

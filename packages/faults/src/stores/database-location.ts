@@ -13,7 +13,7 @@ export function openDatabase(place: DatabaseLocation): Store {
     : postgresStore({ url: place.url }, { schema: place.schema });
 }
 
-/** Reads what another process was told. */
+/** Checks a value from another process. */
 export function isDatabaseLocation(value: unknown): value is DatabaseLocation {
   if (typeof value !== "object" || value === null) return false;
   const names = "filename" in value ? ["filename"] : ["url", "schema"];

@@ -5,10 +5,10 @@ import { postgresStore } from "@tollgate/store-postgres";
 import { sqliteStore } from "@tollgate/store-sqlite";
 import pg from "pg";
 
-/** A store that has nothing in it yet. */
+/** An empty store. */
 export interface EmptyStore {
   readonly store: Store;
-  /** Removes what it kept. */
+  /** Removes its data. */
   drop(): Promise<void>;
 }
 
@@ -34,10 +34,10 @@ export const emptySqliteStores: EmptyStores = {
   close: async () => {},
 };
 
-/** Stores in schemas of one database, over one connection, so that calls that overlap run in the order they were made. */
+/** Opens stores in schemas of one database, over one connection, so concurrent calls run in order. */
 export function emptyPostgresStores(url: string): EmptyStores {
   const pool = new pg.Pool({ connectionString: url, max: 1 });
-  // When the server goes first, there is nobody to tell.
+  // The server may stop first.
   pool.on("error", () => {});
   let count = 0;
   return {

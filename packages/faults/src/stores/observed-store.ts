@@ -9,10 +9,10 @@ export interface ObservedStore {
   untilIdle(): Promise<void>;
 }
 
-/** Turns in which what waited for an answer of the store must ask for the next. */
+/** The turns in which code that waited for the store must make its next call. */
 const turns = 6;
 
-/** Watches a store, so that a test on a clock of its own can let real input and output come to rest. */
+/** Observes a store, so a test with its own clock can wait for real input and output. */
 export function observeStore(beneath: Store): ObservedStore {
   const running = new Set<Promise<unknown>>();
   const store = wrapStore(beneath, (_, call) => {

@@ -1,7 +1,7 @@
 import type { Store } from "@tollgate/core/store";
 import { seededRandom } from "../random.ts";
 
-/** What stands around every call of a store; `name` is such as `openStep` or `keys.findByDigest`. */
+/** Wraps a call of a store. `name` is, for example, `openStep` or `keys.findByDigest`. */
 export type WrapCall = (name: string, call: () => Promise<unknown>) => Promise<unknown>;
 
 /** A store of which every call, of verbs and repositories alike, goes through `around`. */
@@ -26,7 +26,7 @@ function wrapPart<Part extends object>(part: Part, path: string, wrap: WrapCall)
 
 const verbs = ["openStep", "openAttempt", "settleStep"];
 
-/** A store of which so many of a thousand changes of Steps fail: half of them although they were written. */
+/** A store where `failing` of a thousand changes of Steps fail, half of them after the write. */
 export function failingStore(store: Store, failing: number): Store {
   if (failing === 0) return store;
   const random = seededRandom(process.pid);

@@ -66,7 +66,7 @@ describe("expectDenied and expectPermitted", () => {
 });
 
 describe("decisionOf, stepOf and activityOf", () => {
-  it("find what is recorded of one request among many", async () => {
+  it("find the records of one request among many", async () => {
     const { gateway, chat, provider } = await open();
     await gateway.fetch(chat());
     provider.reply({ text: "Hi", usage: { promptTokens: 7, completionTokens: 3 } });
@@ -77,7 +77,7 @@ describe("decisionOf, stepOf and activityOf", () => {
     expect(await stepOf(gateway, answer)).toMatchObject({ decisionId: id, outcome: "completed" });
   });
 
-  it("say what there is instead", async () => {
+  it("report the actual value", async () => {
     const { gateway, chat, provider } = await open();
     const denied = await gateway.fetch(chat({ model: preview }));
     expect(await stepOf(gateway, denied)).toBeNull();
@@ -91,7 +91,7 @@ describe("decisionOf, stepOf and activityOf", () => {
 });
 
 describe("expectBudget and expectExhausted", () => {
-  it("take where a budget stands", async () => {
+  it("accept the amounts of a budget", async () => {
     const { gateway, chat, key } = await open();
     await expectBudget(gateway, "two", { settled: 0, held: 0, remaining: 2 });
     await gateway.fetch(chat());
@@ -101,11 +101,11 @@ describe("expectBudget and expectExhausted", () => {
     await expectExhausted(await gateway.fetch(chat()), "two");
   });
 
-  it("say where it stands instead", async () => {
+  it("report the actual amounts", async () => {
     const { gateway, chat, createKey } = await open();
     const answer = await gateway.fetch(chat());
     expect(await messageOf(expectBudget(gateway, "two", { settled: 2, remaining: 0 }))).toBe(
-      "The budget two stands otherwise: settled is 1, not 2; remaining is 1, not 0.",
+      "The budget two differs: settled is 1, not 2; remaining is 1, not 0.",
     );
     expect(await messageOf(expectExhausted(answer, "two"))).toContain("but it was answered 200");
     const other = await createKey();

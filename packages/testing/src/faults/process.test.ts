@@ -30,7 +30,7 @@ it("gives settings to a process, asks it, and meets it at barriers", async () =>
   expect(gateway.url).toBe("http://127.0.0.1:1");
   expect(await gateway.command("double", 21)).toBe(42);
   await expect(gateway.command("fail")).rejects.toThrow("no");
-  await expect(gateway.command("unknown")).rejects.toThrow("There is no command unknown.");
+  await expect(gateway.command("unknown")).rejects.toThrow("Unknown command: unknown.");
   const waiting = gateway.command("wait");
   await gateway.reached("door");
   gateway.release("door");

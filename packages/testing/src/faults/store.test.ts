@@ -17,7 +17,7 @@ it("fails the call that is named, before anything is written, and no other", asy
   expect(steps.data).toHaveLength(2);
 });
 
-it("fails after the commit: what was written stays", async () => {
+it("fails after the commit and keeps the written records", async () => {
   const { gateway, chat, store } = await gatewayOn({ verb: "openStep", nth: 1, when: "after" });
   expect((await gateway.fetch(chat())).status).toBe(503);
   const steps = await store.steps.list({ organizationId: null }, { cursor: null, limit: 9 });
@@ -35,7 +35,7 @@ it("fails from a call on until it is mended", async () => {
   expect(fault.calls()).toBe(4);
 });
 
-it("stands still at a barrier until it is released", async () => {
+it("waits at a barrier until it is released", async () => {
   const on = { verb: "settleStep", nth: 1, when: "before", action: "wait" } as const;
   const { gateway, chat, fault, store } = await gatewayOn(on);
   const answer = gateway.fetch(chat());
