@@ -48,7 +48,7 @@ it("seals a credential from standard input or the environment, shows everything 
 it("rejects an invalid credential with one line that does not contain it", async () => {
   const cases = [
     [connections(["set", "own", ...acme], {}, `${secret}\u0001`), "`apiKey` must be"],
-    [connections(["set", "sim", ...acme], {}, secret), "gateway must be a customer-owned"],
+    [connections(["set", "sim", ...acme], {}, secret), "`gateway` must be a customer-owned"],
     [connections(["set", "own", ...acme], {}, secret.repeat(9_999)), "is too long"],
     [
       connections(["set", "own", ...acme, "--from-environment", "NONE"]),

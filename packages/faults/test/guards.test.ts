@@ -30,9 +30,9 @@ it.each(guards.map(({ row, ...guard }) => [row, guard] as const))(
   },
 );
 
-it("refuses a list that is none", () => {
-  expect(() => readGuards("{}")).toThrow("no list");
-  expect(() => readGuards('[{"row":"F1"}]')).toThrow('this is no guard: {"row":"F1"}');
+it("rejects an invalid list", () => {
+  expect(() => readGuards("{}")).toThrow("must be an array");
+  expect(() => readGuards('[{"row":"F1"}]')).toThrow('Invalid guard: {"row":"F1"}');
 });
 
 /** A title starts with the rows it is about. */

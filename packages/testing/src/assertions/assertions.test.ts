@@ -110,7 +110,7 @@ describe("expectBudget and expectExhausted", () => {
     expect(await messageOf(expectExhausted(answer, "two"))).toContain("but it was answered 200");
     const other = await createKey();
     await gateway.fetch(other.chat());
-    expect(await messageOf(expectBudget(gateway, "each", {}))).toContain("counts for several");
+    expect(await messageOf(expectBudget(gateway, "each", {}))).toContain("has several counters");
     const refused = await gateway.fetch(chat());
     expect(await messageOf(expectExhausted(refused, "each"))).toContain("Another budget");
   });
