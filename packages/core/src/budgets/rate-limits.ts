@@ -96,7 +96,7 @@ function unitsIn(rateLimit: RateLimit, time: number): number {
   return Math.floor(time / Math.max(timeOf(rateLimit, 1_000) / 1_000, Number.MIN_VALUE));
 }
 
-/** What a rate limit has left, and for how long it is used up. */
+/** The remainder of a rate limit, and how long it stays used up. */
 export interface RateState {
   readonly rateLimit: RateLimit;
   readonly remaining: number;

@@ -5,7 +5,7 @@ export function rankOf(dataClasses: readonly string[], dataClass: string): numbe
 }
 
 /** The most sensitive of some classes, as one that is configured; null for none. */
-export function mostSensitive(
+export function highestClass(
   dataClasses: readonly string[],
   some: readonly string[],
 ): string | null {

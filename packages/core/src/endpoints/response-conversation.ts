@@ -1,6 +1,6 @@
 import type { ResponseHistory } from "../contracts/repositories.ts";
 import type { Owner } from "../domain/caller.ts";
-import { mostSensitive } from "../domain/data-class.ts";
+import { highestClass } from "../domain/data-class.ts";
 import type { Message } from "../domain/message.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
@@ -57,7 +57,7 @@ export async function findConversation(
     history,
     items,
     messages,
-    dataClass: mostSensitive(context.dataClasses, referred),
+    dataClass: highestClass(context.dataClasses, referred),
     sessionId: previous?.response.sessionId ?? null,
   };
 }

@@ -5,7 +5,7 @@ import type { RefusedHold } from "../contracts/step-verbs.ts";
 import { type Hold, isBudgetUnit } from "../domain/budget.ts";
 import type { Caller } from "../domain/caller.ts";
 import type { CompletionRequest } from "../domain/completion-request.ts";
-import { mostSensitive } from "../domain/data-class.ts";
+import { highestClass } from "../domain/data-class.ts";
 import { estimateInput, type MessagesSize, sizeOfMessages } from "../domain/estimate.ts";
 import type { ModelFacts } from "../domain/model-facts.ts";
 import type {
@@ -319,7 +319,7 @@ export function sessionClassOf(
   { dataClasses }: GatewayContext,
   { state }: PreparedCall,
 ): string | null {
-  return mostSensitive(dataClasses, state.continued?.session?.dataClasses ?? []);
+  return highestClass(dataClasses, state.continued?.session?.dataClasses ?? []);
 }
 
 function factsOf(
