@@ -3,7 +3,7 @@ import { requireGateway } from "./gateway.ts";
 
 const call = "tollgate(gateway)";
 
-describe("what a binding is given", () => {
+describe("requireGateway", () => {
   it("may be anything that answers like a gateway", () => {
     expect(() => requireGateway({ answer: () => {}, fetch: () => {} }, call)).not.toThrow();
   });
@@ -15,9 +15,9 @@ describe("what a binding is given", () => {
     [{ providers: {} }, "another object"],
     [Promise.resolve({}), "a promise: await it first"],
     [() => {}, "a function"],
-  ])("is refused when it is %s", (value, given) => {
+  ])("rejects %s", (value, given) => {
     expect(() => requireGateway(value, call)).toThrow(
-      `${call} needs what createGateway returns, and was given ${given}.`,
+      `${call} needs a gateway from createGateway, but got ${given}.`,
     );
   });
 });

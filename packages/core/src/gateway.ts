@@ -31,11 +31,10 @@ import { readOptions } from "./read-options.ts";
 /** A governed model gateway: one handler for every route, and its administration. */
 export interface Gateway extends RequestHandlers {
   /**
-   * The gateway as one caller sees it, for a signed-in user or a job of the host itself: no API key is needed, and an
-   * Authorization header is ignored. Cheap enough to be called for each request. The first call keeps a key's record
-   * without a secret for the organization, user and label; ownership, activity and budgets go by it, and who revokes it
-   * refuses the caller.
-   * @throws GatewayError `invalid_argument`, naming what is wrong with the caller
+   * Returns the gateway for one caller, such as a signed-in user or a job of the host. It needs no API key and ignores an
+   * Authorization header. Cheap enough to call for each request. The first request creates a key record without a secret for
+   * the organization, user and label. Ownership, activity and budgets use this record, and revoking it blocks the caller.
+   * @throws GatewayError `invalid_argument` with every problem of the caller
    */
   readonly as: (caller: HostCaller) => RequestHandlers;
   readonly keys: Keys;
@@ -47,21 +46,21 @@ export interface Gateway extends RequestHandlers {
   readonly sessions: Sessions;
   readonly decisions: Decisions;
   readonly changes: Changes;
-  /** Calls an observer with every event from now on, as those of `observers`; the function it returns ends that. */
+  /** Adds an observer, as `observers` does. The returned function removes it. */
   readonly observe: (observer: Observer) => () => void;
   /**
-   * Opens the store, brings it up to date and checks it. Runs by itself at the first request.
-   * @throws GatewayError `evidence_unavailable` with what the store failed with as `cause`, `overloaded` once closed
+   * Opens the store, migrates it and checks it. Runs automatically at the first request.
+   * @throws GatewayError `evidence_unavailable` with the store's error as `cause`, or `overloaded` after `close`
    */
   ready(): Promise<void>;
-  /** Rejects unless the store is as this release needs it. Changes nothing, where `ready()` would. */
+  /** Rejects unless the store has the schema of this release. Unlike `ready()`, it changes nothing. */
   checkStore(): Promise<void>;
-  /** Settles the Steps of processes that are gone, and says how many. Runs by itself while the gateway is open. */
+  /** Settles the Steps of dead processes and returns their number. Runs automatically while the gateway is open. */
   recover(): Promise<number>;
   /**
-   * Removes stored responses and Steps, and erases transcripts, that are older than `retention` says, in bounded chunks.
-   * Says how many responses, Steps and Sessions that were. Runs by itself while the gateway is open, and may run in
-   * several processes at once.
+   * Removes stored responses and Steps, and erases transcripts, that are older than `retention` allows, in bounded chunks.
+   * Returns the number of records affected. Runs automatically while the gateway is open. Several processes can run it at
+   * once.
    */
   sweep(): Promise<number>;
   /**
@@ -75,8 +74,8 @@ export interface Gateway extends RequestHandlers {
 }
 
 /**
- * Makes a gateway. Opens nothing until it is first used, so it is safe in a build step.
- * @throws GatewayError `invalid_configuration`, naming every problem of the options at once.
+ * Creates a gateway. It opens nothing until its first use, so it is safe in a build step.
+ * @throws GatewayError `invalid_configuration` with every problem of the options
  */
 export function createGateway<const Providers extends GatewayOptions["providers"]>(
   options: GatewayOptions<keyof Providers & string> & { readonly providers: Providers },
@@ -147,7 +146,7 @@ export function requireGateway(value: unknown, call: string): asserts value is R
 }
 
 function wrong(call: string, given: string): GatewayError {
-  const message = `${call} needs what createGateway returns, and was given ${given}.`;
+  const message = `${call} needs a gateway from createGateway, but got ${given}.`;
   return new GatewayError("invalid_configuration", message);
 }
 

@@ -13,7 +13,7 @@ import { rulePolicySchema } from "./policy/schema.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
 import { priceTableSchema } from "./routing/model-schema.ts";
 
-/** What is made by a factory and given as it is. */
+/** An object that a factory made. It is passed on unchanged. */
 const instance = (rule: string, contract: 1 | null) =>
   z.custom<object>(
     (value) =>
@@ -23,7 +23,7 @@ const instance = (rule: string, contract: 1 | null) =>
     { error: rule },
   );
 
-/** A mistyped one would never raise a class. */
+/** A policy with a mistyped value would never raise a class. */
 function usesSessions(policy: object): boolean {
   const { sessions }: { readonly sessions?: unknown } = policy;
   return sessions === "ignore" || sessions === "read" || sessions === "raise";
@@ -59,7 +59,7 @@ const settings = {
   maintenance: z.exactOptional(z.boolean()),
 };
 
-/** An option that is mistyped would leave a gateway without its policy, or without its budgets. */
+/** Strict, because a gateway that ignored a mistyped option would run without its policy or its budgets. */
 export const gatewayOptionsSchema = z.strictObject({
   ...settings,
   store: instance("must be a store of contract 1, such as memoryStore()", 1),
@@ -84,7 +84,7 @@ export const gatewayOptionsSchema = z.strictObject({
   ids: z.exactOptional(instance("must be a source of ids", null)),
 });
 
-/** The options of a gateway that are data: all but what factories make, and functions. */
+/** The options of a gateway that are data: all except objects made by factories, and functions. */
 export interface GatewaySettings
   extends Pick<
     GatewayOptions,

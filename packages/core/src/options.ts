@@ -16,22 +16,22 @@ import type { Duration } from "./kernel/duration.ts";
 import type { IdSource } from "./kernel/ids.ts";
 import type { PriceTable } from "./routing/configured-prices.ts";
 
-/** What a gateway is made of. Only `store` and `providers` are required. */
+/** The options of `createGateway`. Only `store` and `providers` are required. */
 export interface GatewayOptions<Gateway extends string = string> {
-  /** Where everything governed is kept: `memoryStore()`, `sqliteStore(…)`. */
+  /** Persists everything Tollgate governs: `memoryStore()`, `sqliteStore(…)`, `postgresStore(…)`. */
   readonly store: Store;
-  /** Each provider under the name that is the first part of its model ids. */
+  /** Providers by gateway name, which is the first part of their model ids. */
   readonly providers: Readonly<Record<Gateway, Provider>>;
-  /** Default: everything is permitted, and recorded as such. */
+  /** Default: every request is permitted, and decisions say that there is no policy. */
   readonly policy?: Policy<NoInfer<Gateway>>;
   readonly budgets?: readonly BudgetConfiguration[];
   /** Smooth limits on requests, tokens and concurrent Steps. A request above one gets 429 `rate_limit_exceeded`. */
   readonly rateLimits?: readonly RateLimitConfiguration[];
-  /** Data classes in order, the least sensitive first. Default `D0_PUBLIC`, `D1_INTERNAL`, `D2_CONFIDENTIAL`, `D3_RESTRICTED`. */
+  /** Data classes, the least sensitive first. Default `D0_PUBLIC`, `D1_INTERNAL`, `D2_CONFIDENTIAL`, `D3_RESTRICTED`. */
   readonly dataClasses?: readonly string[];
-  /** Prices under full model ids, or a book such as a catalog. Configured prices come before a book's. */
+  /** Prices by full model id, or a price book such as a catalog. Configured prices take precedence over a book. */
   readonly prices?: PriceBook | PriceTable;
-  /** What customers' credentials are sealed with (section 5.1). Required where a provider is customer-owned. */
+  /** Seals customers' credentials (section 5.1). Required if a provider is customer-owned. */
   readonly secrets?: SecretKeys | SecretBox;
   /** Bounds on requests and answers; see `Limits` for each. */
   readonly limits?: Partial<Limits>;
@@ -40,9 +40,9 @@ export interface GatewayOptions<Gateway extends string = string> {
   /** Retries of a failed attempt; see `RetryRules`. Default: 2, never a duplicate. */
   readonly retries?: Partial<RetryRules>;
   /**
-   * How long things are kept. `responses`: stored responses, from their creation; default `"30d"`. `activity`: Steps and
-   * with them activity records, from when they opened. `transcripts`: what was said in a Session, from its last Step.
-   * The latter two are kept as long as the database exists unless they are given.
+   * How long records are kept. `responses`: stored responses, from their creation; default `"30d"`. `activity`: Steps and
+   * their activity records, from when they opened. `transcripts`: the content of Sessions, from their last Step. By default,
+   * activity and transcripts are kept as long as the database exists.
    */
   readonly retention?: Partial<Record<keyof Retention, Duration>>;
   /**
@@ -57,13 +57,13 @@ export interface GatewayOptions<Gateway extends string = string> {
    * texts and images; the model gets the images in a user message after the function's text.
    */
   readonly toolOutputs?: "text" | "parts";
-  /** Starts the names of the two headers of section 5.3, and of `X-Service-Model`. Default `X-Service-`. */
+  /** The prefix of the two headers of section 5.3 and of `X-Service-Model`. Default `X-Service-`. */
   readonly headerPrefix?: string;
-  /** Identifies the caller before the API key is checked: users who are signed in to the host app need no key. */
+  /** Identifies the caller before the API key is checked: users already signed in to your app don't need a key. */
   readonly authenticate?: Authenticate;
-  /** Told of every event; what an observer throws is ignored. */
+  /** Called with every event. Their errors are ignored. */
   readonly observers?: readonly Observer[];
-  /** Whether lapsed Steps are recovered, and what is older than it is to be kept is swept, while the gateway is open. Default true. */
+  /** Whether to recover lapsed Steps and remove old records while the gateway is open. Default true. */
   readonly maintenance?: boolean;
   readonly clock?: Clock;
   readonly ids?: IdSource;

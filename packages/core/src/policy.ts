@@ -1,4 +1,4 @@
-/** Writing policies: rules or functions, from facts to a verdict. */
+/** Policies: rules or functions that turn facts into a verdict. */
 export type { Policy } from "./contracts/policy.ts";
 export type { OneOrMany } from "./domain/pattern.ts";
 export type {

@@ -1,6 +1,5 @@
-/** What a provider or a price book implements, and what it is given. */
+/** The contracts of providers and price books, and helpers to implement them. */
 
-/** What implementing one takes: time that can be set by hand, exact money, values of JSON, and what all of them do alike. */
 export { type UpstreamCode, upstreamCode } from "./attempts/upstream-code.ts";
 export type { PriceBook } from "./contracts/price-book.ts";
 export type {

@@ -1,4 +1,4 @@
-/** The schemas of what is given to Tollgate as data, and the same as JSON Schemas for editors and other languages. */
+/** The schemas of Tollgate's input, and the same as JSON Schemas for editors and other languages. */
 import { chatCompletion } from "./wire/chat-completions/schema.ts";
 import { type BodySchema, schemaOf } from "./wire/read.ts";
 import { responseRequest } from "./wire/responses/schema.ts";

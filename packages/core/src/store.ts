@@ -1,4 +1,4 @@
-/** What a store implements, and the pure functions all stores share. */
+/** The contract of stores, and the pure functions that all of them share. */
 export type * from "./contracts/key-repository.ts";
 export type * from "./contracts/repositories.ts";
 export type * from "./contracts/retention.ts";

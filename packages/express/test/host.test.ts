@@ -158,7 +158,7 @@ describe("mounting an invalid gateway", () => {
     const { gateway } = await createTestGateway();
     const wrong = (value: unknown, options?: unknown) => () =>
       Reflect.apply(tollgate, undefined, [value, options]);
-    expect(wrong(undefined)).toThrow("tollgate(gateway) needs what createGateway returns");
+    expect(wrong(undefined)).toThrow("tollgate(gateway) needs a gateway from createGateway");
     expect(wrong(Promise.resolve(gateway))).toThrow("await it first");
     expect(wrong(gateway, { writeStall: "30s" })).toThrow(
       "`writeStall` must be a whole number of milliseconds, 1 or more.",

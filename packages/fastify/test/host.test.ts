@@ -140,8 +140,8 @@ describe("registering", () => {
   });
 
   it.each([
-    [{}, "register(tollgate, { gateway }) needs what createGateway returns"],
-    [{ gateway: {} }, "was given another object"],
+    [{}, "register(tollgate, { gateway }) needs a gateway from createGateway"],
+    [{ gateway: {} }, "but got another object"],
     [{ writeStall: 0 }, "`writeStall` must be a whole number of milliseconds, 1 or more."],
     [{ prefix: "/a%20b" }, "Fastify matches decoded paths: decode the prefix /a%20b."],
   ])("fails at startup with a message for %o", async (options, message) => {

@@ -51,7 +51,7 @@ describe("the route handlers", () => {
     );
     const make = () => Reflect.apply(toNextHandlers, undefined, [{ store: null }]);
     expect(make).toThrow(
-      "toNextHandlers(gateway) needs what createGateway returns, and was given another object.",
+      "toNextHandlers(gateway) needs a gateway from createGateway, but got another object.",
     );
   });
 });

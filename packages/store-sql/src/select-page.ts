@@ -105,7 +105,7 @@ function behind(list: PagedList, cursor: string): Condition {
 function tieNumber(tie: string): number {
   const number = Number(tie);
   if (Number.isSafeInteger(number) && String(number) === tie) return number;
-  throw new GatewayError("invalid_argument", "The cursor is not one that this list gave.", {
+  throw new GatewayError("invalid_argument", "`cursor` must be the `nextCursor` of this list.", {
     param: "cursor",
   });
 }

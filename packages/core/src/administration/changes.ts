@@ -8,7 +8,7 @@ import { type List, listOf, type Paging } from "./list.ts";
 import { changeFilter } from "./schemas.ts";
 import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
 
-/** One administrative change: what was changed, and who did it. */
+/** One administrative change, with its actor and its subject. */
 export interface ChangeRecord {
   /** The id of the evidence record, which was written in the same transaction. */
   readonly id: string;

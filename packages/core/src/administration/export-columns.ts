@@ -23,7 +23,7 @@ const place = [
   "model",
 ] as const;
 
-/** The columns after them: what was used and what it cost. */
+/** The columns after them: usage and cost. */
 const figures = [
   "finishReason",
   "promptTokens",

@@ -17,7 +17,7 @@ export interface ApiKey {
   readonly revokedAt: number | null;
   /** Up to 60 seconds late. */
   readonly lastUsedAt: number | null;
-  /** Counts its changes and those of its secrets from 0: what was read of it holds for one version. */
+  /** Counts changes of the key and of its secrets, from 0. A cached key is valid for one version. */
   readonly version: number;
 }
 

@@ -2,7 +2,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { AttemptFigures, Correction, CorrectionDraft } from "./correction.ts";
 import type { Attempt, Step } from "./step.ts";
 
-/** What a correction changes: the record to add, and how far the counters move that its attempt was charged to. */
+/** The effect of a correction: the record to add, and the change of the counters that its attempt was charged to. */
 export interface AppliedCorrection {
   readonly correction: Correction;
   /** Nanodollars and tokens, below 0 where less was used than was charged. */
@@ -11,7 +11,7 @@ export interface AppliedCorrection {
   readonly heldSince: number;
 }
 
-/** An attempt's figures as its last correction left them; null while it is in flight. */
+/** An attempt's figures after its last correction; null while it is running. */
 export function figuresOf(attempt: Pick<Attempt, "end" | "corrections">): AttemptFigures | null {
   return attempt.corrections?.at(-1) ?? attempt.end;
 }
@@ -19,8 +19,7 @@ export function figuresOf(attempt: Pick<Attempt, "end" | "corrections">): Attemp
 const maxCorrections = 100;
 
 /**
- * Applies a correction to a settled Step as it stands, corrections before it included; null where it was computed from
- * others than stand there.
+ * Applies a correction to a settled Step and its earlier corrections. Null if the correction was computed from other ones.
  * @throws GatewayError `invalid_argument`
  */
 export function applyCorrection(
@@ -31,13 +30,17 @@ export function applyCorrection(
     throw invalidArgument("id", "The Step is still open: correct it once it has ended.");
   const attempt = attempts.find((candidate) => candidate.number === number);
   const before = attempt && figuresOf(attempt);
-  if (!before) throw invalidArgument("attempt", `The Step has no attempt ${number}.`);
+  if (!before)
+    throw invalidArgument(
+      "attempt",
+      `\`attempt\` must be an attempt of the Step: it has no attempt ${number}.`,
+    );
   const made = attempt.corrections?.length ?? 0;
   if (made !== (after ?? made)) return null;
   if (made >= maxCorrections)
     throw invalidArgument(
       "attempt",
-      `Attempt ${number} was corrected ${maxCorrections} times already.`,
+      `\`attempt\` ${number} already has ${maxCorrections} corrections, the maximum.`,
     );
   const usage = draft.usage ?? before.usage;
   const costNanoUsd = draft.costNanoUsd ?? before.costNanoUsd;

@@ -44,7 +44,7 @@ export interface Budget {
   readonly limit: number;
   readonly period: BudgetPeriod;
   readonly mode: BudgetMode;
-  /** Parts of the limit, above 0 and up to 1, of which the observers are told once settled amounts reach them. */
+  /** Parts of the limit, above 0 and up to 1, at which observers get a warning once settled amounts reach them. */
   readonly warnAt: readonly number[];
 }
 
@@ -55,7 +55,7 @@ export interface BudgetRaise {
   readonly unit: BudgetUnit;
   readonly amount: number;
   readonly at: number;
-  /** From then on the limit is what it was. */
+  /** The raise ends at this time. */
   readonly until: number;
   readonly actor: string | null;
 }
@@ -77,7 +77,7 @@ export interface BudgetCounter extends BudgetCounterKey {
   readonly held: number;
 }
 
-/** A counter that does not stand where its ledger has it: the holds on it, what they settled, and their corrections. */
+/** A counter that differs from its ledger, which is the sum of its holds, settlements and corrections. */
 export interface CounterDrift extends BudgetCounter {
   readonly ledger: { readonly settled: number; readonly held: number };
 }

@@ -5,10 +5,10 @@ export interface Owner {
   readonly keyId: string;
 }
 
-/** Whoever authentication found behind a request. */
+/** The authenticated caller of a request. */
 export interface Caller extends Owner {
   readonly keyLabel: string;
-  /** Of the key, as it was read. */
+  /** The version of the key that was read. */
   readonly keyVersion: number;
   /** Where the request comes from: `api` over HTTP, or what the host application names. */
   readonly source: string;

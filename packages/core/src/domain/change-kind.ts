@@ -1,8 +1,8 @@
 import type { LeafKind } from "./evidence-leaf.ts";
 
 /**
- * What leaves attest that is no administrative change: requests, what callers delete, what retention removes. Stores
- * have an index of all others; another kind in this list needs another version of their schema.
+ * Kinds of leaves that aren't administrative changes: requests, deletions by callers, and removals by retention. Stores
+ * index all other kinds, so adding a kind here needs a new version of their schema.
  */
 export const nonChangeKinds = [
   "decision",
@@ -14,10 +14,10 @@ export const nonChangeKinds = [
   "transcripts.erased",
 ] as const satisfies readonly LeafKind[];
 
-/** What an administrative change is called. */
+/** The kind of an administrative change. */
 export type ChangeKind = Exclude<LeafKind, (typeof nonChangeKinds)[number]>;
 
-/** All there are: what is not among them here is an error of types. */
+/** All of them. A missing one is a type error. */
 const changes: Readonly<Record<ChangeKind, true>> = {
   "key.created": true,
   "key.updated": true,

@@ -26,7 +26,7 @@ export type ResponseFormat =
       readonly strict?: boolean;
     };
 
-/** What is asked of a model, whatever protocol it came in by: absent is absent, nothing is null. */
+/** A request to a model, independent of the protocol. Absent members are absent, never null. */
 export interface CompletionRequest {
   readonly messages: readonly Message[];
   readonly tools?: readonly FunctionTool[];

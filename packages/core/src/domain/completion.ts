@@ -18,7 +18,7 @@ import {
   stateBytes,
 } from "./provider-state.ts";
 
-/** What a provider gave for a text next to its words, as it gave it. */
+/** Details of a text, as the provider sent them. */
 export interface TextDetails {
   /** One entry per `logprobs` event. */
   readonly logprobs: readonly Json[];
@@ -26,7 +26,7 @@ export interface TextDetails {
   readonly annotations: readonly Json[];
 }
 
-/** A stretch of an answer: what the model said in one go, or one call it made, in the order they began. */
+/** A part of an answer: consecutive text of one kind, or one tool call. */
 export type CompletionPart =
   | { readonly type: "text"; readonly text: string; readonly details?: TextDetails }
   | { readonly type: "refusal"; readonly text: string }
@@ -40,7 +40,7 @@ export interface Completion {
   readonly fields?: StateFields;
   /** All of its state as one sealed text, for a format that carries nothing else; absent where it is not asked for. */
   readonly sealedState?: string;
-  /** What is shown next to the text; absent where there is nothing. */
+  /** Citations and images shown next to the text. Absent if there are none. */
   readonly shown?: Partial<Readonly<Record<ShownField, readonly Json[]>>>;
   /** One entry per `logprobs` event. */
   readonly logprobs: readonly Json[];
@@ -110,7 +110,7 @@ export function createDetailsFold(): DetailsFold {
   };
 }
 
-/** What is said without a pause is one part: another kind of text, or a tool call, begins the next. */
+/** Consecutive text of one kind is one part. Another kind of text, or a tool call, starts the next part. */
 export function createFold(): CompletionFold {
   const parts: OpenPart[] = [];
   /** The first call of each index, which is the one that its deltas belong to. */
@@ -245,7 +245,7 @@ function closedText(part: Exclude<OpenPart, OpenCall>): CompletionPart {
   return type === "text" && hasDetails ? { type, text, details } : { type, text };
 }
 
-/** Everything said of one kind, or null when nothing was. */
+/** All text of one kind; null if there is none. */
 export function textOfKind(
   { parts }: Completion,
   type: "text" | "reasoning" | "refusal",

@@ -1,12 +1,12 @@
 import type { Usage } from "./usage.ts";
 
-/** What an attempt used, and what it cost: nanodollars, null where no price is known. */
+/** An attempt's usage and its cost in nanodollars; null if no price is known. */
 export interface AttemptFigures {
   readonly usage: Usage;
   readonly costNanoUsd: number | null;
 }
 
-/** A later word on one attempt's figures. The usage and billing record it corrects stays as it was written. */
+/** A correction of one attempt's figures. The original usage and billing record stays as it is. */
 export interface Correction extends AttemptFigures {
   readonly id: string;
   readonly at: number;
@@ -14,10 +14,10 @@ export interface Correction extends AttemptFigures {
   readonly reason: string;
 }
 
-/** A correction as it is asked for: a figure that is null stays as it stands. */
+/** A requested correction. A figure that is null stays as it is. */
 export interface CorrectionDraft extends Omit<Correction, "usage"> {
   readonly attempt: number;
   readonly usage: Usage | null;
-  /** How many corrections of the attempt it was computed from: where there are others by now, it is not made. */
+  /** The number of earlier corrections it was computed from. If there are more by now, it isn't applied. */
   readonly after?: number;
 }

@@ -6,14 +6,14 @@ export interface CursorPlace {
   readonly tie: string;
 }
 
-/** A place as an opaque string that names its list, so that a cursor of one list fits no other. */
+/** Encodes a place as an opaque string that includes the list's name, so it works with no other list. */
 export function encodeCursor(list: string, place: CursorPlace): string {
   return Buffer.from(JSON.stringify([list, place.order, place.tie])).toString("base64url");
 }
 
 /**
- * The place a cursor of this list stands for.
- * @throws GatewayError `invalid_argument` for a cursor that this list cannot have given.
+ * The place that a cursor of this list refers to.
+ * @throws GatewayError `invalid_argument` for a cursor of another list
  */
 export function decodeCursor(list: string, cursor: string): CursorPlace {
   const [name, order, tie] = parsed(cursor);
@@ -21,7 +21,7 @@ export function decodeCursor(list: string, cursor: string): CursorPlace {
     const place = { order, tie };
     if (Number.isSafeInteger(order) && encodeCursor(list, place) === cursor) return place;
   }
-  throw new GatewayError("invalid_argument", "The cursor is not one that this list gave.", {
+  throw new GatewayError("invalid_argument", "`cursor` must be the `nextCursor` of this list.", {
     param: "cursor",
   });
 }

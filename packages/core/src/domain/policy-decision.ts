@@ -4,7 +4,7 @@ import type { RateLimit } from "./rate-limit.ts";
 /** Who holds the account a gateway is reached with: the platform, or the caller's organization. */
 export type ConnectionOwnership = "platform" | "customer";
 
-/** What a policy decides on. */
+/** The facts that a policy decides on. */
 export interface PolicyFacts {
   readonly organization: string;
   readonly user: string;
@@ -38,9 +38,9 @@ export interface PolicyFacts {
   readonly estimatedCostNanoUsd: number | null;
 }
 
-/** What a permit asks of the gateway. */
+/** The conditions of a permit, which the gateway has to meet. */
 export interface Obligations {
-  /** Model ids to try in order when the first fails; each is decided and held anew. */
+  /** Model ids to try in order if the first one fails. Each gets its own decision and its own holds. */
   readonly fallbacks?: readonly string[];
   /** Caps the answer, and is always sent upstream. */
   readonly maxOutputTokens?: number;
@@ -48,11 +48,11 @@ export interface Obligations {
   readonly transcript?: "full" | "digest";
   /** The service tier the request is sent with, whatever it asked for; `default` for the standard one. */
   readonly serviceTier?: string;
-  /** Demands an account of the organization's own. */
+  /** Requires the organization's own account. */
   readonly connection?: "customer";
 }
 
-/** What a policy answers. */
+/** The result of a policy. */
 export interface Verdict {
   readonly effect: "permit" | "deny";
   /** Ids of the rules that determined the effect. */

@@ -4,7 +4,7 @@ import type { Usage } from "./usage.ts";
 /** Where a cost comes from: the provider's own figure, configured prices, a catalog, or nowhere. */
 export type PriceSource = "provider" | "custom" | "catalog" | "unknown";
 
-/** Prices by what is counted, in nanodollars per million tokens: whole numbers. An absent one has the price named. */
+/** Prices by kind of token, in whole nanodollars per million tokens. An absent one defaults to the one named. */
 export interface Rates {
   readonly input: number;
   readonly output: number;
@@ -31,7 +31,7 @@ export interface TierPrice extends Rates {
   readonly longPrompt?: readonly LongPromptPrice[];
 }
 
-/** What a request costs whose prompt has more than `above` tokens. */
+/** Prices for requests with more than `above` prompt tokens. */
 export interface LongPromptPrice extends Rates {
   readonly above: number;
 }
@@ -102,8 +102,7 @@ export function tierPrice(price: Price, tier: string): TierPrice | null {
 
 /**
  * The cost of usage in nanodollars, computed in integers and rounded up once. Details are parts of their counts, never
- * added to them. What is more than can be counted exactly (9 million dollars) is the most that can: it fits no budget
- * that has room for anything else, and no record fails over it.
+ * added to them. A cost above the largest exact number (9 million dollars) becomes that number, which fits no budget.
  */
 export function costOf(usage: Usage, price: TierPrice): number {
   return sum(amountsOf(usage, ratesAt(price, usage.promptTokens)), price.request ?? 0);
@@ -158,21 +157,21 @@ function sum(amounts: readonly Amount[], request: number): number {
   );
 }
 
-/** Tokens as they are held: nobody knows yet what they will be parts of. */
+/** Tokens to hold, before their kinds are known. */
 export interface HeldTokens {
   readonly promptTokens: number;
   readonly completionTokens: number;
 }
 
 /**
- * The most that so many tokens can cost: at the dearest of the tiers, of the lengths a prompt can still turn out to have,
- * and of the kinds of token that a request can cause (a request has no sound). Null where a tier has no price.
+ * The highest cost of these tokens, over all tiers, prompt lengths and kinds of tokens that a request can cause (a request
+ * has no audio). Null if a tier has no price.
  */
 export function maxCost(held: HeldTokens, price: Price, tiers: readonly string[]): number | null {
   return extremeCost(held, price, { tiers, pick: Math.max });
 }
 
-/** The least and the most that tokens can cost at any price of a table. */
+/** The lowest and the highest cost of tokens at any price of a table. */
 export function costBounds(
   held: HeldTokens,
   price: Price,
@@ -232,7 +231,7 @@ function extremeAt(held: HeldTokens, rates: Rates, request = 0, pick: Extreme): 
   return sum(amounts, request);
 }
 
-/** What an attempt's usage costs at a price table, and whether the table says so or the dearest of the hold was taken. */
+/** The cost of usage at a price table, and whether it is exact or the highest cost of the held tiers. */
 export interface PricedUsage {
   readonly costNanoUsd: number;
   readonly basis: "reported" | "estimated";

@@ -19,7 +19,7 @@ export function stateOrigin({
   return `${gateway}/${vendor}`;
 }
 
-/** What was left out of a request where that is nothing. */
+/** No dropped fields. */
 export const noDroppedFields: DroppedFields = Object.freeze({});
 
 /** UTF-8 bytes of fields as JSON. */

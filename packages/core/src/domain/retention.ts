@@ -1,4 +1,4 @@
-/** How long things are kept, in milliseconds; null for as long as the database stands. */
+/** How long records are kept, in milliseconds; null for as long as the database exists. */
 export interface Retention {
   /** From the creation of a stored response. */
   readonly responses: number;

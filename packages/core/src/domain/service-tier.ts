@@ -1,7 +1,7 @@
-/** The tier that requests get which ask for none in particular, under the one name the gateway uses for it. */
+/** The gateway's only name for the tier of requests that don't ask for one. */
 export const standardTier = "default";
 
-/** What requests and providers call the standard tier. */
+/** Names of the standard tier in requests and at providers. */
 const standardNames: ReadonlySet<string> = new Set(["auto", "default", "standard", "on_demand"]);
 
 const standardOnly: readonly string[] = [standardTier];
@@ -30,8 +30,8 @@ export function isOwnTier(name: string): boolean {
 }
 
 /**
- * The tiers a call may be served at: the one it asks for first, then the others. What is asked for may be served at the
- * standard tier instead; `auto` are the tiers that a call gets which leaves it open, besides the standard one.
+ * The tiers that may serve a call, the requested one first. The standard tier may always serve it instead. `auto` are the
+ * tiers, in addition to the standard one, that may serve a call that requests none.
  */
 export function tiersFor(asked: string | undefined, auto: readonly string[]): readonly string[] {
   const tier = tierOf(asked);

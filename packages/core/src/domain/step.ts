@@ -6,7 +6,7 @@ import type { Usage, UsageBasis } from "./usage.ts";
 /** How a Step ended: the provider answered, it failed, the client left, or the Step's process died. */
 export type StepOutcome = "completed" | "failed" | "cancelled" | "interrupted";
 
-/** Members of a request's history that are neither sent on nor kept: how often each was there, by name. */
+/** How often each unknown member of a request's history was dropped, by name. */
 export type DroppedFields = Readonly<Record<string, number>>;
 
 /** A client's labels for a request: at most 16 pairs, with names up to 64 and values up to 512 characters. */
@@ -40,7 +40,7 @@ export interface AttemptStart {
   /** The output that it holds: sent upstream as a cap where a hard budget of dollars or tokens or the policy's cap applies. */
   readonly estimatedOutputTokens: number;
   readonly outputCapFrom: OutputCapSource;
-  /** Whether the model is known to reason: then what was seen of an answer does not tell what it cost. */
+  /** Whether the model is known to reason. If so, the visible answer doesn't determine its cost. */
   readonly reasons: boolean;
   readonly startedAt: number;
 }
@@ -62,15 +62,15 @@ export interface AttemptEnd {
   /** `estimated` where the usage is, or where the tier it was served at has no price or was not reported. */
   readonly costBasis: UsageBasis;
   readonly priceSource: PriceSource;
-  /** What the provider said it cost, whether or not that counts; null when it did not say. */
+  /** The cost that the provider reported, even if it isn't used; null if it reported none. */
   readonly reportedCostNanoUsd: number | null;
-  /** The service tier the provider says it was served at; null when it did not say. */
+  /** The service tier that the provider reported; null if it reported none. */
   readonly serviceTier: string | null;
   /** Milliseconds. */
   readonly durationMs: number;
   readonly timeToFirstTokenMs: number | null;
   readonly toolCalls: number;
-  /** What the provider said of its failure; null where it said nothing. */
+  /** The provider's error text; null if it gave none. */
   readonly error: AttemptError | null;
 }
 

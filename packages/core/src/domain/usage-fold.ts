@@ -5,7 +5,7 @@ import type { Attempt, Step } from "./step.ts";
 import type { SummaryDimension, UsageGroup, UsageSums } from "./usage-group.ts";
 import { addTo, noSums, requireExact, sumsOfAttempt, type Tally } from "./usage-sums.ts";
 
-/** What a summary reads of a Step. */
+/** The members of a Step that a summary reads. */
 export interface SummedStep
   extends Pick<
     Step,
@@ -23,7 +23,7 @@ export interface SummedStep
   readonly attempts: readonly SummedAttempt[];
 }
 
-/** What a summary reads of an attempt; its last correction counts in place of what was recorded. */
+/** The members of an attempt that a summary reads. Its last correction replaces the recorded figures. */
 export type SummedAttempt = Pick<
   Attempt,
   "number" | "gateway" | "vendor" | "model" | "connection" | "end" | "corrections"
@@ -50,8 +50,8 @@ export interface UsageFold {
 }
 
 /**
- * Every attempt counts in the group of its own model and account, so that money and tokens add up whatever they are
- * asked by. What would not be an exact sum throws a GatewayError `invalid_argument`.
+ * Every attempt counts in the group of its own model and account, so money and tokens add up for any dimensions.
+ * @throws GatewayError `invalid_argument` if a sum isn't exact
  */
 export function createUsageFold(
   by: readonly SummaryDimension[],

@@ -87,6 +87,6 @@ export function requireExact<Group extends UsageGroup>(group: Group): Group {
   if (Object.values(group.sums).every(Number.isSafeInteger)) return group;
   throw new GatewayError(
     "invalid_argument",
-    "A sum is more than can be counted exactly (2^53): ask for less at a time.",
+    "A sum is above 2^53 and not exact: select a shorter time.",
   );
 }

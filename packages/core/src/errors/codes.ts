@@ -1,10 +1,10 @@
-/** What one error code means on the wire: its status, its type and whether a retry can help. */
+/** An error code over HTTP: its status, its type and whether a retry can help. */
 interface ErrorShape {
   readonly status: number;
   readonly type: string;
-  /** Codes of the administration: on the wire they would be our own fault. */
+  /** Codes of the administration. Over HTTP they would be an internal error. */
   readonly inProcess?: boolean;
-  /** Sent as `x-should-retry`; absent where the client's own rule for the status is right. */
+  /** Sent as `x-should-retry`. Absent if the client's own rule for the status is right. */
   readonly retry?: boolean;
 }
 

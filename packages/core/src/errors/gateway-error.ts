@@ -8,26 +8,26 @@ export interface Problem {
   readonly message: string;
 }
 
-/** What a GatewayError may carry beside its code and message. */
+/** Optional details of a GatewayError. */
 export interface GatewayErrorDetails {
   /** The request field at fault, as a path: `messages[0].content`. */
   readonly param?: string;
-  /** The status on the wire where it is not the code's own: 503 and 504 of `upstream_error`. */
+  /** The HTTP status, if it differs from the code's: 503 and 504 of `upstream_error`. */
   readonly status?: number;
-  /** A code of the provider's own, already sanitised, sent instead of the error's. */
+  /** The provider's error code, already sanitized, to send instead of `code`. */
   readonly wireCode?: string;
   /** Further response headers, such as `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether a retry can help, where it is not the code's own answer. */
+  /** Whether a retry can help, if it differs from the code's default. */
   readonly retry?: boolean;
-  /** Every problem of a configuration or of arguments, where there can be several. */
+  /** Every problem of a configuration or of arguments. */
   readonly problems?: readonly Problem[];
   readonly cause?: unknown;
 }
 
 /**
- * The one error this library throws. `code` is from a closed union, `status` and `type` follow from it.
- * The message is safe to show to the caller: it never holds a secret, a key or content.
+ * The only error this library throws. `code` is from a closed union and determines `status` and `type`. The message is safe
+ * to show to callers: it never contains a secret, a key or content.
  */
 export class GatewayError extends Error {
   override readonly name = "GatewayError";
@@ -37,7 +37,7 @@ export class GatewayError extends Error {
   readonly param: string | null;
   readonly wireCode: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Every problem of a refused configuration or of refused arguments, in order; empty for any other error. */
+  /** Every problem of an invalid configuration or of invalid arguments, in order. Empty for other errors. */
   readonly problems: readonly Problem[];
 
   constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
@@ -64,10 +64,7 @@ export function errorBody(error: GatewayError): string {
   });
 }
 
-/**
- * Any thrown value as what a caller over HTTP is told; what is not ours, or is not for callers, becomes
- * `internal_error` and keeps its cause.
- */
+/** The error to send over HTTP. Errors of other origin, and those of the administration, become `internal_error`. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError && !("inProcess" in errorShapes[thrown.code])) return thrown;
   return new GatewayError("internal_error", "The gateway failed to handle this request.", {

@@ -127,7 +127,7 @@ export function refusalLeaf(id: string, { decision, owner }: Omit<Refusal, "leaf
   return leafOf({ id, organizationId, kind, at }, meta);
 }
 
-/** What is gone is told by count: the leaves of each Step stay. */
+/** States only the number of removed Steps: their own leaves stay. */
 export function activityRemovedLeaf(id: string, sweep: Sweep, removed: RemovedSteps): EvidenceLeaf {
   const { organizationId, count } = removed;
   const { at, keep } = sweep;

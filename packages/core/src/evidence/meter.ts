@@ -12,7 +12,7 @@ import {
 } from "../domain/usage.ts";
 import { NANO_PER_USD } from "../kernel/nano-usd.ts";
 
-/** What was seen of an attempt until it ended. */
+/** Everything observed during an attempt. */
 export interface AttemptObservation {
   readonly host: string | null;
   readonly bodySha256: string | null;
@@ -31,7 +31,7 @@ export interface AttemptObservation {
   readonly error: CommittedContent | null;
 }
 
-/** What was seen of what a model wrote. */
+/** The observed output of a model. */
 export interface ObservedOutput {
   /** Tokens that its text can have, reasoning and tool calls included. */
   readonly tokens: number;
@@ -39,13 +39,13 @@ export interface ObservedOutput {
   readonly isVisible: boolean;
   /** Whether the model showed, or said, that it had reasoned. */
   readonly hasReasoned: boolean;
-  /** Whether the model said why it stopped, and wrote nothing after its last usage: until then, usage is what it was so far. */
+  /** Whether the model gave its finish reason and wrote nothing after its last usage. Before that, usage is incomplete. */
   readonly isFinished: boolean;
 }
 
 /**
- * The output that what was seen tells; null where only what was held is surely enough: a model that reasons writes more
- * than it shows, and one of which nothing was seen may have written anything.
+ * The output tokens that the observed text accounts for. Null if only the held amount is certainly enough: a model that
+ * reasons writes more than it shows, and a model without visible output may have written anything.
  */
 export function knownOutputTokens(
   { reasons }: Pick<AttemptStart, "reasons">,
@@ -55,9 +55,8 @@ export function knownOutputTokens(
 }
 
 /**
- * The one usage record of an attempt, however it ended. Nothing used: no tokens, cost 0. Otherwise what the provider
- * reported; where it did not, the estimated input, and the output that was seen or else held; at the price at admission of
- * the tier that served it.
+ * The usage record of an attempt, however it ended. If nothing was used: no tokens, cost 0. Otherwise the reported usage, or
+ * the estimated input and the observed or held output; at the price that the serving tier had at admission.
  */
 export function meterAttempt(
   start: AttemptStart,
@@ -93,15 +92,15 @@ export function meterAttempt(
   };
 }
 
-/** No model reads or writes more in one call: a larger figure is a fault of its provider, not a count. */
+/** No model reads or writes more in one call. A larger number is an error of the provider. */
 const maxPlausibleTokens = 1_000_000_000;
 
-/** No call costs more: a larger figure is a fault of its provider. 10,000 US dollars. */
+/** No call costs more than 10,000 US dollars. A larger number is an error of the provider. */
 const maxPlausibleCost = 10_000 * NANO_PER_USD;
 
 /**
- * What a provider reports, without figures that count nothing: those are as good as not reported. A cost counts once the
- * answer is finished.
+ * The reported usage without implausible numbers, which count as not reported. A cost counts only after the answer is
+ * finished.
  */
 function plausibleUsage(report: UsageReport, { isFinished }: ObservedOutput): UsageReport {
   const { promptTokens, completionTokens, costNanoUsd, serviceTier } = report;
@@ -146,8 +145,8 @@ function usageOf(
 type Cost = Pick<AttemptEnd, "costNanoUsd" | "costBasis" | "priceSource">;
 
 /**
- * The table's price of the tier it was served at; or the provider's own figure, where it is trusted and not far from what
- * the table can make of the usage. Without a table a trusted figure counts as given.
+ * The table's price of the serving tier; or the reported cost, if it is trusted and close to the table's price. Without a
+ * table, a trusted cost is used as reported.
  */
 function costOfAttempt(
   { price, serviceTiers }: AttemptStart,
@@ -166,7 +165,7 @@ function costOfAttempt(
   const priced = priceUsage(usage, price, { served, tiers: serviceTiers });
   if (basis === "reported")
     return { costNanoUsd: priced.costNanoUsd, costBasis: priced.basis, priceSource: price.source };
-  // Nobody knows what kinds of token they were: they are priced as they were held.
+  // The kinds of tokens are unknown, so they are priced as they were held.
   const tiers = served !== null && tierPrice(price, served) !== null ? [served] : serviceTiers;
   const costNanoUsd = maxCost(usage, price, tiers) ?? priced.costNanoUsd;
   return { costNanoUsd, costBasis: basis, priceSource: price.source };
@@ -189,7 +188,7 @@ function unreportedOutput(start: AttemptStart, output: ObservedOutput): number {
   return knownOutputTokens(start, output) ?? Math.max(start.estimatedOutputTokens, output.tokens);
 }
 
-/** The usage record of an attempt whose process died: its estimated input and the output last recorded, else all it held. */
+/** The usage of an attempt whose process died: the estimated input, and the last recorded output or else all it held. */
 export function meterInterrupted(
   start: AttemptStart,
   {

@@ -12,7 +12,7 @@ export type OptionalMember<Value> = z.ZodMiniExactOptional<Schema<Value>>;
 export interface ReadOptions {
   /** Default `invalid_argument`. */
   readonly code?: Extract<ErrorCode, "invalid_argument" | "invalid_configuration">;
-  /** What an unknown member is called: `option`, `filter`. Default `argument`. */
+  /** The noun for an unknown member, such as `option` or `filter`. Default `argument`. */
   readonly noun?: string;
   /** Comes before every path, such as `budgets`. */
   readonly path?: string;
@@ -25,7 +25,7 @@ export interface ReadOptions {
 /** How a filter is read. */
 export const filters: ReadOptions = { noun: "filter" };
 
-/** What a value is, or what is wrong with it. */
+/** A checked value, or its problems. */
 export type ReadResult<Value> =
   | { readonly value: Value; readonly problems: readonly [] }
   | { readonly value: null; readonly problems: readonly Problem[] };
@@ -51,7 +51,7 @@ export function tryRead<Value>(
   input: unknown,
   { noun = "argument", path = "", passThrough = [], allowUndefined = true }: ReadOptions = {},
 ): ReadResult<Value> {
-  // What isn't given is an object without members, so that each required one is named.
+  // Absent input counts as an empty object, so each required member is reported.
   const copy = plainCopy(input ?? {}, passThrough);
   const missing = allowUndefined ? [] : copy.missing;
   const result = z.safeParse(schema, copy.value, { reportInput: true, error: () => noMessage });
@@ -102,7 +102,7 @@ function problemsOf(issue: Issue, { noun, path }: Place): readonly Problem[] {
   return [problemAt(at, issue.message === noMessage ? ruleOf(issue) : issue.message)];
 }
 
-/** Of an issue without words of its own. Given for each parse: a host that imports zod sets sentences for everyone. */
+/** Marks an issue without its own message. Set for each parse, because a host that uses zod can set global messages. */
 const noMessage = "";
 
 function ruleOf(issue: Issue): string {
@@ -128,7 +128,7 @@ function ruleOf(issue: Issue): string {
   }
 }
 
-/** Where only one alternative takes this type of value, what is wrong is inside of it. */
+/** The issues within the only alternative that accepts this type of value. */
 function closestAlternative({
   errors,
   message,
@@ -141,10 +141,10 @@ function closestAlternative({
   return inside.length === 1 && closest !== undefined && closest.length > 0 ? closest : null;
 }
 
-/** Where only one alternative takes this type of value, its own rule says more than the list of types. */
+/** If only one alternative accepts this type of value, its rule is clearer than a list of types. */
 function unionRule(issue: Extract<Issue, { code: "invalid_union" }>): string {
   const { errors, input } = issue;
-  // The member that tells which alternative it is names none of them.
+  // The discriminating member names no alternative.
   if ("options" in issue && Array.isArray(issue.options))
     return `must be ${issue.options.map(String).join(" or ")}`;
   const rules = errors.flatMap(([first]) => (first === undefined ? [] : [wordsOf(first)]));

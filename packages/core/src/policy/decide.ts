@@ -58,7 +58,7 @@ function isVerdict(verdict: Verdict): boolean {
   );
 }
 
-/** What each obligation may be, if it is given. */
+/** Checks the value of each obligation. */
 const obligationChecks: Readonly<Record<keyof Obligations, (value: unknown) => boolean>> = {
   fallbacks: isListOfText,
   maxOutputTokens: (cap) => Number.isSafeInteger(cap) && Number(cap) > 0,
