@@ -43,7 +43,7 @@ export const avoidedWording = (path: string, text: string): readonly string[] =>
     ),
   );
 
-const isTest = (path: string): boolean => /\.(test|test-d)\.tsx?$/.test(path);
+const isTest = (path: string): boolean => /\.(test|test-d)\.tsx?$|\/test\//.test(path);
 
 const fence = /^[ \t]*```[^\n]*\n[\s\S]*?^[ \t]*```$/gm;
 
