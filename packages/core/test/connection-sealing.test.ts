@@ -51,7 +51,7 @@ async function setBoth({ gateway }: OwnGateways): Promise<void> {
   await gateway.connections.set({ ...globex, apiKey: "sk-globex" });
 }
 
-/** What a request on `own` is answered, by status and code. */
+/** The answer to a request on `own`: its status and code. */
 async function ask(test: Opened, chat = test.chat, gateway = "own"): Promise<string> {
   const answer = await test.clock.until(test.gateway.fetch(chat({ model: `${gateway}/a/b` })));
   return answer.ok ? `${answer.status}` : `${answer.status} ${(await failureOf(answer)).code}`;

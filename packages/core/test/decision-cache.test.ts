@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { stores } from "./stores.ts";
 import { completionOf } from "./wire.ts";
 
-/** How so many requests are answered, all alike, so that all but the first find what was remembered. */
+/** Sends identical requests, so all but the first use the cache, and returns their statuses. */
 async function statuses({ gateway, chat }: TestGateway, count: number): Promise<readonly number[]> {
   const seen: number[] = [];
   for (let at = 0; at < count; at++) seen.push((await gateway.fetch(chat())).status);
@@ -23,7 +23,7 @@ describe.each(stores)("after identical requests, on %s", (_, open) => {
     await there.gateway.keys.update({ ...own, id: here.key.id, models: ["test/other/*"] });
     expect(await statuses(here, 1)).toEqual([403]);
     await there.gateway.keys.update({ ...own, id: here.key.id, models: null });
-    // What a change grants is there within five seconds.
+    // A change that grants something takes effect within five seconds.
     await here.clock.advance("5s");
     expect(await statuses(here, 1)).toEqual([200]);
     await there.gateway.keys.revoke({ ...own, id: here.key.id });
@@ -95,7 +95,7 @@ describe("a cached verdict", () => {
       models: {},
     });
     const limited = await createKey({ models: ["test/a/*"] });
-    // Each pair differs in one thing only. What is denied comes last: the caller is read again for it.
+    // Each pair differs in one way only. Denied calls come last, because the caller is read again after them.
     const pairs = [
       [chat(), chat({}, high)],
       [chat({ tools }, high), chat({}, high)],
