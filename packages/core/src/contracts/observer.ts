@@ -11,7 +11,7 @@ export interface FailedRequest {
   readonly status: number;
   /** The gateway's handler, such as `chatCompletions`; null where the path or the method has none. */
   readonly endpoint: string | null;
-  /** Whose request it was; null where that was not known yet. */
+  /** The caller of the request; null if it was not known yet. */
   readonly organizationId: string | null;
   readonly keyId: string | null;
 }
@@ -94,7 +94,7 @@ export type GatewayEvent =
     }
   /**
    * An organization's own credential stays closed, so its requests on that gateway fail and no other's do: its data key
-   * cannot be unwrapped by `keyId`, or it is not what was sealed for this organization and gateway.
+   * cannot be unwrapped by `keyId`, or it was not sealed for this organization and gateway.
    */
   | {
       readonly type: "connection.unavailable";
@@ -105,7 +105,7 @@ export type GatewayEvent =
       readonly keyId: string;
       readonly reason: "key_unavailable" | "credential_damaged";
     }
-  /** A request failed by our own fault or the store's. `where` is the error's name and its stack, without its message. */
+  /** A request failed because of an internal error or the store's. `where` is the error's name and its stack, without its message. */
   | {
       readonly type: "request.failed";
       readonly at: number;
@@ -113,8 +113,8 @@ export type GatewayEvent =
       readonly code: string;
       readonly where: string;
     }
-  /** Something failed that no caller is told of: a settlement given up, a lease not renewed. */
+  /** Something failed that no caller sees, such as a settlement or the renewal of a lease. */
   | { readonly type: "gateway.degraded"; readonly at: number; readonly what: string };
 
-/** Is told of every event, synchronously. What it throws, or rejects with, is ignored. */
+/** Receives every event, synchronously. Its errors are ignored. */
 export type Observer = (event: GatewayEvent) => void;

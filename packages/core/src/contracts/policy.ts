@@ -1,14 +1,14 @@
 import type { PolicyFacts, Verdict } from "../domain/policy-decision.ts";
 
-/** Decides whether a request may be made. Pure: it knows no store, network or clock, and its answer follows from the facts. */
+/** Decides whether a request is permitted. Pure: its verdict depends only on the facts, not on a store, a network or a clock. */
 export interface Policy<Gateway extends string = string> {
   readonly contract: 1;
-  /** Tells which policy decided: the version it was given, else a hash of its rules. */
+  /** Identifies the policy: its `version`, or a hash of its rules. */
   readonly version: string;
-  /** The gateways and data classes its rules name: unknown ones are refused at start. */
+  /** The gateways and data classes that its rules name. `createGateway` rejects unknown ones. */
   readonly gateways: readonly Gateway[];
   readonly dataClasses: readonly string[];
-  /** The model ids its rules fall back to: one of an unknown gateway is refused at start. */
+  /** The model ids that its rules fall back to. `createGateway` rejects those of unknown gateways. */
   readonly fallbacks: readonly string[];
   /**
    * `ignore`: `facts.session` is always absent, so Tollgate doesn't look up the Session. `read`: the policy gets it.
@@ -16,8 +16,8 @@ export interface Policy<Gateway extends string = string> {
    */
   readonly sessions: "ignore" | "read" | "raise";
   /**
-   * Whether its verdict follows from the facts without the estimates: then calls that differ in nothing else share one
-   * verdict. Default `false`: it decides on each call.
+   * Whether its verdict ignores the estimates. If so, calls that differ only in them share one verdict. Default `false`: it
+   * decides on each call.
    */
   readonly ignoresEstimates?: boolean;
   /** `dataClasses` is the configured order, the least sensitive first. */

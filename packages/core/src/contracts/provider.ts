@@ -115,7 +115,7 @@ export interface Provider {
   readonly vendor: string | null;
   /** How its calls are billed. Default: by the price table alone. */
   readonly billing?: Billing;
-  /** What is wrong with its configuration, one sentence each, without secrets; `createGateway` refuses them. */
+  /** The problems of its configuration, one sentence each, without secrets. `createGateway` rejects them. */
   readonly problems: readonly string[];
   /** The provider state that the model `<vendor>/<model>` gets. Default: `stateNeedsFor` without options. */
   readonly stateNeeds?: (model: string) => StateNeeds;
@@ -136,21 +136,20 @@ export interface Provider {
   close(): Promise<void>;
 }
 
-/** What a provider answers. To be iterated, or told to a sink: one of both, once. */
+/** The answer of a provider. Iterate it or subscribe a sink to it, and only once. */
 export interface ProviderAnswer extends AsyncIterable<readonly CompletionEvent[]> {
   /**
-   * Tells a sink what an iteration would give, in plain calls: for providers whose upstream brings an answer by callbacks.
-   * The function it returns ends the call and closes its connection: nothing more is told. Then `call.signal` does not
-   * have to be watched.
+   * Passes the events to a sink in plain calls, for providers whose upstream answers by callbacks. The returned function ends
+   * the call and closes its connection; the sink then gets nothing more, and `call.signal` can be ignored.
    */
   subscribe?(sink: AnswerSink): () => void;
 }
 
-/** Takes what a provider tells of one call. After `ended` or `failed` it is told nothing more. */
+/** Receives the events of one call. After `ended` or `failed` it gets nothing more. */
 export interface AnswerSink {
   /**
-   * The events of one upstream read. Null if it can take more at once; else a promise that resolves when it can, and never
-   * rejects: until then nothing more is told, and nothing is sent.
+   * The events of one upstream read. Returns null if the sink can take more now; otherwise a promise that resolves when it
+   * can and never rejects. Until then, the provider passes on nothing more.
    */
   events(events: readonly CompletionEvent[]): Promise<void> | null;
   /** The answer came to its end. */
@@ -187,7 +186,7 @@ export interface ProviderCall {
   };
 }
 
-/** What is known of a failed call: whether it left, and whether the upstream answered it. */
+/** Whether a failed call was sent, and whether the upstream answered it. */
 export type Delivery = "not-sent" | "answered" | "unknown";
 
 /**

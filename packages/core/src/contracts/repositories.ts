@@ -31,14 +31,14 @@ export interface ConnectionRepository {
   get(organizationId: string, gateway: string): Promise<SealedConnection | null>;
   /** By organization and gateway, in the order of their bytes. */
   list(query: ConnectionQuery, paging: StorePaging): Promise<StorePage<SealedConnection>>;
-  /** Removes the connection of this id. False when there is none. */
+  /** Removes the connection with this id. False if there is none. */
   remove(removal: {
     readonly organizationId: string;
     readonly gateway: string;
     readonly id: string;
     readonly leaf: EvidenceLeaf;
   }): Promise<boolean>;
-  /** Wraps the data key anew where its wrap is still `from`, or is `to` already. False: it is another, or gone. */
+  /** Replaces the wrapped data key `from` with `to`. True if it already is `to`. False if it is another one, or gone. */
   rewrap(change: {
     readonly organizationId: string;
     readonly gateway: string;
@@ -78,7 +78,7 @@ export interface SessionRepository {
   /** The Session of a Turn that is this organization's, user's and key's; null otherwise. */
   findByTurn(owner: Owner, turnId: string): Promise<string | null>;
   /**
-   * Erases what was said in Sessions last updated before `at - keep`, in up to `limit` of them: the content of their
+   * Erases the content of Sessions last updated before `at - keep`, in up to `limit` of them: the content of their
    * requests, replies and instructions, and its salts. Chain values, commitments and the Sessions stay, so that they
    * can go on. A Session from which another branched waits until that one is as old.
    */
@@ -107,7 +107,7 @@ export interface StepRepository {
   contents(organizationId: Tenant, id: string): Promise<StepContents | null>;
   /**
    * Removes Steps that opened before `at - keep`, the oldest first. An open Step stays. So do Sessions, transcripts,
-   * decisions, leaves and what Budgets were charged: their holds and counters.
+   * decisions, leaves, and the holds and counters of Budgets.
    */
   sweep(sweep: StepSweep): Promise<SweepResult>;
 }
@@ -168,7 +168,7 @@ export interface BudgetRepository {
    * of its budget are not over, however many come at once.
    */
   insertRaise(raise: BudgetRaise, leaf: EvidenceLeaf, max: number): Promise<boolean>;
-  /** Ends a raise before its time. False when its budget has none of this id. */
+  /** Ends a raise early. False if its budget has no such raise. */
   removeRaise(
     reference: { readonly budgetId: string; readonly id: string },
     leaf: EvidenceLeaf,
@@ -178,7 +178,7 @@ export interface BudgetRepository {
     query: { readonly budgetId: string; readonly subject?: string; readonly periodStart?: number },
     paging: StorePaging,
   ): Promise<StorePage<BudgetCounter>>;
-  /** Computes every counter anew from its ledger, at one moment whatever runs, and says which differ: up to `limit`. */
+  /** Recomputes every counter from its ledger, as of one moment, and returns up to `limit` that differ. */
   reconcile(query: { readonly limit: number }): Promise<Reconciliation>;
 }
 
@@ -221,8 +221,8 @@ export interface ChangeQuery {
 }
 
 /**
- * Stored responses. Every read takes the owner: organization, user and key that created them. What is another's,
- * deleted, expired at `at` or never was is all the same: null.
+ * Stored responses. Every read takes the owner: organization, user and key that created them. A response that is
+ * another owner's, deleted, expired at `at` or unknown is null in every case.
  */
 export interface ResponseRepository {
   get(owner: Owner, id: string, at: number): Promise<StoredResponse | null>;
@@ -232,8 +232,8 @@ export interface ResponseRepository {
    */
   history(owner: Owner, id: string, at: number): Promise<ResponseHistory | null>;
   /**
-   * Deletes a response and writes the leaf. What responses that continue it were built on moves into those, and lives
-   * and goes with them. False when there is none.
+   * Deletes a response and writes the leaf. Moves its history into the responses that continue it, which keep it as long as
+   * they exist. False if there is no such response.
    */
   delete(deletion: {
     readonly owner: Owner;

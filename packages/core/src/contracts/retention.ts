@@ -1,6 +1,6 @@
 import type { EvidenceLeaf } from "../domain/evidence-leaf.ts";
 
-/** What one chunk of a sweep did. */
+/** The result of one chunk of a sweep. */
 export interface SweepResult {
   /** How many records were removed, or Sessions whose contents were erased. */
   readonly removed: number;
@@ -8,17 +8,17 @@ export interface SweepResult {
   readonly more: boolean;
 }
 
-/** What a chunk of a sweep is to remove: what is older than `keep` at `at`, both in milliseconds. */
+/** A chunk of a sweep: it removes records older than `keep` at `at`, both in milliseconds. */
 export interface Sweep {
   readonly at: number;
   readonly keep: number;
-  /** The most that one call removes row by row. A store that keeps its rows by time may drop a whole stretch instead. */
+  /** The most that one call removes row by row. A store that partitions its rows by time may drop a whole partition instead. */
   readonly limit: number;
 }
 
 /** A chunk of the activity to remove. */
 export interface StepSweep extends Sweep {
-  /** The leaf of what was removed of one organization, written with it. Asked again when the change has to be repeated. */
+  /** Makes the leaf for the Steps removed of one organization. Called again if the change is repeated. */
   readonly leaf: (removed: RemovedSteps) => EvidenceLeaf;
 }
 
@@ -30,7 +30,7 @@ export interface RemovedSteps {
 
 /** A chunk of the transcripts to erase. */
 export interface TranscriptSweep extends Sweep {
-  /** The leaf of what was erased of one organization, written with it. Asked again when the change has to be repeated. */
+  /** Makes the leaf for the transcripts erased of one organization. Called again if the change is repeated. */
   readonly leaf: (erased: ErasedTranscripts) => EvidenceLeaf;
 }
 

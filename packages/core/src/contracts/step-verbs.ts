@@ -16,7 +16,7 @@ import type {
 } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 
-/** Everything `openStep` needs, decided beforehand; only the assignment is left to the store. */
+/** Everything `openStep` needs. Only the assignment is left to the store. */
 export interface StepIntent {
   readonly stepId: string;
   /** The process that will settle the Step, and how often it had renewed its lease when the Step opened. */
@@ -64,14 +64,14 @@ export interface MessageTexts {
 export interface TranscriptIntent {
   readonly sessionId: string | null;
   readonly turnId: string | null;
-  /** A Session that is a candidate beside the key's 100 most recent: that of the previous response. */
+  /** The Session of the previous response, a candidate in addition to the key's 100 most recent ones. */
   readonly previousSessionId: string | null;
   /** Ids to use if a new Session or a new Turn is made. */
   readonly newSessionId: string;
   readonly newTurnId: string;
   /** Chain values h[1..n], 32 bytes each, one after the other. */
   readonly chain: Uint8Array;
-  /** Each message as JSON text, in chain order; what is new is stored as a JSON array of these. */
+  /** Each message as JSON text, in chain order. New messages are stored as a JSON array of these. */
   readonly messages: MessageTexts;
   /** Position from 1 of the last user message; 0 without one. A new Turn begins when it is new. */
   readonly lastUserMessage: number;
@@ -101,7 +101,7 @@ export interface SessionMatch extends SessionFacts {
   readonly commonLength: number;
 }
 
-/** What `openStep` did: the Step stands on this Session and Turn, or nothing was written and this is why. */
+/** The result of `openStep`: the Session and the Turn of the Step, or the reason why nothing was written. */
 export type OpenStepResult =
   | {
       readonly opened: true;
@@ -129,13 +129,13 @@ export type OpenStepRefusal =
   | { readonly code: "session_not_found" | "turn_not_found" }
   /** The first hold that does not fit. */
   | ({ readonly code: "budget_exceeded" } & RefusedHold)
-  /** `budgetsVersion` is not the store's any more: compute the holds anew. */
+  /** `budgetsVersion` is not the store's any more: compute the holds again. */
   | { readonly code: "budgets_changed" };
 
 /** A hold that does not fit. */
 export interface RefusedHold {
   readonly hold: Hold;
-  /** What its counter had left at that moment: the hold's limit without what is settled and held, never below 0. */
+  /** What its counter had left at that moment: the hold's limit minus settled and held amounts, never below 0. */
   readonly left: number;
 }
 
@@ -144,7 +144,7 @@ export interface AttemptIntent {
   readonly organizationId: string;
   readonly stepId: string;
   readonly at: number;
-  /** How the running attempt ended, and what it is charged. */
+  /** How the running attempt ended, and its charge. */
   readonly ended: AttemptSettlement;
   /** The decision on a fallback; null when the same model is tried again. */
   readonly decision: PolicyDecision | null;
@@ -154,7 +154,7 @@ export interface AttemptIntent {
   readonly leaf: EvidenceLeaf;
 }
 
-/** What `openAttempt` did: the next attempt runs, or nothing was written. */
+/** The result of `openAttempt`: the next attempt runs, or nothing was written. */
 export type OpenAttemptResult =
   | { readonly opened: true }
   /** The holds do not fit, nothing was written, and the running attempt's holds stay. */
@@ -220,7 +220,7 @@ export interface SettleStepResult {
   readonly outcome: StepOutcome;
 }
 
-/** A later word on what one attempt of a settled Step used and cost. */
+/** A correction of the usage and cost of one attempt of a settled Step. */
 export interface CorrectionIntent {
   readonly organizationId: string;
   readonly stepId: string;
@@ -243,7 +243,7 @@ export interface Refusal {
  */
 export type LeaseClock = "gateway" | "store";
 
-/** One beat of a process: how long its lease holds, and what it is still working on. */
+/** A renewal of a process's lease, with the progress of its open Steps. */
 export interface LeaseRenewal {
   readonly processId: string;
   /** Counts up from 1. */

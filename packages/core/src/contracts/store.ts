@@ -24,13 +24,13 @@ import type {
 } from "./step-verbs.ts";
 
 /**
- * Where everything governed is kept. A store implements it whole: no method is optional, none is a flag.
+ * Persists everything Tollgate governs. Every method is required; there are no capability flags.
  *
  * The verbs are atomic and durable: when the promise resolves, all of the change is on disk, or the verb refused and
  * nothing is. When it rejects, the outcome is unknown, and calling again with the same ids must be safe.
  * Every time is milliseconds since the epoch on the gateway's clock, but for leases (see LeaseClock); every amount is a
  * safe integer.
- * Content and evidence are bytes: what was written reads back byte-equal.
+ * Content and evidence are bytes, and are read back exactly as written.
  * The lock order is one everywhere: Step, Session, response, budgets by (budgetId, subject, periodStart).
  */
 export interface Store {
@@ -40,7 +40,7 @@ export interface Store {
    * nothing, and rejects where there is something to create or to upgrade. Default `auto`.
    */
   migrate(mode?: "auto" | "check"): Promise<void>;
-  /** Finishes what is queued and closes what the store opened. Safe to call twice. */
+  /** Finishes queued work and closes everything that the store opened. Safe to call twice. */
   close(): Promise<void>;
 
   /**
@@ -55,12 +55,12 @@ export interface Store {
   openAttempt(intent: AttemptIntent): Promise<OpenAttemptResult>;
   /**
    * Writes how a Step ended: reply, attempts, charges against its holds, and the leaf. A Step is settled once:
-   * later settlements change nothing and are told so. Rejects as `openAttempt` does.
+   * later settlements change nothing, and their result says so. Rejects as `openAttempt` does.
    */
   settleStep(settlement: StepSettlement): Promise<SettleStepResult>;
   /**
-   * Adds a correction to an attempt of a settled Step and moves, by the difference to the figures in force, what is
-   * settled on every counter in dollars or tokens that the attempt was charged to: those of the latest holds up to it
+   * Adds a correction to an attempt of a settled Step. Adjusts, by the difference to the current figures, the settled
+   * amount of every counter in dollars or tokens that the attempt was charged to: those of the latest holds up to it
    * that were taken for an attempt of its decision. False, and nothing written, when the Step has a correction of this
    * id, or the attempt another number of them than `after` says. Rejects with `step_not_found` for no Step of the organization, `invalid_argument` for an open Step, an attempt
    * it does not have, or one corrected 100 times.

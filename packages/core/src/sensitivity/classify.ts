@@ -13,7 +13,7 @@ export const defaultDataClasses = [
 /**
  * The effective data class: the header's, else the key's default. It is never below the class of a response that the request
  * refers to (section 5.3), nor below its Session's class if the policy raises requests to it.
- * @throws GatewayError `invalid_data_class` or `data_class_below_floor`; a header is never silently raised.
+ * @throws GatewayError `invalid_data_class` or `data_class_below_floor`. A header is never raised silently.
  */
 export function classify(
   header: { readonly name: string; readonly value: string | null },

@@ -41,8 +41,8 @@ function plain(content: Content): unknown {
 }
 
 /**
- * What of the arguments in one message is compared as JSON. Beyond it, reading and sorting would hold up the process,
- * and the arguments are compared as the text they are.
+ * Limits on the arguments of one message that are compared as JSON. Larger arguments are compared as text, because parsing
+ * and sorting them would block the process.
  */
 const bounds = { depth: 64, values: 10_000, members: 10_000, numberLength: 64 };
 

@@ -19,8 +19,8 @@ function bodyOf(name: string, more: readonly string[] = []): Buffer {
   return Buffer.from(JSON.stringify({ items: [name, "x".repeat(10_000), ...more] }));
 }
 
-function create(mostBytes: number) {
-  const known = createConversationCache<string>("items", mostBytes);
+function create(maxBytes: number) {
+  const known = createConversationCache<string>("items", maxBytes);
   return {
     remember: (name: string, more?: readonly string[]) =>
       known.listOf("key", bodyOf(name, more))?.remember(conversation),

@@ -15,12 +15,12 @@ import type { KnownChain } from "./transcript-chain.ts";
 /** What the list of an earlier body became: a body that begins with the same bytes says the same. */
 export interface CachedConversation<Item> {
   readonly items: readonly Item[];
-  /** The messages that the items stand for, whatever items follow. */
+  /** The messages of the items, independent of the items that follow. */
   readonly messages: readonly Message[];
   readonly chain: KnownChain;
-  /** What was sent of them to a provider; null where that was not all of them, unchanged. */
+  /** The messages as sent to a provider; null unless all of them were sent unchanged. */
   readonly sent: SentMessages | null;
-  /** What reading its items left out. */
+  /** The members dropped from its items. */
   readonly droppedFields: DroppedFields;
   /** Values in its text, as a body's limit counts them. */
   readonly values: number;
@@ -35,7 +35,7 @@ export interface SentMessages {
 /** A body whose list begins as an earlier one's. */
 export interface ContinuedBody<Item> {
   readonly known: CachedConversation<Item>;
-  /** The body without what is known of its list. */
+  /** The body without the known part of its list. */
   readonly rest: Buffer;
 }
 
@@ -100,8 +100,8 @@ export function createConversationCache<Item>(
     const last = alike.length > maxPerPlace ? alike.at(-1) : undefined;
     if (last) drop(last);
     while (bytes > maxBytes) {
-      const [leastRecent] = places.values();
-      const oldest = leastRecent?.at(-1);
+      const [oldestPlace] = places.values();
+      const oldest = oldestPlace?.at(-1);
       if (!oldest) break;
       drop(oldest);
     }

@@ -16,7 +16,7 @@ import { mapOpaque, type StateSeal, sealFields } from "./state-seal.ts";
 /** Counts a field that is left out, by its name. */
 export type NoteDropped = (name: string) => void;
 
-/** Begins to count what is left out. */
+/** Starts to count dropped fields. */
 export function countDropped(): { readonly note: NoteDropped; counts(): DroppedFields } {
   let counts: Map<string, number> | null = null;
   return {
@@ -28,7 +28,7 @@ export function countDropped(): { readonly note: NoteDropped; counts(): DroppedF
   };
 }
 
-/** All that was left out of a request. Names are anyone's: some are those of an object's own methods. */
+/** All fields dropped from a request. Names are anyone's: some are those of an object's own methods. */
 export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
   if (all.every((counts) => counts === noDroppedFields)) return noDroppedFields;
   const sum = new Map<string, number>();
@@ -39,7 +39,7 @@ export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
 
 /**
  * The messages of a request with the client's own copy of their state opened: sealed texts are what the provider gave,
- * and belong to it. What is opaque and not sealed for this key is left out.
+ * and belong to it. Opaque texts that were not sealed for this key are dropped.
  */
 export function unsealState(
   messages: readonly Message[],
@@ -106,7 +106,7 @@ function unsealFields(fields: StateFields, seal: StateSeal, drop: NoteDropped): 
   return { from, fields: kept };
 }
 
-/** Reasoning items of the Responses API: what was sealed in them, else the plain text of their summaries. */
+/** Reasoning items of the Responses API: their sealed state, otherwise the plain text of their summaries. */
 interface UnsealedItems {
   readonly message: ProviderState | undefined;
   readonly calls: ReadonlyMap<string, ProviderState>;
@@ -214,7 +214,7 @@ function isRecorded({ state, tool_calls = [] }: AssistantMessage): boolean {
   );
 }
 
-/** What was recorded, with the breakpoints that the client sets now. */
+/** The recorded state, with the breakpoints of the current request. */
 function joined(
   given: ProviderState | undefined,
   recorded: ProviderState | undefined,
@@ -225,7 +225,7 @@ function joined(
   return { from: recorded.from, fields: { ...own, ...breakpoints } };
 }
 
-/** Where a request goes, and what is taken back there. */
+/** The destination of a request, and the state that it accepts. */
 export interface StateTarget {
   /** `<gateway>/<vendor>`. */
   readonly origin: string;

@@ -9,11 +9,11 @@ import type { Json } from "../kernel/stable-json.ts";
 export interface StateSeal {
   /** `tg1:<mac>:<origin>:<original>`; the origin is `<gateway>/<vendor>`. */
   seal(origin: string, original: string): string;
-  /** Null for what was not sealed for this key, or was changed since. */
+  /** Null if the text was not sealed for this key, or was changed since. */
   open(text: string): UnsealedText | null;
 }
 
-/** What a seal held. */
+/** The content of a seal. */
 export interface UnsealedText {
   readonly origin: string;
   readonly original: string;
@@ -22,7 +22,7 @@ export interface UnsealedText {
 const macBytes = 16;
 const form = /^tg1:([A-Za-z0-9_-]{22}):([^:]{1,1024}):/;
 
-/** Seals are bound to the organization by its salt, and to the user and the key by what is signed. */
+/** The organization's salt binds a seal to the organization; the signed text binds it to the user and the key. */
 export function createStateSeal(owner: {
   readonly userId: string;
   readonly keyId: string;

@@ -20,7 +20,7 @@ export interface TranscriptChain {
 
 const valueBytes = 32;
 
-/** Characters of messages after which what else waits for the process has its turn. */
+/** Characters of messages to process before yielding to the event loop. */
 const pauseAfterChars = 262_144;
 const largeMessage = 1_048_576;
 
@@ -66,7 +66,7 @@ class ChainBuilder {
   #head: Uint8Array;
   #last: string;
   #lastUserMessage: number;
-  /** What was made of the next message before a pause. */
+  /** The parts of the next message that were computed before a pause. */
   #canonical: string | null = null;
   #text: string | null = null;
 
@@ -126,7 +126,7 @@ class ChainBuilder {
     };
   }
 
-  /** The size of what was added; null where a pause is due in the midst of it. */
+  /** The size of the added message; null if it needs a pause first. */
   #link(message: Message): number | null {
     const isBegun = this.#canonical !== null;
     const canonical = this.#canonical ?? canonicalMessage(message);

@@ -26,7 +26,7 @@ export function serviceTier(...tiers: readonly string[]): Reader<string | undefi
 
 export const chatTiers = ["auto", "default", "flex", "scale", "priority", "fast"];
 
-/** What both protocols let a client say about a request, beside what it asks of the model. */
+/** Members of both protocols that describe the request and are not meant for the model. */
 export const labelFields = {
   user: optional(text),
   metadata: optional(mapOf(shortText(512, 0), { maxMembers: 16, maxKeyLength: 64 })),

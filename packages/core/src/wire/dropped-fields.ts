@@ -16,7 +16,7 @@ export interface BodyOptions {
   readonly known?: KnownItems;
 }
 
-/** What readers of one body left out, by name. */
+/** The members dropped from one body, by name. */
 export interface DroppedCounts {
   /** Of the conversation. */
   readonly ofConversation: () => DroppedFields;
@@ -24,8 +24,8 @@ export interface DroppedCounts {
 }
 
 /**
- * Begins to read one body. What its readers leave out is counted under its name, cut to 64 characters; from the 33rd
- * name on, under `…`.
+ * Starts to read one body. Counts the members that readers drop by name, cut to 64 characters. From the 33rd name on, they
+ * count under `…`.
  */
 export function beginReading(
   limits: Limits,

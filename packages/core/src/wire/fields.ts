@@ -14,7 +14,7 @@ import {
 
 type Presence = "required" | "optional" | "ignored" | "carried";
 
-/** One member of an object: whether it must be given, what it is called in the result, and how it is read. */
+/** One member of an object: whether it is required, its name in the result, and its reader. */
 export interface Field<Value, Given extends Presence, Name extends string> {
   readonly presence: Given;
   /** The name in the result; empty where the member keeps its own. */
@@ -147,7 +147,7 @@ export function object<const F extends Fields>(
       }
       const taken = read(member, memberPath(path, key), limits);
       if (presence === "ignored" || taken === undefined) continue;
-      // What is carried was read as JSON.
+      // Carried members were read as JSON.
       if (presence === "carried") state[key] = taken as Json;
       else result[name] = taken;
     }

@@ -12,7 +12,7 @@ export interface ReadContext extends Limits {
   readonly noteDropped: (name: string) => void;
   /** What an earlier body gave of the conversation that this one goes on with. */
   readonly known: KnownItems;
-  /** The conversation is read: what was noted so far belongs to it. */
+  /** Called after the conversation is read: everything dropped so far belongs to it. */
   readonly conversationRead: () => void;
 }
 

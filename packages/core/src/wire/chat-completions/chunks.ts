@@ -24,7 +24,7 @@ export function createChunkWriter(
   let begun: Frame | null = null;
   let hasRole = false;
 
-  /** What every chunk says is known when the first one is written. */
+  /** The common members of all chunks, known when the first one is written. */
   const frame = (): Frame => {
     begun ??= frameOf(head);
     return begun;
@@ -68,7 +68,7 @@ export function createChunkWriter(
   };
 }
 
-/** Writes around what is the same in every chunk, serialised once. */
+/** Writes chunks around their common members, which are serialized once. */
 interface Frame {
   delta(delta: string): string;
   /** `members` are further members of the chunk, each with a comma after it. */

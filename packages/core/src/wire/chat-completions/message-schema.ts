@@ -150,8 +150,8 @@ const byRole: Reader<Message> = variants("role", {
 });
 
 /**
- * One message of the conversation, by its role. What clients keep in a message beyond the API is history, not a
- * parameter: what belongs to a provider is carried, and everything else is left out.
+ * One message of the conversation, by its role. Members beyond the API are part of the history, not parameters: provider
+ * state is kept, everything else is dropped.
  */
 export const message: Reader<Message> = withSchema(
   (value, path, limits) => {

@@ -6,7 +6,7 @@ import { type KnownItems, wrongValue } from "../read.ts";
 import { toolUse } from "../tools.ts";
 import { chatCompletion } from "./schema.ts";
 
-/** A call of the Chat Completions endpoint: what is asked of the model, and how it is to be answered. */
+/** A call of the Chat Completions endpoint: the request to the model, and the form of the answer. */
 export interface ChatCompletionCall {
   readonly model: string;
   readonly stream: boolean;
@@ -14,14 +14,14 @@ export interface ChatCompletionCall {
   readonly sessionId: string | null;
   readonly turnId: string | null;
   readonly request: CompletionRequest;
-  /** What its messages and tools hold that is left out, and what of that its messages hold. */
+  /** Members dropped from its messages and tools, and those dropped from its messages alone. */
   readonly droppedFields: DroppedFields;
   readonly droppedFromMessages: DroppedFields;
 }
 
 /**
- * Reads a parsed body of section 2.1 into a new call: what is null is absent, and nothing of the client's own objects
- * remains but JSON Schemas and the state of providers.
+ * Reads a parsed body of section 2.1 into a new call: null members become absent. Of the client's own objects, only
+ * JSON Schemas and provider state remain.
  * @throws GatewayError with the code and the path of the first fault in the order of the schema
  */
 export function parseChatCompletion(

@@ -36,7 +36,7 @@ type EchoedFormat =
       readonly strict: boolean;
     };
 
-/** What a response object repeats of its request, under the names of the wire; what was not asked has its default. */
+/** What a response object repeats of its request, under the names of the wire; members that were not given have their defaults. */
 export interface ResponseEcho {
   readonly instructions: string | null;
   readonly max_output_tokens: number | null;
@@ -59,7 +59,7 @@ export interface ResponseEcho {
   readonly user?: string;
 }
 
-/** What the echo shows that is not asked of the model, or asked of it in another way. */
+/** Members that the echo shows but the model doesn't get, or gets in another form. */
 export interface Echoed {
   readonly instructions: string | null;
   readonly tools: readonly (FunctionTool | NamespaceTool)[];
@@ -77,7 +77,7 @@ export function echoOf(options: Omit<CompletionRequest, "messages">, asked: Echo
     prompt_cache_key: options.promptCacheKey ?? null,
     reasoning: { effort: options.reasoningEffort ?? null, summary: asked.summary ?? null },
     safety_identifier: options.safetyIdentifier ?? null,
-    // What it is served at is known once it was answered.
+    // The serving tier is known only after the answer.
     service_tier: standardTier,
     temperature: options.temperature ?? 1,
     text: {

@@ -14,14 +14,14 @@ export interface ResponseEventWriter {
   start(): string;
   /** The events the client sees of what happened. */
   write(events: readonly CompletionEvent[]): Iterable<string>;
-  /** Closes what is open, then `response.completed` or `response.incomplete` with the body a plain answer would be. */
+  /** Closes open items, then `response.completed` or `response.incomplete` with the body a plain answer would be. */
   finish(
     completion: Completion,
     usage: Usage,
     finishReason: FinishReason,
     completedAt: number,
   ): Iterable<string>;
-  /** Closes what is open as incomplete, then `error` and `response.failed`. */
+  /** Closes open items as incomplete, then `error` and `response.failed`. */
   fail(error: GatewayError): Iterable<string>;
 }
 

@@ -27,7 +27,7 @@ function storedItem(item: InputItem, responseId: string, place: ItemPlace): Stor
       return { ...item, id: itemId("rs", responseId, place), status };
     }
     case "item_reference":
-      throw new GatewayError("internal_error", "An item reference is no item of its own.");
+      throw new GatewayError("internal_error", "An item reference is not an item.");
   }
 }
 

@@ -1,7 +1,7 @@
-/** What an item is, as its id says it. */
+/** The kind of an item, which is the prefix of its id. */
 export type ItemKind = "msg" | "fc" | "fco" | "rs";
 
-/** Where an item stands in its response: the n-th of its input, or of its output. */
+/** The position of an item: the n-th of its response's input or output. */
 export type ItemPlace = `${"i" | "o"}${number}`;
 
 /** The id of the response a Step makes. */

@@ -212,7 +212,7 @@ const list: Reader<readonly InputItem[]> = withSchema(
   (value, path, reading) => {
     const read = listed(value, path, reading);
     requireSmallStates(read, path);
-    // What earlier items lost was noted with them.
+    // Reasoning lost by earlier items was already counted.
     const lost = countLostReasoning(read) - countLostReasoning(reading.known.items ?? []);
     for (let noted = 0; noted < lost; noted++) reading.noteDropped("reasoning");
     reading.conversationRead();

@@ -71,7 +71,7 @@ export function countLostReasoning(items: readonly InputItem[]): number {
   for (const item of items) {
     if (item.type === "reasoning") {
       if (!isEmptyReasoning(item)) waiting.push(item);
-      // What a reference refers to is not known yet: it may be an answer.
+      // A reference is resolved later and may be an answer.
     } else if (joinsAnswer(item) || item.type === "item_reference") {
       waiting = [];
       isAnswering = true;

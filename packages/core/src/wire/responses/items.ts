@@ -70,7 +70,7 @@ export interface ReasoningItem {
   readonly encrypted_content?: string;
 }
 
-/** Stands for an item of a stored response, by its id. */
+/** Refers to an item of a stored response, by its id. */
 export interface ItemReference {
   readonly type: "item_reference";
   readonly id: string;

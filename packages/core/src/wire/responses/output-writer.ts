@@ -8,7 +8,7 @@ import { type OutputPlace, stateItem } from "./output-items.ts";
 export interface OutputWriter {
   /** The events the client sees of these events. */
   write(events: readonly CompletionEvent[]): Iterable<string>;
-  /** Closes what is open, in the order of the output. */
+  /** Closes open items, in the order of the output. */
   end(statusOf: (isLast: boolean) => ItemStatus): Iterable<string>;
   /** Adds the state of the whole answer as an item of its own, after the end. */
   addState(sealedState: string): string;
@@ -22,9 +22,9 @@ export function createOutputWriter(
 ): OutputWriter {
   const writers: ItemWriter[] = [];
   const calls = new Map<number, ItemWriter>();
-  /** The item that text goes on in; calls are open beside it, since they may overlap. */
+  /** The item that text goes on in; calls are open at the same time, because they may overlap. */
   let speaking: ItemWriter | null = null;
-  /** What came for a text while none was open, and belongs to the next. */
+  /** Details that arrived while no text was open. They belong to the next text. */
   let unclaimed = createDetailsFold();
 
   function open(begun: CompletionPart): ItemWriter {

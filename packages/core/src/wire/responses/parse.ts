@@ -13,7 +13,7 @@ import type { InputItem } from "./items.ts";
 import { flattenTools, type Namespaces } from "./namespaces.ts";
 import { includedLogprobs, responseRequest } from "./schema.ts";
 
-/** A call of the Responses endpoint: what is asked of the model, what it continues, and what the answer repeats. */
+/** A call of the Responses endpoint: the request to the model, the response it continues, and the echo of the answer. */
 export interface ResponseCall {
   readonly model: string;
   readonly stream: boolean;
@@ -29,14 +29,14 @@ export interface ResponseCall {
   /** The functions that the client groups, by the names that the model knows them by. */
   readonly namespaces: Namespaces;
   readonly echo: ResponseEcho;
-  /** What its input and tools hold that is left out, and what of that its input holds. */
+  /** Members dropped from its input and tools, and those dropped from its input alone. */
   readonly droppedFields: DroppedFields;
   readonly droppedFromInput: DroppedFields;
 }
 
 /**
- * Reads a parsed body of section 2.5 into a new call: what is null is absent, and nothing of the client's own objects
- * remains but JSON Schemas and the state of providers.
+ * Reads a parsed body of section 2.5 into a new call: null members become absent. Of the client's own objects, only
+ * JSON Schemas and provider state remain.
  * @throws GatewayError with the code and the path of the first fault in the order of the schema
  */
 export function parseResponse(
@@ -77,7 +77,7 @@ export function parseResponse(
 
 type ParsedRequest = ReturnType<typeof responseRequest>;
 
-/** What is asked of the model beside the conversation. */
+/** The options of the request to the model, without the conversation. */
 function optionsOf(
   given: ParsedRequest,
   tools: readonly FunctionTool[],

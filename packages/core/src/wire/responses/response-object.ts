@@ -8,7 +8,7 @@ import type { Namespaces } from "./namespaces.ts";
 import { outputItems } from "./output-items.ts";
 import { responseError } from "./response-error.ts";
 
-/** What is known of a response before it is answered. */
+/** The members of a response that are known before its answer. */
 export interface ResponseHead {
   readonly id: string;
   /** Milliseconds since the epoch. */

@@ -1,7 +1,7 @@
 import type { TextDetails } from "../../domain/completion.ts";
 import type { Json } from "../../kernel/stable-json.ts";
 
-interface Candidate {
+interface TokenLogprob {
   readonly token: string;
   readonly logprob: number;
   /** Empty where the provider gave none. */
@@ -9,8 +9,8 @@ interface Candidate {
 }
 
 /** The log probability of one token of a text, next to those of the tokens that were likeliest in its place. */
-export interface LogProb extends Candidate {
-  readonly top_logprobs: readonly Candidate[];
+export interface LogProb extends TokenLogprob {
+  readonly top_logprobs: readonly TokenLogprob[];
 }
 
 /** A source that a text cites. */
@@ -44,7 +44,7 @@ function logProb(entry: Json): LogProb | [] {
   return { ...shown, top_logprobs: listIn(entry, "top_logprobs").flatMap(candidate) };
 }
 
-function candidate(entry: Json): Candidate | [] {
+function candidate(entry: Json): TokenLogprob | [] {
   const token = memberOf(entry, "token");
   const logprob = memberOf(entry, "logprob");
   if (typeof token !== "string" || typeof logprob !== "number") return [];

@@ -28,7 +28,7 @@ import type {
 } from "./items.ts";
 import { modelName } from "./namespaces.ts";
 
-/** Items as the conversation they stand for. Reasoning is state of the answer it comes before, and else left out. */
+/** Translates items to messages. Reasoning becomes state of the answer after it; without an answer it is dropped. */
 export function toMessages(items: readonly InputItem[]): readonly Message[] {
   const conversation = createConversation();
   for (const item of items) {
@@ -52,7 +52,7 @@ export function toMessages(items: readonly InputItem[]): readonly Message[] {
         conversation.think(item);
         break;
       case "item_reference":
-        throw new GatewayError("internal_error", "An item reference stands for no message.");
+        throw new GatewayError("internal_error", "An item reference has no message.");
     }
   }
   return conversation.end();
