@@ -26,7 +26,6 @@ export { findSession, type LineageSegment, lineageOf, transcriptPart } from "./s
 export {
   attemptEndRecord,
   correct,
-  errorRecord,
   openAttempt,
   recordRefusal,
   settleStep,

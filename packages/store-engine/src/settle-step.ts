@@ -103,7 +103,7 @@ export function attemptEndRecord(settlement: AttemptSettlement): AttemptEnd {
 }
 
 /** The provider's error message of an attempt, if it has one. */
-export function errorRecord(
+function errorRecord(
   { organizationId, sessionId, id }: Pick<Step, "organizationId" | "sessionId" | "id">,
   { number, error }: AttemptSettlement,
 ): ErrorRecord | null {

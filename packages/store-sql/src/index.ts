@@ -3,10 +3,9 @@ export { type Conditions, createConditions } from "./conditions.ts";
 export type { SqlDialect, SqlValue } from "./dialect.ts";
 export { continued, listed } from "./index-conditions.ts";
 export { lists } from "./lists.ts";
-export { readById } from "./repositories/reading.ts";
 export { createRepositories } from "./repositories/repositories.ts";
-export { counterFromRow, counterToRow, moveToRow } from "./rows/budget-row.ts";
-export { correctionFromRow, correctionToRow } from "./rows/correction-row.ts";
+export { counterToRow, moveToRow } from "./rows/budget-row.ts";
+export { correctionToRow } from "./rows/correction-row.ts";
 export { decisionColumns, decisionFromRow, decisionToRow } from "./rows/decision-row.ts";
 export { errorToRow } from "./rows/error-row.ts";
 export { leafToRow } from "./rows/leaf-row.ts";
@@ -24,9 +23,7 @@ export {
   endToRow,
   nextAttemptToRow,
   stepColumns,
-  stepFromRow,
   stepReadColumns,
-  stepRecordFromRow,
   stepToRow,
 } from "./rows/step-row.ts";
 export { schemaSteps, schemaVersion } from "./schema.ts";
@@ -48,7 +45,6 @@ export {
   type SqlParameters,
 } from "./statement.ts";
 export { administrationStatements } from "./statements/administration.ts";
-export { correctionsOf } from "./statements/correction.ts";
 export { holdStatements } from "./statements/hold.ts";
 export { leaseStatements } from "./statements/lease.ts";
 export { openStepStatements, recentMatches } from "./statements/open-step.ts";
@@ -58,12 +54,11 @@ export { stepStatements } from "./statements/step.ts";
 export { selectById, transcriptStatements } from "./statements/transcript.ts";
 export { summedSteps } from "./summary-page.ts";
 export { createKnownRecent } from "./view/known-recent.ts";
-export { createKnownRows, type KnownRows, type KnownStep } from "./view/known-rows.ts";
+export { createKnownRows, type KnownRows } from "./view/known-rows.ts";
 export { viewKnown } from "./view/known-view.ts";
 export { noteChange } from "./view/note-change.ts";
 export type { Reads } from "./view/reads.ts";
-export { viewedKeyFromRow, viewRows } from "./view/rows-view.ts";
+export { viewRows } from "./view/rows-view.ts";
 export { SessionReads } from "./view/session-reads.ts";
-export { viewResponses } from "./view/view-responses.ts";
 export { viewRetention } from "./view/view-retention.ts";
 export { type RowWrite, rowsOf, writes } from "./writes.ts";

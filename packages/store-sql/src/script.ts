@@ -40,7 +40,7 @@ export interface ScriptDatabase {
 }
 
 /** Whether work may run again although it may have been done before. */
-export interface Repeatable {
+interface Repeatable {
   readonly evenIfDone: boolean;
 }
 

@@ -71,7 +71,7 @@ export const writes = {
   leaf: insertion("insert", "leaves", leafColumns, "sequence"),
 } as const satisfies Readonly<Record<string, RowWrite>>;
 
-export type WriteName = keyof typeof writes;
+type WriteName = keyof typeof writes;
 
 function insertion(
   kind: "insert" | "claim" | "note",
@@ -127,10 +127,10 @@ function statementOf({ kind, table, key, columns }: Omit<RowWrite, "statement">)
 }
 
 /** An operation that writes rows: all but those that move a counter. */
-export type RowOperation = Exclude<Operation, { readonly write: "move counter" }>;
+type RowOperation = Exclude<Operation, { readonly write: "move counter" }>;
 
 /** A row with the way in which it is written. */
-export type NamedRow = readonly [name: WriteName, row: SqlParameters];
+type NamedRow = readonly [name: WriteName, row: SqlParameters];
 
 /** The rows of an operation, in order; `sequence` is the number of its change. */
 export function rowsOf(operation: RowOperation, sequence: number): readonly NamedRow[] {

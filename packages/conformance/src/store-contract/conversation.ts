@@ -13,7 +13,7 @@ export interface OpenedStep {
 }
 
 /** Requests of one owner to one store. */
-export interface Conversation {
+interface Conversation {
   /** Opens a Step and leaves it in flight. */
   open(messages: readonly TestMessage[], named?: NamedIds): Promise<OpenedStep>;
   /** Opens a Step and completes it with a reply. */

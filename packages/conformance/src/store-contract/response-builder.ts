@@ -6,7 +6,7 @@ import type { Intents } from "./intents.ts";
 import type { ResponseOverrides } from "./response-draft.ts";
 
 /** Stored responses of one owner. */
-export interface ResponseBuilder {
+interface ResponseBuilder {
   /** Opens a Step and settles it with a response. */
   respond(overrides?: ResponseOverrides): Promise<ResponseDraft>;
   /** Stores a chain of responses, each with its own question and answer. */
@@ -15,7 +15,7 @@ export interface ResponseBuilder {
 }
 
 /** A chain of responses, oldest first, and the messages each adds. */
-export interface Chain {
+interface Chain {
   readonly ids: readonly string[];
   readonly added: readonly (readonly TestMessage[])[];
 }

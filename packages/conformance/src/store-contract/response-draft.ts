@@ -9,7 +9,7 @@ export type ResponseOverrides = Partial<Omit<ResponseDraft, "messages" | "inheri
 };
 
 /** How long responses of this suite are kept, in milliseconds. */
-export const retention = 1_000_000;
+const retention = 1_000_000;
 
 /** A response to store with a Step's settlement. */
 export function responseFor(

@@ -9,7 +9,7 @@ interface ReferenceSession {
   updated: number;
 }
 
-export interface ReferenceRequest {
+interface ReferenceRequest {
   readonly stepId: string;
   readonly sessionId: string | null;
   readonly turnId: string | null;
@@ -19,7 +19,7 @@ export interface ReferenceRequest {
   readonly newTurnId: string;
 }
 
-export interface ReferenceAssignment {
+interface ReferenceAssignment {
   readonly sessionId: string;
   readonly turnId: string;
   readonly branchedFromSessionId: string | null;

@@ -4,7 +4,7 @@ import type { Intents } from "./intents.ts";
 import { createResponseBuilder, historyOf, textOfMessages } from "./response-builder.ts";
 
 /** The subject of a test of shared stores: a store with one live key, and more stores on its data. */
-export interface SharedSubject {
+interface SharedSubject {
   readonly store: Store;
   readonly intents: Intents;
   another(): Promise<Store>;

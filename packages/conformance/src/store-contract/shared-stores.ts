@@ -207,7 +207,7 @@ async function everything(store: Store): Promise<unknown> {
 }
 
 /** Concurrent retention by several stores on the same data. */
-export function sharedRetentionTests(test: SharedTest): void {
+function sharedRetentionTests(test: SharedTest): void {
   test("removes and counts each Step once in concurrent sweeps", async (subject) => {
     const { store, intents } = subject;
     const sweepers = [store, await subject.another(), await subject.another()];

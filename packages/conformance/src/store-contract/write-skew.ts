@@ -11,13 +11,13 @@ const wholePage = { cursor: null, limit: 100 };
 const rounds = 5;
 
 /** The subject of a test: three stores on the same data, as if in different processes. */
-export interface SkewSubject {
+interface SkewSubject {
   readonly stores: readonly [Store, Store, Store];
   readonly intents: Intents;
 }
 
 /** Declares one test of concurrent decisions on the same rows. */
-export type SkewTest = (title: string, run: (subject: SkewSubject) => Promise<void>) => void;
+type SkewTest = (title: string, run: (subject: SkewSubject) => Promise<void>) => void;
 
 /** Write skew: decisions that are each right on what they read, but wrong together. */
 export function writeSkewTests(test: SkewTest): void {

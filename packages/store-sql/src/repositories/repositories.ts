@@ -27,7 +27,7 @@ import { createReadPage, readById } from "./reading.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
 
 /** The repositories that read and write alike on every database. */
-export interface SqlRepositories
+interface SqlRepositories
   extends Pick<
     Store,
     | "keys"

@@ -62,7 +62,7 @@ export function createDecisionRepository(
 const steps = { name: "steps", columns: stepReadColumns };
 
 /** Steps with their corrections and what their providers said. */
-export function stepsIn(dialect: SqlDialect): {
+function stepsIn(dialect: SqlDialect): {
   readonly wholeStep: (organizationId: Tenant, id: string) => Script<Step | null>;
   readonly wholeSteps: (page: readonly Step[]) => Script<readonly Step[]>;
   readonly correctedSteps: <One extends Correctable>(

@@ -24,7 +24,7 @@ export const responseColumns = [
 export const responseRecordColumns = [...responseColumns, "built_on", "inherited"] as const;
 
 /** A stored response as the parameters of its row. */
-export function responseToRow(response: StoredResponse): SqlParameters {
+function responseToRow(response: StoredResponse): SqlParameters {
   return {
     organization_id: response.organizationId,
     id: response.id,

@@ -1,5 +1,5 @@
 /** Reads one row's columns and refuses what the schema does not allow, so that damage is an error and not a wrong answer. */
-export interface RowReader {
+interface RowReader {
   text(column: string): string;
   textOrNull(column: string): string | null;
   integer(column: string): number;

@@ -139,12 +139,12 @@ function attemptsOf({ attempts }: Step): {
 }
 
 /** Null for none: most requests have none. */
-export function droppedFieldsJson(fields: DroppedFields): string | null {
+function droppedFieldsJson(fields: DroppedFields): string | null {
   return Object.keys(fields).length === 0 ? null : JSON.stringify(fields);
 }
 
 /** One line per pair, so that a filter can search for a pair as text; null for none. */
-export function metadataText(metadata: Metadata): string | null {
+function metadataText(metadata: Metadata): string | null {
   const pairs = Object.entries(metadata);
   return pairs.length === 0 ? null : pairs.map(pairText).join("");
 }

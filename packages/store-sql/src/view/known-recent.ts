@@ -15,7 +15,7 @@ export interface KnownRecent {
   clear(): void;
 }
 
-export interface RecentPlace {
+interface RecentPlace {
   readonly owner: Owner;
   readonly source: string;
 }

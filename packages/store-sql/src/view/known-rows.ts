@@ -24,12 +24,12 @@ export interface KnownRows {
 }
 
 /** A Step, and what it holds once that was read. */
-export interface KnownStep {
+interface KnownStep {
   record: StepRecord;
   holds: readonly HoldRecord[] | null;
 }
 
-export interface KnownCounters {
+interface KnownCounters {
   get(key: BudgetCounterKey): BudgetCounter | null;
   set(counter: BudgetCounter): void;
   clear(): void;

@@ -15,7 +15,7 @@ import { viewResponses } from "./view-responses.ts";
 import { viewRetention } from "./view-retention.ts";
 
 /** What differs between the databases for those who read. */
-export interface ReadRows {
+interface ReadRows {
   readonly dialect: SqlDialect;
   /** The table whose Steps are removed one by one. */
   readonly oldSteps: string;
@@ -69,7 +69,7 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
 }
 
 /** A key as far as decisions look at it. */
-export function viewedKeyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
+function viewedKeyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
   const read = readRow(row);
   return {
     userId: read.text("user_id"),
