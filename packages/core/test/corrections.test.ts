@@ -26,7 +26,7 @@ async function withOneStep(store: (typeof stores)[number][1]) {
 }
 
 describe.each(stores)("a correction on %s", (_, open) => {
-  it("changes a Step's sums, its activity and its budgets, and leaves what was recorded readable", async () => {
+  it("changes a Step's sums, its activity and its budgets, and keeps the first record readable", async () => {
     const { test, organizationId, id } = await withOneStep(open);
     const { gateway, clock, store } = test;
     await clock.advance("1h");

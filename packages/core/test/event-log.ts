@@ -1,6 +1,6 @@
 import type { GatewayEvent, Observer } from "@tollgate/core";
 
-/** An observer that remembers, and a way to wait for what it is told. */
+/** An observer that keeps events, and a way to wait for them. */
 export interface EventLog {
   readonly observers: readonly Observer[];
   readonly seen: readonly GatewayEvent[];

@@ -121,7 +121,7 @@ describe.each(stores)("exports on %s", (_, open) => {
   });
 });
 
-it("filters decisions by what they were made on", async () => {
+it("filters decisions by their facts", async () => {
   const { gateway, chat, key } = await createTestGateway({ policy });
   await gateway.fetch(chat());
   await gateway.fetch(chat({ model: "test/a/preview" }));

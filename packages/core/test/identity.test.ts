@@ -73,7 +73,7 @@ describe.each(stores)("a caller named with `as`, with %s", (_name, open) => {
       const answer = await gateway.as(ada).fetch(models());
       expect(JSON.parse(await answer.text()).error.code).toBe("invalid_api_key");
     }
-    // Another label is another key: the host vouches anew.
+    // Another label is another key: the host vouches again.
     const other = await a.gateway.as({ ...ada, label: "job" }).fetch(a.chat());
     expect(other.status).toBe(200);
   });

@@ -60,7 +60,7 @@ const open = (more: object) => {
   return createGateway(all);
 };
 
-/** Each takes what was written, valid or not, and rejects what isn't. */
+/** Each takes any value, and rejects invalid ones. */
 const surfaces: readonly (readonly [string, object, (written: never) => Promise<unknown>])[] = [
   ["options", options, async (written) => open(written)],
   ["policy", policy, async (written) => definePolicy(written)],

@@ -14,7 +14,7 @@ export interface NaiveRequest {
   readonly reply: SentMessage | null;
 }
 
-/** Where a Step must stand; null for an id that must be new. */
+/** The expected place of a Step; null for an id that must be new. */
 export interface Expected {
   readonly sessionId: string | null;
   readonly turnId: string | null;

@@ -12,7 +12,7 @@ const nothing: readonly (readonly unknown[])[] = [
 ];
 
 describe("the administration", () => {
-  it("refuses what is called with nothing or with no object, in the words of its arguments", async () => {
+  it("rejects a call without an argument or without an object, naming the arguments", async () => {
     const { gateway } = await openOwnGateways({ store: memoryStore() });
     const methods = administrativeMethods(gateway).filter(({ name }) => !bare.includes(name));
     expect(methods.length).toBeGreaterThan(30);

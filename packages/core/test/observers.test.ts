@@ -26,7 +26,7 @@ it("reports the sums of a Step over its retries and fallbacks, as `steps.get` gi
     retries: { allowDuplicates: true },
   });
   const { gateway, provider, chat, clock, key } = test;
-  // What is sent and not answered is charged at its estimate, so that every attempt costs something.
+  // A request without an answer is charged at its estimate, so every attempt costs something.
   for (let attempt = 0; attempt < 3; attempt++) provider.fail(down({ delivery: "unknown" }));
   await clock.until(gateway.fetch(chat({ max_tokens: 30 })).then((answer) => answer.text()));
   const [settled] = log.seen.filter((event) => event.type === "step.settled");

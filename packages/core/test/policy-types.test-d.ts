@@ -60,7 +60,7 @@ test("a rule that falls back to an unknown gateway does not compile", () => {
   });
   // @ts-expect-error the gateway does not exist
   createGateway({ store, providers, policy });
-  // @ts-expect-error no gateway can be told from it
+  // @ts-expect-error it names no gateway
   permit("a", {}, { fallbacks: [some] });
 });
 

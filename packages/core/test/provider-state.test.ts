@@ -195,7 +195,7 @@ describe.each(stores)("provider state on %s", (_store, open) => {
 });
 
 describe.each(stores)("a client's copy of provider state on %s", (_store, open) => {
-  it("gives way to what was recorded, in earlier turns too", async () => {
+  it("gives way to the record, in earlier turns too", async () => {
     const made = await opened(open());
     const fake = fakes["signed thinking"];
     if (fake === undefined) expect.unreachable("there is no such upstream");
@@ -321,7 +321,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     }
   });
 
-  it("drops and counts what was issued to another key, changed, or never sealed", async () => {
+  it("drops and counts state that was issued to another key, changed, or never sealed", async () => {
     const made = await opened(open());
     const message = await firstRound(made, signed);
     const text = JSON.stringify(message);
@@ -406,7 +406,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     for (const [bytes, keep, omitted, isSent] of [
       [262_000, withoutState, undefined, true],
       [262_145, withoutState, expect.any(Number), false],
-      // What the client brings counts where nothing was kept.
+      // Without a record, the state from the client counts.
       [262_145, (message: Fields) => message, expect.any(Number), true],
     ] as const) {
       const made = await opened(open());
@@ -489,7 +489,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
 });
 
 describe.each(stores)("a response whose input lacked its state on %s", (_store, open) => {
-  it("is continued with what was recorded", async () => {
+  it("is continued from the record", async () => {
     const made = await opened(open());
     const fake = fakes["reasoning as text"];
     if (fake === undefined) expect.unreachable("there is no such upstream");

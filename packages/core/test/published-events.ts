@@ -31,7 +31,7 @@ const schemaOf: Readonly<Record<string, string>> = {
 };
 
 /**
- * Says what is wrong with an event by the published schema of its type. That usage is null until it is known is how the
+ * Lists the problems of an event under the published schema of its type. That usage is null until it is known is how the
  * published API answers, not its schema.
  */
 export function createEventProblems(

@@ -3,7 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 
 const fixture = new URL("fixtures/openai-responses-schema.json", import.meta.url);
 
-/** Says what is wrong with a value by one of the published schemas; nothing when it is valid. */
+/** Lists the problems of a value under a published schema; none if it is valid. */
 export function createPublishedSchemas(): (name: string, value: unknown) => readonly string[] {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
   ajv.addSchema(JSON.parse(readFileSync(fixture, "utf8")), "openai");

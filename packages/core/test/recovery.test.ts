@@ -7,7 +7,7 @@ import { heldOn } from "./written.ts";
 
 const budgets = [{ id: "tokens", limit: { tokens: 100_000 }, period: "day" }] as const;
 
-/** Two gateways on one store. The first's clock stands still: it renews no lease, like a process that is gone. */
+/** Two gateways on one store. The first one's clock stops, so it renews no lease, like a dead process. */
 async function oneOfTwoGone(open: (typeof stores)[number][1]) {
   const store = open();
   const gone = await createTestGateway({ store, budgets });

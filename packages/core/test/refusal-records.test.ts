@@ -14,7 +14,7 @@ async function refusalsOf({ gateway }: TestGateway) {
 }
 
 describe.each(stores)("the record of a refused request on %s", (_, open) => {
-  it("names the budget, its counter, and what was needed and left", async () => {
+  it("names the budget, its counter, and the needed and remaining amounts", async () => {
     const log = eventLog();
     const test = await createTestGateway({
       store: open(),
@@ -79,7 +79,7 @@ describe.each(stores)("the record of a refused request on %s", (_, open) => {
     ]);
   });
 
-  it("is told apart from a denial and from a permit", async () => {
+  it("differs from a denial and from a permit", async () => {
     const policy = definePolicy({ rules: [permit("plain", { model: "test/tollgate/*" })] });
     const { gateway, chat } = await createTestGateway({
       store: open(),

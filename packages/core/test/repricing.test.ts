@@ -63,7 +63,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
     expect(await settled()).toBe(costOf.old + 7);
   });
 
-  it("corrects what comes out different, beside what was recorded, and nothing twice", async () => {
+  it("corrects costs that differ, next to the recorded ones, and none twice", async () => {
     const { gateway, organizationId, reprice, settled } = await spent();
     const applied = { prices: newer, apply: true, actor: "ops" };
     expect((await reprice(applied)).map((row) => row.at(-1))).toEqual([false, false, true, true]);

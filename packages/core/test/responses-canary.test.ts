@@ -70,7 +70,7 @@ it("store: false leaves no response state: with digests alone, no byte of the co
   expect(filesWithCanary(folder)).toEqual([]);
 });
 
-it("store: false leaves the transcript evidence that the policy asks for, and nothing beside it (T4)", async () => {
+it("store: false leaves the transcript evidence that the policy asks for, and nothing else (T4)", async () => {
   const { filename, say } = await start("full");
   await say(false);
   const transcripts = columnsWithCanary(filename);
@@ -78,7 +78,7 @@ it("store: false leaves the transcript evidence that the policy asks for, and no
   for (const column of transcripts) expect(column).toMatch(/^(transcript_parts|steps)\./);
 });
 
-it("a stored response holds what was said, until it is deleted (T3)", async () => {
+it("a stored response contains the conversation until it is deleted (T3)", async () => {
   const { gateway, key, folder, filename, say } = await start("digest");
   const { id } = await say(true);
   expect(filesWithCanary(folder)).not.toEqual([]);
@@ -95,7 +95,7 @@ it("a stored response holds what was said, until it is deleted (T3)", async () =
   nothingLeft();
 });
 
-it("a stored response holds what was said, until it is swept (T3)", async () => {
+it("a stored response contains the conversation until it is swept (T3)", async () => {
   const { gateway, clock, filename, say } = await start("digest");
   await say(true);
   clock.setWall(clock.now() + 31 * 24 * 60 * 60 * 1_000);

@@ -204,7 +204,7 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     const chained = asked();
     for (const input of ways) {
       const answer = await responses.create({ input });
-      // What the model thought is carried by what the client sends back.
+      // The client's own items carry the model's reasoning.
       expect(asked()?.map((message) => ({ ...message, state: undefined }))).toEqual(chained);
       const { data } = await itemsOf(responses.inputItems(answer.id, "?order=asc"));
       expect(data.map(({ type }) => type)).toEqual([

@@ -55,7 +55,7 @@ const chunk = z.looseObject({
   usage: z.unknown().optional(),
 });
 
-/** The plain answer that a stream of chunks stands for, in the same dialect. */
+/** The plain answer equivalent to a stream of chunks, in the same dialect. */
 function plainAnswer(stream: string): string {
   const chunks = stream
     .split(/\r?\n/)
@@ -91,11 +91,11 @@ function plainAnswer(stream: string): string {
   return JSON.stringify({ ...chunks[0], object: "chat.completion", choices, usage });
 }
 
-/** A response without what is drawn anew for each. */
+/** A response without the ids that differ in each. */
 const alike = ({ id, output, usage, status }: ResponseObject): unknown =>
   JSON.parse(JSON.stringify({ output, usage, status }).replaceAll(id.slice("resp_".length), "id"));
 
-/** What the user is shown, whatever the dialect. */
+/** The text that the user sees, in every dialect. */
 const shown: Readonly<Record<string, readonly string[]>> = {
   "standard.sse": ["Grüße, 世界 🌍!"],
   "tool-calls.sse": ['get_weather {"city":"Zürich"}'],

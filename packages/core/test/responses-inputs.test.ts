@@ -76,7 +76,7 @@ describe("reasoning items in the input", () => {
   const sealed = { type: "reasoning", summary: [], encrypted_content: "opaque" };
   const answer = { role: "assistant", content: "Here." };
 
-  /** What the Step says was left out of such an input. */
+  /** The fields that the Step records as dropped from such an input. */
   async function droppedFrom(...input: readonly object[]) {
     const { gateway, key } = await createTestGateway();
     onTestFinished(() => gateway.close());

@@ -6,7 +6,7 @@ import { written } from "./written.ts";
 
 const day = 24 * 60 * 60 * 1_000;
 
-/** Who asks, beside the owner. */
+/** The callers other than the owner. */
 const strangers = {
   "the same user with another key": {},
   "another user of the organization": { userId: "user-2" },
@@ -81,7 +81,7 @@ describe.each(stores)("responses are their key's alone (S9), on %s", (_, open) =
     }
   });
 
-  it("anybody else's, and what is deleted, expired, stateless, random or malformed, is one and the same answer", async () => {
+  it("gives one answer for ids of others and for deleted, expired, stateless, random and malformed ids", async () => {
     const { gateway, provider, owner, others, ids } = await everyState(open);
     const asked = provider.calls.length;
     const before = await written(gateway);
@@ -167,7 +167,7 @@ describe("an id that no gateway gives", () => {
   });
 });
 
-it("what is another's and what never was cost the same look at the store (T2)", async () => {
+it("ids of others and unknown ids cost the same read of the store (T2)", async () => {
   const { store, others, ids } = await everyState(stores[0]?.[1] ?? expect.unreachable);
   const asked = (["get", "history", "delete"] as const).map((name) =>
     vi.spyOn(store.responses, name),

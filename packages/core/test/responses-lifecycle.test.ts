@@ -181,8 +181,8 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
   );
 });
 
-describe("what a client was told is complete", () => {
-  it("is there to be read: no terminal event before the settlement is durable", async () => {
+describe("a response that a client saw complete", () => {
+  it("can be read: no terminal event comes before the settlement is durable", async () => {
     const { store, fault } = faultyStore(memoryStore(), {
       on: { verb: "settleStep", nth: 1, when: "before", action: "wait" },
     });

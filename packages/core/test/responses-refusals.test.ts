@@ -10,7 +10,7 @@ const user = (...content: readonly unknown[]) => ({ input: [{ role: "user", cont
 const tool = (type: string) => ({ tools: [{ type }] });
 const called = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" };
 
-/** Section 4.6: what is not emulated. */
+/** Section 4.6: unsupported features. */
 const notEmulated: readonly Row[] = [
   ["a conversation", { conversation: "conv_1" }, "conversation", "unsupported_parameter"],
   ["a new conversation", { conversation: {} }, "conversation", "unsupported_parameter"],
@@ -33,7 +33,7 @@ const notEmulated: readonly Row[] = [
   ["computer use", tool("computer_use_preview"), "tools[0].type", "unsupported_value"],
 ];
 
-/** What else cannot be asked for, or is wrong. */
+/** Other unsupported or invalid requests. */
 const wrong: readonly Row[] = [
   ["no input", { input: undefined }, "input", "missing_required_parameter"],
   ["no model", { model: undefined }, "model", "missing_required_parameter"],
@@ -82,7 +82,7 @@ const wrong: readonly Row[] = [
 describe.each([
   ["not emulated (section 4.6)", notEmulated],
   ["wrong (sections 2.5 and 2.6)", wrong],
-])("what is %s", (_, rows) => {
+])("a request that is %s", (_, rows) => {
   it.each(rows)("%s is a plain 400 that names the field, and leaves nothing", async (...row) => {
     const [, fields, param, code] = row;
     const { gateway, provider, key } = await createTestGateway();
@@ -140,14 +140,14 @@ describe("the other paths of Responses", () => {
     ["GET", "responses", "POST"],
     ["PUT", "responses/resp_x", "GET, DELETE"],
     ["POST", "responses/resp_x/input_items", "GET"],
-  ])("%s %s is 405 and says what is allowed", async (method, path, allow) => {
+  ])("%s %s is 405 and names the allowed methods", async (method, path, allow) => {
     const { gateway, key } = await createTestGateway();
     const answer = await responsesOf(gateway, key.secret).ask(method, path);
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, allow]);
   });
 });
 
-it("a request that refers to what is not there leaves nothing", async () => {
+it("a request that refers to an unknown response leaves nothing", async () => {
   const { gateway, provider, key } = await createTestGateway();
   const responses = responsesOf(gateway, key.secret);
   await responses.post({ previous_response_id: "resp_x" });

@@ -76,7 +76,7 @@ const throughResponses =
     }
   };
 
-/** What is recorded of a conversation, without ids and times: chain values tell every message apart. */
+/** The record of a conversation without ids and times. Chain values distinguish every message. */
 async function shapeOf({ gateway, key }: Test) {
   const filter = { organizationId: key.organizationId, key: key.id };
   const steps = (await gateway.steps.list(filter)).data.toReversed();

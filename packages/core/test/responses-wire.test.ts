@@ -178,7 +178,7 @@ function itemsOf(events: readonly StreamEvent[]): readonly Item[] {
   });
 }
 
-/** What a text has next to its words is told once before the part is done, log probabilities at the latest with it. */
+/** Annotations come once before the part is done, log probabilities at the latest with it. */
 function expectDetails(own: readonly StreamEvent[], done: Item): void {
   const text = own.find(({ type }) => type === "response.output_text.done");
   if (text === undefined) return;
@@ -248,7 +248,7 @@ describe("a streamed response", () => {
     );
   });
 
-  it("that fails closes what is open as incomplete, then has error and response.failed", () => {
+  it("that fails closes open items as incomplete, then has error and response.failed", () => {
     fc.assert(
       fc.property(said, fc.array(fc.nat(), { maxLength: 2 }), (events, cuts) => {
         const writer = createEventWriter(head);
@@ -328,7 +328,7 @@ describe("the input items of a stored response", () => {
   });
 });
 
-it("the published schema refuses what is not a response", () => {
+it("the published schema rejects other objects", () => {
   const body = JSON.parse(
     responseBody(head, fold([{ type: "text-delta", text: "a" }]), usage, "stop", 0),
   );

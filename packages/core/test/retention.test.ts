@@ -90,14 +90,14 @@ describe.each(stores)("retention on %s", (_name, open) => {
     expect(counts).toEqual([100, 5]);
   });
 
-  it("erases what was said in a Session after `retention.transcripts`, and continues it", async () => {
+  it("erases the content of a Session after `retention.transcripts`, and continues it", async () => {
     const test = await start({ maintenance: false, retention: { transcripts: "1d" } });
     const { gateway } = test;
     await ask(test, "a secret of ours");
     pass(test, "2d");
     expect(await gateway.sweep()).toBe(1);
     const [session] = (await gateway.sessions.list({ organizationId })).data;
-    if (!session) return expect.fail("There is no Session.");
+    if (!session) return expect.fail("No Session found.");
     expect(await leavesOf(test, "transcripts.erased")).toEqual([
       expect.objectContaining({ sessions: [session.id] }),
     ]);

@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 const key = () => randomBytes(32).toString("base64");
 const k1 = key();
 
-/** What is wrong with a gateway that has a customer-owned provider and these secrets; JavaScript can give anything. */
+/** The problems of a gateway with a customer-owned provider and these secrets. JavaScript can pass any value. */
 function problemsOf(secrets: unknown): string {
   const own = { ...scriptedProvider().at("own"), connection: "customer" as const };
   try {

@@ -27,7 +27,7 @@ function formsOf(secret: string): readonly string[] {
 
 const upstreamSecret = "sk-upstream-canary-0123456789";
 
-/** Requests that end in many ways; what each was answered, headers and all. */
+/** Sends requests that end in many ways, and returns their answers with headers. */
 async function everyAnswer({ gateway, provider, clock, key, chat }: TestGateway) {
   const { secret } = key;
   provider.fail(

@@ -11,7 +11,7 @@ const raising = definePolicy({ rules: [permit("all")], sessions: "raise" });
 const hello = { role: "user", content: "Hello" };
 const again = { role: "user", content: "Again" };
 
-/** A conversation that goes on with what it was answered. */
+/** A conversation that continues with each answer. */
 function conversation({ gateway, chat }: TestGateway) {
   const messages: object[] = [hello];
   return async (dataClass: string | null, fields: Record<string, unknown> = {}) => {

@@ -66,7 +66,7 @@ interface Side {
   readonly send: (each: Send) => Promise<void>;
 }
 
-/** One key's conversation with the gateway, beside the reference. */
+/** A key's conversation with the gateway, next to the reference. */
 function createSide(
   test: TestGateway,
   { key, chat }: Awaited<ReturnType<TestGateway["createKey"]>>,

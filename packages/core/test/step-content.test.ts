@@ -13,7 +13,7 @@ async function newestOf({ gateway }: TestGateway) {
   return gateway.steps.content({ ...tenant, id: step?.id ?? "" });
 }
 
-describe.each(stores)("what was said in a Step on %s", (_, open) => {
+describe.each(stores)("the content of a Step on %s", (_, open) => {
   const start = async (options: TestGatewayOptions = {}) => {
     const test = await createTestGateway({ store: open(), retries: { max: 0 }, ...options });
     onTestFinished(() => test.gateway.close());

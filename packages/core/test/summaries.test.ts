@@ -125,7 +125,7 @@ describe.each(stores)("summaries on %s", (_, open) => {
     for (const one of [sessions, connections])
       await expect(one.list(ofUser)).rejects.toMatchObject({ ...refused, param: "userId" });
     for (const dataClass of [aClass, noRange, null]) {
-      // @ts-expect-error a range is meant: what is none would select all
+      // @ts-expect-error it must be a range: any other value would select all
       await expect(steps.list({ organizationId, dataClass })).rejects.toMatchObject(refused);
       // @ts-expect-error the same of decisions
       await expect(decisions.list({ organizationId, dataClass })).rejects.toMatchObject(refused);

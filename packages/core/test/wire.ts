@@ -82,7 +82,7 @@ const failure = z.strictObject({
   }),
 });
 
-/** The body of section 2.2; nothing else may stand in it. */
+/** The body of section 2.2, without other members. */
 export type ChatCompletion = z.infer<typeof completion>;
 /** A chunk of section 2.3. */
 export type Chunk = z.infer<typeof chunk>;

@@ -19,7 +19,7 @@ export async function written(gateway: Gateway): Promise<{
   };
 }
 
-/** What is held on a budget, over all its counters of the current period. */
+/** The amount held on a budget, over all its counters of the current period. */
 export async function heldOn(gateway: Gateway, id: string): Promise<number> {
   const { data } = await gateway.budgets.status({ id });
   return data.reduce((sum, { held }) => sum + held, 0);

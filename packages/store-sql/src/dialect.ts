@@ -9,11 +9,11 @@ export interface SqlDialect {
   readonly text: string;
   readonly integer: string;
   readonly bytes: string;
-  /** What follows the columns of a table that is found by its primary key alone. */
+  /** The clause after the columns of a table that only its primary key serves. */
   readonly keyedTable: string;
-  /** What follows those of a table of wide rows, which is written in the order in which they come. */
+  /** The clause for a table of wide rows, which are written in the order of their arrival. */
   readonly wideTable: string;
-  /** What follows those of the table of Steps, whose rows are wide and go once they are old. */
+  /** The clause for the table of Steps, whose rows are wide and removed when old. */
   readonly stepsTable: string;
   /** Columns that a Step has here besides, each with its type and a comma: where Steps go one by one, theirs may be moved. */
   readonly stepsBesides: string;

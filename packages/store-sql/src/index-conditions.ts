@@ -1,6 +1,6 @@
 /**
- * What is true of every row of a table, and stated by the indexes for its lists and by the lists alone. A look-up by id
- * does not state it, so that the primary key is the only index that can serve it, whatever the planner knows of the table.
+ * A condition that every row of a table meets. Only its lists and their indexes state it. A look-up by id doesn't, so
+ * only the primary key can serve it, with any statistics of the planner.
  */
 export const listed = {
   keys: "sequence >= 0",

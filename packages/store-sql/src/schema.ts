@@ -78,8 +78,8 @@ function sessions({
       created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL, updated ${integer} NOT NULL,
       in_flight ${integer} NOT NULL, turn_id ${text} NOT NULL, branched_from_session_id ${text},
       common_length ${integer} NOT NULL, data_classes ${text} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
-    // For lists, which say what is true of every row and what no request says: PostgreSQL would take these for a
-    // request's candidates, too, and then read every Session of its key.
+    // For lists, whose condition every row meets and no request states. Otherwise PostgreSQL would also use these to
+    // find the Session of a request, and read every Session of its key.
     `CREATE INDEX sessions_by_time ON sessions (organization_id, updated) WHERE ${listed.sessions}`,
     ...sessionsByKey,
     `CREATE INDEX sessions_by_update ON sessions
@@ -113,7 +113,7 @@ function sessions({
 function steps({ text, integer, bytes, stepsTable, stepsBesides }: SqlDialect): readonly string[] {
   return [
     // `unsuccessful` is the outcome of those few Steps. An index on the outcome itself would make PostgreSQL write every
-    // index anew whenever a Step settles; this column stays null then.
+    // index again whenever a Step settles. This column stays null then.
     `CREATE TABLE steps (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
       key_label ${text} NOT NULL, source ${text} NOT NULL, endpoint ${text} NOT NULL, stream ${integer} NOT NULL,
@@ -211,13 +211,13 @@ function budgets({ text, integer, keyedTable, holdsTable }: SqlDialect): readonl
       budget_id ${text} NOT NULL, subject ${text} NOT NULL, period_start ${integer} NOT NULL,
       unit ${text} NOT NULL, settled ${integer} NOT NULL, held ${integer} NOT NULL CHECK (held >= 0),
       PRIMARY KEY (budget_id, subject, period_start))${keyedTable}`,
-    // `settled` is null while the amount is held: the counters can be computed anew from these rows.
+    // `settled` is null while the amount is held: the counters can be recomputed from these rows.
     `CREATE TABLE ${holdsTable} (
       organization_id ${text} NOT NULL, step_id ${text} NOT NULL, attempt ${integer} NOT NULL,
       budget_id ${text} NOT NULL, subject ${text} NOT NULL, period_start ${integer} NOT NULL,
       unit ${text} NOT NULL, amount ${integer} NOT NULL, settled ${integer},
       PRIMARY KEY (organization_id, step_id, attempt, budget_id, subject, period_start))${keyedTable}`,
-    // What was said later of an attempt. The ledger of a counter is what its holds settled and, for those of `held_by`, the
+    // Later corrections of an attempt. The ledger of a counter is what its holds settled and, for those of `held_by`, the
     // differences here: they stay when Steps go. `held_by` is the attempt that took the holds; null where none were taken.
     `CREATE TABLE corrections (
       organization_id ${text} NOT NULL, step_id ${text} NOT NULL, id ${text} NOT NULL,

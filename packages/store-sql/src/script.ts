@@ -30,7 +30,7 @@ export type Script<Result> = Generator<Ask, Result, Answer>;
 
 /** A database that plays scripts. */
 export interface ScriptDatabase {
-  /** Each statement sees what is committed by then. */
+  /** Each statement sees the state committed before it. */
   read<Result>(script: () => Script<Result>): Promise<Result>;
   /**
    * In one transaction. Where it isn't known whether that was committed, it runs again if it may be `evenIfDone`; else
@@ -45,7 +45,7 @@ interface Repeatable {
 }
 
 export const anyway: Repeatable = { evenIfDone: true };
-/** What is decided goes by how the rows are, and on its own change it would decide otherwise. */
+/** The decision depends on the rows, so after its own change it would differ. */
 export const once: Repeatable = { evenIfDone: false };
 
 /** Plays a script with a client that answers at once. */

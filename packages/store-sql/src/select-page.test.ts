@@ -55,7 +55,7 @@ it.each([
   );
 });
 
-it("asks the organizations whose rows come first for their pages where none is named, and none for what is not theirs", () => {
+it("reads pages of the organizations whose rows come first if no organization is given", () => {
   const paging = { cursor: null, limit: 10 };
   const named = {
     text: "organization_id = :organization_id",

@@ -19,7 +19,7 @@ export function createConnectionRepository(database: ScriptDatabase): Connection
       const rows = await database.read(() => query(text, parameters));
       return connectionPage(rows, paging);
     },
-    // What it returns says whether there was a row, and of its own removal it would say the opposite.
+    // It returns whether it removed a row. A second run would return the opposite.
     remove: (change) => database.write(() => remove(change), once),
     rewrap: (change) => database.write(() => rewrap(change), anyway),
   };

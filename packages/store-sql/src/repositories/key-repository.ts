@@ -100,7 +100,7 @@ function* withoutSecret(key: ApiKey): Script<KeyWithSalt | null> {
   return row === undefined ? null : foundKeyFromRow(row);
 }
 
-/** Keys as they stay until the transaction ends: what is changed about them is written back whole. */
+/** Keys that stay the same until the transaction ends: a change writes the whole row back. */
 function selectionIn({
   locked,
 }: SqlDialect): (selection: KeySelection) => Script<readonly ApiKey[]> {

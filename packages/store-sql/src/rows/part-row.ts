@@ -8,7 +8,7 @@ const instructionsPosition = -2;
 /** Where the reasoning is that its client was shown. */
 const reasoningPosition = -3;
 
-/** Every position of what is part of no transcript, for a statement. */
+/** Every position outside the transcript, for a statement. */
 export const positionsBeside: string = [
   besidePosition,
   instructionsPosition,

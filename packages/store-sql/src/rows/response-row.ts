@@ -20,7 +20,7 @@ export const responseColumns = [
   "messages",
 ] as const;
 
-/** What is stored of one: with its link, or what it inherited. */
+/** The columns of a stored response, with its link or its inherited items. */
 export const responseRecordColumns = [...responseColumns, "built_on", "inherited"] as const;
 
 /** A stored response as the parameters of its row. */

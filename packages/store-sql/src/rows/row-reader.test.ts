@@ -30,6 +30,6 @@ it.each([
   expect(() => read(row)).toThrow(`does not hold ${expected}`);
 });
 
-it("refuses what is no row", () => {
+it("rejects a value that is not a row", () => {
   expect(() => readRow(undefined).text("id")).toThrow("a row is not an object");
 });

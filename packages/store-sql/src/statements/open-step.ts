@@ -18,7 +18,7 @@ function isBegunBy(row: string, given: (name: "chain" | "length") => string): st
     AND ${row}.head = substr(coalesce(${given("chain")}, ${row}.head), CAST(${row}.length * 32 - 31 AS INTEGER), 32)`;
 }
 
-/** What a look for matches is given. */
+/** A parameter of the search for matches. */
 type MatchParameter = "organization_id" | "key_id" | "source" | "chain" | "length";
 
 /**

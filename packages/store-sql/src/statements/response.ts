@@ -17,8 +17,8 @@ const chained = responseColumns.map((column) =>
 export const responseStatements = {
   get: `SELECT ${columns} FROM responses WHERE ${live}`,
   /**
-   * A response and those it is built on, oldest first, as they stand at one moment. Joined in this order, so that
-   * nothing but the chain is read.
+   * A response and those it is built on, oldest first, in one snapshot. Joined in this order, it reads only the
+   * chain.
    */
   history: `WITH RECURSIVE chain (id, built_on, distance) AS (
       SELECT id, built_on, 0 FROM responses WHERE ${live}
@@ -28,7 +28,7 @@ export const responseStatements = {
     SELECT ${chained.join(", ")}, r.inherited FROM chain link CROSS JOIN responses r
       WHERE r.organization_id = :organization_id AND r.id = link.id
     ORDER BY link.distance DESC`,
-  /** Whose a response is, expired or not, and what it is built on. */
+  /** The owner of a response, expired or not, and the response that it is built on. */
   response: `SELECT organization_id, user_id, key_id, expires_at, built_on FROM responses
     WHERE organization_id = :organization_id AND id = :id`,
   expired: `SELECT organization_id, id FROM responses WHERE expires_at <= :at

@@ -7,8 +7,8 @@ type Key = NonNullable<ReturnType<View["key"]>>;
 type Response = NonNullable<ReturnType<View["response"]>>;
 
 /**
- * Rows as the database has them, kept from one transaction to the next for as long as no one else writes: what is here
- * need not be read. Applying a change keeps them current; any other write clears them.
+ * A cache of rows from one transaction to the next, while no other process writes. Applying a change keeps them current.
+ * Any other write clears them.
  */
 export interface KnownRows {
   readonly keys: Slots<Key>;

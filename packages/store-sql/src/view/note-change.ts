@@ -8,7 +8,7 @@ import {
 } from "@tollgate/store-engine";
 import type { KnownRows } from "./known-rows.ts";
 
-/** Keeps what is known of the rows current once a change is written under its number. */
+/** Keeps the cached rows current after a change is written under its sequence number. */
 export function noteChange(known: KnownRows, change: Change, sequence: number): void {
   for (const operation of change) note(known, operation, sequence);
 }
