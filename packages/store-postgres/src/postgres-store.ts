@@ -2,15 +2,13 @@ import { read, type Schema, text, z } from "@tollgate/core/schemas";
 import type { Store } from "@tollgate/core/store";
 import { correct, openAttempt, openStep, recordRefusal, settleStep } from "@tollgate/store-engine";
 import { createRepositories } from "@tollgate/store-sql";
+import pg from "pg";
 import type { PostgresPool } from "./database/client.ts";
 import { createDatabase, type Database } from "./database/database.ts";
-import { openPool } from "./database/open-pool.ts";
 import { postgresDialect } from "./database/postgres-dialect.ts";
 import { isSchemaName } from "./database/schema-name.ts";
 import { scriptsOn } from "./database/scripts.ts";
-import { createResponseRepository } from "./repositories/response-repository.ts";
-import { createSessionRepository } from "./repositories/session-repository.ts";
-import { sweepSteps } from "./verbs/sweep-steps.ts";
+import { createResponseRepository, createSessionRepository, sweepSteps } from "./repositories.ts";
 
 /**
  * Where the database is: a `postgres://…` address, for which the store opens up to 10 connections and closes them, or
@@ -133,4 +131,29 @@ function openDatabase(source: PostgresSource, options: PostgresStoreOptions): Da
     return createDatabase({ ...settings, pool: source.pool, end: async () => {} });
   const pool = openPool(source.url);
   return createDatabase({ ...settings, pool, end: () => pool.end() });
+}
+
+/** A pool of the store's own. */
+interface OpenedPool extends PostgresPool {
+  end(): Promise<void>;
+}
+
+/** Milliseconds until a new connection must stand; of a server that does not answer at all. */
+const connectTimeout = 1_800;
+const maxConnections = 10;
+
+/** Opens nothing yet: connections are made as they are needed. */
+function openPool(url: string): OpenedPool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    application_name: "tollgate",
+    max: maxConnections,
+    connectionTimeoutMillis: connectTimeout,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5_000,
+  });
+  // Even after `end()` a connection that closes may still have something to say, and nobody else would hear it.
+  pool.on("error", () => {});
+  return pool;
 }

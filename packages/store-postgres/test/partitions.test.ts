@@ -13,11 +13,11 @@ import { postgresStore } from "../src/index.ts";
 import { makePartitions } from "../src/partitions/make-partitions.ts";
 import {
   boundAt,
-  missingStretches,
+  missingRanges,
+  type PartitionRange,
   partitionName,
-  type Stretch,
-  stretchOf,
-} from "../src/partitions/stretch.ts";
+  rangeOf,
+} from "../src/partitions/partition-range.ts";
 import { freshSchema, withClient } from "./databases.ts";
 
 const day = 86_400_000;
@@ -53,15 +53,15 @@ async function query(text: string): Promise<readonly Record<string, unknown>[]> 
   return withClient(async (client) => (await client.query(text)).rows);
 }
 
-async function partitionsOf(schema: string): Promise<readonly Stretch[]> {
+async function partitionsOf(schema: string): Promise<readonly PartitionRange[]> {
   const rows = await query(`SELECT pg_get_expr(c.relpartbound, c.oid) AS bounds
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent = '${schema}.steps'::regclass ORDER BY c.relname`);
-  return rows.flatMap(({ bounds }) => stretchOf(String(bounds)) ?? []);
+  return rows.flatMap(({ bounds }) => rangeOf(String(bounds)) ?? []);
 }
 
 /** The first partition of a schema, made if there is none. */
-async function firstPartition(store: Store, schema: string): Promise<Stretch> {
+async function firstPartition(store: Store, schema: string): Promise<PartitionRange> {
   await sweep(store, 0);
   const [first] = await partitionsOf(schema);
   if (!first) return expect.fail("There is no partition.");
@@ -253,7 +253,7 @@ async function promisesOf(schema: string): Promise<readonly unknown[]> {
 
 it("takes partitions from a large rest without reading it while others wait", async () => {
   const { store, schema } = await openMigrated();
-  const [first, last] = missingStretches([], { now: Date.now(), keep });
+  const [first, last] = missingRanges([], { now: Date.now(), keep });
   if (!first || !last) return expect.fail("Nothing is missing.");
   const notices: string[] = [];
   const pool = new pg.Pool({ connectionString: inject("postgresUrl"), max: 1 });
@@ -291,7 +291,7 @@ it("ends what another process began before it was killed, and takes back what it
 
 it("leaves Steps where they are whose time came before their partition", async () => {
   const { store, schema } = await openMigrated();
-  const [first] = missingStretches([], { now: Date.now(), keep });
+  const [first] = missingRanges([], { now: Date.now(), keep });
   if (!first) return expect.fail("Nothing is missing.");
   const id = await stepAt(store, first.from);
   expect(await sweep(store, 0)).toEqual({ removed: 0, more: false });

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { compileStatement, orderParameters, type SqlParameters } from "@tollgate/store-sql";
-import type { Loan } from "./borrow.ts";
+import type { AcquiredClient } from "./acquire.ts";
 import type { PostgresQuery, PostgresResult } from "./client.ts";
 import { queryFailure } from "./failure.ts";
 import { postgresDialect } from "./postgres-dialect.ts";
 import { columnTypes, toParameter } from "./values.ts";
 
 /** How long an answer may take. Milliseconds. */
-export const longestAnswer = {
+export const queryTimeouts = {
   statement: 2_000,
   list: 15_000,
   ledger: 120_000,
@@ -59,7 +59,7 @@ export function createPrepare(options: {
 }
 
 export function createConnection(
-  { client, lose }: Loan,
+  { client, discard: lose }: AcquiredClient,
   {
     prepare,
     qualify,
@@ -74,7 +74,7 @@ export function createConnection(
   const send = async (query: PostgresQuery, mayCommit: boolean): Promise<PostgresResult> => {
     try {
       return await client.query({
-        query_timeout: longestAnswer.statement,
+        query_timeout: queryTimeouts.statement,
         ...query,
         types: columnTypes,
       });
@@ -96,13 +96,13 @@ export function createConnection(
       const values = parameters.flatMap((one) => valuesOf(names, one));
       return (await send({ ...prepare(text).query, values }, commits)).rows;
     },
-    async query(text, parameters, longest = longestAnswer.list) {
+    async query(text, parameters, longest = queryTimeouts.list) {
       const compiled = compileStatement(qualify(text), postgresDialect);
       const values = valuesOf(compiled.names, parameters);
       const query = { text: compiled.text, values, query_timeout: longest };
       return (await send(query, commits)).rows;
     },
-    async exec(sql, longest = longestAnswer.statement) {
+    async exec(sql, longest = queryTimeouts.statement) {
       await send({ text: sql, query_timeout: longest }, sql === "COMMIT");
     },
   };

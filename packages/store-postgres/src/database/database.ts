@@ -3,14 +3,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import { commitIn } from "../driver/commit.ts";
 import { byIndexes } from "../driver/commit-function.ts";
 import { createDriver, type Driver } from "../driver/driver.ts";
-import { createLender } from "./borrow.ts";
+import { createAcquire } from "./acquire.ts";
 import type { PostgresPool } from "./client.ts";
-import { type Connection, createConnection, createPrepare, longestAnswer } from "./connection.ts";
+import { type Connection, createConnection, createPrepare, queryTimeouts } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 import { migrate, requireSchema } from "./migrate.ts";
+import { createRetry, type Repeatable, type RetryTiming } from "./retry.ts";
 import { createQualify } from "./schema-name.ts";
 import { createTransaction, inTransaction, type Transaction, withSettings } from "./transaction.ts";
-import { type Chance, createTryAgain, type Repeatable } from "./try-again.ts";
 
 /** The database as the verbs and the repositories use it. */
 export interface Database {
@@ -46,22 +46,22 @@ export interface DatabaseOptions {
   readonly namedStatements: boolean;
   /** Ends the pool, where it is the store's own. */
   readonly end: () => Promise<void>;
-  readonly chance?: Chance;
+  readonly chance?: RetryTiming;
 }
 
-const patience = `SET LOCAL statement_timeout = ${longestAnswer.migration}; SET LOCAL lock_timeout = 1000`;
+const rearrangeTimeouts = `SET LOCAL statement_timeout = ${queryTimeouts.migration}; SET LOCAL lock_timeout = 1000`;
 
 const byIndex = withSettings(byIndexes);
 
-const realChance: Chance = { random: () => randomInt(1_000) / 1_000, pause };
+const realChance: RetryTiming = { random: () => randomInt(1_000) / 1_000, pause };
 
 export function createDatabase(options: DatabaseOptions): Database {
   const { pool, schema, chance = realChance } = options;
   const qualify = createQualify(schema);
   const commit = commitIn(schema);
   const prepare = createPrepare({ qualify, namedStatements: options.namedStatements });
-  const tryAgain = createTryAgain(chance);
-  const lender = createLender(pool);
+  const tryAgain = createRetry(chance);
+  const acquire = createAcquire(pool);
   const running = new Set<Promise<unknown>>();
   // An idle connection that breaks is replaced by the pool; unheard, its event would end the host process.
   const ignore = (): void => {};
@@ -73,11 +73,11 @@ export function createDatabase(options: DatabaseOptions): Database {
     commits: boolean,
     use: (connection: Connection) => Promise<Result>,
   ): Promise<Result> => {
-    const loan = await lender();
+    const client = await acquire();
     try {
-      return await use(createConnection(loan, { prepare, qualify, commits }));
+      return await use(createConnection(client, { prepare, qualify, commits }));
     } finally {
-      loan.giveBack();
+      client.release();
     }
   };
   const transact = <Result>(
@@ -110,7 +110,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       await ready();
       return call();
     });
-  const carrying = createDriver({
+  const createdDriver = createDriver({
     commit,
     tryAgain,
     withConnection: (use) => withConnection(true, use),
@@ -120,10 +120,10 @@ export function createDatabase(options: DatabaseOptions): Database {
       ),
   });
   const driver: Driver = {
-    open: (decide) => onceReady(() => carrying.open(decide)),
-    settle: (decide) => onceReady(() => carrying.settle(decide)),
-    alone: (decide, how) => onceReady(() => carrying.alone(decide, how)),
-    ask: (question) => onceReady(() => carrying.ask(question)),
+    open: (decide) => onceReady(() => createdDriver.open(decide)),
+    settle: (decide) => onceReady(() => createdDriver.settle(decide)),
+    alone: (decide, how) => onceReady(() => createdDriver.alone(decide, how)),
+    ask: (question) => onceReady(() => createdDriver.ask(question)),
   };
 
   return {
@@ -143,7 +143,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     rearrange: (change) =>
       onceReady(() =>
         transact(async (transaction, connection) => {
-          await connection.exec(patience);
+          await connection.exec(rearrangeTimeouts);
           return change(transaction, connection);
         }).catch(unlessBusy),
       ),

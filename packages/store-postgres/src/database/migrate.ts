@@ -1,5 +1,5 @@
 import { readRow, schemaVersion } from "@tollgate/store-sql";
-import { type Connection, longestAnswer } from "./connection.ts";
+import { type Connection, queryTimeouts } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 import { postgresSchema } from "./schema.ts";
 import { createQualify } from "./schema-name.ts";
@@ -15,9 +15,9 @@ export async function migrate(
 ): Promise<void> {
   await requireServer(connection);
   if ((await readVersion(connection, schema)) === schemaVersion) return;
-  const exec = (sql: string): Promise<void> => connection.exec(sql, longestAnswer.migration);
+  const exec = (sql: string): Promise<void> => connection.exec(sql, queryTimeouts.migration);
   await exec(
-    `SET LOCAL statement_timeout = ${longestAnswer.migration}; SET LOCAL lock_timeout = 0;
+    `SET LOCAL statement_timeout = ${queryTimeouts.migration}; SET LOCAL lock_timeout = 0;
      SELECT pg_advisory_xact_lock(hashtextextended('tollgate migration of ${schema}', 0))`,
   );
   // Another process may have been first, so the version counts only once the lock is held.

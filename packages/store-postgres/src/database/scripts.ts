@@ -5,7 +5,7 @@ import {
   type Script,
   type ScriptDatabase,
 } from "@tollgate/store-sql";
-import { type Connection, longestAnswer } from "./connection.ts";
+import { type Connection, queryTimeouts } from "./connection.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -40,7 +40,7 @@ const noRows: readonly unknown[] = [];
 async function rowsFor(connection: Pick<Connection, "all" | "query">, ask: Ask): Promise<Answer> {
   if (ask.wants !== "rows") throw new TypeError("a read can't write");
   const { text, parameters, isConstant, isLong } = ask;
-  const longest = isLong ? longestAnswer.ledger : longestAnswer.list;
+  const longest = isLong ? queryTimeouts.ledger : queryTimeouts.list;
   const rows = isConstant
     ? await connection.all(text, parameters)
     : await connection.query(text, parameters, longest);

@@ -5,23 +5,23 @@ import type { Draft, Locks } from "./draft.ts";
 import { afterTimeout, isTimeout, type Lane, type Queued } from "./lane.ts";
 
 /** A decision that waits to be carried out together with others. */
-export interface Waiting<One extends Prepared<One>> {
+export interface PendingDecision<One extends PreparedDecision<One>> {
   /** Decides on what is known now, and on what those before it leave; null where that takes more than is known. */
   draft(before: readonly One[]): One | null;
   /** Carries it out by itself; `failure` is what became of an earlier run, or null. */
-  alone(failure: unknown): void;
+  runAlone(failure: unknown): void;
   reject(error: unknown): void;
 }
 
 /** A decision, ready to be written. */
-export interface Prepared<One extends Prepared<One>> extends Draft {
-  readonly waiting: Waiting<One>;
+export interface PreparedDecision<One extends PreparedDecision<One>> extends Draft {
+  readonly waiting: PendingDecision<One>;
 }
 
 type Locking = Pick<Draft, "locks">;
 
 /** What is under way of all kinds: what locks the same Session waits for it, and is decided on what it left. */
-export class UnderWay {
+export class RunningDrafts {
   readonly #batches: (readonly Locking[])[] = [];
   readonly #listeners: (() => void)[] = [];
 
@@ -49,10 +49,10 @@ export class UnderWay {
 
 /** What a decision that goes alone locks: the others that lock the same wait for it. */
 export class Claim {
-  readonly #underWay: UnderWay;
+  readonly #underWay: RunningDrafts;
   #claimed: readonly Locking[] = [];
 
-  constructor(underWay: UnderWay) {
+  constructor(underWay: RunningDrafts) {
     this.#underWay = underWay;
   }
 
@@ -73,27 +73,27 @@ function isSame(a: RowName): (b: RowName) => boolean {
 }
 
 /** One that waits, with the Sessions that it waited for when it was looked at last. */
-interface QueuedDecision<One extends Prepared<One>> extends Queued {
-  readonly waiting: Waiting<One>;
+interface QueuedDecision<One extends PreparedDecision<One>> extends Queued {
+  readonly waiting: PendingDecision<One>;
   heldBy: readonly RowName[];
 }
 
 /** How many may be in one statement. */
-const mostTogether = 16;
+const maxBatchSize = 16;
 /** What they may be long together, in bytes and characters; a longer one goes alone. */
-const longestBatch = 1_048_576;
+const maxBatchLength = 1_048_576;
 /** How many statements of one kind may be under way before decisions wait for each other. */
-const mostCarriers = 2;
-const longestQueue = 256;
+const maxRunning = 2;
+const maxQueued = 256;
 
 /** What carries drafts to the database. */
-export interface Carriage<One extends Prepared<One>> {
+export interface BatchTransport<One extends PreparedDecision<One>> {
   readonly withConnection: <Result>(
     use: (connection: Connection) => Promise<Result>,
   ) => Promise<Result>;
   /** Writes what was prepared together, and answers it. */
   readonly send: (connection: Connection, drafts: readonly One[]) => Promise<void>;
-  readonly underWay: UnderWay;
+  readonly underWay: RunningDrafts;
   readonly lane: Lane;
 }
 
@@ -101,14 +101,14 @@ export interface Carriage<One extends Prepared<One>> {
  * Nothing waits on a timer: a call that comes while few statements are under way goes at once, and those that come meanwhile
  * go together. What fails together runs again alone, so that no decision suffers from another.
  */
-export function createBatches<One extends Prepared<One>>({
+export function createBatches<One extends PreparedDecision<One>>({
   withConnection,
   send,
   underWay,
   lane,
-}: Carriage<One>): (waiting: Waiting<One>) => void {
+}: BatchTransport<One>): (waiting: PendingDecision<One>) => void {
   let queue: QueuedDecision<One>[] = [];
-  let carriers = 0;
+  let running = 0;
   let latestRun = 0;
   let isBorrowing = false;
   /** Whether all that wait do so for what is under way. */
@@ -123,7 +123,7 @@ export function createBatches<One extends Prepared<One>>({
     dispatch();
     return drafts;
   };
-  const carry = async (): Promise<void> => {
+  const runBatch = async (): Promise<void> => {
     const taken: { drafts: readonly One[] | null } = { drafts: null };
     const run = ++latestRun;
     isBorrowing = true;
@@ -135,18 +135,18 @@ export function createBatches<One extends Prepared<One>>({
     } catch (error) {
       const { drafts } = taken;
       if (!drafts) isBorrowing = false;
-      for (const { waiting } of drafts ?? []) waiting.alone(failureOf(error, drafts));
+      for (const { waiting } of drafts ?? []) waiting.runAlone(failureOf(error, drafts));
       if (isTimeout(error)) queue = afterTimeout(queue, { run, latestRun });
-      else if (!drafts) for (const { waiting } of queue.splice(0)) waiting.alone(error);
+      else if (!drafts) for (const { waiting } of queue.splice(0)) waiting.runAlone(error);
     }
-    carriers--;
+    running--;
     if (taken.drafts && taken.drafts.length > 0) underWay.remove(taken.drafts);
     else dispatch();
   };
   const dispatch = (): void => {
-    if (queue.length === 0 || isHeldUp || isBorrowing || carriers >= mostCarriers) return;
-    carriers++;
-    void carry();
+    if (queue.length === 0 || isHeldUp || isBorrowing || running >= maxRunning) return;
+    running++;
+    void runBatch();
   };
   for (const what of [underWay, lane])
     what.listen(() => {
@@ -154,9 +154,9 @@ export function createBatches<One extends Prepared<One>>({
       dispatch();
     });
   return (waiting) => {
-    if (queue.length >= longestQueue)
+    if (queue.length >= maxQueued)
       return waiting.reject(
-        new PostgresFailure(`${longestQueue} calls wait for a connection already`),
+        new PostgresFailure(`${maxQueued} calls wait for a connection already`),
       );
     queue.push({ waiting, heldBy: [], timedOutAfter: null, reject: waiting.reject });
     isHeldUp = false;
@@ -165,16 +165,16 @@ export function createBatches<One extends Prepared<One>>({
 }
 
 /** What goes together next; no two of them lock one Session, nor one that is under way. */
-function takeFrom<One extends Prepared<One>>(
+function takeFrom<One extends PreparedDecision<One>>(
   queue: readonly QueuedDecision<One>[],
-  underWay: UnderWay,
+  underWay: RunningDrafts,
   lane: Lane,
 ) {
   const drafts: One[] = [];
   const left: QueuedDecision<One>[] = [];
   let length = 0;
   for (const [at, queued] of queue.entries()) {
-    if (drafts.length === mostTogether) return { drafts, left: [...left, ...queue.slice(at)] };
+    if (drafts.length === maxBatchSize) return { drafts, left: [...left, ...queue.slice(at)] };
     if (underWay.locks(queued.heldBy)) {
       left.push(queued);
       continue;
@@ -185,7 +185,7 @@ function takeFrom<One extends Prepared<One>>(
       // What another one learns may be what this one lacks.
       queued.heldBy = [];
       if (lane.isFull) left.push(queued);
-      else waiting.alone(null);
+      else waiting.runAlone(null);
     } else if (
       underWay.locks(draft.locks.sessions) ||
       drafts.some(({ locks }) => locks.steps.some((one) => draft.locks.steps.some(isSame(one))))
@@ -194,7 +194,7 @@ function takeFrom<One extends Prepared<One>>(
       left.push(queued);
     } else {
       length += draft.length;
-      if (drafts.length > 0 && length > longestBatch)
+      if (drafts.length > 0 && length > maxBatchLength)
         return { drafts, left: [...left, ...queue.slice(at)] };
       drafts.push(draft);
     }

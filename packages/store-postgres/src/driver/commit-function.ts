@@ -15,10 +15,10 @@ export const byIndexes: readonly string[] = [
 ];
 
 /** How long one waits for a lock. */
-export const patience = { alone: "1500ms", together: "100ms" } as const;
+export const lockTimeouts = { alone: "1500ms", together: "100ms" } as const;
 
 /** Counters are as exact as the numbers of those who read them. */
-const most = Number.MAX_SAFE_INTEGER;
+const maxAmount = Number.MAX_SAFE_INTEGER;
 
 /**
  * The statement that makes the one function of this schema: it writes the changes that it is given, each whole or not at
@@ -27,7 +27,7 @@ const most = Number.MAX_SAFE_INTEGER;
  */
 export function createCommit(name: string, schema: string): string {
   const inputs = [...rowKinds.keys()].map((kind) => `${inputOf(kind)} ${typeOf(name, kind)}[]`);
-  const settings = [...byIndexes, `lock_timeout = '${patience.alone}'`];
+  const settings = [...byIndexes, `lock_timeout = '${lockTimeouts.alone}'`];
   return `${createTypes(name)};
     CREATE FUNCTION ${name} (in_patience TEXT, in_limited BOOLEAN, in_groups BIGINT[], ${inputs.join(", ")})
     RETURNS BIGINT[] LANGUAGE plpgsql ${settings.map((setting) => `SET ${setting} `).join("")}AS $body$
@@ -52,7 +52,7 @@ export function createCommit(name: string, schema: string): string {
       ${Object.entries(writes)
         .map(([write, row]) => writeRows(write, row))
         .join("\n")}
-      was_set := set_config('lock_timeout', '${patience.alone}', TRUE);
+      was_set := set_config('lock_timeout', '${lockTimeouts.alone}', TRUE);
       ${moveCounters}
       IF cardinality(skipped) = 0 THEN
         RETURN numbers;
@@ -186,10 +186,10 @@ const moveCounters = unlessNull(
   LOOP
     INSERT INTO budget_counters AS c (budget_id, subject, period_start, unit, settled, held)
       SELECT m.budget_id, m.subject, m.period_start, m.unit,
-          least(greatest(m.floor + m.settled, 0), ${most}), greatest(m.held, 0)
+          least(greatest(m.floor + m.settled, 0), ${maxAmount}), greatest(m.held, 0)
         WHERE m.room IS NULL OR m.floor + m.settled + m.held <= m.room
       ON CONFLICT (budget_id, subject, period_start) DO UPDATE
-        SET settled = least(greatest(greatest(c.settled, m.floor) + m.settled, 0), ${most}),
+        SET settled = least(greatest(greatest(c.settled, m.floor) + m.settled, 0), ${maxAmount}),
           held = c.held + m.held
         WHERE m.room IS NULL
           OR greatest(c.settled, m.floor) + m.settled + c.held + m.held <= m.room;

@@ -3,7 +3,7 @@ import { postgresDialect } from "../database/postgres-dialect.ts";
 import { type Columns, type ColumnType, tableColumns } from "./table-columns.ts";
 
 /** A row that was looked at: how it is found, and the number that says whether it is as it was. */
-const lookedAt: Columns = {
+const comparedRow: Columns = {
   organization_id: "TEXT",
   id: "TEXT",
   version: "BIGINT",
@@ -11,11 +11,11 @@ const lookedAt: Columns = {
 
 /** What a commit compares, and how far it moves counters. */
 export const groups = {
-  lockedSteps: lookedAt,
-  lockedSessions: lookedAt,
-  keptResponses: lookedAt,
-  keys: lookedAt,
-  sessions: lookedAt,
+  lockedSteps: comparedRow,
+  lockedSessions: comparedRow,
+  keptResponses: comparedRow,
+  keys: comparedRow,
+  sessions: comparedRow,
   budgets: { version: "BIGINT" },
   matches: {
     organization_id: "TEXT",

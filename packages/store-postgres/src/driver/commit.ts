@@ -3,7 +3,7 @@ import { readRow, type SqlParameters, schemaVersion } from "@tollgate/store-sql"
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure, uniqueViolation } from "../database/failure.ts";
 import { binaryIntegers, binaryRows, type PlacedRow, type RowType } from "./binary-rows.ts";
-import { createCommit, patience } from "./commit-function.ts";
+import { createCommit, lockTimeouts } from "./commit-function.ts";
 import { comparisons, rowKinds, snakeCase, typeOf } from "./commit-groups.ts";
 import type { Draft } from "./draft.ts";
 import { byName } from "./lock-rows.ts";
@@ -21,7 +21,7 @@ export interface Commit {
   send(
     connection: Pick<Connection, "all">,
     drafts: readonly Draft[],
-    wait: keyof typeof patience,
+    wait: keyof typeof lockTimeouts,
   ): Promise<readonly Outcome[]>;
 }
 
@@ -43,7 +43,7 @@ export function commitIn(schema: string): Commit {
       const rows = rowsByKind(drafts);
       const moves = drafts.flatMap((draft) => draft.moves);
       const parameters: Record<string, Uint8Array | string | null> = {
-        patience: patience[wait],
+        patience: lockTimeouts[wait],
         limited: String(moves.some(({ limit }) => limit !== null)),
         groups: binaryIntegers(drafts.map(({ group }) => group)),
       };

@@ -2,7 +2,7 @@ import type { Change, CounterMove, RowName } from "@tollgate/store-engine";
 import { moveToRow, rowsOf, type SqlParameters } from "@tollgate/store-sql";
 import type { GroupName } from "./commit-groups.ts";
 import { groupAfter } from "./followers.ts";
-import type { Looked } from "./looked.ts";
+import type { ReadSet } from "./read-set.ts";
 
 /** A change as it is sent, with what it was decided on. */
 export interface Draft {
@@ -32,7 +32,7 @@ export interface LockedRow extends RowName {
 }
 
 /** What a change of the store locks: what it changes, what it branches from and what it is built on. */
-export function locksOf(change: Change, looked: Looked): Locks {
+export function locksOf(change: Change, looked: ReadSet): Locks {
   const steps: LockedRow[] = [];
   const sessions: LockedRow[] = [];
   const responses: RowName[] = [];
@@ -74,7 +74,7 @@ export function locksOf(change: Change, looked: Looked): Locks {
 }
 
 /** An open Step is as it was while the same attempt runs; a settled one changes no more. */
-function stepVersion({ steps }: Looked, id: string): number {
+function stepVersion({ steps }: ReadSet, id: string): number {
   const step = steps.find((record) => record.step.id === id)?.step;
   const attempt = step?.attempts.at(-1)?.number ?? 0;
   return step?.outcome === null ? attempt : -attempt;
@@ -86,7 +86,7 @@ function stepVersion({ steps }: Looked, id: string): number {
  */
 export function draftOf(
   change: Change,
-  looked: Looked,
+  looked: ReadSet,
   {
     before,
     comparesAll,
@@ -123,7 +123,7 @@ function addLooked(
     locks,
     comparesAll,
   }: {
-    readonly looked: Looked;
+    readonly looked: ReadSet;
     readonly locks: Locks;
     readonly comparesAll: boolean;
   },

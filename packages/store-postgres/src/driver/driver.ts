@@ -4,25 +4,34 @@ import {
   createKnownRows,
   type KnownRows,
   noteChange,
+  type Reads,
   type SqlParameters,
   viewKnown,
+  viewRows,
 } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { PostgresFailure } from "../database/failure.ts";
-import type { Repeatable, TryAgain } from "../database/try-again.ts";
-import { Claim, createBatches, type Prepared, UnderWay, type Waiting } from "./batches.ts";
+import { postgresDialect } from "../database/postgres-dialect.ts";
+import type { Repeatable, Retry } from "../database/retry.ts";
+import { restOfSteps } from "../database/schema.ts";
+import {
+  Claim,
+  createBatches,
+  type PendingDecision,
+  type PreparedDecision,
+  RunningDrafts,
+} from "./batches.ts";
 import type { Commit, Outcome } from "./commit.ts";
 import { draftOf, type Locks, locksOf } from "./draft.ts";
-import { askFetching } from "./fetched-view.ts";
 import { isBegunBy, viewAfter, withoutReplaced } from "./followers.ts";
 import { isTimeout, Lane, type LaneWork } from "./lane.ts";
 import { lockRows } from "./lock-rows.ts";
-import { type Looked, watch } from "./looked.ts";
+import { type ReadSet, recordReads } from "./read-set.ts";
 
 /** What carries decisions to the database. */
-export interface Carriage {
+export interface DriverTransport {
   readonly commit: Commit;
-  readonly tryAgain: TryAgain;
+  readonly tryAgain: Retry;
   /** A connection, each of whose statements commits by itself. */
   readonly withConnection: <Result>(
     use: (connection: Connection) => Promise<Result>,
@@ -32,7 +41,7 @@ export interface Carriage {
 }
 
 /** What became of a decision. */
-export interface CarriedOut<Result> {
+export interface DecisionOutcome<Result> {
   readonly result: Result;
   /** Whether an earlier run of it may have been committed. */
   readonly isUnsure: boolean;
@@ -44,9 +53,9 @@ export type Decide<Result> = (view: View) => Decision<Result>;
 /** Carries out decisions: it decides first, and the database compares what they were decided on as it writes them. */
 export interface Driver {
   /** With others that open Steps at the same time, in one statement, as long as what is known of the rows is enough. */
-  open<Result>(decide: Decide<Result>): Promise<CarriedOut<Result>>;
+  open<Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>>;
   /** The same, with others that end attempts. */
-  settle<Result>(decide: Decide<Result>): Promise<CarriedOut<Result>>;
+  settle<Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>>;
   /** By itself, in a transaction that locks what it changes first. */
   alone<Result>(decide: Decide<Result>, how: Repeatable & Beginning): Promise<Result>;
   /** Answers a question that changes nothing. */
@@ -65,14 +74,14 @@ const lockedTables = ["steps", "sessions", "responses"] as const;
 type LockedNames = Partial<Readonly<Record<(typeof lockedTables)[number], readonly RowName[]>>>;
 
 /** How often a decision is stale, on what has changed here meanwhile, before it goes alone. */
-const mostStaleRounds = 2;
+const maxStaleRounds = 2;
 
 /** How often a decision may find, once it has locked what it changes, that it changes something else. */
-const mostRounds = 20;
+const maxRounds = 20;
 
-export function createDriver(carriage: Carriage): Driver {
-  const { commit, tryAgain, transact, withConnection } = carriage;
-  const underWay = new UnderWay();
+export function createDriver(transport: DriverTransport): Driver {
+  const { commit, tryAgain, transact, withConnection } = transport;
+  const underWay = new RunningDrafts();
   const lane = new Lane();
   const known = createKnown();
 
@@ -112,13 +121,13 @@ export function createDriver(carriage: Carriage): Driver {
   };
   const together = () => {
     const queue = createBatches<Answering>({ withConnection, send, underWay, lane });
-    return <Result>(decide: Decide<Result>): Promise<CarriedOut<Result>> =>
+    return <Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>> =>
       new Promise((resolve, reject) => {
         const stale = { rounds: 0 };
         const again = (): void => queue(waiting);
-        const waiting: Waiting<Answering> = {
+        const waiting: PendingDecision<Answering> = {
           draft: (before) => prepare({ waiting, decide, known, resolve, again, stale }, before),
-          alone(failure) {
+          runAlone(failure) {
             const run = async (isUnsure: boolean) => ({
               result: await runAlone(decide),
               isUnsure,
@@ -163,17 +172,17 @@ function mayBeDone(error: unknown): boolean {
 }
 
 /** A prepared decision that is told what became of it. */
-interface Answering extends Prepared<Answering> {
+interface Answering extends PreparedDecision<Answering> {
   answer(outcome: Outcome): void;
 }
 
 /** Decides on what is known; null where a decision looks at more, or changes nothing: what is known may be no longer so. */
 function prepare<Result>(
   one: {
-    readonly waiting: Waiting<Answering>;
+    readonly waiting: PendingDecision<Answering>;
     readonly decide: Decide<Result>;
     readonly known: Known;
-    readonly resolve: (carriedOut: CarriedOut<Result>) => void;
+    readonly resolve: (carriedOut: DecisionOutcome<Result>) => void;
     /** Has it decided again on what is known now. */
     readonly again: () => void;
     readonly stale: { rounds: number };
@@ -182,7 +191,7 @@ function prepare<Result>(
 ): Answering | null {
   const { waiting, decide, known, resolve, again, stale } = one;
   const { notes } = known;
-  const { view, looked } = watch(viewAfter(known.view, before));
+  const { view, looked } = recordReads(viewAfter(known.view, before));
   const decided = unlessThrown(() => decide(view));
   if (!decided || decided.change.length === 0) return null;
   const { result, change, resultIfOverLimit } = decided;
@@ -193,8 +202,8 @@ function prepare<Result>(
       if (outcome.kind === "written") resolve({ result, isUnsure: false });
       else if (outcome.kind === "refused" && resultIfOverLimit)
         resolve({ result: resultIfOverLimit(outcome.move, outcome.left), isUnsure: false });
-      else if (known.notes !== notes && stale.rounds++ < mostStaleRounds) again();
-      else waiting.alone(null);
+      else if (known.notes !== notes && stale.rounds++ < maxStaleRounds) again();
+      else waiting.runAlone(null);
     },
   };
 }
@@ -224,15 +233,15 @@ async function decideLocked<Result>(
   },
 ): Promise<{
   readonly result: Result;
-  readonly looked: Looked;
+  readonly looked: ReadSet;
   readonly change: Change;
   readonly outcome: Outcome | null;
 }> {
-  let before: Looked | null = null;
+  let before: ReadSet | null = null;
   let own: Locks["sessions"] = [];
-  for (let round = 0; round < mostRounds; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const { decision, looked } = await askFetching(connection, (rows) => {
-      const watched = watch(before ? withMatchesOf(before, rows, own) : rows);
+      const watched = recordReads(before ? withMatchesOf(before, rows, own) : rows);
       return { decision: decide(watched.view), looked: watched.looked };
     });
     const { result, change, resultIfOverLimit } = decision;
@@ -254,7 +263,7 @@ async function decideLocked<Result>(
  * Sessions that a request may continue are looked for once: those that it has locked by now count as they are, and how the
  * others went on since came later. Else a Session that many continue would never be as it was when it was found.
  */
-function withMatchesOf(before: Looked, rows: View, locked: Locks["sessions"]): View {
+function withMatchesOf(before: ReadSet, rows: View, locked: Locks["sessions"]): View {
   return {
     ...rows,
     recentMatches(owner, source, chain) {
@@ -272,7 +281,7 @@ function withMatchesOf(before: Looked, rows: View, locked: Locks["sessions"]): V
  * What has to be locked before it is decided on: what branches from a Session, or is built on a response, comes without
  * changing it, and what is erased must not be in use by then. All else is locked as the change is written, and compared.
  */
-function lockedFirst(change: Change, looked: Looked): LockedNames {
+function lockedFirst(change: Change, looked: ReadSet): LockedNames {
   const { sessions, responses } = locksOf(change, looked);
   const isMoved = (id: string): boolean =>
     change.some(({ write, row }) => write === "update session" && row.id === id);
@@ -304,7 +313,7 @@ interface Known {
   readonly view: View;
   /** How many changes were noted. */
   readonly notes: number;
-  learn(looked: Looked): void;
+  learn(looked: ReadSet): void;
   note(change: Change, number: number): void;
   forget(): void;
 }
@@ -377,3 +386,54 @@ const unknown: View = {
   hasBranchSince: notKnown,
   holdsContent: notKnown,
 };
+
+/** Thrown where a decision looks at rows that were not fetched yet. */
+class MissingRow extends Error {
+  readonly text: string;
+  readonly parameters: SqlParameters;
+  readonly key: string;
+
+  constructor(text: string, parameters: SqlParameters, key: string) {
+    super("a row was not fetched yet");
+    this.text = text;
+    this.parameters = parameters;
+    this.key = key;
+  }
+}
+
+/**
+ * Asks a question about rows that are fetched as it comes to look at them. It is asked again from the start each time, and
+ * sees what was fetched before, so its answer is that of the last time.
+ */
+async function askFetching<Answer>(
+  connection: Pick<Connection, "all">,
+  question: (view: View) => Answer,
+): Promise<Answer> {
+  const fetched = new Map<string, readonly unknown[]>();
+  const view = viewRows(readsOf(fetched), { dialect: postgresDialect, oldSteps: restOfSteps });
+  for (;;) {
+    try {
+      return question(view);
+    } catch (error) {
+      if (!(error instanceof MissingRow)) throw error;
+      fetched.set(error.key, await connection.all(error.text, error.parameters));
+    }
+  }
+}
+
+function readsOf(fetched: ReadonlyMap<string, readonly unknown[]>): Reads {
+  const all = (text: string, parameters: SqlParameters): readonly unknown[] => {
+    const key = keyOf(text, parameters);
+    const rows = fetched.get(key);
+    if (!rows) throw new MissingRow(text, parameters, key);
+    return rows;
+  };
+  return { all, get: (text, parameters) => all(text, parameters)[0] };
+}
+
+function keyOf(text: string, parameters: SqlParameters): string {
+  const values = Object.entries(parameters).map(([name, value]) =>
+    value instanceof Uint8Array ? [name, Buffer.from(value).toString("latin1")] : [name, value],
+  );
+  return `${text}\n${JSON.stringify(values)}`;
+}

@@ -23,14 +23,14 @@ export function afterTimeout<One extends Queued>(
 ): One[] {
   return queue.filter((queued) => {
     const hasWaited = queued.timedOutAfter !== null && run > queued.timedOutAfter;
-    if (hasWaited) queued.reject(unheard());
+    if (hasWaited) queued.reject(noAnswer());
     queued.timedOutAfter ??= latestRun;
     return !hasWaited;
   });
 }
 
 /** How many transactions of single decisions may run at once: each holds a connection that the others need as well. */
-const mostAtOnce = 4;
+const maxRunning = 4;
 
 /** Decisions that need a transaction of their own take turns, first come first served. */
 export class Lane {
@@ -40,7 +40,7 @@ export class Lane {
   #latestRun = 0;
 
   get isFull(): boolean {
-    return this.#running >= mostAtOnce;
+    return this.#running >= maxRunning;
   }
 
   run(work: LaneWork): void {
@@ -78,6 +78,6 @@ export function isTimeout(error: unknown): boolean {
 }
 
 /** What a wait in vain was for those that were not sent. */
-export function unheard(): PostgresFailure {
+export function noAnswer(): PostgresFailure {
   return new PostgresFailure("the server does not answer", { isPassing: true, isTimeout: true });
 }

@@ -1,14 +1,14 @@
 import type { StepSweep } from "@tollgate/core/store";
 import { leafToRow, openStepStatements, readRow } from "@tollgate/store-sql";
-import { type Connection, longestAnswer } from "../database/connection.ts";
+import { type Connection, queryTimeouts } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 import { PostgresFailure } from "../database/failure.ts";
 import type { Transaction } from "../database/transaction.ts";
+import { tryPartitionLock } from "./partition-lock.ts";
+import { boundAt, type PartitionRange } from "./partition-range.ts";
 import { readPartitions } from "./read-partitions.ts";
-import { boundAt, type Stretch } from "./stretch.ts";
-import { takeTurn } from "./take-turn.ts";
 
-interface Partition extends Stretch {
+interface Partition extends PartitionRange {
   readonly name: string;
 }
 
@@ -20,9 +20,9 @@ interface Partition extends Stretch {
 export async function dropPartition(database: Database, sweep: StepSweep): Promise<number | null> {
   const { schema } = database;
   return database.rearrange(async (transaction, connection) => {
-    if (!(await takeTurn(connection, schema))) return null;
+    if (!(await tryPartitionLock(connection, schema))) return null;
     const before = sweep.at - sweep.keep;
-    const { now, stretches } = await readPartitions(connection, schema);
+    const { now, ranges: stretches } = await readPartitions(connection, schema);
     for (const partition of stretches) {
       if (partition.until > before) return null;
       const counts = await countsOf(connection, schema, partition, before);
@@ -48,7 +48,7 @@ async function countsOf(
     `SELECT organization_id, count(*) AS count, max(opened_at) AS youngest
       FROM ${schema}.${partition.name} GROUP BY organization_id ORDER BY organization_id`,
     {},
-    longestAnswer.migration,
+    queryTimeouts.migration,
   );
   const counts = rows.map(readRow);
   if (counts.some((row) => row.integer("youngest") >= before)) return null;
@@ -58,7 +58,10 @@ async function countsOf(
   }));
 }
 
-async function hasOpenStep(connection: Connection, { from, until }: Stretch): Promise<boolean> {
+async function hasOpenStep(
+  connection: Connection,
+  { from, until }: PartitionRange,
+): Promise<boolean> {
   const bounds = { from: boundAt(from), until: boundAt(until) };
   const row = await connection.get(
     "SELECT 1 AS found FROM open_steps WHERE step_id >= :from AND step_id < :until LIMIT 1",

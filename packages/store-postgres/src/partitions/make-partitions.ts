@@ -1,15 +1,15 @@
-import { type Connection, longestAnswer } from "../database/connection.ts";
+import { type Connection, queryTimeouts } from "../database/connection.ts";
 import type { Database } from "../database/database.ts";
 import { restOfSteps, stepsStorage } from "../database/schema.ts";
-import { promisePrefix, readPartitions } from "./read-partitions.ts";
-import { boundAt, missingStretches, partitionName, type Stretch } from "./stretch.ts";
-import { takeTurn } from "./take-turn.ts";
+import { tryPartitionLock } from "./partition-lock.ts";
+import { boundAt, missingRanges, type PartitionRange, partitionName } from "./partition-range.ts";
+import { exclusionPrefix, readPartitions } from "./read-partitions.ts";
 
 /** A rest of up to this many bytes is read in a moment, while nothing else reads it. */
 const smallRest = 67_108_864;
 
 /** To take back a promise, to make one, to hold the rest to it, to make the partitions. */
-const mostSteps = 4;
+const maxSteps = 4;
 
 /** What a step towards the missing partitions did: nothing is left to do, or another may follow. */
 type Progress = "done" | "more";
@@ -25,9 +25,9 @@ export async function makePartitions(
   small = smallRest,
 ): Promise<void> {
   const { schema } = database;
-  for (let step = 0; step < mostSteps; step++) {
+  for (let step = 0; step < maxSteps; step++) {
     const progress = await database.rearrange(async (_, connection) => {
-      if (!(await takeTurn(connection, schema))) return "done";
+      if (!(await tryPartitionLock(connection, schema))) return "done";
       return advance(connection, { schema, keep, small });
     });
     if (progress !== "more") return;
@@ -42,10 +42,10 @@ async function advance(
     small,
   }: { readonly schema: string; readonly keep: number; readonly small: number },
 ): Promise<Progress> {
-  const { now, stretches, restBytes, promise } = await readPartitions(connection, schema);
-  const missing = await missingOf(connection, missingStretches(stretches, { now, keep }));
+  const { now, ranges: stretches, restBytes, promise } = await readPartitions(connection, schema);
+  const missing = await missingOf(connection, missingRanges(stretches, { now, keep }));
   const wanted = missing && promiseOf(missing.whole);
-  const exec = (sql: string): Promise<void> => connection.exec(sql, longestAnswer.migration);
+  const exec = (sql: string): Promise<void> => connection.exec(sql, queryTimeouts.migration);
   const alterRest = (change: string) => exec(`ALTER TABLE ${schema}.${restOfSteps} ${change}`);
   // One of another stretch, which whoever made it did not live to use.
   if (promise && promise.name !== wanted?.name) {
@@ -63,26 +63,29 @@ async function advance(
 }
 
 /** Null where nothing is missing, or where the rest has Steps of that time already: they stay with it. */
-async function missingOf(connection: Connection, each: readonly Stretch[]) {
+async function missingOf(connection: Connection, each: readonly PartitionRange[]) {
   const [first, last] = [each[0], each.at(-1)];
   if (!first || !last) return null;
   const whole = { from: first.from, until: last.until };
   const found = await connection.query(
     `SELECT 1 AS found FROM ${restOfSteps} WHERE id >= :from AND id < :until LIMIT 1`,
     { from: boundAt(whole.from), until: boundAt(whole.until) },
-    longestAnswer.migration,
+    queryTimeouts.migration,
   );
   return found.length > 0 ? null : { each, whole };
 }
 
-function promiseOf({ from, until }: Stretch): { readonly name: string; readonly text: string } {
+function promiseOf({ from, until }: PartitionRange): {
+  readonly name: string;
+  readonly text: string;
+} {
   const [first, last] = [boundAt(from), boundAt(until)];
-  const name = `${promisePrefix}${first}_${last}`.replaceAll("-", "");
+  const name = `${exclusionPrefix}${first}_${last}`.replaceAll("-", "");
   const check = `CHECK (id < '${first}' OR id >= '${last}')`;
   return { name, text: `CONSTRAINT ${name} ${check} NOT VALID` };
 }
 
-function partitionText(schema: string, stretch: Stretch): string {
+function partitionText(schema: string, stretch: PartitionRange): string {
   return `CREATE TABLE ${schema}.${partitionName(stretch)} PARTITION OF ${schema}.steps
     FOR VALUES FROM ('${boundAt(stretch.from)}') TO ('${boundAt(stretch.until)}') ${stepsStorage}`;
 }

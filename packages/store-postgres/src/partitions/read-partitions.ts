@@ -1,14 +1,14 @@
 import { readRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 import { restOfSteps } from "../database/schema.ts";
-import { type Stretch, stretchOf } from "./stretch.ts";
+import { type PartitionRange, rangeOf } from "./partition-range.ts";
 
 /** How the Steps of a schema are parted. */
 export interface Partitions {
   /** The database's clock, which ids follow where gateways keep theirs. */
   readonly now: number;
   /** Oldest first. */
-  readonly stretches: readonly (Stretch & { readonly name: string })[];
+  readonly ranges: readonly (PartitionRange & { readonly name: string })[];
   /** Bytes of the rest. */
   readonly restBytes: number;
   /** The promise that the rest has nothing of some stretch, while partitions are made for it. */
@@ -16,7 +16,7 @@ export interface Partitions {
 }
 
 /** A promise is a constraint whose name begins so. */
-export const promisePrefix = `${restOfSteps}_without_`;
+export const exclusionPrefix = `${restOfSteps}_without_`;
 
 export async function readPartitions(
   connection: Pick<Connection, "all" | "get">,
@@ -40,7 +40,7 @@ export async function readPartitions(
   const promises = await connection.all(
     `SELECT conname AS name, CAST(convalidated AS INTEGER) AS is_kept FROM pg_constraint
       WHERE conrelid = CAST(:rest AS REGCLASS) AND starts_with(conname, :prefix)`,
-    { rest, prefix: promisePrefix },
+    { rest, prefix: exclusionPrefix },
   );
   const [promise] = promises.map(readRow);
   return {
@@ -49,10 +49,10 @@ export async function readPartitions(
     promise: promise
       ? { name: promise.text("name"), isKept: promise.integer("is_kept") === 1 }
       : null,
-    stretches: rows
+    ranges: rows
       .map(readRow)
       .flatMap((row) => {
-        const stretch = stretchOf(row.text("bounds"));
+        const stretch = rangeOf(row.text("bounds"));
         return stretch ? [{ ...stretch, name: row.text("name") }] : [];
       })
       .sort((a, b) => a.from - b.from),

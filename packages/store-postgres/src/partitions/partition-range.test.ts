@@ -1,6 +1,6 @@
 import { createRandomIds } from "@tollgate/core";
 import { expect, it } from "vitest";
-import { boundAt, missingStretches, partitionName, stretchOf } from "./stretch.ts";
+import { boundAt, missingRanges, partitionName, rangeOf } from "./partition-range.ts";
 
 const day = 86_400_000;
 const now = Date.UTC(2026, 0, 5, 12);
@@ -16,26 +16,26 @@ it("bounds a time as ids of UUID version 7 begin", () => {
 it("reads back the bounds that the server tells, and none of the rest", () => {
   const stretch = { from: now, until: now + day };
   const bounds = `FOR VALUES FROM ('${boundAt(now)}') TO ('${boundAt(now + day)}')`;
-  expect(stretchOf(bounds)).toEqual(stretch);
-  expect(stretchOf("DEFAULT")).toBeNull();
+  expect(rangeOf(bounds)).toEqual(stretch);
+  expect(rangeOf("DEFAULT")).toBeNull();
   expect(partitionName(stretch)).toBe("steps_20260105");
 });
 
 it("makes partitions of a sixth of the time that is kept, in whole days, none within a day from now", () => {
-  const missing = missingStretches([], { now, keep: 90 * day });
+  const missing = missingRanges([], { now, keep: 90 * day });
   const first = Date.UTC(2026, 0, 7);
   expect(missing).toEqual([
     { from: first, until: first + 15 * day },
     { from: first + 15 * day, until: first + 30 * day },
   ]);
-  expect(missingStretches([], { now, keep: 1 })).toEqual([{ from: first, until: first + day }]);
+  expect(missingRanges([], { now, keep: 1 })).toEqual([{ from: first, until: first + day }]);
 });
 
 it("goes on where the last one ends, and has a bounded number of them whatever is kept", () => {
   for (const days of [1, 6, 30, 395, 3_650]) {
-    let known: ReturnType<typeof missingStretches> = [];
+    let known: ReturnType<typeof missingRanges> = [];
     for (let at = now; at < now + 2 * days * day; at += Math.max(day / 2, (days * day) / 50)) {
-      known = [...known, ...missingStretches(known, { now: at, keep: days * day })].filter(
+      known = [...known, ...missingRanges(known, { now: at, keep: days * day })].filter(
         ({ until }) => until > at - days * day,
       );
       known.reduce((last, stretch) => {
@@ -50,5 +50,5 @@ it("goes on where the last one ends, and has a bounded number of them whatever i
 
 it("begins anew where nobody made any for long", () => {
   const old = { from: now - 90 * day, until: now - 60 * day };
-  expect(missingStretches([old], { now, keep: 30 * day })[0]?.from).toBe(Date.UTC(2026, 0, 7));
+  expect(missingRanges([old], { now, keep: 30 * day })[0]?.from).toBe(Date.UTC(2026, 0, 7));
 });

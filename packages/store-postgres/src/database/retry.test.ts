@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import { type FailureKind, PostgresFailure } from "./failure.ts";
-import { createTryAgain } from "./try-again.ts";
+import { createRetry } from "./retry.ts";
 
 function attempts(failures: readonly Partial<FailureKind>[], evenIfDone = true) {
   const pauses: number[] = [];
   const seen: boolean[] = [];
-  const tryAgain = createTryAgain({
+  const tryAgain = createRetry({
     random: () => 0.5,
     pause: async (milliseconds) => pauses.push(milliseconds),
   });

@@ -1,5 +1,5 @@
 /** A stretch of time that a partition holds the Steps of: milliseconds, the end apart from it. */
-export interface Stretch {
+export interface PartitionRange {
   readonly from: number;
   readonly until: number;
 }
@@ -17,7 +17,7 @@ export function boundAt(time: number): string {
 }
 
 /** The stretch of a partition's bounds, as the server describes them; null for the rest, which has none. */
-export function stretchOf(bounds: string): Stretch | null {
+export function rangeOf(bounds: string): PartitionRange | null {
   const match =
     /^FOR VALUES FROM \('([0-9a-f]{8}-[0-9a-f]{4})'\) TO \('([0-9a-f]{8}-[0-9a-f]{4})'\)$/.exec(
       bounds,
@@ -30,7 +30,7 @@ function timeAt(bound: string): number {
 }
 
 /** The name of a partition: by the day it begins with. */
-export function partitionName({ from }: Stretch): string {
+export function partitionName({ from }: PartitionRange): string {
   return `steps_${new Date(from).toISOString().slice(0, 10).replaceAll("-", "")}`;
 }
 
@@ -38,13 +38,13 @@ export function partitionName({ from }: Stretch): string {
  * The partitions to make so that there is room for what comes: none begins within a day, for until then clocks that run
  * ahead may have put Steps with the rest.
  */
-export function missingStretches(
-  known: readonly Stretch[],
+export function missingRanges(
+  known: readonly PartitionRange[],
   { now, keep }: { readonly now: number; readonly keep: number },
-): readonly Stretch[] {
+): readonly PartitionRange[] {
   const width = Math.max(1, Math.ceil(keep / parts / day)) * day;
   const soonest = (Math.floor(now / day) + 2) * day;
-  const missing: Stretch[] = [];
+  const missing: PartitionRange[] = [];
   let from = Math.max(soonest, ...known.map(({ until }) => until));
   for (; from < now + ahead * width; from += width) missing.push({ from, until: from + width });
   return missing;

@@ -1,12 +1,12 @@
 import { PostgresFailure } from "./failure.ts";
 
 /** How often a failed call is run again. */
-const mostRepeats = 5;
+const maxRetries = 5;
 /** The pause before the first repeat, doubled for each further one. Milliseconds. */
-const firstPause = 20;
+const firstDelay = 20;
 
 /** What passes between attempts, injected so that tests need not wait. */
-export interface Chance {
+export interface RetryTiming {
   /** From 0 to 1. */
   random(): number;
   pause(milliseconds: number): Promise<unknown>;
@@ -21,7 +21,7 @@ export interface Repeatable {
 }
 
 /** Runs work until it succeeds, fails for good, or has been repeated often enough. */
-export type TryAgain = <Result>(
+export type Retry = <Result>(
   run: (isUnsure: boolean) => Promise<Result>,
   repeatable: Repeatable,
 ) => Promise<Result>;
@@ -30,7 +30,7 @@ export type TryAgain = <Result>(
  * Runs work until it succeeds, fails for good, or has been repeated often enough. `run` is told whether an earlier run
  * may have been committed. One wait for an answer in vain is repeated once, so that the caller hears within seconds.
  */
-export function createTryAgain({ random, pause }: Chance): TryAgain {
+export function createRetry({ random, pause }: RetryTiming): Retry {
   return async (run, { evenIfDone, failure = null }) => {
     let isUnsure = false;
     let timeouts = 0;
@@ -44,8 +44,8 @@ export function createTryAgain({ random, pause }: Chance): TryAgain {
         isUnsure ||= kind.isUnsure;
         timeouts += kind.isTimeout ? 1 : 0;
         if (!kind.isPassing || (isUnsure && !evenIfDone)) throw error;
-        if (repeats === mostRepeats || timeouts > 1) throw error;
-        await pause(firstPause * 2 ** repeats * (0.5 + random()));
+        if (repeats === maxRetries || timeouts > 1) throw error;
+        await pause(firstDelay * 2 ** repeats * (0.5 + random()));
       }
     }
   };

@@ -2,7 +2,7 @@ import { readRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 
 /** Whether it is this transaction's turn to change partitions: nobody waits for whoever is at it. */
-export async function takeTurn(
+export async function tryPartitionLock(
   connection: Pick<Connection, "get">,
   schema: string,
 ): Promise<boolean> {

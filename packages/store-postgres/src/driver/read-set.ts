@@ -4,7 +4,7 @@ import type { RowName, SessionState, StepRecord, View } from "@tollgate/store-en
 type Key = NonNullable<ReturnType<View["key"]>>;
 
 /** A search for the Sessions that a request may continue, and what it found. */
-export interface LookedMatch {
+export interface MatchRead {
   readonly owner: Owner;
   readonly source: string;
   readonly chain: Uint8Array;
@@ -12,24 +12,24 @@ export interface LookedMatch {
 }
 
 /** What a decision looked at: if any of it has changed when the change is written, the decision is asked again. */
-export interface Looked {
+export interface ReadSet {
   readonly keys: readonly (RowName & { readonly key: Key })[];
   readonly budgetsVersion: number | null;
   readonly sessions: readonly SessionState[];
   readonly steps: readonly StepRecord[];
   readonly responses: readonly RowName[];
-  readonly matches: readonly LookedMatch[];
+  readonly matches: readonly MatchRead[];
 }
 
 /** A view, and what is looked at through it: so that no rule has to say what it depends on, and none can forget to. */
-export function watch(view: View): { readonly view: View; readonly looked: Looked } {
+export function recordReads(view: View): { readonly view: View; readonly looked: ReadSet } {
   const looked = {
     keys: [] as (RowName & { readonly key: Key })[],
     budgetsVersion: null as number | null,
     sessions: [] as SessionState[],
     steps: [] as StepRecord[],
     responses: [] as RowName[],
-    matches: [] as LookedMatch[],
+    matches: [] as MatchRead[],
   };
   const withSession = (session: SessionState | null): SessionState | null => {
     if (session) looked.sessions.push(session);
