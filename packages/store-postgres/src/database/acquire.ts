@@ -1,19 +1,19 @@
 import type { PostgresClient, PostgresPool } from "./client.ts";
 import { connectFailure, PostgresFailure } from "./failure.ts";
 
-/** How many may wait for a connection, and how long each. Milliseconds. */
+/** Calls that may wait for a connection, and how long each, in milliseconds. */
 const maxWaiting = 256;
 const acquireTimeout = 2_000;
 
 /** A connection in use. */
 export interface AcquiredClient {
   readonly client: PostgresClient;
-  /** Notes that the connection is of no use any more: it is closed when it is given back. */
+  /** Marks the connection as broken: `release` closes it. */
   discard(): void;
   release(): void;
 }
 
-/** Takes connections from a pool, with a bound on how many wait and how long, whatever the pool's own are. */
+/** Takes connections from a pool, and limits how many calls wait and how long, whatever the pool's own limits. */
 export function createAcquire(pool: PostgresPool): () => Promise<AcquiredClient> {
   let waiting = 0;
   return async () => {
@@ -42,16 +42,16 @@ function acquireFrom(pool: PostgresPool): Promise<AcquiredClient> {
     pool.connect((error, client) => {
       clearTimeout(timer);
       if (!client) return reject(connectFailure(error));
-      // At once: one that ends as it begins says so before any promise could resolve.
+      // Listens at once: a connection that ends as it opens says so before a promise resolves.
       const loan = acquired(client);
-      // Nobody waits any more: it goes to the next.
+      // The caller gave up, so the next one gets it.
       if (isLate) loan.release();
       else resolve(loan);
     });
   });
 }
 
-/** A connection that breaks while nothing runs on it says so by an event, which would end the host process unheard. */
+/** An idle connection that breaks emits an error event, which would end the host process if nobody listened. */
 function acquired(client: PostgresClient): AcquiredClient {
   let isLost = false;
   const lose = (): void => {
@@ -62,7 +62,7 @@ function acquired(client: PostgresClient): AcquiredClient {
     client,
     discard: lose,
     release() {
-      // One that is lost may still have something to say while it closes.
+      // A broken connection may emit more errors while it closes.
       if (!isLost) client.off("error", lose);
       client.release(isLost);
     },

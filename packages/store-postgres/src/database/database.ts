@@ -18,7 +18,7 @@ export interface Database {
   /** Whether its user may make and drop tables. */
   readonly mayRearrange: boolean;
   migrate(mode?: "auto" | "check"): Promise<void>;
-  /** Runs a change in one transaction; resolves when it is on disk. Run again as a whole where that can help. */
+  /** Runs a change in one transaction, and again as a whole if a retry can help. Resolves when it is on disk. */
   write<Result>(
     change: (transaction: Transaction) => Promise<Result>,
     repeatable: Repeatable,
@@ -26,15 +26,15 @@ export interface Database {
   /** Carries out the decisions of the rules. */
   readonly driver: Driver;
   /**
-   * Runs a change of the tables themselves in one transaction, which may take minutes. It waits for no table longer
-   * than a second, for every request waits behind whoever does; null, and nothing was changed, where that is too short.
+   * Changes the tables themselves in one transaction, which may take minutes. It waits at most a second for a table,
+   * because every request waits behind it. Null if that was too short; then nothing has changed.
    */
   rearrange<Result>(
     change: (transaction: Transaction, connection: Connection) => Promise<Result>,
   ): Promise<Result | null>;
-  /** Runs statements that each see what is committed by then. */
+  /** Runs statements, each of which sees what has committed before it. */
   read<Result>(query: (connection: Connection) => Promise<Result>): Promise<Result>;
-  /** Waits for what runs. */
+  /** Waits for running calls. */
   close(): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const tryAgain = createRetry(chance);
   const acquire = createAcquire(pool);
   const running = new Set<Promise<unknown>>();
-  // An idle connection that breaks is replaced by the pool; unheard, its event would end the host process.
+  // The pool replaces an idle connection that breaks. Without a listener its event would end the host process.
   const ignore = (): void => {};
   pool.on("error", ignore);
   let checked: Promise<void> | null = null;
@@ -158,7 +158,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** SQLSTATE of a lock that was not to be had in time. */
+/** SQLSTATE of a lock timeout. */
 const lockTimeout = "55P03";
 
 function unlessBusy(error: unknown): null {

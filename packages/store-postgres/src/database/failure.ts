@@ -1,22 +1,22 @@
-/** What a failure says about the change it befell. */
+/** What a failure means for the change that failed. */
 export interface FailureKind {
-  /** Whether the connection is of no use any more. */
+  /** Whether the connection is broken. */
   readonly isLost: boolean;
-  /** Whether a commit may have happened although nobody was told. */
+  /** Whether the change may have committed. */
   readonly isUnsure: boolean;
-  /** Whether trying again at once can help. */
+  /** Whether a retry can help. */
   readonly isPassing: boolean;
-  /** Whether the time to wait for an answer ran out, so that trying again costs as much once more. */
+  /** Whether the server did not answer in time. A retry may wait as long again. */
   readonly isTimeout: boolean;
 }
 
-/** A failure of the database in words of the store. Holds nothing of what was written. */
+/** A failure of the database. Contains nothing of what was written. */
 export class PostgresFailure extends Error {
   override readonly name = "PostgresFailure";
   readonly kind: FailureKind;
-  /** SQLSTATE, where the server said what is the matter. */
+  /** The server's SQLSTATE, if it sent one. */
   readonly state: string | null;
-  /** The table whose row was there before, where that is the matter. */
+  /** The table of a unique violation. */
   readonly table: string | null;
 
   constructor(
@@ -32,16 +32,16 @@ export class PostgresFailure extends Error {
   }
 }
 
-/** SQLSTATE of a row whose key another row has. */
+/** SQLSTATE of a unique violation. */
 export const uniqueViolation = "23505";
 
-/** Rolled back by the server, and to be run again as a whole: serialization, deadlock, lock or statement timeout, key race. */
+/** States after which a change runs again as a whole: serialization, deadlock, lock or statement timeout, unique violation. */
 const rolledBack: ReadonlySet<string> = new Set([
   ...["40001", "40P01", "55P03", "57014"],
   uniqueViolation,
 ]);
 
-/** The server goes, comes, is full or takes no writes: another connection may find it, or its successor. */
+/** The server is starting, stopping, full or read-only. Another connection may reach it or its successor. */
 const unavailable = /^(08|57P|53|25006|25P0[34])/;
 
 /** Any error of the client while it ran a statement. `commits`: the statement was one that commits. */

@@ -1,8 +1,8 @@
 import { PostgresFailure } from "./failure.ts";
 
-/** How often a failed call is run again. */
+/** Retries of a failed call. */
 const maxRetries = 5;
-/** The pause before the first repeat, doubled for each further one. Milliseconds. */
+/** Milliseconds before the first retry, doubled for each further one. */
 const firstDelay = 20;
 
 /** What passes between attempts, injected so that tests need not wait. */
@@ -12,23 +12,23 @@ export interface RetryTiming {
   pause(milliseconds: number): Promise<unknown>;
 }
 
-/** How a call may be repeated. */
+/** How a call may be retried. */
 export interface Repeatable {
-  /** Whether the call may run again although an earlier run of it may have been committed. */
+  /** Whether the call may run again although an earlier run may have committed. */
   readonly evenIfDone: boolean;
-  /** How a run before the first failed. Default null: there was none. */
+  /** The error of an earlier run. Default null. */
   readonly failure?: unknown;
 }
 
-/** Runs work until it succeeds, fails for good, or has been repeated often enough. */
+/** Runs work until it succeeds, fails for good, or is out of retries. */
 export type Retry = <Result>(
   run: (isUnsure: boolean) => Promise<Result>,
   repeatable: Repeatable,
 ) => Promise<Result>;
 
 /**
- * Runs work until it succeeds, fails for good, or has been repeated often enough. `run` is told whether an earlier run
- * may have been committed. One wait for an answer in vain is repeated once, so that the caller hears within seconds.
+ * Runs work until it succeeds, fails for good, or is out of retries. `run` receives whether an earlier run may have
+ * committed. A timeout is retried only once, so the caller hears within seconds.
  */
 export function createRetry({ random, pause }: RetryTiming): Retry {
   return async (run, { evenIfDone, failure = null }) => {

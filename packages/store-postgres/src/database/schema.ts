@@ -3,19 +3,19 @@ import { postgresDialect } from "./postgres-dialect.ts";
 
 const { text, integer } = postgresDialect;
 
-/** Where Steps stand whose id is of no partition's time: all of them until activity is kept for a limited time. */
+/** The partition for Steps outside all ranges: all Steps, until activity is kept for a limited time. */
 export const restOfSteps = "steps_rest";
 
-/** Room on each page for its Steps as they settle: they stay there then, and no index is written again. */
+/** Leaves room on each page for its Steps when they settle: a row that stays on its page changes no index. */
 export const stepsStorage = "WITH (fillfactor = 40)";
 
-/** Rows of their own: a Step in progress would otherwise be written again, with an entry in an index. */
+/** Open Steps have their own rows; a column of `steps` would rewrite the Step and an index entry. */
 const openSteps = `CREATE TABLE open_steps (
   process_id ${text} NOT NULL, step_id ${text} NOT NULL, organization_id ${text} NOT NULL,
   renewal ${integer} NOT NULL, output_tokens ${integer},
   PRIMARY KEY (process_id, step_id, organization_id))`;
 
-/** What PostgreSQL has beside the tables, by the version that brings it. */
+/** What only PostgreSQL has, by the version that adds it. */
 const additions: ReadonlyMap<number, readonly string[]> = new Map([
   [
     1,

@@ -4,28 +4,28 @@ import { PostgresFailure } from "../database/failure.ts";
 import type { Draft, Locks } from "./draft.ts";
 import { afterTimeout, isTimeout, type Lane, type Queued } from "./lane.ts";
 
-/** A decision that waits to be carried out together with others. */
+/** A decision that waits to be written in a batch. */
 export interface PendingDecision<One extends PreparedDecision<One>> {
-  /** Decides on what is known now, and on what those before it leave; null where that takes more than is known. */
+  /** Decides on the known rows, as earlier drafts leave them. Null if that needs rows that are not known. */
   draft(before: readonly One[]): One | null;
-  /** Carries it out by itself; `failure` is what became of an earlier run, or null. */
+  /** Runs it in a transaction of its own. `failure` is the error of an earlier run, or null. */
   runAlone(failure: unknown): void;
   reject(error: unknown): void;
 }
 
-/** A decision, ready to be written. */
+/** A decision that is ready to be written. */
 export interface PreparedDecision<One extends PreparedDecision<One>> extends Draft {
   readonly waiting: PendingDecision<One>;
 }
 
 type Locking = Pick<Draft, "locks">;
 
-/** What is under way of all kinds: what locks the same Session waits for it, and is decided on what it left. */
+/** The drafts that are being written. A draft that locks one of their Sessions waits, and is then decided on the new rows. */
 export class RunningDrafts {
   readonly #batches: (readonly Locking[])[] = [];
   readonly #listeners: (() => void)[] = [];
 
-  /** Whether one of these Sessions is locked. */
+  /** Whether a running draft locks one of these Sessions. */
   locks(sessions: readonly RowName[]): boolean {
     return this.#batches.some((drafts) =>
       drafts.some(({ locks }) => locks.sessions.some((one) => sessions.some(isSame(one)))),
@@ -41,13 +41,13 @@ export class RunningDrafts {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Calls when something ended that others may have waited for. */
+  /** Calls `listener` whenever running drafts end. */
   listen(listener: () => void): void {
     this.#listeners.push(listener);
   }
 }
 
-/** What a decision that goes alone locks: the others that lock the same wait for it. */
+/** The locks of a decision that runs alone. Batches wait for them. */
 export class Claim {
   readonly #underWay: RunningDrafts;
   #claimed: readonly Locking[] = [];
@@ -72,34 +72,34 @@ function isSame(a: RowName): (b: RowName) => boolean {
   return (b) => a.id === b.id && a.organizationId === b.organizationId;
 }
 
-/** One that waits, with the Sessions that it waited for when it was looked at last. */
+/** A queued decision, and the Sessions that it waited for when it was last tried. */
 interface QueuedDecision<One extends PreparedDecision<One>> extends Queued {
   readonly waiting: PendingDecision<One>;
   heldBy: readonly RowName[];
 }
 
-/** How many may be in one statement. */
+/** Changes in one statement. */
 const maxBatchSize = 16;
-/** What they may be long together, in bytes and characters; a longer one goes alone. */
+/** Bytes and characters in one statement. A longer change goes alone. */
 const maxBatchLength = 1_048_576;
-/** How many statements of one kind may be under way before decisions wait for each other. */
+/** Statements of one kind that run at once; more wait. */
 const maxRunning = 2;
 const maxQueued = 256;
 
-/** What carries drafts to the database. */
+/** Sends batches to the database. */
 export interface BatchTransport<One extends PreparedDecision<One>> {
   readonly withConnection: <Result>(
     use: (connection: Connection) => Promise<Result>,
   ) => Promise<Result>;
-  /** Writes what was prepared together, and answers it. */
+  /** Writes the drafts in one statement and answers each. */
   readonly send: (connection: Connection, drafts: readonly One[]) => Promise<void>;
   readonly underWay: RunningDrafts;
   readonly lane: Lane;
 }
 
 /**
- * Nothing waits on a timer: a call that comes while few statements are under way goes at once, and those that come meanwhile
- * go together. What fails together runs again alone, so that no decision suffers from another.
+ * Batches decisions without a timer: a call goes at once while few statements run, and calls that arrive meanwhile share
+ * the next one. After a batch fails, each of its decisions runs alone, so none suffers from another.
  */
 export function createBatches<One extends PreparedDecision<One>>({
   withConnection,
@@ -111,7 +111,7 @@ export function createBatches<One extends PreparedDecision<One>>({
   let running = 0;
   let latestRun = 0;
   let isBorrowing = false;
-  /** Whether all that wait do so for what is under way. */
+  /** Whether every queued decision waits for running drafts. */
   let isHeldUp = false;
 
   const take = (): readonly One[] => {
@@ -164,7 +164,7 @@ export function createBatches<One extends PreparedDecision<One>>({
   };
 }
 
-/** What goes together next; no two of them lock one Session, nor one that is under way. */
+/** The next batch. No draft of it locks a Session that a running draft locks. */
 function takeFrom<One extends PreparedDecision<One>>(
   queue: readonly QueuedDecision<One>[],
   underWay: RunningDrafts,
@@ -182,7 +182,7 @@ function takeFrom<One extends PreparedDecision<One>>(
     const { waiting } = queued;
     const draft = waiting.draft(drafts);
     if (!draft) {
-      // What another one learns may be what this one lacks.
+      // A decision in the lane may learn the rows that this one lacks.
       queued.heldBy = [];
       if (lane.isFull) left.push(queued);
       else waiting.runAlone(null);
@@ -202,7 +202,7 @@ function takeFrom<One extends PreparedDecision<One>>(
   return { drafts, left };
 }
 
-/** What a failure is for one of those it befell: of several, one alone may be its cause. */
+/** The failure for each draft of a batch: null if another draft may have caused it. */
 function failureOf(error: unknown, drafts: readonly Draft[] | null): unknown {
   const isOfAll = error instanceof PostgresFailure && error.kind.isLost;
   return isOfAll || drafts?.length === 1 ? error : null;

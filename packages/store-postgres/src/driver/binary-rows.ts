@@ -7,7 +7,7 @@ const typeIds: Readonly<Record<ColumnType, number>> = { TEXT: 25, BIGINT: 20, BY
 
 const arrayHeaderBytes = 20;
 const integerBytes = 8;
-/** Before a column's bytes: the id of its type and its length. */
+/** A column's bytes follow the id of its type and its length. */
 const columnHeaderBytes = 8;
 const upper = 0x1_0000_0000;
 
@@ -17,13 +17,13 @@ export interface RowType {
   readonly columns: readonly (readonly [name: string, type: ColumnType])[];
 }
 
-/** A row, and the place of its change among those sent together. */
+/** A row, and the place of its change in the statement. */
 export interface PlacedRow {
   readonly place: number;
   readonly row: SqlParameters;
 }
 
-/** Rows as an array parameter in PostgreSQL's binary format: nothing has to be escaped, and bytes stay bytes. */
+/** Encodes rows as an array parameter in PostgreSQL's binary format, which needs no escapes for bytes. */
 export function binaryRows({ typeId, columns }: RowType, rows: readonly PlacedRow[]): Buffer {
   let bound = arrayHeaderBytes;
   for (const { row } of rows) {
@@ -42,7 +42,7 @@ export function binaryRows({ typeId, columns }: RowType, rows: readonly PlacedRo
   return array.subarray(0, at);
 }
 
-/** Numbers as an array parameter in PostgreSQL's binary format. */
+/** Encodes numbers as an array parameter in PostgreSQL's binary format. */
 export function binaryIntegers(values: readonly number[]): Buffer {
   const array = Buffer.allocUnsafe(arrayHeaderBytes + values.length * (4 + integerBytes));
   let at = writeArrayHeader(array, typeIds.BIGINT, values.length);
@@ -56,7 +56,7 @@ function columnOf(row: SqlParameters, column: string): SqlValue {
   return value;
 }
 
-/** How many bytes a value takes at most. */
+/** An upper bound of a value's bytes. */
 function boundOf(value: SqlValue): number {
   if (value === null) return 0;
   if (typeof value === "number") return integerBytes;
@@ -64,7 +64,7 @@ function boundOf(value: SqlValue): number {
   return typeof value === "string" ? value.length * 3 : value.length;
 }
 
-/** One dimension whose first index is 1, and no element that is null. */
+/** Writes one dimension that starts at 1 and has no nulls. */
 function writeArrayHeader(array: Buffer, typeId: number, length: number): number {
   array.writeInt32BE(1, 0);
   array.writeInt32BE(0, 4);

@@ -2,28 +2,28 @@ import { type RowWrite, recentMatches, writes } from "@tollgate/store-sql";
 import { comparisons, createTypes, groups, rowKinds, snakeCase, typeOf } from "./commit-groups.ts";
 
 /**
- * How statements find rows, whatever the session's settings and statistics: by the indexes. A plan is never made for one
- * call, so that those for Steps find the partition when they run.
+ * Settings that make statements find rows by indexes, whatever the session's settings and statistics. Plans are generic: those
+ * for Steps pick the partition when they run.
  */
 export const byIndexes: readonly string[] = [
   "plan_cache_mode = force_generic_plan",
-  // What is turned off counts as dear, and what is dear would be compiled.
+  // Plans with disabled nodes look expensive, and expensive plans would be compiled.
   "jit = off",
-  // Above one partition alone, the planner forgets that a way is turned off, but not what it costs.
+  // With a single partition, the planner ignores disabled nodes but not their cost.
   "seq_page_cost = 1e9",
   ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort"].map((way) => `enable_${way} = off`),
 ];
 
-/** How long one waits for a lock. */
+/** How long a change waits for a lock. */
 export const lockTimeouts = { alone: "1500ms", together: "100ms" } as const;
 
-/** Counters are as exact as the numbers of those who read them. */
+/** Counters stop at the largest number that JavaScript reads exactly. */
 const maxAmount = Number.MAX_SAFE_INTEGER;
 
 /**
- * The statement that makes the one function of this schema: it writes the changes that it is given, each whole or not at
- * all, and knows no rule. Changes of one group depend on each other: all of them are written or none. A change that was decided on rows that are no longer so is stale, and one that takes more of a
- * counter than it has room for is refused: nothing is written of it.
+ * Creates the schema's one function and the types of its rows. It writes changes, each whole or not at all, and knows no
+ * rule. Changes of one group are written all or none. A change is stale if a row that it was decided on has changed, and
+ * refused if a counter has too little room for it. Nothing is written of either.
  */
 export function createCommit(name: string, schema: string): string {
   const inputs = [...rowKinds.keys()].map((kind) => `${inputOf(kind)} ${typeOf(name, kind)}[]`);
@@ -63,7 +63,7 @@ export function createCommit(name: string, schema: string): string {
     END $body$`;
 }
 
-/** The function's parameter for the rows of a kind; null where there are none. */
+/** The function's parameter for rows of a kind. Null if there are none. */
 function inputOf(kind: string): string {
   return `in_${snakeCase(kind)}`;
 }
@@ -74,7 +74,7 @@ function unlessNull(kind: string, statements: string): string {
     END IF;`;
 }
 
-/** What was decided on rows that are not as they were is stale; they are locked in the order that they are given in. */
+/** Finds changes that were decided on rows that have changed. Locks the rows in the given order. */
 function compare({ group, table, version, lock }: (typeof comparisons)[number]): string {
   return unlessNull(
     group,
@@ -90,7 +90,7 @@ const compareBudgets = unlessNull(
     WHERE g.version <> (SELECT s.budgets_version FROM store_state s WHERE s.id = 1));`,
 );
 
-/** What guards a match is the match itself: it would be the same now. */
+/** Repeats the search for matches: it must find the same Sessions. */
 const compareMatches = unlessNull(
   "matches",
   `stale := stale || ARRAY(SELECT g.place FROM unnest(in_matches) AS g
@@ -103,7 +103,7 @@ const countersOf = (move: string): string =>
   `LEFT JOIN budget_counters c ON c.budget_id = ${move}.budget_id AND c.subject = ${move}.subject
     AND c.period_start = ${move}.period_start`;
 
-/** What is used of a counter before a move. */
+/** What a counter has used before a move. */
 const used = "greatest(coalesce(c.settled, 0), m.floor) + coalesce(c.held, 0)";
 
 /**
@@ -117,7 +117,7 @@ const mayLackRoom = `EXISTS (SELECT FROM (
     ${countersOf("m")}
     WHERE ${used} + m.added > m.room)`;
 
-/** Changes that find too little room even alone. */
+/** Refuses changes that would not fit even alone. */
 const refuseWithoutRoom = `SELECT coalesce(array_agg(f.place ORDER BY f.place), '{}'),
         array_agg(f.move ORDER BY f.place), array_agg(f.room_left ORDER BY f.place)
       INTO refused, unfit, lefts FROM (
@@ -140,7 +140,7 @@ const waitForRoom = `IF cardinality(in_groups) > 1 THEN
         WHERE f.reached > f.room);
     END IF;`;
 
-/** Writes rows of one kind, but for those of changes that are skipped. */
+/** Writes rows of one kind, except those of skipped changes. */
 function writeRows(kind: string, write: RowWrite): string {
   const rows = `unnest(${inputOf(kind)}) AS r`;
   const counts = "r.place <> ALL (skipped)";
@@ -175,7 +175,7 @@ function writeText(
   }
 }
 
-/** Each counter once, however many changes move it, in one order; the write itself checks, on the row as it is then. */
+/** Moves each counter once for all changes, in a fixed order. The write itself checks the limit on the current row. */
 const moveCounters = unlessNull(
   "moves",
   `FOR m IN SELECT w.budget_id, w.subject, w.period_start, min(w.unit) AS unit,

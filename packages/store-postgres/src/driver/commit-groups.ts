@@ -2,14 +2,14 @@ import { writes } from "@tollgate/store-sql";
 import { postgresDialect } from "../database/postgres-dialect.ts";
 import { type Columns, type ColumnType, tableColumns } from "./table-columns.ts";
 
-/** A row that was looked at: how it is found, and the number that says whether it is as it was. */
+/** A row that a decision read: its key and its version. */
 const comparedRow: Columns = {
   organization_id: "TEXT",
   id: "TEXT",
   version: "BIGINT",
 };
 
-/** What a commit compares, and how far it moves counters. */
+/** The rows that a commit compares, and the moves of counters. */
 export const groups = {
   lockedSteps: comparedRow,
   lockedSessions: comparedRow,
@@ -39,7 +39,7 @@ export const groups = {
 
 export type GroupName = keyof typeof groups;
 
-/** How a table's rows are compared: what says that one is as it was, and how it is locked until the commit ends. */
+/** How a table's rows are compared: by which version, and under which lock. */
 interface Comparison {
   readonly group: GroupName;
   readonly table: string;
@@ -47,7 +47,7 @@ interface Comparison {
   readonly lock: "FOR UPDATE" | "FOR KEY SHARE" | "";
 }
 
-/** In the one order of locks: Steps, Sessions, responses; then what is compared alone. */
+/** In the common order of locks: Steps, Sessions, responses; then rows that are only compared. */
 export const comparisons: readonly Comparison[] = [
   {
     group: "lockedSteps",

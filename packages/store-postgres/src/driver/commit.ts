@@ -8,15 +8,15 @@ import { comparisons, rowKinds, snakeCase, typeOf } from "./commit-groups.ts";
 import type { Draft } from "./draft.ts";
 import { byName } from "./lock-rows.ts";
 
-/** What became of a change: written under its number, refused by a counter, or to be decided again. */
+/** The outcome of a change: written under its number, refused by a counter, or stale. */
 export type Outcome =
   | { readonly kind: "written"; readonly number: number }
   | { readonly kind: "stale" }
   | { readonly kind: "refused"; readonly move: CounterMove; readonly left: number };
 
-/** Writes changes in one statement. Either all that are neither stale nor refused are written, or it throws. */
+/** Writes changes in one statement: all that are neither stale nor refused, or it throws. */
 export interface Commit {
-  /** The statement that makes its function. */
+  /** The statements that create its function and types. */
   readonly create: string;
   send(
     connection: Pick<Connection, "all">,
@@ -25,13 +25,13 @@ export interface Commit {
   ): Promise<readonly Outcome[]>;
 }
 
-/** The composite types of its rows as this database numbers them, and the call that takes rows of them. */
+/** The statement that calls the function, and the ids of its composite types in this database. */
 interface Call {
   readonly text: string;
   readonly types: ReadonlyMap<string, RowType>;
 }
 
-/** Its function's name carries the schema's version: two releases may work side by side while one replaces the other. */
+/** The function's name contains the schema's version, so two releases can run side by side during an upgrade. */
 export function commitIn(schema: string): Commit {
   const name = `commit_v${schemaVersion}`;
   let call: Call | null = null;
@@ -61,7 +61,7 @@ export function commitIn(schema: string): Commit {
   };
 }
 
-/** Whether the schema was made again since its types were read, as it is when a backup is restored. */
+/** Whether the types have new ids because the schema was created again, as when a backup is restored. */
 function isOfOtherTypes(error: unknown): error is PostgresFailure {
   return (
     error instanceof PostgresFailure && ["XX000", "42704", "42804"].includes(error.state ?? "")
@@ -94,12 +94,12 @@ async function readCall(
     const parameter = snakeCase(kind);
     inputs.push(`in_${parameter} => CAST(:${parameter} AS ${schema}.${typeOf(name, kind)}[])`);
   }
-  // Names the types, so that a connection that has prepared the call for others prepares it again.
+  // The ids make connections prepare the statement again for new types.
   const of = [...types.values()].map(({ typeId }) => typeId).join(" ");
   return { text: `SELECT /* ${of} */ ${schema}.${name}(${inputs.join(", ")}) AS outcomes`, types };
 }
 
-/** Of rows of one kind, those of drafts in their order; but rows that are locked, in the one order of locks. */
+/** Groups the rows of all drafts by kind. Rows to lock are sorted in the common order. */
 function rowsByKind(drafts: readonly Draft[]): ReadonlyMap<string, PlacedRow[]> {
   const rows = new Map<string, PlacedRow[]>();
   for (const [at, draft] of drafts.entries())
@@ -120,7 +120,7 @@ function inOrder({ row: a }: PlacedRow, { row: b }: PlacedRow): number {
   return byName(nameOf(a), nameOf(b));
 }
 
-/** Of Sessions that several changes write, the rows as the last of them leaves them. */
+/** Keeps the last row of each Session that several changes write. */
 function lastOfEach(rows: readonly PlacedRow[]): PlacedRow[] {
   return rows.filter(({ row }, at) => {
     const last = rows.findLastIndex(
@@ -136,8 +136,8 @@ function nameOf(row: SqlParameters): RowName {
 }
 
 /**
- * The function answers each change in its order with its number, with 0 where it is stale, or with the negative place
- * of the move that was refused; the room left for each refused move follows.
+ * Reads the function's answer. It has one number for each change: its sequence number, 0 if stale, or the negative place of
+ * the refused move. The room left for each refused move follows.
  */
 function outcomesOf(answer: string, count: number, moves: readonly CounterMove[]): Outcome[] {
   const numbers = answer.slice(1, -1).split(",").map(Number);

@@ -4,26 +4,26 @@ import type { GroupName } from "./commit-groups.ts";
 import { groupAfter } from "./followers.ts";
 import type { ReadSet } from "./read-set.ts";
 
-/** A change as it is sent, with what it was decided on. */
+/** A change as it is sent, with the rows it was decided on. */
 export interface Draft {
   readonly change: Change;
   /** Changes of one group are written all or none. */
   readonly group: number;
-  /** Rows by the group or the write that they are of. */
+  /** Rows, each with the name of its kind. */
   readonly rows: readonly (readonly [name: string, row: SqlParameters])[];
   readonly moves: readonly CounterMove[];
-  /** What is locked while it is written. */
+  /** The rows it locks. */
   readonly locks: Locks;
   /** Bytes and characters. */
   readonly length: number;
 }
 
-/** Rows that a change needs to itself: each as its decision saw it, by a version where it has one. */
+/** The rows that a change locks, with the versions its decision saw. */
 export interface Locks {
   readonly steps: readonly LockedRow[];
   readonly sessions: readonly LockedRow[];
   readonly responses: readonly RowName[];
-  /** Those that only have to stay. */
+  /** Responses that must not be removed. */
   readonly keptResponses: readonly RowName[];
 }
 
@@ -31,7 +31,7 @@ export interface LockedRow extends RowName {
   readonly version: number;
 }
 
-/** What a change of the store locks: what it changes, what it branches from and what it is built on. */
+/** Lists the rows that a change updates, branches from or builds on. */
 export function locksOf(change: Change, looked: ReadSet): Locks {
   const steps: LockedRow[] = [];
   const sessions: LockedRow[] = [];
@@ -73,7 +73,7 @@ export function locksOf(change: Change, looked: ReadSet): Locks {
   return { steps, sessions, responses, keptResponses };
 }
 
-/** An open Step is as it was while the same attempt runs; a settled one changes no more. */
+/** An open Step changes with its attempt; a settled one never changes. */
 function stepVersion({ steps }: ReadSet, id: string): number {
   const step = steps.find((record) => record.step.id === id)?.step;
   const attempt = step?.attempts.at(-1)?.number ?? 0;
@@ -81,8 +81,8 @@ function stepVersion({ steps }: ReadSet, id: string): number {
 }
 
 /**
- * A change ready to be sent after others. Without `comparesAll` it was decided while what it changes was
- * locked already, and what else it looked at may go on.
+ * Prepares a change to be sent after others. Without `comparesAll`, the decision held locks on what it changes, and the other
+ * rows it read may change.
  */
 export function draftOf(
   change: Change,

@@ -28,55 +28,55 @@ import { isTimeout, Lane, type LaneWork } from "./lane.ts";
 import { lockRows } from "./lock-rows.ts";
 import { type ReadSet, recordReads } from "./read-set.ts";
 
-/** What carries decisions to the database. */
+/** Connects the driver to the database. */
 export interface DriverTransport {
   readonly commit: Commit;
   readonly tryAgain: Retry;
-  /** A connection, each of whose statements commits by itself. */
+  /** Lends a connection whose statements commit one by one. */
   readonly withConnection: <Result>(
     use: (connection: Connection) => Promise<Result>,
   ) => Promise<Result>;
-  /** A connection with a transaction, whose statements go by indexes alone. */
+  /** Runs work in a transaction whose statements use indexes only. */
   readonly transact: <Result>(work: (connection: Connection) => Promise<Result>) => Promise<Result>;
 }
 
-/** What became of a decision. */
+/** The result of a decision. */
 export interface DecisionOutcome<Result> {
   readonly result: Result;
-  /** Whether an earlier run of it may have been committed. */
+  /** Whether an earlier run may have committed. */
   readonly isUnsure: boolean;
 }
 
-/** A decision of the rules, which may be asked any number of times. */
+/** A decision of the rules. It has no side effects, so it may be made again. */
 export type Decide<Result> = (view: View) => Decision<Result>;
 
-/** Carries out decisions: it decides first, and the database compares what they were decided on as it writes them. */
+/** Decides on the rows this process knows, then has the database compare them as it writes the change. */
 export interface Driver {
-  /** With others that open Steps at the same time, in one statement, as long as what is known of the rows is enough. */
+  /** Opens a Step, in one statement with others if the known rows are enough. */
   open<Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>>;
-  /** The same, with others that end attempts. */
+  /** Ends an attempt, in one statement with others. */
   settle<Result>(decide: Decide<Result>): Promise<DecisionOutcome<Result>>;
-  /** By itself, in a transaction that locks what it changes first. */
+  /** Runs a decision in its own transaction, which first locks what it changes. */
   alone<Result>(decide: Decide<Result>, how: Repeatable & Beginning): Promise<Result>;
-  /** Answers a question that changes nothing. */
+  /** Answers a question without changing anything. */
   ask<Answer>(question: (view: View) => Answer): Promise<Answer>;
 }
 
-/** What a transaction begins with. */
+/** What a transaction does first. */
 export interface Beginning {
-  /** A statement that waits for its turn, and its parameters. */
+  /** A statement that waits for an advisory lock, and its parameters. */
   readonly turn?: readonly [text: string, parameters: SqlParameters];
-  /** Rows that are locked in any case: so they need not be looked at twice. */
+  /** Rows that it locks in any case, so they are read once. */
   readonly locks?: LockedNames;
 }
 
 const lockedTables = ["steps", "sessions", "responses"] as const;
 type LockedNames = Partial<Readonly<Record<(typeof lockedTables)[number], readonly RowName[]>>>;
 
-/** How often a decision is stale, on what has changed here meanwhile, before it goes alone. */
+/** Stale decisions that are made again in a batch before they run alone. */
 const maxStaleRounds = 2;
 
-/** How often a decision may find, once it has locked what it changes, that it changes something else. */
+/** Rounds of locking and deciding before a decision gives up. */
 const maxRounds = 20;
 
 export function createDriver(transport: DriverTransport): Driver {
@@ -146,7 +146,7 @@ export function createDriver(transport: DriverTransport): Driver {
                 ),
               reject,
             };
-            // What waited for a lock waited long enough; what the server left unanswered goes on in turn.
+            // After a timeout the lane limits how many run at once. Other failures have waited long enough.
             if (failure === null || isTimeout(failure)) lane.run(work);
             else void work.run();
           },
@@ -166,24 +166,24 @@ export function createDriver(transport: DriverTransport): Driver {
   };
 }
 
-/** Whether what failed may have been written: then nothing is known any more of the rows that it was decided on. */
+/** Whether the failed statement may have committed, so the known rows may be wrong. */
 function mayBeDone(error: unknown): boolean {
   return error instanceof PostgresFailure && error.kind.isLost;
 }
 
-/** A prepared decision that is told what became of it. */
+/** A prepared decision that receives its outcome. */
 interface Answering extends PreparedDecision<Answering> {
   answer(outcome: Outcome): void;
 }
 
-/** Decides on what is known; null where a decision looks at more, or changes nothing: what is known may be no longer so. */
+/** Decides on the known rows. Null if the decision reads others, or if it changes nothing, because no commit would compare what it read. */
 function prepare<Result>(
   one: {
     readonly waiting: PendingDecision<Answering>;
     readonly decide: Decide<Result>;
     readonly known: Known;
     readonly resolve: (carriedOut: DecisionOutcome<Result>) => void;
-    /** Has it decided again on what is known now. */
+    /** Queues it to be decided again. */
     readonly again: () => void;
     readonly stale: { rounds: number };
   },
@@ -208,7 +208,7 @@ function prepare<Result>(
   };
 }
 
-/** What a decision throws on rows that may be no longer so, it throws on the rows as they are, too. */
+/** An error on outdated rows does not count: the decision runs again on current ones. */
 function unlessThrown<Result>(decide: () => Result): Result | null {
   try {
     return decide();
@@ -217,7 +217,7 @@ function unlessThrown<Result>(decide: () => Result): Result | null {
   }
 }
 
-/** Decides on the rows as they are once all that is changed is locked, and writes the change. */
+/** Locks the rows that a decision changes, decides on their current state, and writes the change. */
 async function decideLocked<Result>(
   connection: Connection,
   {
@@ -260,8 +260,8 @@ async function decideLocked<Result>(
 }
 
 /**
- * Sessions that a request may continue are looked for once: those that it has locked by now count as they are, and how the
- * others went on since came later. Else a Session that many continue would never be as it was when it was found.
+ * Searches once for the Sessions that a request may continue. Of those found, the locked ones are read again and the
+ * others stay as found. Otherwise a Session that many requests continue would be stale in every round.
  */
 function withMatchesOf(before: ReadSet, rows: View, locked: Locks["sessions"]): View {
   return {
@@ -278,8 +278,8 @@ function withMatchesOf(before: ReadSet, rows: View, locked: Locks["sessions"]): 
 }
 
 /**
- * What has to be locked before it is decided on: what branches from a Session, or is built on a response, comes without
- * changing it, and what is erased must not be in use by then. All else is locked as the change is written, and compared.
+ * The rows to lock before the decision: a new branch or continuation does not change its origin's row, and erased rows must
+ * not be in use. Every other row is locked and compared when the change is written.
  */
 function lockedFirst(change: Change, looked: ReadSet): LockedNames {
   const { sessions, responses } = locksOf(change, looked);
@@ -288,7 +288,7 @@ function lockedFirst(change: Change, looked: ReadSet): LockedNames {
   return { sessions: sessions.filter(({ id }) => !isMoved(id)), responses };
 }
 
-/** Locks what is not locked yet, in the one order; false where all is. What was decided may be another now. */
+/** Locks the rows that are not locked yet, in the common order. Returns whether there were any; then the decision may differ. */
 async function lockNew(
   connection: Connection,
   locks: LockedNames,
@@ -307,11 +307,11 @@ async function lockNew(
   return isNew;
 }
 
-/** What this process knows of the rows: guesses, as long as others write, so what is decided on them is compared. */
+/** The rows as this process last saw them. Other processes write too, so each commit compares them. */
 interface Known {
-  /** Throws where a row is not known. */
+  /** Throws if a row is not known. */
   readonly view: View;
-  /** How many changes were noted. */
+  /** Changes noted so far. */
   readonly notes: number;
   learn(looked: ReadSet): void;
   note(change: Change, number: number): void;
@@ -358,8 +358,8 @@ function notKnown(): never {
 }
 
 /**
- * Most requests begin something new: what no one here has made is taken for not there. The Step's own row, the match and
- * the counters say otherwise in the commit.
+ * Most requests begin something new, so a row that this process has not written is taken to be absent. The commit finds out
+ * otherwise by the Step's own row, the match and the counters.
  */
 const unknown: View = {
   openedBefore: () => null,
@@ -387,7 +387,7 @@ const unknown: View = {
   holdsContent: notKnown,
 };
 
-/** Thrown where a decision looks at rows that were not fetched yet. */
+/** Thrown when a decision reads rows that were not fetched yet. */
 class MissingRow extends Error {
   readonly text: string;
   readonly parameters: SqlParameters;
@@ -402,8 +402,8 @@ class MissingRow extends Error {
 }
 
 /**
- * Asks a question about rows that are fetched as it comes to look at them. It is asked again from the start each time, and
- * sees what was fetched before, so its answer is that of the last time.
+ * Answers a question about rows, and fetches each row it reads. After each fetch the question starts again with all the rows
+ * fetched so far; the last run gives the answer.
  */
 async function askFetching<Answer>(
   connection: Pick<Connection, "all">,

@@ -7,7 +7,7 @@ import {
   type View,
 } from "@tollgate/store-engine";
 
-/** A change that is written before others in the same statement, and the Sessions that it locks. */
+/** An earlier change of the same statement, and the Sessions that it locks. */
 export interface Earlier {
   readonly change: Change;
   readonly group: number;
@@ -15,8 +15,8 @@ export interface Earlier {
 }
 
 /**
- * What is known, with the Sessions as those leave them that are written before in the same statement. They keep the number
- * that their rows have until then: it is what the database compares.
+ * The known rows, with Sessions as earlier changes of the same statement leave them. Those Sessions keep the version of
+ * their stored rows, which the database compares.
  */
 export function viewAfter(view: View, before: readonly Pick<Earlier, "change">[]): View {
   const moved = movedBy(before);
@@ -40,7 +40,7 @@ export function isBegunBy({ length, head }: SessionState, chain: Uint8Array): bo
   return length > 0 && length <= chainLength(chain) && chainHead(chain, length) === head;
 }
 
-/** The group of a change: of the one before it whose Session it goes on with, or its own. They are written all or none. */
+/** The group of a change: that of an earlier change of the same Session, or its own. A group is written all or none. */
 export function groupAfter(
   sessions: readonly RowName[],
   before: readonly Pick<Earlier, "locks" | "group">[],
@@ -52,7 +52,7 @@ export function groupAfter(
   return leader?.group ?? place;
 }
 
-/** The changes without the updates of Sessions that later ones of them replace. */
+/** Drops updates of Sessions that later changes replace. */
 export function withoutReplaced(changes: readonly Change[]): readonly Change[] {
   const updates = changes
     .flat()

@@ -2,20 +2,20 @@ import { PostgresFailure } from "../database/failure.ts";
 
 /** Work that waits for the lane. */
 export interface LaneWork {
-  /** Resolves, and never rejects, with how it failed or null. */
+  /** Never rejects. Resolves with its error, or null. */
   run(): Promise<unknown>;
   reject(error: unknown): void;
 }
 
-/** Something in a queue, and the last run that had begun when an earlier one timed out before its eyes; null before. */
+/** An entry of a queue. `timedOutAfter` is the latest run that had begun when a run first timed out while it waited. */
 export interface Queued {
   timedOutAfter: number | null;
   reject(error: unknown): void;
 }
 
 /**
- * What stays in a queue when a run has timed out: the server may just be back, and all at once they would keep each other
- * from a connection. What has seen a run before time out is rejected, so that its caller hears within seconds.
+ * Returns what stays in a queue after a run has timed out. The server may be back, and if all entries ran at once they would
+ * wait too long for connections. An entry that sees a second run time out is rejected, so its caller hears within seconds.
  */
 export function afterTimeout<One extends Queued>(
   queue: readonly One[],
@@ -29,10 +29,10 @@ export function afterTimeout<One extends Queued>(
   });
 }
 
-/** How many transactions of single decisions may run at once: each holds a connection that the others need as well. */
+/** Transactions that run at once. Each holds a connection that others need. */
 const maxRunning = 4;
 
-/** Decisions that need a transaction of their own take turns, first come first served. */
+/** Runs decisions that need their own transaction, a few at once, first come first served. */
 export class Lane {
   #waiting: (Queued & Pick<LaneWork, "run">)[] = [];
   readonly #listeners: (() => void)[] = [];
@@ -53,7 +53,7 @@ export class Lane {
     else this.#start(work);
   }
 
-  /** Calls when some work ended. */
+  /** Calls `listener` whenever work ends. */
   listen(listener: () => void): void {
     this.#listeners.push(listener);
   }
@@ -72,12 +72,12 @@ export class Lane {
   }
 }
 
-/** Whether a wait for the server was in vain that may be worth repeating. */
+/** Whether the server did not answer in time, and may answer next time. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof PostgresFailure && error.kind.isTimeout && error.kind.isPassing;
 }
 
-/** What a wait in vain was for those that were not sent. */
+/** The error of calls that were never sent because others timed out. */
 export function noAnswer(): PostgresFailure {
   return new PostgresFailure("the server does not answer", { isPassing: true, isTimeout: true });
 }

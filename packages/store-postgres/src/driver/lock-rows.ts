@@ -2,7 +2,7 @@ import type { RowName } from "@tollgate/store-engine";
 import type { Connection } from "../database/connection.ts";
 import { arrayOf } from "../database/postgres-dialect.ts";
 
-/** Waits for rows and locks them until the transaction ends, in their one order. */
+/** Locks rows in the common order until the transaction ends. */
 export async function lockRows(
   connection: Pick<Connection, "get">,
   table: "steps" | "sessions" | "responses",
@@ -21,7 +21,7 @@ export async function lockRows(
   );
 }
 
-/** The order in which everyone locks rows of one table. */
+/** The common order of locks on rows of a table. */
 export function byName(a: RowName, b: RowName): number {
   if (a.organizationId !== b.organizationId) return a.organizationId < b.organizationId ? -1 : 1;
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;

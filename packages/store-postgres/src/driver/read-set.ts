@@ -11,7 +11,7 @@ export interface MatchRead {
   readonly found: readonly SessionState[];
 }
 
-/** What a decision looked at: if any of it has changed when the change is written, the decision is asked again. */
+/** The rows that a decision read. If any has changed when its change is written, the decision is made again. */
 export interface ReadSet {
   readonly keys: readonly (RowName & { readonly key: Key })[];
   readonly budgetsVersion: number | null;
@@ -21,7 +21,7 @@ export interface ReadSet {
   readonly matches: readonly MatchRead[];
 }
 
-/** A view, and what is looked at through it: so that no rule has to say what it depends on, and none can forget to. */
+/** Records every read through a view. No rule has to list what it depends on, so none can forget to. */
 export function recordReads(view: View): { readonly view: View; readonly looked: ReadSet } {
   const looked = {
     keys: [] as (RowName & { readonly key: Key })[],

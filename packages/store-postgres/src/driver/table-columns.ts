@@ -3,10 +3,10 @@ import { postgresSchema } from "../database/schema.ts";
 /** A type of a column. */
 export type ColumnType = "TEXT" | "BIGINT" | "BYTEA";
 
-/** A table's columns in their order, with their types. */
+/** A table's columns, in order, with their types. */
 export type Columns = Readonly<Record<string, ColumnType>>;
 
-/** The columns of every table, read from the statements that make them: code that writes rows by them names no table. */
+/** The columns of every table, parsed from the statements that create them. */
 export function tableColumns(): ReadonlyMap<string, Columns> {
   const tables = new Map<string, Columns>();
   for (const statement of [...postgresSchema().values()].flat()) {
@@ -18,7 +18,7 @@ export function tableColumns(): ReadonlyMap<string, Columns> {
   return tables;
 }
 
-/** A column's definition is its name, its type, and what else is said of it. */
+/** A definition begins with the column's name and its type. */
 function columnsOf(definitions: string): Columns {
   const columns: Record<string, ColumnType> = {};
   for (const definition of definitions.split(",")) {

@@ -5,7 +5,7 @@ import { tryPartitionLock } from "./partition-lock.ts";
 import { boundAt, missingRanges, type PartitionRange, partitionName } from "./partition-range.ts";
 import { exclusionPrefix, readPartitions } from "./read-partitions.ts";
 
-/** A rest of up to this many bytes is read in a moment, while nothing else reads it. */
+/** A default partition of up to this many bytes is checked fast enough to block writes. */
 const smallRest = 67_108_864;
 
 /** To take back a promise, to make one, to hold the rest to it, to make the partitions. */
@@ -15,9 +15,8 @@ const maxSteps = 4;
 type Progress = "done" | "more";
 
 /**
- * Makes the partitions that are missing. The server reads the rest before it takes one, to see that nothing there
- * belongs to it, and nobody writes meanwhile. Where the rest is large it is made to promise that before, and held to
- * it, which takes long and stops nobody.
+ * Creates missing partitions. For each, the server checks that the default partition has none of its rows, and blocks writes
+ * meanwhile. If the default partition is large, a constraint is added and validated first, which blocks nobody.
  */
 export async function makePartitions(
   database: Database,

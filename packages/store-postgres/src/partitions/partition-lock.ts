@@ -1,7 +1,7 @@
 import { readRow } from "@tollgate/store-sql";
 import type { Connection } from "../database/connection.ts";
 
-/** Whether it is this transaction's turn to change partitions: nobody waits for whoever is at it. */
+/** Takes the lock on changes of partitions without waiting. False if another transaction holds it. */
 export async function tryPartitionLock(
   connection: Pick<Connection, "get">,
   schema: string,

@@ -1,22 +1,22 @@
-/** A stretch of time that a partition holds the Steps of: milliseconds, the end apart from it. */
+/** The time range of a partition's Steps, in milliseconds. `until` is excluded. */
 export interface PartitionRange {
   readonly from: number;
   readonly until: number;
 }
 
 const day = 86_400_000;
-/** Into how many partitions what is kept falls: each costs every request a little. */
+/** Partitions that cover the retention. Each costs every request a little. */
 const parts = 6;
-/** How many partitions stand ready beyond the present one. */
+/** Partitions that exist ahead of the current one. */
 const ahead = 2;
 
-/** The partition that a Step with this id would be in, as the lower bound that begins it: ids of version 7 begin with their time. */
+/** The bound of a time in ids: a UUID of version 7 begins with its time. */
 export function boundAt(time: number): string {
   const hex = time.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
-/** The stretch of a partition's bounds, as the server describes them; null for the rest, which has none. */
+/** Parses a partition's bounds as the server prints them. Null for the default partition. */
 export function rangeOf(bounds: string): PartitionRange | null {
   const match =
     /^FOR VALUES FROM \('([0-9a-f]{8}-[0-9a-f]{4})'\) TO \('([0-9a-f]{8}-[0-9a-f]{4})'\)$/.exec(
@@ -29,14 +29,14 @@ function timeAt(bound: string): number {
   return Number.parseInt(bound.replace("-", ""), 16);
 }
 
-/** The name of a partition: by the day it begins with. */
+/** A partition is named after its first day. */
 export function partitionName({ from }: PartitionRange): string {
   return `steps_${new Date(from).toISOString().slice(0, 10).replaceAll("-", "")}`;
 }
 
 /**
- * The partitions to make so that there is room for what comes: none begins within a day, for until then clocks that run
- * ahead may have put Steps with the rest.
+ * The partitions to create ahead of time. None begins within a day, because clocks that run ahead may already have put
+ * Steps of that day in the default partition.
  */
 export function missingRanges(
   known: readonly PartitionRange[],
