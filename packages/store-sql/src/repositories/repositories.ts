@@ -1,7 +1,10 @@
 import type {
+  ConnectionRepository,
+  EvidenceRepository,
   LapsedStep,
   LeaseClock,
   LeaseRenewal,
+  SealedConnection,
   SessionRepository,
   StepRepository,
   Store,
@@ -9,21 +12,36 @@ import type {
   TranscriptPart,
 } from "@tollgate/core/store";
 import { lineageOf, type SessionState, transcriptPart } from "@tollgate/store-engine";
-import { createConditions } from "../conditions.ts";
+import { type Conditions, createConditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
+import { connectionFromRow, connectionToRow } from "../rows/connection-row.ts";
+import { leafFromRow } from "../rows/leaf-row.ts";
 import { readRow } from "../rows/row-reader.ts";
 import { sessionColumns, sessionFromRow, sessionRecordFromRow } from "../rows/session-row.ts";
 import { stepFromRow } from "../rows/step-row.ts";
-import { all, anyway, get, run, type Script, type ScriptDatabase } from "../script.ts";
+import {
+  all,
+  anyway,
+  get,
+  once,
+  run,
+  type Script,
+  type ScriptDatabase,
+  query as select,
+} from "../script.ts";
+import { administrationStatements } from "../statements/administration.ts";
+import {
+  connectionPage,
+  connectionStatements,
+  selectConnections,
+} from "../statements/connection.ts";
 import { leaseStatements } from "../statements/lease.ts";
 import { openStepStatements } from "../statements/open-step.ts";
 import { transcriptStatements } from "../statements/transcript.ts";
 import { createBudgetRepository, createRateLimitRepository } from "./budget-repository.ts";
-import { createConnectionRepository } from "./connection-repository.ts";
-import { createEvidenceRepository } from "./evidence-repository.ts";
 import { createKeyRepository } from "./key-repository.ts";
-import { createReadPage, readById } from "./reading.ts";
+import { createReadPage, insertLeaf, type ReadPage, readById } from "./reading.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
 
 /** The repositories that read and write alike on every database. */
@@ -153,4 +171,99 @@ function* timeOf(
   if (databaseTime === null) return at;
   if (clock === "gateway") return at;
   return readRow(yield* get(databaseTime, {})).integer("now");
+}
+
+type ConnectionChange<Verb extends "set" | "remove" | "rewrap"> = Parameters<
+  ConnectionRepository[Verb]
+>[0];
+
+function createConnectionRepository(database: ScriptDatabase): ConnectionRepository {
+  return {
+    set: (change) => database.write(() => setConnection(change), anyway),
+    get: (organizationId, gateway) => database.read(() => findConnection(organizationId, gateway)),
+    async list(asked, paging) {
+      const { text, parameters } = selectConnections(asked, paging);
+      const rows = await database.read(() => select(text, parameters));
+      return connectionPage(rows, paging);
+    },
+    // It returns whether it removed a row. A second run would return the opposite.
+    remove: (change) => database.write(() => removeConnection(change), once),
+    rewrap: (change) => database.write(() => rewrapConnection(change), anyway),
+  };
+}
+
+function* setConnection({ connection, leaf }: ConnectionChange<"set">): Script<void> {
+  if ((yield* run(connectionStatements.set, connectionToRow(connection))) > 0)
+    yield* insertLeaf(leaf);
+}
+
+function* findConnection(organizationId: string, gateway: string): Script<SealedConnection | null> {
+  const row = yield* get(connectionStatements.find, { organization_id: organizationId, gateway });
+  return row === undefined ? null : connectionFromRow(row);
+}
+
+function* removeConnection({
+  organizationId,
+  gateway,
+  id,
+  leaf,
+}: ConnectionChange<"remove">): Script<boolean> {
+  const place = { organization_id: organizationId, gateway, id };
+  if ((yield* run(connectionStatements.remove, place)) === 0) return false;
+  yield* insertLeaf(leaf);
+  return true;
+}
+
+function* rewrapConnection({
+  organizationId,
+  gateway,
+  from,
+  to,
+  leaf,
+}: ConnectionChange<"rewrap">): Script<boolean> {
+  const place = { organization_id: organizationId, gateway, wrapped_key: to.wrappedKey };
+  const change = { ...place, key_id: to.keyId, replaced_key: from };
+  if ((yield* run(connectionStatements.rewrap, change)) === 0)
+    return (yield* get(connectionStatements.isWrapped, place)) !== undefined;
+  yield* insertLeaf(leaf);
+  return true;
+}
+
+type PolicyNote = Parameters<EvidenceRepository["notePolicy"]>[0];
+
+function createEvidenceRepository(
+  database: ScriptDatabase,
+  { locked }: SqlDialect,
+  conditions: Conditions,
+  readPage: ReadPage,
+): EvidenceRepository {
+  const versionToChange = locked(administrationStatements.policyVersion);
+  return {
+    list: ({ organizationId }, paging) => {
+      const ofOrganization = {
+        text: "organization_id = :organization_id",
+        parameters: { organization_id: organizationId },
+      };
+      return readPage(lists.leaves, [ofOrganization], paging, leafFromRow);
+    },
+    changes: (query, paging) =>
+      readPage(lists.changes, conditions.ofChanges(query), paging, leafFromRow),
+    async notePolicy(note) {
+      const noted = await database.read(() => versionIn(administrationStatements.policyVersion));
+      // Every start asks; the lock is only for those with something to write.
+      if (noted !== note.version)
+        await database.write(() => notePolicy(versionToChange, note), anyway);
+    },
+  };
+}
+
+function* notePolicy(versionToChange: string, { version, leaf }: PolicyNote): Script<void> {
+  const before = yield* versionIn(versionToChange);
+  if (before === version) return;
+  yield* run(administrationStatements.notePolicy, { policy_version: version });
+  yield* insertLeaf(leaf(before));
+}
+
+function* versionIn(statement: string): Script<string | null> {
+  return readRow(yield* get(statement, {})).textOrNull("policy_version");
 }

@@ -2,13 +2,13 @@ import type {
   DecisionRepository,
   Step,
   StepContents,
+  StepPart,
   StepRepository,
   Tenant,
 } from "@tollgate/core/store";
 import type { Conditions } from "../conditions.ts";
 import type { SqlDialect } from "../dialect.ts";
 import { lists } from "../lists.ts";
-import { contentsFromRows } from "../rows/contents-row.ts";
 import { type Correctable, withCorrections } from "../rows/correction-row.ts";
 import { decisionColumns, decisionFromRow } from "../rows/decision-row.ts";
 import { errorsOf, hasError, withErrors } from "../rows/error-row.ts";
@@ -111,4 +111,20 @@ function* contentsOf(organizationId: Tenant, id: string): Script<StepContents | 
     id,
   });
   return contentsFromRows(rows);
+}
+
+const stepParts: readonly StepPart[] = ["instructions", "request", "reply", "reasoning"];
+
+/** The content of one Step, from the rows of its parts. */
+function contentsFromRows(rows: readonly unknown[]): StepContents {
+  const parts = new Map(
+    rows.map(readRow).map((part) => [part.text("kind"), part.bytesOrNull("content")]),
+  );
+  return {
+    instructions: parts.get("instructions") ?? null,
+    request: parts.get("request") ?? null,
+    reply: parts.get("reply") ?? null,
+    reasoning: parts.get("reasoning") ?? null,
+    withheld: stepParts.filter((name) => parts.get(name) === null),
+  };
 }

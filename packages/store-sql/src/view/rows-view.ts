@@ -1,4 +1,4 @@
-import type { View } from "@tollgate/store-engine";
+import type { ResponseView, View } from "@tollgate/store-engine";
 import type { SqlDialect } from "../dialect.ts";
 import { counterFromRow, holdFromRow } from "../rows/budget-row.ts";
 import { correctionFromRow } from "../rows/correction-row.ts";
@@ -8,10 +8,10 @@ import { administrationStatements } from "../statements/administration.ts";
 import { correctionsOf } from "../statements/correction.ts";
 import { holdStatements } from "../statements/hold.ts";
 import { openStepStatements } from "../statements/open-step.ts";
+import { responseStatements } from "../statements/response.ts";
 import { stepStatements } from "../statements/step.ts";
 import type { Reads } from "./reads.ts";
 import { SessionReads } from "./session-reads.ts";
-import { viewResponses } from "./view-responses.ts";
 import { viewRetention } from "./view-retention.ts";
 
 /** What differs between the databases for those who read. */
@@ -77,5 +77,36 @@ function viewedKeyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
     expiresAt: read.integerOrNull("expires_at"),
     revokedAt: read.integerOrNull("revoked_at"),
     version: read.integer("version"),
+  };
+}
+
+/** What decisions read of stored responses, each time from the database. */
+function viewResponses({ get, all }: Reads): ResponseView {
+  return {
+    response(organizationId, id) {
+      const row = get(responseStatements.response, { organization_id: organizationId, id });
+      if (row === undefined) return null;
+      const read = readRow(row);
+      return {
+        organizationId,
+        userId: read.text("user_id"),
+        keyId: read.text("key_id"),
+        expiresAt: read.integer("expires_at"),
+        builtOn: read.textOrNull("built_on"),
+      };
+    },
+    messagesOf(organizationId, id) {
+      const row = readRow(get(responseStatements.link, { organization_id: organizationId, id }));
+      return { inherited: row.bytes("inherited"), messages: row.bytes("messages") };
+    },
+    continuations: (organizationId, id) =>
+      all(responseStatements.continuations, { organization_id: organizationId, id }).map((row) =>
+        readRow(row).text("id"),
+      ),
+    expiredResponses: (at, limit) =>
+      all(responseStatements.expired, { at, limit }).map((row) => {
+        const read = readRow(row);
+        return { organizationId: read.text("organization_id"), id: read.text("id") };
+      }),
   };
 }
