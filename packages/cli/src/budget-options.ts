@@ -37,7 +37,7 @@ export function withAmount(command: Command, what: string): Command {
 
 /** Adds the options for a budget. */
 export function withBudget(command: Command): Command {
-  return withAmount(command, "limit")
+  return withScope(withAmount(command, "limit"))
     .requiredOption("--period <period>", "hour, day, week, month or total", periods)
     .option("--mode <mode>", "hard rejects requests, soft only counts", modes, "hard")
     .option(
@@ -45,6 +45,19 @@ export function withBudget(command: Command): Command {
       "warn at this fraction of the limit, such as 0.8 (repeatable)",
       fractions,
     )
+    .option(
+      "--each <subject>",
+      "use a separate counter for each key, user or organization",
+      subjects,
+    );
+}
+
+/** The options of a scope, without the subjects of `each`. */
+export type ScopeOptions = Omit<BudgetScope, "each">;
+
+/** Adds the options of a scope. */
+export function withScope(command: Command): Command {
+  return command
     .option("--organization <id>", "count only this organization (repeatable)", repeated)
     .option("--user <id>", "count only this user (repeatable)", repeated)
     .option("--key <id>", "count only this key (repeatable)", repeated)
@@ -54,25 +67,24 @@ export function withBudget(command: Command): Command {
       "--connection <owner>",
       "count only accounts of the platform or of the customer",
       ownerships,
-    )
-    .option(
-      "--each <subject>",
-      "use a separate counter for each key, user or organization",
-      subjects,
     );
+}
+
+/** Builds the scope from the options. */
+export function scopeOf<Each>(
+  options: ScopeOptions & { readonly each?: Each },
+): ScopeOptions & { readonly each?: Each } {
+  const { organization, user, key, gateway, model, connection, each } = options;
+  const selectors = { organization, user, key, gateway, model, connection, each };
+  return Object.fromEntries(Object.entries(selectors).filter(([, value]) => value !== undefined));
 }
 
 /** Builds the budget from the options. */
 export function budgetOf(id: string, options: BudgetOptions): BudgetConfiguration {
   const { period, mode, warnAt, usd: _usd, tokens: _tokens, requests: _requests } = options;
-  const { organization, user, key, gateway, model, connection, each } = options;
-  const selectors = { organization, user, key, gateway, model, connection, each };
-  const scope = Object.fromEntries(
-    Object.entries(selectors).filter(([, value]) => value !== undefined),
-  );
   return {
     id,
-    scope,
+    scope: scopeOf(options),
     limit: amountOf(options),
     period,
     mode,

@@ -10,6 +10,7 @@ import {
   defineSchema,
   defineServe,
 } from "./commands/operations.ts";
+import { defineRateLimits } from "./commands/rate-limits.ts";
 import { defineSessions } from "./commands/sessions.ts";
 import { defineActivity, defineSteps } from "./commands/steps.ts";
 import { describeFailure } from "./failure.ts";
@@ -52,6 +53,7 @@ export function createProgram(): Command {
   defineKeys(program);
   defineConnections(program);
   defineBudgets(program);
+  defineRateLimits(program);
   defineActivity(program);
   defineSteps(program);
   defineSessions(program);

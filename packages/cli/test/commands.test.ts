@@ -137,6 +137,32 @@ describe("the commands", () => {
     expect((await run(folder, words)).code).toBe(1);
   }, 30_000);
 
+  it("create, show, replace and remove a rate limit", async () => {
+    const words = ["rate-limits", "create", "rpm", "--requests", "600", "--per", "minute"];
+    expect(await runJson(folder, ...words, "--each", "model", "--key", "k")).toMatchObject({
+      id: "rpm",
+      unit: "requests",
+      limit: 600,
+      per: "minute",
+      burst: 60,
+      scope: { each: "model", key: ["k"] },
+      origin: "created",
+    });
+    expect((await run(folder, ["rate-limits"])).output).toMatch(/rpm +600 requests per minute +60/);
+    expect(await runJson(folder, "rate-limits", "status", "rpm")).toEqual({
+      data: [],
+      nextCursor: null,
+    });
+    const fewer = ["rate-limits", "update", "rpm", "--concurrent-steps", "4"];
+    expect(await runJson(folder, ...fewer)).toMatchObject({ unit: "steps", limit: 4, per: null });
+    expect((await run(folder, ["rate-limits", "get", "rpm"])).output).toMatch(/4 steps in flight/);
+    expect(await run(folder, ["rate-limits", "create", "none"])).toMatchObject({ code: 2 });
+    expect(await runJson(folder, "rate-limits", "remove", "rpm")).toEqual({
+      id: "rpm",
+      removed: true,
+    });
+  }, 60_000);
+
   it("make, show and remove a budget", async () => {
     const words = ["budgets", "create", "a-day", "--usd", "12.50", "--period", "day"];
     expect(await runJson(folder, ...words, "--each", "key")).toMatchObject({

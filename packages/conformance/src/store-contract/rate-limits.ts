@@ -166,6 +166,25 @@ export function rateLimitTests(test: ContractTest): void {
     );
   });
 
+  test("returns the paces of a Step as it left them", async ({ store, intents }) => {
+    const at = 5_000_000;
+    const open = async () => {
+      const paces = [requestAt(intents, at), { ...requestAt(intents, at), budgetId: "second" }];
+      const holds = [paces[0], intents.hold({ budgetId: "usd" }), paces[1]].flatMap(
+        (one) => one ?? [],
+      );
+      const opening = await store.openStep(intents.step([], { holds }));
+      return opening.opened ? opening.paces : null;
+    };
+    expect(await open()).toEqual([at + interval, at + interval]);
+    expect(await open()).toEqual([at + 2 * interval, at + 2 * interval]);
+    const together = await Promise.all([open(), open()]);
+    expect(together).toContainEqual([at + 3 * interval, at + 3 * interval]);
+    expect(together).toContainEqual(null);
+    const free = await store.openStep(intents.step([user("a")]));
+    expect(free.opened && free.paces).toBeUndefined();
+  });
+
   test("does not reconcile counters of paces", async ({ store, intents }) => {
     const holds = [requestAt(intents, 5_000_000), tokensAt(intents, 5_000_000)];
     const step = intents.step([user("a")], { holds });

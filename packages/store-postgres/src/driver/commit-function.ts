@@ -34,7 +34,8 @@ export function createCommit(name: string, schema: string): string {
     #variable_conflict use_column
     DECLARE
       numbers BIGINT[] := '{}'; stale BIGINT[] := '{}'; skipped BIGINT[] := '{}';
-      refused BIGINT[] := '{}'; unfit BIGINT[]; lefts BIGINT[]; was_set TEXT; m RECORD;
+      refused BIGINT[] := '{}'; unfit BIGINT[]; lefts BIGINT[]; paces BIGINT[] := '{}';
+      has_paces BOOLEAN := FALSE; was_set TEXT; m RECORD;
     BEGIN
       -- Who commits together must not make one wait for what another of them has.
       was_set := set_config('lock_timeout', in_patience, TRUE);
@@ -55,11 +56,11 @@ export function createCommit(name: string, schema: string): string {
       was_set := set_config('lock_timeout', '${lockTimeouts.alone}', TRUE);
       ${moveCounters}
       IF cardinality(skipped) = 0 THEN
-        RETURN numbers;
+        RETURN numbers || paces;
       END IF;
       RETURN ARRAY(SELECT CASE WHEN p.place = ANY (refused) THEN -unfit[array_position(refused, p.place)]
           WHEN p.place = ANY (skipped) THEN 0 ELSE numbers[p.place] END
-        FROM generate_subscripts(in_groups, 1) AS p (place) ORDER BY p.place) || lefts;
+        FROM generate_subscripts(in_groups, 1) AS p (place) ORDER BY p.place) || lefts || paces;
     END $body$`;
 }
 
@@ -196,5 +197,12 @@ const moveCounters = unlessNull(
     IF NOT FOUND THEN
       RAISE EXCEPTION 'a budget was used up meanwhile' USING ERRCODE = '40001';
     END IF;
-  END LOOP;`,
+    has_paces := has_paces OR m.floor > 0;
+  END LOOP;
+  IF has_paces THEN
+    paces := ARRAY(SELECT (SELECT c.settled FROM budget_counters c WHERE c.budget_id = w.budget_id
+          AND c.subject = w.subject AND c.period_start = w.period_start)
+      FROM unnest(in_moves) WITH ORDINALITY AS w
+      WHERE w.floor > 0 AND w.place <> ALL (skipped) ORDER BY w.ordinality);
+  END IF;`,
 );

@@ -10,7 +10,7 @@ import { byName } from "./lock-rows.ts";
 
 /** The outcome of a change: written under its number, refused by a counter, or stale. */
 export type Outcome =
-  | { readonly kind: "written"; readonly number: number }
+  | { readonly kind: "written"; readonly number: number; readonly paces: readonly number[] }
   | { readonly kind: "stale" }
   | { readonly kind: "refused"; readonly move: CounterMove; readonly left: number };
 
@@ -56,7 +56,7 @@ export function commitIn(schema: string): Commit {
         call = null;
         throw new PostgresFailure(error.message, { isPassing: true }, error.state);
       });
-      return outcomesOf(readRow(found).text("outcomes"), drafts.length, moves);
+      return outcomesOf(readRow(found).text("outcomes"), drafts, moves);
     },
   };
 }
@@ -138,15 +138,26 @@ function nameOf(row: SqlParameters): RowName {
 /**
  * Reads the function's answer. It has one number for each change: its sequence number, 0 if stale, or the negative place of
  * the refused move. The room left for each refused move follows.
+ * Each pace that a written change moved comes last.
  */
-function outcomesOf(answer: string, count: number, moves: readonly CounterMove[]): Outcome[] {
+function outcomesOf(
+  answer: string,
+  drafts: readonly Draft[],
+  moves: readonly CounterMove[],
+): Outcome[] {
   const numbers = answer.slice(1, -1).split(",").map(Number);
-  let refused = 0;
-  return numbers.slice(0, count).map((number) => {
-    if (number > 0) return { kind: "written", number };
+  const outcomes = numbers.slice(0, drafts.length);
+  let nextLeft = drafts.length;
+  let nextPace = drafts.length + outcomes.filter((number) => number < 0).length;
+  return outcomes.map((number, at) => {
+    if (number > 0) {
+      const first = nextPace;
+      for (const move of drafts[at]?.moves ?? []) if (move.floor > 0) nextPace++;
+      return { kind: "written", number, paces: numbers.slice(first, nextPace) };
+    }
     if (number === 0) return { kind: "stale" };
     const move = moves[-number - 1];
-    const left = numbers[count + refused++];
+    const left = numbers[nextLeft++];
     if (!move || left === undefined)
       throw new TypeError("the database refused what was not asked for");
     return { kind: "refused", move, left };

@@ -194,12 +194,13 @@ function prepare<Result>(
   const { view, looked } = recordReads(viewAfter(known.view, before));
   const decided = unlessThrown(() => decide(view));
   if (!decided || decided.change.length === 0) return null;
-  const { result, change, resultIfOverLimit } = decided;
+  const { change, resultIfOverLimit } = decided;
   return {
     ...draftOf(change, looked, { before, comparesAll: true }),
     waiting,
     answer(outcome) {
-      if (outcome.kind === "written") resolve({ result, isUnsure: false });
+      if (outcome.kind === "written")
+        resolve({ result: resultOf(decided, outcome.paces), isUnsure: false });
       else if (outcome.kind === "refused" && resultIfOverLimit)
         resolve({ result: resultIfOverLimit(outcome.move, outcome.left), isUnsure: false });
       else if (known.notes !== notes && stale.rounds++ < maxStaleRounds) again();
@@ -215,6 +216,14 @@ function unlessThrown<Result>(decide: () => Result): Result | null {
   } catch {
     return null;
   }
+}
+
+/** Adds the paces, which are known only after they moved. */
+function resultOf<Result>(
+  { result, resultWithPaces }: Decision<Result>,
+  paces: readonly number[],
+): Result {
+  return paces.length === 0 || !resultWithPaces ? result : resultWithPaces(paces);
 }
 
 /** Locks the rows that a decision changes, decides on their current state, and writes the change. */
@@ -252,7 +261,8 @@ async function decideLocked<Result>(
     if (await lockNew(connection, lockedFirst(change, looked), locked)) continue;
     const draft = draftOf(change, looked, { before: [], comparesAll: false });
     const [outcome] = await commit.send(connection, [draft], "alone");
-    if (outcome?.kind === "written") return { result, looked, change, outcome };
+    if (outcome?.kind === "written")
+      return { result: resultOf(decision, outcome.paces), looked, change, outcome };
     if (outcome?.kind === "refused" && resultIfOverLimit)
       return { result: resultIfOverLimit(outcome.move, outcome.left), looked, change, outcome };
   }

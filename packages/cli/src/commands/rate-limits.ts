@@ -1,0 +1,159 @@
+import type {
+  Gateway,
+  RateLimitConfiguration,
+  RateLimitRecord,
+  RateLimitStatus,
+  WithActor,
+} from "@tollgate/core";
+import type { Command } from "commander";
+import { listAction } from "../actions.ts";
+import { type ListOptions, listCommand, oneOf, pageOf, wholeNumber } from "../arguments.ts";
+import { type ScopeOptions, scopeOf, withScope } from "../budget-options.ts";
+import { CommandError } from "../failure.ts";
+import { optionsOf } from "../globals.ts";
+import { withGateway } from "../open-gateway.ts";
+import { print, printPage, printRecord } from "../print.ts";
+import type { Column } from "../table.ts";
+
+const periods = oneOf("second", "minute", "hour", "day");
+const subjects = oneOf("key", "user", "organization", "gateway", "model");
+
+interface RateLimitOptions extends ScopeOptions {
+  readonly each?: ReturnType<typeof subjects>;
+  readonly requests?: number;
+  readonly tokens?: number;
+  readonly concurrentSteps?: number;
+  readonly per?: ReturnType<typeof periods>;
+  readonly burst?: number;
+}
+
+const columns: readonly Column<RateLimitRecord>[] = [
+  { heading: "id", of: (rateLimit) => rateLimit.id },
+  { heading: "limit", of: (rateLimit) => rateText(rateLimit), right: true },
+  { heading: "burst", of: (rateLimit) => rateLimit.burst || null, right: true },
+  { heading: "scope", of: (rateLimit) => JSON.stringify(rateLimit.scope) },
+  { heading: "origin", of: (rateLimit) => rateLimit.origin },
+];
+
+const statusColumns: readonly Column<RateLimitStatus>[] = [
+  { heading: "counts", of: (status) => status.subject || "all" },
+  { heading: "limit", of: (status) => `${status.limit} ${status.unit}`, right: true },
+  { heading: "left", of: (status) => status.remaining, right: true },
+  { heading: "reset", of: (status) => `${status.resetMs} ms`, right: true },
+];
+
+export function defineRateLimits(program: Command): void {
+  const noun = program
+    .command("rate-limits")
+    .description("limits on requests, tokens and concurrent Steps");
+  listCommand(
+    noun,
+    "rate limits, by id: all, or those that can count an organization's calls",
+  ).action(
+    listAction<object, RateLimitRecord>(
+      (gateway, scope, page) => gateway.rateLimits.list(scope, page),
+      columns,
+    ),
+  );
+  noun.command("get <id>").description("one rate limit").action(get);
+  noun
+    .command("status <id>")
+    .description("what a rate limit has left now")
+    .option("--subject <id>", "one counter, as the column COUNTS shows it")
+    .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
+    .option("--cursor <cursor>", "where the last page ended")
+    .action(status);
+  withRateLimit(noun.command("create <id>"))
+    .description("create a rate limit; it applies to the next request")
+    .action(write((gateway, rateLimit) => gateway.rateLimits.create(rateLimit)));
+  withRateLimit(noun.command("update <id>"))
+    .description("replace a rate limit; its used part stays used")
+    .action(write((gateway, rateLimit) => gateway.rateLimits.update(rateLimit)));
+  noun.command("remove <id>").description("remove a rate limit").action(remove);
+}
+
+function withRateLimit(command: Command): Command {
+  const limited = command
+    .option("--requests <count>", "requests per period", wholeNumber(0))
+    .option("--tokens <count>", "tokens per period", wholeNumber(0))
+    .option("--concurrent-steps <count>", "Steps in flight at once", wholeNumber(0))
+    .option("--per <period>", "second, minute, hour or day", periods)
+    .option(
+      "--burst <count>",
+      "requests or tokens allowed at once (default: a tenth)",
+      wholeNumber(1),
+    );
+  return withScope(limited).option(
+    "--each <subject>",
+    "a counter for each: key, user, organization, gateway or model",
+    subjects,
+  );
+}
+
+function rateLimitOf(id: string, options: RateLimitOptions): RateLimitConfiguration {
+  const { requests, tokens, concurrentSteps, per, burst } = options;
+  const limits = [
+    requests === undefined ? [] : { requests },
+    tokens === undefined ? [] : { tokens },
+    concurrentSteps === undefined ? [] : { concurrentSteps },
+  ].flat();
+  const [limit, ...others] = limits;
+  if (limit === undefined || others.length > 0)
+    throw new CommandError("give one of --requests, --tokens and --concurrent-steps", 2);
+  return {
+    id,
+    scope: scopeOf(options),
+    limit,
+    ...(per === undefined ? {} : { per }),
+    ...(burst === undefined ? {} : { burst }),
+  };
+}
+
+async function get(id: string, _options: unknown, command: Command): Promise<void> {
+  const { config, json } = optionsOf(command);
+  await withGateway(config, async (gateway) =>
+    printRateLimit(json, await gateway.rateLimits.get({ id })),
+  );
+}
+
+async function status(id: string, _options: unknown, command: Command): Promise<void> {
+  const options = optionsOf<ListOptions & { readonly subject?: string }>(command);
+  const { subject } = options;
+  await withGateway(options.config, async (gateway) => {
+    const query = { id, ...(subject === undefined ? {} : { subject }) };
+    const page = await gateway.rateLimits.status(query, pageOf(options));
+    printPage(options.json, page, statusColumns);
+  });
+}
+
+function write(
+  act: (
+    gateway: Gateway,
+    rateLimit: RateLimitConfiguration & WithActor,
+  ) => Promise<RateLimitRecord>,
+) {
+  return async (id: string, _options: unknown, command: Command): Promise<void> => {
+    const options = optionsOf<RateLimitOptions>(command);
+    const { config, json, actor } = options;
+    const rateLimit = rateLimitOf(id, options);
+    await withGateway(config, async (gateway) =>
+      printRateLimit(json, await act(gateway, { ...rateLimit, actor })),
+    );
+  };
+}
+
+async function remove(id: string, _options: unknown, command: Command): Promise<void> {
+  const { config, json, actor } = optionsOf(command);
+  await withGateway(config, async (gateway) => {
+    await gateway.rateLimits.remove({ id, actor });
+    print(json, { id, removed: true }, `removed ${id}`);
+  });
+}
+
+function printRateLimit(json: boolean | undefined, rateLimit: RateLimitRecord): void {
+  printRecord(json, rateLimit, { ...rateLimit, limit: rateText(rateLimit) });
+}
+
+function rateText({ limit, unit, per }: RateLimitRecord): string {
+  return per === null ? `${limit} ${unit} in flight` : `${limit} ${unit} per ${per}`;
+}
