@@ -31,3 +31,7 @@ export const testSources = (directory: string): readonly SourceFile[] => sources
 
 export const everyWorkspace = () => workspaces(repositoryRoot);
 export const everyPublishedPackage = () => publishedPackages(repositoryRoot);
+
+/** The folder of every workspace. */
+export const everyFolder = (): readonly string[] =>
+  everyWorkspace().map(({ directory }) => directory);

@@ -1,13 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { ambiguousNames, replacedName } from "../src/names.ts";
-import { everyPublishedPackage, shippedSources, testSources } from "../src/repository.ts";
+import {
+  everyFolder,
+  everyPublishedPackage,
+  shippedSources,
+  testSources,
+} from "../src/repository.ts";
 import { parseSource } from "../src/source-file.ts";
-import { enforcedFolders } from "./enforced-folders.ts";
 
 const parse = (text: string) => parseSource("packages/core/src/a.ts", text);
 
 describe("names are the standard terms of the field", () => {
-  it.each(enforcedFolders("names"))("in %s", (folder) => {
+  it.each(everyFolder())("in %s", (folder) => {
     const files = [...shippedSources(folder), ...testSources(folder)];
     expect(files.flatMap(replacedName)).toEqual([]);
   });

@@ -1,8 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { avoidedWording } from "../src/plain-english.ts";
-import { repositoryRoot } from "../src/repository.ts";
-import { enforcedFolders } from "./enforced-folders.ts";
+import { everyFolder, repositoryRoot } from "../src/repository.ts";
 
 const generated = /^docs\/reference\/api\//;
 const installed = /(^|\/)(node_modules|\.next|dist)(\/|$)/;
@@ -34,7 +33,7 @@ const wordingsIn = (path: string): readonly string[] =>
   );
 
 describe("comments, messages and test titles are in plain English", () => {
-  it.each([...enforcedFolders("words"), "scripts", "bench"])("in %s", (folder) => {
+  it.each([...everyFolder(), "scripts", "bench"])("in %s", (folder) => {
     const found = sourcesOf(`${folder}/**/*.{ts,tsx,js,mjs}`);
     expect(found.length).toBeGreaterThan(0);
     expect(found.flatMap(wordingsIn)).toEqual([]);

@@ -89,7 +89,7 @@ function requireSource(source: PostgresSource): PostgresSource {
  * times; a call of a server that does not answer rejects within 5 seconds.
  *
  * Calls reject with a GatewayError (`step_not_found`, `invalid_argument`) for what the caller got wrong, and with an
- * Error that says what is the matter when the database cannot serve. Throws a GatewayError `invalid_configuration` for
+ * Error with the cause when the database cannot serve. Throws a GatewayError `invalid_configuration` for
  * an option that it does not take, with every problem and its path.
  */
 export function postgresStore(source: PostgresSource, options: PostgresStoreOptions = {}): Store {
@@ -138,7 +138,7 @@ interface OpenedPool extends PostgresPool {
   end(): Promise<void>;
 }
 
-/** Milliseconds until a new connection must stand; of a server that does not answer at all. */
+/** Milliseconds until a new connection must be open, even if the server does not answer. */
 const connectTimeout = 1_800;
 const maxConnections = 10;
 

@@ -80,7 +80,7 @@ it("writes a change of several statements whole or not at all when it is cut on 
   const { leaf } = stepSettlement("budget");
   // The zero byte tells it from "READ COMMITTED", with which the transaction begins.
   const happened = proxy.cutAt("COMMIT\u0000", "after");
-  // Whether the budget was there before cannot be told any more, so it is not tried again.
+  // It is unknown whether the budget existed before, so the store does not retry.
   await expect(store.budgets.insert(budget, leaf)).rejects.toThrow("PostgreSQL store");
   await happened;
   expect(await peer.budgets.list()).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** A process of its own for the tests: `node migrating-process.ts URL SCHEMA` migrates when it is told to. */
+/** A separate process for the tests: `node migrating-process.ts URL SCHEMA` migrates on request. */
 import { once } from "node:events";
 import { postgresStore } from "../src/index.ts";
 

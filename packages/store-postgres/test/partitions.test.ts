@@ -68,7 +68,7 @@ async function firstPartition(store: Store, schema: string): Promise<PartitionRa
   return first;
 }
 
-/** A Step whose id is of a time, opened then, and settled unless it is told not to. */
+/** Opens a Step at a time, with an id of that time, and settles it unless `settles` is false. */
 async function stepAt(store: Store, at: number, { settles = true } = {}): Promise<string> {
   const id = `${boundAt(at)}-7000-8000-${String(++leaves).padStart(12, "0")}`;
   expect(await store.openStep({ ...stepIntent(id), at })).toMatchObject({ opened: true });
@@ -148,7 +148,7 @@ it("keeps a partition with a Step that opened later than its id says", async () 
   expect(await sweep(store, until + keep + day + 1)).toEqual({ removed: 1, more: true });
 });
 
-it("removes Steps with ids of another shape row by row, beside the partitions", async () => {
+it("removes Steps with ids of another shape row by row, outside the partitions", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   for (const id of ["one", "two", "three"]) {
@@ -162,7 +162,7 @@ it("removes Steps with ids of another shape row by row, beside the partitions", 
   expect(await stepIds(store)).toEqual([]);
 });
 
-it("drops each partition once, whoever sweeps at the same time", async () => {
+it("drops each partition once when several processes sweep at the same time", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   for (let at = 0; at < 10; at++) await stepAt(store, from + at);

@@ -128,7 +128,7 @@ async function tablesOf(schema: string): Promise<readonly string[]> {
   return rows.map(({ name }) => String(name));
 }
 
-/** A schema that the server learns nothing about unless it is told to. */
+/** A schema without automatic statistics. */
 async function createUnobserved(schema: string): Promise<Store> {
   await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
   const store = postgresStore({ url: inject("postgresUrl") }, { schema });

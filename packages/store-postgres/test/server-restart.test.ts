@@ -25,7 +25,7 @@ it("loses nothing acknowledged and tears nothing when the server crashes under l
   const worker = async (number: number): Promise<void> => {
     for (let count = 0; !isOver; count++) {
       const id = `${number}-${count}`;
-      // What rejects is unknown, and has to be whole all the same.
+      // The outcome of a rejected call is unknown, but it must be complete.
       try {
         await store.openStep(stepIntent(id, [hold(Number.MAX_SAFE_INTEGER)]));
         acknowledged.opened.add(id);

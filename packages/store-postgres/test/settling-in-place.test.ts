@@ -3,7 +3,7 @@ import { insertKey, stepIntent, stepSettlement } from "../../store-engine/test/s
 import { postgresStore } from "../src/index.ts";
 import { freshSchema, withClient } from "./databases.ts";
 
-it("settles most Steps in place, without writing their indexes anew", async () => {
+it("settles most Steps in place, without writing their indexes again", async () => {
   const schema = freshSchema();
   const store = postgresStore({ url: inject("postgresUrl") }, { schema });
   await store.migrate();

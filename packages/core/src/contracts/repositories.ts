@@ -187,7 +187,7 @@ export interface RateLimitRepository {
   list(): Promise<readonly RateLimit[]>;
   /** False when a rate limit or a budget has the id. */
   insert(rateLimit: RateLimit, leaf: EvidenceLeaf): Promise<boolean>;
-  /** Replaces all but the id; what is used up of it stays used up. False when there is none. */
+  /** Replaces everything except the id, and keeps the used amount. Returns false if it does not exist. */
   update(rateLimit: RateLimit, leaf: EvidenceLeaf): Promise<boolean>;
   /** False when there is none. */
   remove(id: string, leaf: EvidenceLeaf): Promise<boolean>;

@@ -46,7 +46,7 @@ describe("the text of a provider's error", () => {
     ['bad {"password":"hunter2","n":1}', 'bad {"password":"[removed]","n":1}'],
     ["bad {'api_key': 'hunter 2'}", "bad {'api_key': '[removed]'}"],
     [String.raw`bad {\"token\": \"hunter2\"}`, String.raw`bad {\"token\": \"[removed]\"}`],
-  ])("removes what is secret from %j", (said, text) => {
+  ])("removes secrets from %j", (said, text) => {
     expect(errorText(said, [credential])).toBe(text);
   });
 

@@ -79,7 +79,7 @@ export type DecisionRefusal =
       /** The counter's: the key, user, organization, gateway or model it counts for; empty where there is one counter. */
       readonly subject: string;
       readonly unit: RateLimit["unit"];
-      /** What the request would have taken and what was left: requests, tokens or Steps in flight. */
+      /** The needed and the remaining amount: requests, tokens or Steps in flight. */
       readonly needed: number;
       readonly left: number;
     }

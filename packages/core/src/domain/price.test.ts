@@ -27,7 +27,7 @@ describe("the cost of usage", () => {
     expect(costOf(usage(0, 0), price)).toBe(0);
   });
 
-  it("takes cached tokens from the prompt, never beside it", () => {
+  it("counts cached tokens as part of the prompt", () => {
     expect(costOf(usage(1_000, 0, 400), price)).toBe(600 * 1_250 + 400 * 125);
     expect(costOf(usage(1_000, 0, 4_000), price)).toBe(1_000 * 125);
   });

@@ -40,7 +40,7 @@ interface Prepared {
   readonly names: readonly string[];
 }
 
-/** Texts are constants, so what is kept of them is bounded. */
+/** Statement texts are constants, so this cache is bounded. */
 export function createPrepare(options: {
   readonly qualify: (text: string) => string;
   readonly namedStatements: boolean;

@@ -10,7 +10,7 @@ export interface FailureKind {
   readonly isTimeout: boolean;
 }
 
-/** A failure of the database. Contains nothing of what was written. */
+/** A failure of the database. Contains no written data. */
 export class PostgresFailure extends Error {
   override readonly name = "PostgresFailure";
   readonly kind: FailureKind;

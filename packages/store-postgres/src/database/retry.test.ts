@@ -24,7 +24,7 @@ function attempts(failures: readonly Partial<FailureKind>[], evenIfDone = true) 
 const rolledBack = { isPassing: true };
 const cutOff = { isPassing: true, isLost: true, isUnsure: true };
 
-it("repeats what was rolled back, after pauses that grow, five times at most (F35)", async () => {
+it("repeats a rolled-back transaction after growing pauses, at most five times (F35)", async () => {
   const four = attempts([rolledBack, rolledBack, rolledBack, rolledBack]);
   expect(await four.result).toBe("done");
   expect(four.pauses).toEqual([20, 40, 80, 160]);
@@ -52,7 +52,7 @@ it("waits in vain twice at most (F37)", async () => {
   expect(seen).toHaveLength(2);
 });
 
-it("does not repeat what fails for good, nor what is no failure of the database", async () => {
+it("does not repeat permanent failures, or errors from outside the database", async () => {
   const { result, seen } = attempts([{}]);
   await expect(result).rejects.toThrow("failed");
   expect(seen).toHaveLength(1);

@@ -1,6 +1,6 @@
 import type { SqlValue } from "@tollgate/store-sql";
 
-/** PostgreSQL's text cannot hold U+0000, so it and the character that stands in for it are written as two. */
+/** PostgreSQL's text cannot hold U+0000, so it and its replacement character are written as two characters. */
 const [nul, standIn, escapedNul, escapedStandIn] = ["\u0000", "\u001a", "\u001a0", "\u001a1"];
 
 /** Type ids of PostgreSQL. */

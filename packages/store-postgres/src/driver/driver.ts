@@ -266,7 +266,7 @@ async function decideLocked<Result>(
     if (outcome?.kind === "refused" && resultIfOverLimit)
       return { result: resultIfOverLimit(outcome.move, outcome.left), looked, change, outcome };
   }
-  throw new PostgresFailure("what was to be changed kept changing", { isPassing: true });
+  throw new PostgresFailure("The rows kept changing.", { isPassing: true });
 }
 
 /**

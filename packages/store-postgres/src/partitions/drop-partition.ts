@@ -82,7 +82,7 @@ async function writeLeaves(
     );
 }
 
-/** Everyone waits from here on, so that what was counted is what goes. */
+/** All others wait from here on, so exactly the counted rows are removed. */
 async function drop(connection: Connection, schema: string, partition: Partition): Promise<void> {
   const name = `${schema}.${partition.name}`;
   await connection.exec(`LOCK TABLE ${schema}.steps, ${name} IN ACCESS EXCLUSIVE MODE`);

@@ -46,7 +46,7 @@ async function advance(
   const wanted = missing && promiseOf(missing.whole);
   const exec = (sql: string): Promise<void> => connection.exec(sql, queryTimeouts.migration);
   const alterRest = (change: string) => exec(`ALTER TABLE ${schema}.${restOfSteps} ${change}`);
-  // One of another stretch, which whoever made it did not live to use.
+  // For another range: its process ended before it used the promise.
   if (promise && promise.name !== wanted?.name) {
     await alterRest(`DROP CONSTRAINT ${promise.name}`);
     return "more";

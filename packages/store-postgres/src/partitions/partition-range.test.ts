@@ -48,7 +48,7 @@ it("goes on where the last one ends, and has a bounded number of them whatever i
   }
 });
 
-it("begins anew where nobody made any for long", () => {
+it("begins again after a long time without partitions", () => {
   const old = { from: now - 90 * day, until: now - 60 * day };
   expect(missingRanges([old], { now, keep: 30 * day })[0]?.from).toBe(Date.UTC(2026, 0, 7));
 });

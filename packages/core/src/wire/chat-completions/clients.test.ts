@@ -20,7 +20,7 @@ const toolCall = {
 };
 const toolResult = { role: "tool", tool_call_id: "call_1", content: "18 degrees" };
 
-/** What clients send in their default mode, beside the model and the messages. */
+/** The fields that clients send by default, in addition to model and messages. */
 const clients: Readonly<Record<string, object>> = {
   "openai, create": {},
   "openai, stream": { stream: true },

@@ -540,7 +540,7 @@ describe("the body", () => {
 });
 
 describe("tool use", () => {
-  it("passes on what is chosen among the tools", () => {
+  it("passes on the tool choice", () => {
     const choose = (tool_choice: unknown) => readWith({ ...withTools, tool_choice }).request;
     for (const word of ["none", "auto", "required"])
       expect(choose(word)).toMatchObject({ ...offered, toolChoice: word });

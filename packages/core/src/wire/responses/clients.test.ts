@@ -15,7 +15,7 @@ const format = { type: "json_schema", name: "answer", strict: true, schema: para
 const read = (fields: object): ResponseCall =>
   parseResponse({ model: "sim/acme/echo", input: "Weather?", ...fields }, defaultLimits);
 
-/** What clients send in their default mode, beside the model and the input. */
+/** The fields that clients send by default, in addition to model and input. */
 const clients: Readonly<Record<string, object>> = {
   "openai, create": {},
   "openai, stream": { stream: true },

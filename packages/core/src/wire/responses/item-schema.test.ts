@@ -220,7 +220,7 @@ const rejected: readonly (readonly [item: unknown, code: string, param: string])
   ].map((type) => [{ type, id: "x" }, "unsupported_value", "input[1].type"] as const),
 ];
 
-describe("what is no input item", () => {
+describe("an invalid input item", () => {
   it.each(rejected)("%j is refused", (item, code, param) => {
     expect(refusal(item)).toEqual([code, param]);
   });

@@ -292,7 +292,7 @@ const rejected: readonly Rejected[] = [
   [{ stop: ["a"] }, "unknown_parameter", "stop"],
 ];
 
-describe("what is not supported on Responses", () => {
+describe("an unsupported field of Responses", () => {
   it.each(rejected)("%j is refused", (fields, code, param) => {
     expect(refusal({ ...base, ...fields })).toEqual([code, param]);
   });

@@ -37,7 +37,7 @@ describe("the response object", () => {
     );
   });
 
-  it("repeats what was asked", () => {
+  it("repeats the request", () => {
     const body = { model: "sim/acme/echo", input: "Hello", user: "u", metadata: { a: "b" } };
     const { echo } = parseResponse(body, defaultLimits);
     const object = responseObject(

@@ -213,7 +213,7 @@ describe("items as messages", () => {
     }
   });
 
-  it("do not stand for references", () => {
+  it("are not references", () => {
     expect(() => toMessages([{ type: "item_reference", id: "msg_1" }])).toThrow("reference");
   });
 
