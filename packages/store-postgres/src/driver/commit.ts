@@ -159,7 +159,7 @@ function outcomesOf(
     const move = moves[-number - 1];
     const left = numbers[nextLeft++];
     if (!move || left === undefined)
-      throw new TypeError("the database refused what was not asked for");
+      throw new TypeError("The database rejected an unknown move.");
     return { kind: "refused", move, left };
   });
 }
