@@ -226,7 +226,7 @@ describe("variables of a configuration file", () => {
       { path: "headerPrefix" },
     ]);
     const named = yaml({ ...parsedSmall, providers: { "${REGION}": { type: "sim" } } });
-    expect((await refusal(named)).message).toContain("a name is 1 to 64 letters");
+    expect((await refusal(named)).message).toContain("its name must be 1 to 64 letters");
   });
 });
 

@@ -150,7 +150,7 @@ describe("indistinguishable names are rejected at start", () => {
   });
 
   it("gateways that differ only in case", () => {
-    expect(() => start({}, "UP")).toThrow("Gateway up: its name differs from UP by case only.");
+    expect(() => start({}, "UP")).toThrow("Gateway up: its name differs from UP only in case.");
   });
 
   it("prices whose ids differ only in case", () => {

@@ -5,7 +5,7 @@ import { administrativeMethods, outcomeOf } from "./administrative-methods.ts";
 import { openOwnGateways } from "./own-gateways.ts";
 
 /** What needs nothing said. */
-const bare = ["budgets.list", "budgets.reconcile", "connections.reseal"];
+const bare = ["budgets.list", "budgets.reconcile", "connections.reseal", "rateLimits.list"];
 const nothing: readonly (readonly unknown[])[] = [
   ...[[], [null], [undefined, null], [null, null, null]],
   ...[["acme"], [5], [true], [[]], ["", 5, ""]],

@@ -39,7 +39,7 @@ describe("the route handlers", () => {
     await request.json();
     const answer = await toNextHandlers(gateway).POST(request);
     expect(answer.status).toBe(400);
-    expect(await answer.text()).toContain("read before the gateway got it");
+    expect(await answer.text()).toContain("The request body was already read.");
     expect(provider.calls).toEqual([]);
   });
 

@@ -158,8 +158,7 @@ function outcomesOf(
     if (number === 0) return { kind: "stale" };
     const move = moves[-number - 1];
     const left = numbers[nextLeft++];
-    if (!move || left === undefined)
-      throw new TypeError("The database rejected an unknown move.");
+    if (!move || left === undefined) throw new TypeError("The database rejected an unknown move.");
     return { kind: "refused", move, left };
   });
 }
