@@ -36,11 +36,11 @@ function counts(scope: Omit<RateLimitScope, "each">, spender: Spender): boolean 
   );
 }
 
-/** Holds without their amounts, valid for a period of time, and their requirements for a call. */
+/** Holds without their amounts, for the time in which they apply, and what they require of a call. */
 export interface HoldTemplates {
   readonly from: number;
   readonly until: number;
-  /** In one fixed order, to prevent deadlocks. Soft budgets hold nothing and count at the end. */
+  /** Always in the same order, to prevent deadlocks. Soft budgets hold nothing and count at the end. */
   readonly holds: readonly Hold[];
   readonly rates: readonly RateTemplate[];
   /** Whether a hard budget counts US dollars. Then the call needs a price. */
@@ -70,7 +70,7 @@ export function holdTemplates(
     ...raises.flatMap(({ until }) => (until > at ? until : [])),
   ]);
   return {
-    // A clock that is set back may be in another period, or before the end of a raise.
+    // A clock that is set back can return to an earlier period, or to a time before a raise ended.
     from: at,
     until: Math.min(Number.POSITIVE_INFINITY, ...ends),
     holds: holds.sort(inLockOrder),

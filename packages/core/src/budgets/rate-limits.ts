@@ -4,9 +4,9 @@ import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { RateLimit, RateLimitScope, RatePeriod } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 
-/** A rate limit as it is written in a configuration. */
+/** A rate limit as configured. */
 export interface RateLimitConfiguration {
-  /** Names it in errors and records; 1 to 255 visible ASCII characters, unique among rate limits and budgets. */
+  /** Identifies it in errors and records. 1 to 255 visible ASCII characters, unique among rate limits and budgets. */
   readonly id: string;
   readonly scope?: RateLimitScope;
   /** `requests` and `tokens` need `per`; `concurrentSteps` limits how many Steps are in flight at once. */
@@ -16,13 +16,13 @@ export interface RateLimitConfiguration {
     | { readonly concurrentSteps: number };
   readonly per?: RatePeriod;
   /**
-   * Requests or tokens that are allowed at once, at least 1. Default: a tenth of the limit. No window as long as the period
-   * sees more than the limit and the burst together.
+   * Requests or tokens allowed at once, at least 1. Default: a tenth of the limit. Over any stretch of time as long as the
+   * period, at most the limit plus the burst gets through.
    */
   readonly burst?: number;
 }
 
-/** A rate limit that passed its schema. */
+/** Converts a validated rate limit, and fills in the default burst. */
 export function toRateLimit(configuration: RateLimitConfiguration): RateLimit {
   const { id, scope = {}, limit, per = null } = configuration;
   if ("concurrentSteps" in limit)
@@ -42,15 +42,16 @@ const periodMicroseconds: Readonly<Record<RatePeriod, number>> = {
   day: 86_400e6,
 };
 
-/** A rate limit that counts a spender, and the counter it does so with. */
+/** A rate limit that applies to a spender, and the subject of the counter it uses. */
 export interface RateTemplate {
   readonly rateLimit: RateLimit;
   readonly subject: string;
 }
 
 /**
- * The hold of a rate limit at a time. A pace is a generic cell rate algorithm (GCRA): its counter is the time until which
- * the rate is used up, in microseconds. A request fits while that is less than the burst ahead of now.
+ * The hold that a request takes on a rate limit. A limit per period uses the generic cell rate algorithm (GCRA): its
+ * counter, a pace, is the time in microseconds until which the rate is used up. Each request moves that time forward, and
+ * fits if the result is no further ahead of now than the burst.
  */
 export function rateHold(
   { rateLimit, subject }: RateTemplate,
@@ -65,14 +66,14 @@ export function rateHold(
   const units = estimates[rateLimit.unit];
   const amount = timeOf(rateLimit, units);
   const floor = at * 1_000;
-  // A request larger than the burst waits until nothing is used up, and then keeps the next ones waiting.
+  // A request larger than the burst fits only if nothing is used up. The next ones then wait longer.
   const room = Math.max(burstTime(rateLimit), units > rateLimit.limit ? 0 : amount);
   return { ...counter, unit, limit: floor + room, amount, floor };
 }
 
 /**
- * The counter of a rate limit. It has no period: numbers below 0 keep it apart from counters of another unit that its id had
- * before.
+ * The key of a rate limit's counter. Rate limits have no periods, so `periodStart` is a negative number that depends on the
+ * unit: an id that is reused with another unit starts a new counter.
  */
 export function rateCounter({ id, unit }: RateLimit, subject: string): BudgetCounterKey {
   return { budgetId: id, subject, periodStart: unit === "steps" ? -2 : -1 };
@@ -81,7 +82,7 @@ export function rateCounter({ id, unit }: RateLimit, subject: string): BudgetCou
 /** How long a rate limit takes to allow this many requests or tokens, in whole microseconds. */
 function timeOf({ unit, limit, per }: RateLimit, units: number): number {
   const period = per === null ? 0 : periodMicroseconds[per];
-  // A request takes a whole number, so that a burst of them takes exactly as many times as long.
+  // Rounds up per request, so n requests take exactly n times as long as one.
   return unit === "requests"
     ? units * Math.ceil(period / limit)
     : Math.ceil((units * period) / limit);
@@ -91,20 +92,20 @@ function burstTime(rateLimit: RateLimit): number {
   return timeOf(rateLimit, rateLimit.burst);
 }
 
-/** How much of a rate limit fits into a time in microseconds. */
+/** How many requests or tokens a rate limit allows in a time in microseconds. */
 function unitsIn(rateLimit: RateLimit, time: number): number {
   return Math.floor(time / Math.max(timeOf(rateLimit, 1_000) / 1_000, Number.MIN_VALUE));
 }
 
-/** The remainder of a rate limit, and how long it stays used up. */
+/** How much a rate limit has left, and when all of it is available again. */
 export interface RateState {
   readonly rateLimit: RateLimit;
   readonly remaining: number;
-  /** Milliseconds until its whole burst is there again. */
+  /** Milliseconds until the whole burst is available again. */
   readonly resetMs: number;
 }
 
-/** The state of a pace once its counter is at this time. */
+/** The state of a rate limit whose counter has this value. */
 export function rateStateAt(rateLimit: RateLimit, usedUntil: number, at: number): RateState {
   const ahead = Math.max(0, usedUntil - at * 1_000);
   const room = Math.max(0, burstTime(rateLimit) - ahead);
@@ -112,8 +113,8 @@ export function rateStateAt(rateLimit: RateLimit, usedUntil: number, at: number)
 }
 
 /**
- * The six `x-ratelimit-*` headers that SDKs read: of the rate limits in requests and in tokens, the one that has the least
- * left of each. Names and durations as OpenAI's API has them.
+ * The `x-ratelimit-*` headers that SDKs read: three for requests and three for tokens. Of several rate limits in the same
+ * unit, they show the one with the least left. Names and durations follow OpenAI's API.
  */
 export function rateHeaders(states: readonly RateState[]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
@@ -139,7 +140,7 @@ function durationText(ms: number): string {
   return `${hours > 0 ? `${hours}h` : ""}${minutes}m${seconds % 60}s`;
 }
 
-/** What a rate limit refused, as the decision records it: in requests, tokens or Steps. */
+/** A rate limit's refusal as the decision records it, in requests, tokens or Steps. */
 export function refusedByRate(
   rateLimit: RateLimit,
   { hold, left }: RefusedHold,
@@ -153,10 +154,10 @@ export function refusedByRate(
   return { by: "rate_limit", rateLimitId: rateLimit.id, subject, unit, needed, left: remaining };
 }
 
-/** How long a client waits before a Step that is in flight may have ended. */
+/** How long to ask a client to wait for a Step in flight to end, which can't be predicted. */
 const stepWaitMs = 1_000;
 
-/** Names the rate limit and when to try again. Others' use of it stays their own. */
+/** The error names the rate limit and when to try again. It doesn't show how much other callers use. */
 export function rateLimitExceeded(
   rateLimit: RateLimit,
   refused: RefusedHold,

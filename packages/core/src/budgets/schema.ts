@@ -58,7 +58,7 @@ export const budgetSchema = z.strictObject({
   warnAt: z.exactOptional(z.array(part).check(z.maxLength(10))),
 }) satisfies Schema<BudgetConfiguration>;
 
-/** The most a rate limit allows in a period, so that its pace can be counted exactly. */
+/** The highest limit of a rate limit. Up to here, its pace is counted exactly. */
 const maxRate = 1_000_000_000;
 
 /** The members of a rate limit, configured or created. */

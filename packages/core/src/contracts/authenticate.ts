@@ -1,16 +1,16 @@
-/** A caller that the host application vouches for: its signed-in user, or a job of its own. It needs no secret. */
+/** A caller that the host application has authenticated: a signed-in user, or one of its own jobs. It needs no secret. */
 export interface HostCaller {
   readonly organizationId: string;
   readonly userId: string;
-  /** Shown in activity. Calls of one organization, user and label belong together, as those of one API key do. */
+  /** Shown in activity. Calls with the same organization, user and label belong together, like calls with one API key. */
   readonly label: string;
   /** Where the call comes from, for Sessions, policy and activity; 1 to 255 characters. Default `api`. */
   readonly source?: string | undefined;
-  /** The class of requests that name none. Default: that of the key's record. */
+  /** The data class of requests that name none. Default: that of the key's record. */
   readonly defaultDataClass?: string | undefined;
-  /** The floor. Default: that of the key's record, which it never goes below. */
+  /** The least sensitive class a request is treated as. Never below that of the key's record, which is the default. */
   readonly minimumDataClass?: string | undefined;
-  /** Model patterns the caller is limited to; default no limit but that of the key's record. */
+  /** Model patterns the caller is limited to, in addition to those of the key's record. Default: no further limit. */
   readonly models?: readonly string[] | null | undefined;
 }
 

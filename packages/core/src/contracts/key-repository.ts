@@ -9,52 +9,52 @@ export interface KeyWithSalt {
   readonly salt: Uint8Array;
 }
 
-/** A key found by its secret, and when that secret ends; null for as long as the key. */
+/** A key found by its secret, and when that secret ends. Null means it lasts as long as the key. */
 export interface KeyOfSecret extends KeyWithSalt {
   readonly secretEndsAt: number | null;
 }
 
-/** A key to write, with its leaf, and a salt for its organization unless it has one. */
+/** A key to write, with its leaf, and a salt to use if its organization has none yet. */
 export interface KeyEntry {
   readonly key: ApiKey;
   readonly salt: Uint8Array;
   readonly leaf: EvidenceLeaf;
 }
 
-/** API keys. Secrets come and go as SHA-256 digests of 32 bytes; the store never sees one. */
+/** API keys. The store never sees a secret, only its SHA-256 digest of 32 bytes. */
 export interface KeyRepository {
   /**
-   * Writes a key and its secret, if it has one. Writes nothing where the organization has the id already, or the key has
-   * no secret and the organization has such a key of its user and label.
+   * Writes a key and the digest of its secret, if it has one. Writes nothing if the organization already has a key with
+   * this id. The same holds for a key without a secret if one with its user and label exists.
    */
   insert(entry: KeyEntry & { readonly digest: Uint8Array | null }): Promise<void>;
   /**
-   * The key without a secret of the entry's organization, user and label: the one there is, live or not, or else the
-   * entry's, written now. However many ask at once, in however many processes, there is one, and they all get it.
+   * Returns the key without a secret for the entry's organization, user and label, live or not. Writes the entry's key if
+   * none exists. Concurrent calls, also from several processes, all get the same key.
    */
   ensure(entry: KeyEntry): Promise<KeyWithSalt>;
-  /** The key whose secret has this SHA-256 and has not ended at `at`, live or not. */
+  /** The key, live or not, with a secret that has this SHA-256 digest and is still valid at `at`. */
   findByDigest(digest: Uint8Array, at: number): Promise<KeyOfSecret | null>;
   get(organizationId: Tenant, id: string): Promise<ApiKey | null>;
   /** Newest first. */
   list(query: KeyQuery, paging: StorePaging): Promise<StorePage<ApiKey>>;
-  /** Ids of organizations that ever had a key: the first `limit` behind `after`, in the order of their UTF-8 bytes. */
+  /** Ids of organizations that ever had a key: the first `limit` after `after`, in the order of their UTF-8 bytes. */
   organizations(after: string, limit: number): Promise<readonly string[]>;
   /**
-   * Changes all selected keys or none. `decide` is asked about each as it stays until everything is written; for null it
-   * is left as it is, and what `decide` throws undoes all. It only computes, since it may be asked again. Gives the keys
-   * that changed, newest first.
+   * Changes all selected keys or none. Calls `decide` with each key, which nothing else changes until everything is
+   * written. If `decide` returns null, the key stays unchanged; if it throws, all changes are undone. `decide` must not
+   * have side effects, because it may be called again. Returns the changed keys, newest first.
    */
   change(
     selection: KeySelection,
     decide: (key: ApiKey) => KeyUpdate | null,
   ): Promise<readonly ApiKey[]>;
   /**
-   * Gives a key a new secret; its others end at `oldSecretsEnd` unless they end before. Null, and nothing written, for
-   * no such key, one that is not live at `at`, and one without a secret.
+   * Gives a key a new secret. Its other secrets end at `oldSecretsEnd` at the latest. Writes nothing and returns null if
+   * the key doesn't exist, isn't live at `at`, or has no secret.
    */
   rotate(rotation: KeyRotation): Promise<ApiKey | null>;
-  /** Notes that keys were used; never moves a time back. */
+  /** Records when keys were last used. Never moves a time back. */
   touch(
     uses: readonly {
       readonly organizationId: string;
@@ -64,7 +64,7 @@ export interface KeyRepository {
   ): Promise<void>;
 }
 
-/** Which keys to list; every given field must match. */
+/** Which keys to list. All given fields must match. */
 export interface KeyQuery {
   readonly organizationId: Tenant;
   readonly userId?: string;
@@ -73,18 +73,18 @@ export interface KeyQuery {
   readonly live?: { readonly at: number; readonly is: boolean };
 }
 
-/** One key of an organization, or all of one of its users. */
+/** One key of an organization, or all keys of one of its users. */
 export type KeySelection =
   | { readonly organizationId: string; readonly id: string }
   | { readonly organizationId: string; readonly userId: string };
 
-/** What to change of a key, and the leaf that attests it. */
+/** The change of a key, and the leaf that attests it. */
 export interface KeyUpdate {
   readonly patch: KeyPatch;
   readonly leaf: EvidenceLeaf;
 }
 
-/** What may change about a key: its secret, its owner and its id never do. */
+/** The fields of a key that can change. Its id, its owner and its secret can't. */
 export type KeyPatch = Partial<
   Pick<
     ApiKey,

@@ -1,22 +1,22 @@
 import type { DecisionRefusal } from "../domain/policy-decision.ts";
 import type { StepOutcome } from "../domain/step.ts";
 
-/** A request that was answered with an error. */
+/** A request that got an error. */
 export interface FailedRequest {
   readonly at: number;
   /** The answer's `x-request-id`. */
   readonly requestId: string;
   readonly code: string;
-  /** The status of the error; in the middle of a stream, the one that it would have had before. */
+  /** The HTTP status of the error. In the middle of a stream, the status it would have had before the stream began. */
   readonly status: number;
-  /** The gateway's handler, such as `chatCompletions`; null where the path or the method has none. */
+  /** The gateway's handler, such as `chatCompletions`. Null if no handler matches the path and method. */
   readonly endpoint: string | null;
-  /** The caller of the request; null if it was not known yet. */
+  /** The caller's organization. Null if the caller was not known yet. */
   readonly organizationId: string | null;
   readonly keyId: string | null;
 }
 
-/** Something that happened, for logs, metrics and alerts. It holds ids and counts, never content or a secret. */
+/** An event for logs, metrics and alerts. It contains ids and counts, never content or a secret. */
 export type GatewayEvent =
   | {
       readonly type: "request.denied";
@@ -24,21 +24,21 @@ export type GatewayEvent =
       readonly organizationId: string;
       readonly decisionId: string;
       readonly code: string;
-      /** What refused the request although the policy permitted it; null where the policy denied it. */
+      /** What refused the request although the policy permitted it. Null if the policy denied it. */
       readonly refusal: DecisionRefusal | null;
     }
   /**
-   * A request was refused before any decision, with a status from 400 to 499: nothing of it is recorded. `param` is as the
-   * answer has it: a field that the client named itself is shortened there.
+   * A request was refused with a status from 400 to 499 before any decision, so it leaves no record. `param` is the same as
+   * in the answer, where a name that the client made up is shortened.
    */
   | (FailedRequest & { readonly type: "request.refused"; readonly param: string | null })
   /**
-   * A request was answered with an error, in place of an answer or in the middle of one: one event for each such request,
-   * no matter who is at fault, next to the event that says more of it. A Step's record says why it failed.
+   * A request got an error instead of an answer, or in the middle of one. Each such request has one of these events, no
+   * matter who is at fault, in addition to the more specific one. A Step's record says why it failed.
    */
   | (FailedRequest & {
       readonly type: "answer.failed";
-      /** Null where the request failed before a decision, and before a Step was opened. */
+      /** Null if the request failed before a decision, or before a Step was opened. */
       readonly decisionId: string | null;
       readonly stepId: string | null;
     })
@@ -65,9 +65,9 @@ export type GatewayEvent =
       readonly organizationId: string;
       readonly stepId: string;
       readonly outcome: StepOutcome;
-      /** Why it did not complete; null for most that did. */
+      /** Why it did not complete. Null for most Steps that did. */
       readonly reason: string | null;
-      /** The sums over all attempts, as `steps.get` gives them; the cost is null when the price of one is not known. */
+      /** The sums over all attempts, as in `steps.get`. The cost is null if the price of any attempt is unknown. */
       readonly totalTokens: number;
       readonly costNanoUsd: number | null;
       readonly durationMs: number;
@@ -79,8 +79,8 @@ export type GatewayEvent =
       readonly budgetId: string;
     }
   /**
-   * A Step was settled with which a budget's counter has reached a threshold of its `warnAt`, a part of the limit: once
-   * for each threshold, counter and process. Amounts are in the budget's unit, `limit` with the raises in force.
+   * A settled Step brought a counter of a budget to a threshold of `warnAt`, a fraction of the limit. Reported once per
+   * threshold, counter and process. Amounts are in the budget's unit, and `limit` includes the raises in force.
    */
   | {
       readonly type: "budget.warned";
@@ -93,8 +93,8 @@ export type GatewayEvent =
       readonly limit: number;
     }
   /**
-   * An organization's own credential stays closed, so its requests on that gateway fail and no other's do: its data key
-   * cannot be unwrapped by `keyId`, or it was not sealed for this organization and gateway.
+   * An organization's own credential can't be decrypted: `keyId` can't unwrap its data key, or it was not sealed for this
+   * organization and gateway. Only this organization's requests on this gateway fail.
    */
   | {
       readonly type: "connection.unavailable";
@@ -113,7 +113,7 @@ export type GatewayEvent =
       readonly code: string;
       readonly where: string;
     }
-  /** Something failed that no caller sees, such as a settlement or the renewal of a lease. */
+  /** Something failed in the background, such as a settlement or the renewal of a lease. No caller sees it. */
   | { readonly type: "gateway.degraded"; readonly at: number; readonly what: string };
 
 /** Receives every event, synchronously. Its errors are ignored. */

@@ -120,10 +120,10 @@ export interface Provider {
   /** The provider state that the model `<vendor>/<model>` gets. Default: `stateNeedsFor` without options. */
   readonly stateNeeds?: (model: string) => StateNeeds;
   /**
-   * Asks a model. Each item holds the events of one upstream read, in order. `request-sent` comes alone before anything
-   * leaves, `finish` before the end; ending without a `finish` means the answer was cut. Stops, and closes its
-   * connection, when `call.signal` aborts or the iteration is ended early.
-   * @throws ProviderError, and nothing else, for whatever the upstream does wrong.
+   * Asks a model. Each item holds the events of one upstream read, in order. The first item is `request-sent` alone, before
+   * anything is sent. `finish` comes before the end: an answer without it counts as cut off. Stops and closes its
+   * connection when `call.signal` aborts or the iteration is ended early.
+   * @throws ProviderError for any failure of the upstream, and no other error.
    */
   complete(call: ProviderCall): ProviderAnswer;
   /**
@@ -136,7 +136,7 @@ export interface Provider {
   close(): Promise<void>;
 }
 
-/** The answer of a provider. Iterate it or subscribe a sink to it, and only once. */
+/** The answer of a provider. Iterate it or subscribe a sink to it, not both, and only once. */
 export interface ProviderAnswer extends AsyncIterable<readonly CompletionEvent[]> {
   /**
    * Passes the events to a sink in plain calls, for providers whose upstream answers by callbacks. The returned function ends
@@ -148,11 +148,11 @@ export interface ProviderAnswer extends AsyncIterable<readonly CompletionEvent[]
 /** Receives the events of one call. After `ended` or `failed` it gets nothing more. */
 export interface AnswerSink {
   /**
-   * The events of one upstream read. Returns null if the sink can take more now; otherwise a promise that resolves when it
-   * can and never rejects. Until then, the provider passes on nothing more.
+   * The events of one upstream read. Returns null if the sink can take more now. Otherwise returns a promise that resolves
+   * when it can, and never rejects; the provider must wait for it.
    */
   events(events: readonly CompletionEvent[]): Promise<void> | null;
-  /** The answer came to its end. */
+  /** The answer ended. */
   ended(): void;
   /** The call failed with a ProviderError. */
   failed(thrown: unknown): void;
@@ -160,7 +160,7 @@ export interface AnswerSink {
 
 /** One call of a model: one attempt of a Step. */
 export interface ProviderCall {
-  /** `<vendor>/<model>`, as it follows the gateway in the request's model id. */
+  /** `<vendor>/<model>`: the request's model id without its gateway. */
   readonly model: string;
   /**
    * The upstream's name of the model, and the only one to send. The gateway derives it, and no two models of a gateway
@@ -169,16 +169,16 @@ export interface ProviderCall {
   readonly upstreamName: string;
   readonly request: CompletionRequest;
   /**
-   * The messages of an earlier call, if those of this one begin with them: the same objects, in another list. A provider
-   * may keep what it wrote of them by that list, in a WeakMap, instead of writing it again.
+   * The messages of an earlier call, if this call's messages begin with the same objects. A provider may cache the text it
+   * wrote for them in a WeakMap with this list as the key, instead of writing it again.
    */
   readonly continues?: readonly Message[];
-  /** Whether to ask for a stream: exactly when the client did. */
+  /** Whether to ask for a stream, as the client did. */
   readonly stream: boolean;
-  /** The organization's own credential on a customer-owned connection; null on a platform connection. */
+  /** The organization's own credential for a customer-owned connection. Null for a platform connection. */
   readonly credential: string | null;
   readonly signal: AbortSignal;
-  /** Limits in decoded bytes: one event, a whole stream, an answer in one body. Throw a ProviderError beyond them. */
+  /** Limits in decoded bytes for one event, a whole stream, and an answer in one body. Throw a ProviderError beyond them. */
   readonly limits: {
     readonly eventBytes: number;
     readonly totalBytes: number;
@@ -186,12 +186,12 @@ export interface ProviderCall {
   };
 }
 
-/** Whether a failed call was sent, and whether the upstream answered it. */
+/** Whether a failed call was sent, and if so, whether the upstream answered it. */
 export type Delivery = "not-sent" | "answered" | "unknown";
 
 /**
- * The only error that a provider throws. Its message may reach the caller, so keep the upstream's text out of it: pass that
- * as `upstreamError`, for the attempt's record.
+ * The only error that a provider throws. Its message may reach the caller, so keep the upstream's text out of it. Pass that
+ * text as `upstreamError`, which only the attempt's record gets.
  */
 export class ProviderError extends Error {
   override readonly name = "ProviderError";
@@ -200,15 +200,15 @@ export class ProviderError extends Error {
   /** A short reason for the record: `connection_refused`, `status_503`, `invalid_event`, … */
   readonly reason: string;
   readonly delivery: Delivery;
-  /** How long the upstream asked to wait, in milliseconds. */
+  /** How long the upstream asked the client to wait, in milliseconds. */
   readonly retryAfterMs: number | null;
-  /** Whether the wait was too long: the caller gets 504 instead of 502. */
+  /** Whether the upstream took too long. Then the caller gets 504 instead of 502. */
   readonly timedOut: boolean;
   /** The upstream's error code, if it is a plain identifier. Callers see it only if `upstreamCode` knows it. */
   readonly code: string | null;
   /** A request field the upstream named, if it is a plain path. */
   readonly param: string | null;
-  /** Private, so that logging the error does not show it: it can quote the prompt. */
+  /** Private, so logging the error doesn't show it. It can quote the prompt. */
   #text: string | null;
 
   constructor(
@@ -256,8 +256,9 @@ const maxWaitMs = 3_600_000;
 type HeaderValue = string | readonly string[] | undefined;
 
 /**
- * How long an upstream asks to wait, in milliseconds, at most an hour. Reads `retry-after-ms`, otherwise `retry-after` in
- * seconds or as a date. Null without a valid value. `headers` has lower-case names; `now` is milliseconds since the epoch.
+ * How long an upstream asks the client to wait, in milliseconds, at most an hour. Reads `retry-after-ms`, otherwise
+ * `retry-after` in seconds or as a date. Null without a valid value. The names in `headers` are lower case, and `now` is in
+ * milliseconds since the epoch.
  */
 export function retryAfterMs(
   headers: Readonly<Record<string, HeaderValue>>,
@@ -291,9 +292,9 @@ const bounds: JsonBounds = {
 const smallText = 65_536;
 
 /**
- * Whether an upstream's JSON text, an event of a stream or a whole body, is too much to parse at once: more than 400,000
- * values, 100,000 members or 100,000 levels, or a number of more than 100,000 digits. Providers call this before they
- * parse the text, and if it is true, fail the call with `too_many_values`.
+ * Whether an upstream's JSON text, an event of a stream or a whole body, is too much to parse at once. The limits are
+ * 400,000 values, 100,000 members, 100,000 levels, and 100,000 digits in one number. Providers call this before they parse
+ * a text, and fail the call with `too_many_values` if it returns true.
  */
 export function isTooMuchJson(text: string): boolean {
   return text.length > smallText && measureJson(text, bounds) === null;

@@ -12,33 +12,33 @@ import type { StepQuery, Tenant } from "./step-query.ts";
 import type { SessionLookup, SessionMatch } from "./step-verbs.ts";
 import type { SummaryPage, SummaryQuery } from "./usage-summary.ts";
 
-/** A page of records, and where the next begins; null at the end. */
+/** A page of records, and the cursor of the next one, or null at the end. */
 export interface StorePage<Row> {
   readonly data: readonly Row[];
   readonly nextCursor: string | null;
 }
 
-/** Which page: `cursor` is what the page before gave. */
+/** Which page to return. `cursor` comes from the previous page. */
 export interface StorePaging {
   readonly cursor: string | null;
   readonly limit: number;
 }
 
-/** Customer-owned connections, one for each organization and gateway. The store never sees a credential that is open. */
+/** Customer-owned connections, one for each organization and gateway. The store sees credentials only encrypted. */
 export interface ConnectionRepository {
-  /** Writes a connection in place of the one there is, and the leaf. The same sealed credential again changes nothing. */
+  /** Creates or replaces a connection, and writes the leaf. Repeating it with the same sealed credential changes nothing. */
   set(entry: { readonly connection: SealedConnection; readonly leaf: EvidenceLeaf }): Promise<void>;
   get(organizationId: string, gateway: string): Promise<SealedConnection | null>;
-  /** By organization and gateway, in the order of their bytes. */
+  /** Sorted by the bytes of organization and gateway. */
   list(query: ConnectionQuery, paging: StorePaging): Promise<StorePage<SealedConnection>>;
-  /** Removes the connection with this id. False if there is none. */
+  /** Removes the connection with this id. False if it doesn't exist. */
   remove(removal: {
     readonly organizationId: string;
     readonly gateway: string;
     readonly id: string;
     readonly leaf: EvidenceLeaf;
   }): Promise<boolean>;
-  /** Replaces the wrapped data key `from` with `to`. True if it already is `to`. False if it is another one, or gone. */
+  /** Replaces the wrapped data key `from` with `to`. True if it already is `to`. False if it is neither, or is gone. */
   rewrap(change: {
     readonly organizationId: string;
     readonly gateway: string;
@@ -48,20 +48,20 @@ export interface ConnectionRepository {
   }): Promise<boolean>;
 }
 
-/** Which connections to list: all, or those that another key-encryption key than this wraps. */
+/** Which connections to list: all, or those not wrapped by this key-encryption key. */
 export interface ConnectionQuery {
   readonly organizationId: Tenant;
   readonly notWrappedBy?: string;
 }
 
-/** Sessions and their transcripts, read by owner. Only `openStep` and `settleStep` write them, and `sweep` erases. */
+/** Sessions and their transcripts, by owner. Only `openStep` and `settleStep` write them, and only `sweep` erases them. */
 export interface SessionRepository {
   get(organizationId: Tenant, id: string): Promise<Session | null>;
   /** Most recently updated first. */
   list(query: SessionQuery, paging: StorePaging): Promise<StorePage<Session>>;
   /**
-   * The history in order, a branch's common part included; null when there is no such Session. `from` leaves out the
-   * parts that end before this position; default 0, for the whole history.
+   * The history in order, including the part that a branch shares with its origin. Null if the Session doesn't exist.
+   * `from` leaves out the parts that end before this position. Default 0, for the whole history.
    */
   transcript(
     organizationId: Tenant,
@@ -69,23 +69,23 @@ export interface SessionRepository {
     from?: number,
   ): Promise<readonly TranscriptPart[] | null>;
   /**
-   * The Session that `openStep` would continue, or branch from, by the same rules; null where it would create one, or
-   * would refuse a named one. It takes no lock: pass the result to `openStep` as `expectedSession` to check that it still holds.
+   * The Session that `openStep` would continue or branch from. Null if it would create one, or refuse a named one. Takes no
+   * lock: pass the result to `openStep` as `expectedSession`, which checks that it is still true.
    */
   find(lookup: SessionLookup): Promise<SessionMatch | null>;
-  /** Whether the Session is this organization's, user's and key's. */
+  /** Whether the Session belongs to this organization, user and key. */
   isOwned(owner: Owner, sessionId: string): Promise<boolean>;
-  /** The Session of a Turn that is this organization's, user's and key's; null otherwise. */
+  /** The Session of a Turn if it belongs to this organization, user and key; null otherwise. */
   findByTurn(owner: Owner, turnId: string): Promise<string | null>;
   /**
-   * Erases the content of Sessions last updated before `at - keep`, in up to `limit` of them: the content of their
-   * requests, replies and instructions, and its salts. Chain values, commitments and the Sessions stay, so that they
-   * can go on. A Session from which another branched waits until that one is as old.
+   * Erases the content of up to `limit` Sessions last updated before `at - keep`: their requests, replies and instructions,
+   * and the salts of these. The Sessions, chain values and commitments stay, so a Session can still be continued. A Session
+   * that another one branched from waits until that one is as old.
    */
   sweep(sweep: TranscriptSweep): Promise<SweepResult>;
 }
 
-/** Which Sessions to list; every given field must match. */
+/** Which Sessions to list. All given fields must match. */
 export interface SessionQuery {
   readonly organizationId: Tenant;
   readonly userId?: string;
@@ -93,21 +93,21 @@ export interface SessionQuery {
   readonly source?: string;
 }
 
-/** Steps, whatever their end, with every attempt. Only the verbs of the store write them, and `sweep` removes. */
+/** All Steps with all their attempts, however they ended. Only the store's verbs write them, and `sweep` removes them. */
 export interface StepRepository {
   get(organizationId: Tenant, id: string): Promise<Step | null>;
-  /** Newest first, by when they opened. */
+  /** Most recently opened first. */
   list(query: StepQuery, paging: StorePaging): Promise<StorePage<Step>>;
   /**
-   * Sums over the next `limit` Steps of those that match, newest first, so that no call takes longer the more there is.
-   * Members of the query that belong to an attempt select attempts here, not Steps. `createUsageFold` adds them up.
+   * Sums up the next `limit` matching Steps, newest first. The limit keeps each call short, however many Steps there are.
+   * Query members that belong to an attempt select attempts here, not Steps. `createUsageFold` adds them up.
    */
   summarize(query: SummaryQuery, paging: StorePaging): Promise<SummaryPage>;
-  /** What one Step recorded, whatever its end; each part null where there is none or only digests are kept. */
+  /** The recorded content of a Step, however it ended. A part is null if it doesn't exist or only its digest is kept. */
   contents(organizationId: Tenant, id: string): Promise<StepContents | null>;
   /**
-   * Removes Steps that opened before `at - keep`, the oldest first. An open Step stays. So do Sessions, transcripts,
-   * decisions, leaves, and the holds and counters of Budgets.
+   * Removes Steps that opened before `at - keep`, oldest first. Open Steps stay, and so do Sessions, transcripts, decisions,
+   * leaves, and the holds and counters of Budgets.
    */
   sweep(sweep: StepSweep): Promise<SweepResult>;
 }
@@ -119,16 +119,16 @@ export interface StepContents {
   readonly request: Uint8Array | null;
   /** The reply, or the partial text of a Step that did not complete. */
   readonly reply: Uint8Array | null;
-  /** The reasoning that the client was shown. */
+  /** The reasoning that was shown to the client. */
   readonly reasoning: Uint8Array | null;
-  /** The parts of which only the commitment is kept. */
+  /** The parts that are kept only as a commitment. */
   readonly withheld: readonly StepPart[];
 }
 
 /** A part of a Step's content. */
 export type StepPart = "instructions" | "request" | "reply" | "reasoning";
 
-/** Policy decisions, permits and denials alike. Only the verbs of the store write them. */
+/** Policy decisions, both permits and denials. Only the store's verbs write them. */
 export interface DecisionRepository {
   get(organizationId: Tenant, id: string): Promise<PolicyDecision | null>;
   /** Newest first. */
@@ -141,31 +141,31 @@ export interface DecisionQuery {
   readonly userId?: readonly string[];
   readonly keyId?: readonly string[];
   readonly effect?: "permit" | "deny";
-  /** Whether something refused what the policy had permitted. */
+  /** Whether the request was refused although the policy permitted it. */
   readonly refused?: boolean;
-  /** Only decisions that one of these refused. */
+  /** Only decisions on requests that one of these refused. */
   readonly refusedBy?: readonly DecisionRefusal["by"][];
   readonly from?: number;
   readonly to?: number;
 }
 
-/** Budgets created at run time, and the counters of all budgets, declared ones too. */
+/** Budgets created at run time, and the counters of all budgets, including declared ones. */
 export interface BudgetRepository {
-  /** Counts every change of the budgets below and of their raises; `openStep` compares it. */
+  /** Counts every change of budgets, raises and rate limits. `openStep` compares it. */
   version(): Promise<number>;
   /** Budgets created at run time. */
   list(): Promise<readonly Budget[]>;
-  /** Writes a budget, which begins without raises. False when the id is taken. */
+  /** Writes a budget, which has no raises at first. False if the id is taken. */
   insert(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;
-  /** Replaces a budget's scope, limit, mode and warnings; its counters stay. False when there is none. */
+  /** Replaces a budget's scope, limit, mode and warnings. Its counters stay. False if it doesn't exist. */
   update(budget: Budget, leaf: EvidenceLeaf): Promise<boolean>;
-  /** Removes the budget and its raises; its counters stay as history. False when there is none. */
+  /** Removes the budget and its raises. Its counters stay as history. False if it doesn't exist. */
   remove(id: string, leaf: EvidenceLeaf): Promise<boolean>;
-  /** Raises of all budgets, declared ones too, in the order they were made; of those that are over, any may be gone. */
+  /** The raises of all budgets, including declared ones, in the order they were made. Those that ended may be missing. */
   raises(): Promise<readonly BudgetRaise[]>;
   /**
-   * Adds a raise and forgets those of its budget that are over at its time. False when the id is taken, or when `most`
-   * of its budget are not over, however many come at once.
+   * Adds a raise, and forgets raises of its budget that have ended by then. False if the id is taken, or if the budget
+   * already has `max` raises that have not ended, even if several are added at once.
    */
   insertRaise(raise: BudgetRaise, leaf: EvidenceLeaf, max: number): Promise<boolean>;
   /** Ends a raise early. False if its budget has no such raise. */
@@ -178,22 +178,22 @@ export interface BudgetRepository {
     query: { readonly budgetId: string; readonly subject?: string; readonly periodStart?: number },
     paging: StorePaging,
   ): Promise<StorePage<BudgetCounter>>;
-  /** Recomputes every counter from its ledger, as of one moment, and returns up to `limit` that differ. */
+  /** Recomputes every counter from its ledger as of one moment. Returns up to `limit` counters that differ. */
   reconcile(query: { readonly limit: number }): Promise<Reconciliation>;
 }
 
-/** Rate limits created at run time. `budgets.version()` counts their changes too: a Step's holds depend on both. */
+/** Rate limits created at run time. `budgets.version()` counts their changes too, because a Step's holds depend on both. */
 export interface RateLimitRepository {
   list(): Promise<readonly RateLimit[]>;
-  /** False when a rate limit or a budget has the id. */
+  /** False if a rate limit or a budget has the id. */
   insert(rateLimit: RateLimit, leaf: EvidenceLeaf): Promise<boolean>;
-  /** Replaces everything except the id, and keeps the used amount. Returns false if it does not exist. */
+  /** Replaces everything except the id, and keeps the used amount. False if it doesn't exist. */
   update(rateLimit: RateLimit, leaf: EvidenceLeaf): Promise<boolean>;
-  /** False when there is none. */
+  /** False if it doesn't exist. */
   remove(id: string, leaf: EvidenceLeaf): Promise<boolean>;
 }
 
-/** The evidence leaves: one for each thing attested, written in the transaction that did it. */
+/** The evidence leaves. Each is written in the same transaction as the change it attests. */
 export interface EvidenceRepository {
   /** An organization's leaves in the order they were written. */
   list(
@@ -203,8 +203,8 @@ export interface EvidenceRepository {
   /** The leaves of administrative changes (`isChangeKind`), newest first. */
   changes(query: ChangeQuery, paging: StorePaging): Promise<StorePage<EvidenceLeaf>>;
   /**
-   * Notes which version of the policy decides from now on, and writes the leaf, made with the version noted before; null
-   * for none. Writes nothing where it is the version noted already.
+   * Records the policy version that decides from now on, and writes the leaf. The leaf is made from the version recorded
+   * before, or null for none. Writes nothing if this version is recorded already.
    */
   notePolicy(note: {
     readonly version: string;
@@ -212,7 +212,7 @@ export interface EvidenceRepository {
   }): Promise<void>;
 }
 
-/** Which changes to list: at or after `from`, before `to`. Those of no organization are in the log of `""`. */
+/** Which changes to list: at or after `from`, before `to`. Changes that belong to no organization are in the log of `""`. */
 export interface ChangeQuery {
   readonly organizationId: Tenant;
   readonly kind?: readonly string[];
@@ -221,19 +221,19 @@ export interface ChangeQuery {
 }
 
 /**
- * Stored responses. Every read takes the owner: organization, user and key that created them. A response that is
- * another owner's, deleted, expired at `at` or unknown is null in every case.
+ * Stored responses. Every read takes the owner: the organization, user and key that created them. It returns null alike for
+ * a response that belongs to another owner, was deleted, has expired at `at`, or never existed.
  */
 export interface ResponseRepository {
   get(owner: Owner, id: string, at: number): Promise<StoredResponse | null>;
   /**
-   * The messages of a response's whole conversation, oldest first: JSON arrays in UTF-8, one after the other, ending
-   * with its own. Responses it continues count even when they have expired or were deleted since.
+   * The messages of a response's whole conversation, oldest first: a sequence of JSON arrays in UTF-8, its own last.
+   * Includes the responses it continues, even if they have expired or were deleted.
    */
   history(owner: Owner, id: string, at: number): Promise<ResponseHistory | null>;
   /**
-   * Deletes a response and writes the leaf. Moves its history into the responses that continue it, which keep it as long as
-   * they exist. False if there is no such response.
+   * Deletes a response and writes the leaf. Responses that continue it take over its history and keep it as long as they
+   * exist. False if the response doesn't exist.
    */
   delete(deletion: {
     readonly owner: Owner;
@@ -242,13 +242,13 @@ export interface ResponseRepository {
     readonly leaf: EvidenceLeaf;
   }): Promise<boolean>;
   /**
-   * Removes up to `limit` responses that have expired at `at`, oldest expiry first, in the same way but without a leaf;
-   * says how many.
+   * Removes up to `limit` responses that have expired at `at`, earliest expiry first, like `delete` but without a leaf.
+   * Returns how many it removed.
    */
   sweep(query: { readonly at: number; readonly limit: number }): Promise<number>;
 }
 
-/** A stored response and everything its conversation said up to it. */
+/** A stored response, and its conversation up to and including it. */
 export interface ResponseHistory {
   readonly response: StoredResponse;
   readonly messages: readonly Uint8Array[];

@@ -8,17 +8,17 @@ export interface SweepResult {
   readonly more: boolean;
 }
 
-/** A chunk of a sweep: it removes records older than `keep` at `at`, both in milliseconds. */
+/** A chunk of a sweep, which removes records older than `at - keep`, both in milliseconds. */
 export interface Sweep {
   readonly at: number;
   readonly keep: number;
-  /** The most that one call removes row by row. A store that partitions its rows by time may drop a whole partition instead. */
+  /** The most rows that one call removes one by one. A store with partitions by time may drop a whole partition instead. */
   readonly limit: number;
 }
 
 /** A chunk of the activity to remove. */
 export interface StepSweep extends Sweep {
-  /** Makes the leaf for the Steps removed of one organization. Called again if the change is repeated. */
+  /** Makes the leaf for the removed Steps of one organization. Called again if the transaction is retried. */
   readonly leaf: (removed: RemovedSteps) => EvidenceLeaf;
 }
 
@@ -30,7 +30,7 @@ export interface RemovedSteps {
 
 /** A chunk of the transcripts to erase. */
 export interface TranscriptSweep extends Sweep {
-  /** Makes the leaf for the transcripts erased of one organization. Called again if the change is repeated. */
+  /** Makes the leaf for the erased transcripts of one organization. Called again if the transaction is retried. */
   readonly leaf: (erased: ErasedTranscripts) => EvidenceLeaf;
 }
 

@@ -1,9 +1,9 @@
 import type { EndpointName, Metadata, StepOutcome } from "../domain/step.ts";
 
-/** `null` reads across organizations; a foreign organization's rows are never returned. */
+/** The organization to read, and no other; null reads all of them. */
 export type Tenant = string | null;
 
-/** All given fields must match; a list matches any of its values. Attempt fields match the last attempt. */
+/** All given fields must match, and a list matches any of its values. Fields of an attempt apply to the last attempt. */
 export interface StepQuery {
   readonly organizationId: Tenant;
   readonly userId?: readonly string[];
@@ -16,7 +16,7 @@ export interface StepQuery {
   readonly decisionId?: readonly string[];
   readonly gateway?: readonly string[];
   readonly vendor?: readonly string[];
-  /** In lower case, and compared with the model's name without regard to ASCII case. */
+  /** In lower case. The comparison ignores the ASCII case of the model's name. */
   readonly model?: readonly string[];
   readonly connection?: readonly string[];
   readonly host?: readonly string[];
@@ -24,7 +24,7 @@ export interface StepQuery {
   readonly metadata?: Metadata;
   /** `open` for Steps in flight. */
   readonly outcome?: readonly (StepOutcome | "open")[];
-  /** Opened at or after, and before. */
+  /** Opened at or after `from`, and before `to`. */
   readonly from?: number;
   readonly to?: number;
 }

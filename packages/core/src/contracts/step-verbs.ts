@@ -16,14 +16,14 @@ import type {
 } from "../domain/step.ts";
 import type { StoredResponse } from "../domain/stored-response.ts";
 
-/** Everything `openStep` needs. Only the assignment is left to the store. */
+/** Everything `openStep` needs. The store adds only the assignment. */
 export interface StepIntent {
   readonly stepId: string;
   /** The process that will settle the Step, and how often it had renewed its lease when the Step opened. */
   readonly process: { readonly id: string; readonly renewal: number };
   readonly at: number;
   readonly owner: Owner;
-  /** The version of the key that the owner was found by. */
+  /** The version of the key that identified the owner. */
   readonly keyVersion: number;
   readonly source: string;
   readonly endpoint: EndpointName;
@@ -34,7 +34,7 @@ export interface StepIntent {
   readonly droppedFields: DroppedFields;
   readonly metadata: Metadata;
   readonly transcript: TranscriptIntent;
-  /** Recorded on the Step and no part of the chain, so that changing them does not break a Session; null without any. */
+  /** Recorded on the Step but not part of the chain, so changed instructions don't break a Session. Null without any. */
   readonly instructions: CommittedContent | null;
   readonly decision: PolicyDecision;
   readonly attempt: AttemptStart;
@@ -45,26 +45,26 @@ export interface StepIntent {
   readonly leaf: LeafTemplate;
 }
 
-/** Content of a Step that belongs to no history: the instructions of a request, or a provider's error text. */
+/** Content of a Step that isn't part of the history, such as a request's instructions or a provider's error text. */
 export interface CommittedContent {
-  /** UTF-8; null where only digests are kept. */
+  /** UTF-8. Null if only digests are kept. */
   readonly content: Uint8Array | null;
   readonly contentSalt: Uint8Array;
   readonly contentCommitment: Uint8Array;
 }
 
-/** Texts in their order, which may be written only when they are asked for. */
+/** A list of texts, which may be written only when they are requested. */
 export interface MessageTexts {
   readonly length: number;
-  /** Those from a place on, counted from 0. */
+  /** The texts from an index on. */
   slice(start: number): readonly string[];
 }
 
-/** The request's messages as the Session rules of section 3 see them. */
+/** The request's messages as the Session rules of section 3 use them. */
 export interface TranscriptIntent {
   readonly sessionId: string | null;
   readonly turnId: string | null;
-  /** The Session of the previous response, a candidate in addition to the key's 100 most recent ones. */
+  /** The Session of the previous response. It is a candidate in addition to the key's 100 most recent Sessions. */
   readonly previousSessionId: string | null;
   /** Ids to use if a new Session or a new Turn is made. */
   readonly newSessionId: string;
@@ -73,21 +73,21 @@ export interface TranscriptIntent {
   readonly chain: Uint8Array;
   /** Each message as JSON text, in chain order. New messages are stored as a JSON array of these. */
   readonly messages: MessageTexts;
-  /** Position from 1 of the last user message; 0 without one. A new Turn begins when it is new. */
+  /** Position of the last user message, counted from 1; 0 without one. If that message is new, a new Turn begins. */
   readonly lastUserMessage: number;
   /** `digest` stores no content. */
   readonly keep: "full" | "digest";
   /** Salt of the commitment to the new content. */
   readonly contentSalt: Uint8Array;
   /**
-   * The result of an earlier `sessions.find` for the Session that the Step continues or branches from; null for none. The
-   * store refuses the Step if that is now another Session, or if the Session's data classes have changed since. Absent if
-   * nobody looked it up.
+   * The Session that `sessions.find` returned earlier for this request, or null if it found none. The store refuses the Step
+   * if it would now continue or branch from another Session, or if the Session's data classes have changed. Absent if
+   * nothing looked it up.
    */
   readonly expectedSession?: SessionFacts | null;
 }
 
-/** What the Session rules of section 3 look at to say where a request belongs. */
+/** The input of the Session rules of section 3, which determine the Session of a request. */
 export interface SessionLookup extends Pick<StepIntent, "owner" | "source"> {
   readonly transcript: Pick<
     TranscriptIntent,
@@ -101,41 +101,41 @@ export interface SessionMatch extends SessionFacts {
   readonly commonLength: number;
 }
 
-/** The result of `openStep`: the Session and the Turn of the Step, or the reason why nothing was written. */
+/** The result of `openStep`: the Step's Session and Turn, or the reason why nothing was written. */
 export type OpenStepResult =
   | {
       readonly opened: true;
       readonly sessionId: string;
       readonly turnId: string;
-      /** The Session this Step branched from; null when it continued or created one. */
+      /** The Session this Step branched from. Null if it continued or created one. */
       readonly branchedFromSessionId: string | null;
       /**
-       * The counters of its holds on paces once these were taken, in the order of the holds. Absent where it holds none, and
-       * for a Step that was opened before.
+       * The values of its paces after its holds were taken, in the order of the holds. Absent if it holds no pace, and if an
+       * earlier call already opened the Step.
        */
       readonly paces?: readonly number[];
     }
   | { readonly opened: false; readonly refusal: OpenStepRefusal };
 
-/** Why a Step was not opened. The gateway answers it; the store only says which it was. */
+/** Why a Step was not opened. The gateway turns this into an error for the client. */
 export type OpenStepRefusal =
-  /** The key was revoked or expired at `at`, or is gone. */
+  /** The key is revoked or expired at `at`, or doesn't exist. */
   | { readonly code: "invalid_api_key" }
-  /** The key works, and was changed since it was read. */
+  /** The key is valid, but has changed since it was read. */
   | { readonly code: "key_changed" }
-  /** The Session that the Step continues or branches from is no longer `expectedSession`: find it again. */
+  /** The Step would no longer continue or branch from `expectedSession`: find the Session again. */
   | { readonly code: "session_changed" }
-  /** The named Session or Turn is not the owner's. */
+  /** The named Session or Turn doesn't belong to the owner. */
   | { readonly code: "session_not_found" | "turn_not_found" }
   /** The first hold that does not fit. */
   | ({ readonly code: "budget_exceeded" } & RefusedHold)
-  /** `budgetsVersion` is not the store's any more: compute the holds again. */
+  /** `budgetsVersion` is outdated: compute the holds again. */
   | { readonly code: "budgets_changed" };
 
 /** A hold that does not fit. */
 export interface RefusedHold {
   readonly hold: Hold;
-  /** What its counter had left at that moment: the hold's limit minus settled and held amounts, never below 0. */
+  /** The amount its counter had left: the hold's limit minus settled and held amounts, never below 0. */
   readonly left: number;
 }
 
@@ -146,32 +146,32 @@ export interface AttemptIntent {
   readonly at: number;
   /** How the running attempt ended, and its charge. */
   readonly ended: AttemptSettlement;
-  /** The decision on a fallback; null when the same model is tried again. */
+  /** The decision on a fallback; null for a retry of the same model. */
   readonly decision: PolicyDecision | null;
   readonly attempt: AttemptStart;
-  /** Null keeps the running holds for the next attempt; else they are settled and these are taken, all or none. */
+  /** The holds to take, all or none, once the running ones are settled. Null keeps the running ones for the next attempt. */
   readonly holds: readonly Hold[] | null;
   readonly leaf: EvidenceLeaf;
 }
 
-/** The result of `openAttempt`: the next attempt runs, or nothing was written. */
+/** The result of `openAttempt`. If it opened no attempt, nothing was written. */
 export type OpenAttemptResult =
   | { readonly opened: true }
-  /** The holds do not fit, nothing was written, and the running attempt's holds stay. */
+  /** The holds don't fit. The running attempt keeps its holds. */
   | ({ readonly opened: false } & RefusedHold)
-  /** The Step is settled already, by recovery. */
+  /** Recovery has already settled the Step. */
   | { readonly opened: false; readonly hold: null };
 
-/** How an attempt ended and the amounts its holds become. A request hold always becomes the amount that was held. */
+/** How an attempt ended, and the charge that its holds become. A hold in requests always becomes the amount held. */
 export interface AttemptSettlement extends Omit<AttemptEnd, "error"> {
   readonly number: number;
-  /** What the provider said, if it failed with an error of its own; null otherwise. */
+  /** The provider's error text. Null if it gave none. */
   readonly error: CommittedContent | null;
-  /** Nanodollars, 0 where unknown, and tokens. */
+  /** Nanodollars, or 0 if unknown, and tokens. */
   readonly charge: { readonly usd: number; readonly tokens: number };
 }
 
-/** How a Step ended, whatever its end: written at once, with its last attempt, its reply and its leaf. */
+/** How a Step ended, completed or not. Written together with its last attempt, its reply and its leaf. */
 export interface StepSettlement {
   readonly organizationId: string;
   readonly stepId: string;
@@ -181,11 +181,11 @@ export interface StepSettlement {
   readonly finishReason: string | null;
   /** The running attempt's end. */
   readonly attempt: AttemptSettlement;
-  /** What the client will send back as history, or the partial text of a Step that did not complete; null for none. */
+  /** The messages that the client will send back as history, or the partial text of a Step that did not complete, or null. */
   readonly reply: StepReply | null;
-  /** The reasoning that the client was shown, as UTF-8 text: part of no history; null for none. */
+  /** The reasoning shown to the client, as UTF-8 text, which isn't part of the history. Null for none. */
   readonly reasoning: CommittedContent | null;
-  /** The response to store in the same transaction; null where none is. Written only by the settlement that counts. */
+  /** The response to store in the same transaction; null for none. Not written if the Step was settled before. */
   readonly response: ResponseDraft | null;
   readonly leaf: EvidenceLeaf;
 }
@@ -193,30 +193,30 @@ export interface StepSettlement {
 /** A response to store, with the whole history it was built on. */
 export interface ResponseDraft extends StoredResponse {
   /**
-   * All messages before its own, as a JSON array in UTF-8. Kept with it only if the response it continues is gone by
-   * then; otherwise the history is read through that response, so that no message is stored twice.
+   * All messages before its own, as a JSON array in UTF-8. Stored only if the response it continues is gone by then.
+   * Otherwise the history is read through that response, and no message is stored twice.
    */
   readonly inherited: Uint8Array;
 }
 
-/** What a model answered, with its commitment and its place in the transcript chain. */
+/** A model's answer, with its commitment and its place in the transcript chain. */
 export interface StepReply {
-  /** A JSON array of messages as UTF-8 bytes; null when only digests are kept. */
+  /** A JSON array of messages as UTF-8 bytes. Null if only digests are kept. */
   readonly content: Uint8Array | null;
   readonly contentSalt: Uint8Array;
   readonly contentCommitment: Uint8Array;
   /**
-   * Chain values after each message of the reply, 32 bytes each. They join the Session if its head is still the one
-   * the Step was sent on; empty for a reply that never joins.
+   * The chain value after each message of the reply, 32 bytes each. They are appended to the Session if its head hasn't
+   * changed since the Step opened. Empty for a reply that is never appended.
    */
   readonly chain: Uint8Array;
 }
 
-/** Whether this settlement was the one that counts. */
+/** The result of `settleStep`. */
 export interface SettleStepResult {
-  /** False when the Step had been settled before: nothing was written. */
+  /** False if the Step was settled before. Then nothing was written. */
   readonly settled: boolean;
-  /** How the Step ended, by this settlement or the earlier one. */
+  /** How the Step ended, according to this settlement or the earlier one. */
   readonly outcome: StepOutcome;
 }
 
@@ -228,7 +228,7 @@ export interface CorrectionIntent {
   readonly leaf: EvidenceLeaf;
 }
 
-/** A decision that let nothing happen: denied by the policy, or permitted and refused by what `decision.refusal` names. */
+/** The decision on a refused request. The policy denied it, or it permitted it and `decision.refusal` tells why not. */
 export interface Refusal {
   readonly owner: Owner;
   readonly decision: PolicyDecision;
@@ -236,10 +236,10 @@ export interface Refusal {
 }
 
 /**
- * Whose time leases are counted in. `gateway`: that of the calls, where a clock was given to the gateway, as tests do.
- * `store`: that of the database, where several machines share one, so that none of them takes its peers for dead
- * because its own clock is ahead. A store that one machine has to itself takes the time of the calls for both: its
- * processes read the clock that the database would.
+ * The clock that leases use. `gateway` is the time passed in the calls, for gateways that got a clock, as in tests. `store`
+ * is the time of the database, which several machines can share: a machine whose own clock is ahead then doesn't take the
+ * others for dead. A store that only one machine uses takes the time of the calls for both, since its processes and its
+ * database read the same clock.
  */
 export type LeaseClock = "gateway" | "store";
 
@@ -249,10 +249,10 @@ export interface LeaseRenewal {
   /** Counts up from 1. */
   readonly renewal: number;
   readonly at: number;
-  /** Counts as it is on the gateway's clock; on the store's, the lease holds for `until - at` from when it is written. */
+  /** When the lease ends on the gateway's clock. On the store's, it ends `until - at` after it is written. */
   readonly until: number;
   readonly clock: LeaseClock;
-  /** Every Step the process still means to settle, with the output tokens to charge if it is lost; null for all it held. */
+  /** Every Step that the process will still settle, with the output tokens to charge if it dies, or null for all it holds. */
   readonly steps: readonly {
     readonly organizationId: string;
     readonly stepId: string;
@@ -260,11 +260,11 @@ export interface LeaseRenewal {
   }[];
 }
 
-/** What settling a Step on behalf of a dead process needs. */
+/** The data needed to settle a Step of a dead process. */
 export interface LapsedStep {
   readonly step: Step;
   /** The organization's salt. */
   readonly salt: Uint8Array;
-  /** Output tokens its process last recorded; null when it never did, or recorded null. */
+  /** The output tokens that its process last recorded. Null if it recorded none, or null. */
   readonly outputTokens: number | null;
 }

@@ -26,21 +26,21 @@ import type {
 /**
  * Persists everything Tollgate governs. Every method is required; there are no capability flags.
  *
- * The verbs are atomic and durable: when the promise resolves, all of the change is on disk, or the verb refused and
- * nothing is. When it rejects, the outcome is unknown, and calling again with the same ids must be safe.
- * Every time is milliseconds since the epoch on the gateway's clock, but for leases (see LeaseClock); every amount is a
- * safe integer.
+ * The verbs are atomic and durable: when the promise resolves, either the whole change is on disk, or the verb refused it
+ * and nothing is. When it rejects, the outcome is unknown, and calling again with the same ids must be safe.
+ * Times are milliseconds since the epoch on the gateway's clock, except for leases (see LeaseClock). Amounts are safe
+ * integers.
  * Content and evidence are bytes, and are read back exactly as written.
- * The lock order is one everywhere: Step, Session, response, budgets by (budgetId, subject, periodStart).
+ * Locks are always taken in the same order: Step, Session, response, budgets by (budgetId, subject, periodStart).
  */
 export interface Store {
   readonly contract: 1;
   /**
-   * Creates or upgrades what the store keeps. Safe on every start, from any number of processes. `check` changes
-   * nothing, and rejects where there is something to create or to upgrade. Default `auto`.
+   * Creates or upgrades the database schema. Safe on every start, from any number of processes. `check` changes nothing, and
+   * rejects if something has to be created or upgraded. Default `auto`.
    */
   migrate(mode?: "auto" | "check"): Promise<void>;
-  /** Finishes queued work and closes everything that the store opened. Safe to call twice. */
+  /** Finishes queued work, and closes everything that the store opened. Safe to call twice. */
   close(): Promise<void>;
 
   /**
@@ -49,30 +49,31 @@ export interface Store {
    */
   openStep(intent: StepIntent): Promise<OpenStepResult>;
   /**
-   * Ends the Step's running attempt and opens its next one, releasing the old attempt's holds and taking new ones.
-   * Rejects with `step_not_found` for no Step of the organization, `invalid_argument` for an attempt that does not run.
+   * Ends the Step's running attempt and opens its next one, releasing the old attempt's holds and taking new ones. Rejects
+   * with `step_not_found` if the organization has no such Step, and `invalid_argument` if the attempt isn't running.
    */
   openAttempt(intent: AttemptIntent): Promise<OpenAttemptResult>;
   /**
-   * Writes how a Step ended: reply, attempts, charges against its holds, and the leaf. A Step is settled once:
-   * later settlements change nothing, and their result says so. Rejects as `openAttempt` does.
+   * Writes how a Step ended: its reply, attempts, charges against its holds, and leaf. A Step is settled once: later
+   * settlements change nothing, and their result says so. Rejects like `openAttempt`.
    */
   settleStep(settlement: StepSettlement): Promise<SettleStepResult>;
   /**
-   * Adds a correction to an attempt of a settled Step. Adjusts, by the difference to the current figures, the settled
-   * amount of every counter in dollars or tokens that the attempt was charged to: those of the latest holds up to it
-   * that were taken for an attempt of its decision. False, and nothing written, when the Step has a correction of this
-   * id, or the attempt another number of them than `after` says. Rejects with `step_not_found` for no Step of the organization, `invalid_argument` for an open Step, an attempt
-   * it does not have, or one corrected 100 times.
+   * Adds a correction to an attempt of a settled Step. Adds the difference from the current figures to each counter in
+   * dollars or tokens that the attempt was charged to. These are the counters of the latest holds, up to this attempt, that
+   * were taken under the same decision. Writes nothing and returns false if the Step has a correction with this id, or if
+   * the number of corrections of the attempt isn't `after`. Rejects with `step_not_found` if the organization has no such
+   * Step, and `invalid_argument` if the Step is open, lacks the attempt, or the attempt was corrected 100 times.
    */
   correct(intent: CorrectionIntent): Promise<boolean>;
-  /** Writes a decision that let nothing happen, and its leaf. */
+  /** Writes the decision on a refused request, and its leaf. */
   recordRefusal(refusal: Refusal): Promise<void>;
   /** Extends a process's lease and records the progress of its open Steps. The first call creates the lease. */
   renewLease(renewal: LeaseRenewal): Promise<void>;
   /**
-   * Open Steps that no process will settle: their process's lease lapsed, it has none, or it renewed its lease after
-   * the Step opened without naming the Step. Reads only; `settleStep` decides who recovers.
+   * Open Steps that no process will settle: their process has no lease, its lease lapsed, or it renewed its lease after the
+   * Step opened without naming the Step. Only reads: several processes may find the same Step, and `settleStep` lets one
+   * of them recover it.
    */
   lapsedSteps(query: {
     readonly at: number;

@@ -2,16 +2,16 @@ import type { SummaryDimension, UsageGroup } from "../domain/usage-group.ts";
 import type { StepQuery } from "./step-query.ts";
 
 /**
- * What to sum up. Members of the Step select Steps; members of an attempt select attempts, each by its own: gateway,
- * vendor, model, connection, host and `modelPatterns`, of which any may match.
+ * The Steps and attempts to sum up. Members of an attempt (gateway, vendor, model, connection, host, `modelPatterns`) select
+ * attempts, each by its own values. The others select Steps. An attempt matches `modelPatterns` if it matches any of them.
  */
 export interface SummaryQuery extends StepQuery {
   readonly modelPatterns?: readonly string[];
-  /** What tells groups apart; none makes one group of all. */
+  /** What to group by. Without any, everything is one group. */
   readonly by: readonly SummaryDimension[];
 }
 
-/** The sums over a stretch of Steps, and where the next begins; null at the end. */
+/** The sums over a range of Steps, and where the next range begins, or null at the end. */
 export interface SummaryPage {
   readonly groups: readonly UsageGroup[];
   readonly nextCursor: string | null;

@@ -7,11 +7,11 @@ export interface ApiKey {
   /** `tg_` and at most four characters of the secret, to tell keys apart; empty for a key without a secret. */
   readonly prefix: string;
   readonly defaultDataClass: string;
-  /** The floor: no request of this key is treated as less sensitive. */
+  /** The least sensitive class that a request with this key is treated as. */
   readonly minimumDataClass: string;
   /** Model patterns the key is limited to; null for no limit. */
   readonly models: readonly string[] | null;
-  /** Milliseconds since the epoch, as every time of a record; null for never. */
+  /** Milliseconds since the epoch, like all times in records. Null means never. */
   readonly createdAt: number;
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;

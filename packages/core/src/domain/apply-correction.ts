@@ -2,12 +2,12 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import type { AttemptFigures, Correction, CorrectionDraft } from "./correction.ts";
 import type { Attempt, Step } from "./step.ts";
 
-/** The effect of a correction: the record to add, and the change of the counters that its attempt was charged to. */
+/** The effect of a correction: the record to add, and the change to the counters that its attempt was charged to. */
 export interface AppliedCorrection {
   readonly correction: Correction;
-  /** Nanodollars and tokens, below 0 where less was used than was charged. */
+  /** Nanodollars and tokens, negative if less was used than charged. */
   readonly delta: { readonly usd: number; readonly tokens: number };
-  /** The first attempt of the same decision: attempts of one decision share what they hold. */
+  /** The first attempt under the same decision. Attempts under one decision share their holds. */
   readonly heldSince: number;
 }
 
@@ -19,7 +19,7 @@ export function figuresOf(attempt: Pick<Attempt, "end" | "corrections">): Attemp
 const maxCorrections = 100;
 
 /**
- * Applies a correction to a settled Step and its earlier corrections. Null if the correction was computed from other ones.
+ * Applies a correction to a settled Step and its earlier corrections. Null if it was computed from other earlier ones.
  * @throws GatewayError `invalid_argument`
  */
 export function applyCorrection(
@@ -27,7 +27,7 @@ export function applyCorrection(
   { attempt: number, after, ...draft }: CorrectionDraft,
 ): AppliedCorrection | null {
   if (outcome === null)
-    throw invalidArgument("id", "The Step is still open: correct it once it has ended.");
+    throw invalidArgument("id", "The Step is still open. Correct it once it has ended.");
   const attempt = attempts.find((candidate) => candidate.number === number);
   const before = attempt && figuresOf(attempt);
   if (!before)

@@ -2,29 +2,29 @@
 export type BudgetUnit = "usd" | "tokens" | "requests";
 
 /**
- * What a hold counts: the unit of its budget, or that of a rate limit. `steps` counts Steps in flight. The two paces are
- * microseconds: how long the rate limit takes to allow that many requests or tokens.
+ * The unit of a hold's budget or rate limit. `steps` counts Steps in flight. The two paces are times in microseconds: how
+ * long the rate limit takes to allow that many requests or tokens.
  */
 export type HoldUnit = BudgetUnit | RateUnit;
 
 /** Units that only rate limits count. */
 export type RateUnit = "steps" | "requests_pace" | "tokens_pace";
 
-/** Whether a hold is on a budget, and not on a rate limit. */
+/** Whether a hold in this unit is on a budget, not on a rate limit. */
 export function isBudgetUnit(unit: HoldUnit): unit is BudgetUnit {
   return unit === "usd" || unit === "tokens" || unit === "requests";
 }
 
-/** How long a budget's limit lasts, in UTC; a week starts on Monday and `total` never ends. */
+/** The period a budget's limit is for, in UTC. A week starts on Monday, and `total` never ends. */
 export type BudgetPeriod = (typeof budgetPeriods)[number];
 
 /** Every period of a budget. */
 export const budgetPeriods = ["hour", "day", "week", "month", "total"] as const;
 
-/** `hard` refuses what would exceed the limit, `soft` records and warns. */
+/** `hard` refuses requests that would exceed the limit. `soft` only records and warns. */
 export type BudgetMode = "hard" | "soft";
 
-/** Which requests a budget counts: all given selectors must match; `each` makes one counter per value. */
+/** Which requests a budget counts. All given selectors must match, and `each` makes one counter per value. */
 export interface BudgetScope {
   readonly organization?: string | readonly string[];
   readonly user?: string | readonly string[];
@@ -44,7 +44,7 @@ export interface Budget {
   readonly limit: number;
   readonly period: BudgetPeriod;
   readonly mode: BudgetMode;
-  /** Parts of the limit, above 0 and up to 1, at which observers get a warning once settled amounts reach them. */
+  /** Fractions of the limit, above 0 and up to 1. Observers get a warning when the settled amount reaches one. */
   readonly warnAt: readonly number[];
 }
 
@@ -60,10 +60,10 @@ export interface BudgetRaise {
   readonly actor: string | null;
 }
 
-/** One counter of a budget: its value (of `each`, else empty) in one period. */
+/** Identifies one counter of a budget or a rate limit, in one period. */
 export interface BudgetCounterKey {
   readonly budgetId: string;
-  /** Empty, or the organization, user or key it counts for; a user is written with its organization. */
+  /** The value of `each` that it counts for, or empty without `each`. A user is written with its organization. */
   readonly subject: string;
   /** Start of the period in milliseconds since the epoch; 0 for `total`, and below 0 for a rate limit. */
   readonly periodStart: number;
@@ -72,30 +72,30 @@ export interface BudgetCounterKey {
 /** The value of a counter, in its unit. */
 export interface BudgetCounter extends BudgetCounterKey {
   readonly unit: HoldUnit;
-  /** Of a pace, the time in microseconds since the epoch until which the rate is used up. */
+  /** For a pace, the time in microseconds since the epoch until which the rate is used up. */
   readonly settled: number;
   readonly held: number;
 }
 
-/** A counter that differs from its ledger, which is the sum of its holds, settlements and corrections. */
+/** A counter that differs from its ledger, the sum of its holds, settlements and corrections. */
 export interface CounterDrift extends BudgetCounter {
   readonly ledger: { readonly settled: number; readonly held: number };
 }
 
-/** Counters against their ledger, all at one moment. */
+/** The comparison of all counters with their ledgers, as of one moment. */
 export interface Reconciliation {
   /** How many counters there are. */
   readonly counters: number;
-  /** Those that drifted, by budget, subject and period: as many as were asked for. */
+  /** Counters that differ, sorted by budget, subject and period, up to the requested number. */
   readonly drift: readonly CounterDrift[];
 }
 
-/** An amount to hold on one counter, with the limit it is held against. */
+/** An amount to hold on one counter, and the limit it must fit into. */
 export interface Hold extends BudgetCounterKey {
   readonly unit: HoldUnit;
   readonly mode: BudgetMode;
   readonly limit: number;
   readonly amount: number;
-  /** The least value that the counter has now. Only a pace has one: it catches up with the time, in microseconds. */
+  /** The counter first rises to at least this value. Only a pace has one: the current time in microseconds. */
   readonly floor?: number;
 }

@@ -14,7 +14,7 @@ export interface Caller extends Owner {
   readonly source: string;
   readonly defaultDataClass: string;
   readonly minimumDataClass: string;
-  /** Lists of model patterns: of each, one must match. None for no limit. */
+  /** Lists of model patterns. In each list, at least one pattern must match. Without lists, there is no limit. */
   readonly allowlists: readonly (readonly string[])[];
   /** The organization's salt, under which its transcripts are hashed. */
   readonly salt: Uint8Array;

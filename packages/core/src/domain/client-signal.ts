@@ -1,4 +1,4 @@
-/** Says when a client hangs up: what the gateway uses of an AbortSignal, which is one. */
+/** Signals that a client has left. The part of AbortSignal that the gateway uses. */
 export interface ClientSignal {
   readonly aborted: boolean;
   readonly reason: unknown;

@@ -26,7 +26,7 @@ export type ResponseFormat =
       readonly strict?: boolean;
     };
 
-/** A request to a model, independent of the protocol. Absent members are absent, never null. */
+/** A request to a model, independent of the protocol. Members without a value are absent, never null. */
 export interface CompletionRequest {
   readonly messages: readonly Message[];
   readonly tools?: readonly FunctionTool[];
@@ -44,7 +44,7 @@ export interface CompletionRequest {
   readonly logprobs?: boolean;
   readonly topLogprobs?: number;
   readonly stop?: string | readonly string[];
-  /** The most tokens the answer may have; a policy or a hard budget can lower it. */
+  /** The most tokens the answer may have. A policy or a hard budget can lower it. */
   readonly maxOutputTokens?: number;
   readonly user?: string;
   readonly metadata?: Readonly<Record<string, string>>;

@@ -36,9 +36,9 @@ export type CompletionPart =
 /** A whole answer: the fold of its events. */
 export interface Completion {
   readonly parts: readonly CompletionPart[];
-  /** State that belongs to the message as a whole, without the text of its reasoning; absent where there is none. */
+  /** State that belongs to the message as a whole, without the text of its reasoning. Absent if there is none. */
   readonly fields?: StateFields;
-  /** All of its state as one sealed text, for a format that carries nothing else; absent where it is not asked for. */
+  /** All of its state as one sealed text, for formats that can carry only text. Absent if not requested. */
   readonly sealedState?: string;
   /** Citations and images shown next to the text. Absent if there are none. */
   readonly shown?: Partial<Readonly<Record<ShownField, readonly Json[]>>>;
@@ -88,9 +88,9 @@ type OpenCall = Extract<OpenPart, { type: "tool-call" }>;
 /** The most sources, and the most images, that one answer shows. */
 const maxShown = 256;
 
-/** Collects what belongs to a text: what comes while it is the last part, and what came for none before it. */
+/** Collects the details of a text: those that arrive while it is the last part, and earlier ones without a text. */
 export interface DetailsFold {
-  /** The annotations that are new with the event. */
+  /** Adds the event's details. Returns the annotations that are new. */
   add(event: CompletionEvent): readonly Json[];
   details(): TextDetails;
 }
@@ -113,7 +113,7 @@ export function createDetailsFold(): DetailsFold {
 /** Consecutive text of one kind is one part. Another kind of text, or a tool call, starts the next part. */
 export function createFold(): CompletionFold {
   const parts: OpenPart[] = [];
-  /** The first call of each index, which is the one that its deltas belong to. */
+  /** The first call of each index. Deltas with the index belong to it. */
   let calls: Map<number, OpenCall> | null = null;
   const logprobs: Json[] = [];
   let shown: Partial<Record<ShownField, Json[]>> | null = null;
@@ -255,7 +255,7 @@ export function textOfKind(
   return said;
 }
 
-/** The text of the reasoning by the names it goes back under, next to all else that belongs to the whole message. */
+/** All state of the whole message, including the reasoning's text under the names by which the provider wants it back. */
 export function messageFields({ parts, fields }: Completion): StateFields {
   const reasoning: Partial<Record<ReasoningField, string>> = {};
   for (const part of parts)
@@ -282,8 +282,8 @@ export function replyMessage(completion: Completion): AssistantMessage {
 }
 
 /**
- * A reply as it is kept: with the state of its answer, which belongs to the message that calls tools, else to the last
- * one, and to the calls in their order. Of state that takes more than 256 KiB only its size is kept.
+ * A reply with the state to record. State of the answer goes to the message that calls tools, otherwise to the last one.
+ * State of tool calls goes to the calls, in order. If state takes more than 256 KiB, only its size is recorded.
  */
 export function withState(
   reply: readonly Message[],

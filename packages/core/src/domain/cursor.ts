@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors/gateway-error.ts";
 
-/** Where a page ended: the number its list is sorted by, and what tells rows of the same number apart. */
+/** Where a page ended: the number its list is sorted by, and a key that tells rows with the same number apart. */
 export interface CursorPlace {
   readonly order: number;
   readonly tie: string;

@@ -1,10 +1,10 @@
-/** A class's place in the configured order; one that is no longer configured counts as the most sensitive there is. */
+/** A class's position in the configured order. One that is no longer configured counts as the most sensitive. */
 export function rankOf(dataClasses: readonly string[], dataClass: string): number {
   const rank = dataClasses.indexOf(dataClass);
   return rank < 0 ? dataClasses.length - 1 : rank;
 }
 
-/** The most sensitive of some classes, as one that is configured; null for none. */
+/** The most sensitive of some classes, always a configured one. Null for an empty list. */
 export function highestClass(
   dataClasses: readonly string[],
   some: readonly string[],

@@ -5,18 +5,18 @@ import { stateBytes } from "./provider-state.ts";
 const bytesPerToken = 3;
 const tokensPerMessage = 8;
 
-/** Tokens that text of so many UTF-8 bytes can have: an upper estimate, used for holds and where a provider reports nothing. */
+/** An upper estimate of the tokens in this many UTF-8 bytes of text, for holds and for usage that isn't reported. */
 export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / bytesPerToken);
 }
 
-/** What messages come to: UTF-8 bytes of text and provider state, and images. */
+/** The size of messages: UTF-8 bytes of text and provider state, and images. */
 export interface MessagesSize {
   readonly bytes: number;
   readonly images: number;
 }
 
-/** The size of messages, after that of the `known` ones that they begin with. */
+/** The size of messages. `known` is the size of messages that they begin with, which are not measured again. */
 export function sizeOfMessages(
   messages: readonly Message[],
   known: { readonly messages: readonly Message[]; readonly size: MessagesSize } | null = null,

@@ -1,4 +1,4 @@
-/** What a leaf attests. */
+/** The kind of event that a leaf attests. */
 export type LeafKind =
   | "decision"
   | "step.opened"
@@ -26,7 +26,7 @@ export type LeafKind =
   | "policy.changed";
 
 /**
- * One unsequenced record of the evidence log, written in the transaction of what it attests. `meta` is canonical JSON
+ * One unsequenced record of the evidence log, written in the same transaction as the event it attests. `meta` is canonical JSON
  * (sorted keys, integers only) and `hash` is SHA-256(0x00 ‖ meta), a leaf of an RFC 6962 tree.
  */
 export interface EvidenceLeaf {

@@ -1,4 +1,4 @@
-/** That an organization reaches a gateway with its own Gateway API key (section 5.1), and nothing of the key. */
+/** The fact that an organization reaches a gateway with its own Gateway API key (section 5.1), without the key itself. */
 export interface GatewayConnection {
   readonly id: string;
   readonly organizationId: string;
@@ -6,11 +6,11 @@ export interface GatewayConnection {
   /** Milliseconds since the epoch: when the gateway was first connected, and when its key was last set. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** The key-encryption key that its data key is wrapped by. */
+  /** The id of the key-encryption key that wraps its data key. */
   readonly keyId: string;
 }
 
-/** A connection and its credential under two locks: ciphertext under a data key, and that key wrapped by another. */
+/** A connection and its credential, which a data key encrypts. That data key is wrapped by the key-encryption key. */
 export interface SealedConnection extends GatewayConnection {
   readonly credential: Uint8Array;
   readonly wrappedKey: Uint8Array;

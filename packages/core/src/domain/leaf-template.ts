@@ -1,14 +1,14 @@
 import { sha256Of } from "../kernel/digest.ts";
 import type { EvidenceLeaf } from "./evidence-leaf.ts";
 
-/** What only the store knows of an opened Step, and only inside its transaction. */
+/** The facts about an opened Step that only the store knows, inside its transaction. */
 export interface StepAssignment {
   readonly sessionId: string;
   readonly turnId: string;
   readonly branchedFromSessionId: string | null;
-  /** Messages of the request that the Session (or, for a branch, its origin) already had. */
+  /** How many of the request's messages the Session, or a branch's origin, already had. */
   readonly commonLength: number;
-  /** The new messages' commitment; null when nothing is new. */
+  /** The commitment to the new messages. Null if there are none. */
   readonly contentCommitment: Uint8Array | null;
 }
 
@@ -20,7 +20,7 @@ export interface LeafTemplate extends Omit<EvidenceLeaf, "meta" | "hash"> {
   readonly after: string;
 }
 
-/** Fills a template: the assignment is canonical JSON as well, so that any store writes the same bytes. */
+/** Fills in a template. The assignment is canonical JSON too, so every store writes the same bytes. */
 export function fillLeaf(template: LeafTemplate, assignment: StepAssignment): EvidenceLeaf {
   const { id, organizationId, kind, at, before, after } = template;
   const { branchedFromSessionId, commonLength, contentCommitment, sessionId, turnId } = assignment;
@@ -40,7 +40,7 @@ export function leafHash(meta: string): Buffer {
   return sha256Of(leafTag, meta);
 }
 
-/** SHA-256(0x02 ‖ salt ‖ bytes): says nothing about the content once the salt is gone. */
+/** SHA-256(0x02 ‖ salt ‖ bytes). Once the salt is erased, it reveals nothing about the content. */
 export function commitContent(salt: Uint8Array, content: Uint8Array): Buffer {
   return sha256Of(commitmentTag, salt, content);
 }

@@ -1,4 +1,4 @@
-/** Bounds on what one request and one answer may be. Sizes are bytes. */
+/** Limits on one request and one answer. Sizes are in bytes. */
 export interface Limits {
   /** All request headers together. */
   readonly headerBytes: number;
@@ -16,9 +16,9 @@ export interface Limits {
   readonly values: number;
   readonly messages: number;
   readonly tools: number;
-  /** The output cap of a model that states none, and the lowest cap that budgets can reduce a call to. Tokens. */
+  /** The output cap for a model without a known one, and the lowest cap that budgets can reduce a call to. In tokens. */
   readonly maxOutputTokens: number;
-  /** The estimate for one image. Tokens. */
+  /** The estimate for one image. In tokens. */
   readonly imageTokens: number;
   /** Runs of text, reasoning or refusal in one answer, plus its tool calls, of which `tools` is the limit. */
   readonly answerParts: number;
@@ -30,7 +30,7 @@ export interface Limits {
   /** Answers that Tollgate keeps reading after their clients left: in total, and per API key. */
   readonly drains: number;
   readonly drainsPerKey: number;
-  /** Memory for the latest conversations, of which requests then repeat nothing that must be read again. */
+  /** Memory for the latest conversations, so that the messages that a request repeats need not be processed again. */
   readonly conversationCacheBytes: number;
 }
 
@@ -56,7 +56,7 @@ export const defaultLimits: Limits = {
   conversationCacheBytes: 33_554_432,
 };
 
-/** Bounds on waiting. Milliseconds. */
+/** Limits on waiting, in milliseconds. */
 export interface Deadlines {
   /** The whole answer, retries and fallbacks included. */
   readonly total: number;

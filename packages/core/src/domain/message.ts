@@ -1,13 +1,13 @@
 import type { Json } from "../kernel/stable-json.ts";
 
 /**
- * State that belongs to a provider: reasoning, signatures, cache breakpoints. It is kept with the message, part, tool
- * call or tool it came with, is never part of the canonical message, and goes back only to where it came from.
+ * State that belongs to a provider, such as reasoning, signatures and cache breakpoints. It is kept with the message, part,
+ * tool call or tool it came with, isn't part of the canonical message, and goes back only to the provider it came from.
  */
 export interface ProviderState {
-  /** `<gateway>/<vendor>` that issued it; null for what a client added itself, such as a cache breakpoint. */
+  /** The `<gateway>/<vendor>` that issued it. Null if the client added it, as with a cache breakpoint. */
   readonly from: string | null;
-  /** The fields under the names the provider uses, such as `reasoning_content` or `extra_content`. */
+  /** The fields, with the provider's own names, such as `reasoning_content` or `extra_content`. */
   readonly fields: Readonly<Record<string, Json>>;
   /** Size of the state in UTF-8 bytes of JSON, if it was too large to be recorded. Then `fields` is empty. */
   readonly omittedBytes?: number;
@@ -42,7 +42,7 @@ export interface ToolCall {
   readonly state?: ProviderState;
 }
 
-/** Instructions of the application, under either of the two names protocols have for the role. */
+/** Instructions of the application. Protocols have two names for the role. */
 export interface SystemMessage {
   readonly role: "system" | "developer";
   readonly content: string | readonly TextPart[];
@@ -50,7 +50,7 @@ export interface SystemMessage {
   readonly state?: ProviderState;
 }
 
-/** What the user sent. A new one starts a new Turn. */
+/** A message of the user. A new one starts a new Turn. */
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextPart | ImagePart)[];
@@ -58,7 +58,7 @@ export interface UserMessage {
   readonly state?: ProviderState;
 }
 
-/** What the model answered. In a tool-call message, `content` of `""`, null and absent are the same message. */
+/** An answer of the model. If it calls tools, an empty, null or absent `content` makes no difference. */
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly content?: string | readonly (TextPart | RefusalPart)[] | null;
@@ -68,7 +68,7 @@ export interface AssistantMessage {
   readonly state?: ProviderState;
 }
 
-/** What a function tool returned for one call. */
+/** The result of one call of a function tool. */
 export interface ToolMessage {
   readonly role: "tool";
   readonly tool_call_id: string;
@@ -76,7 +76,7 @@ export interface ToolMessage {
   readonly state?: ProviderState;
 }
 
-/** One message of a conversation, in the shape of the Chat Completions API: what every protocol is translated to. */
+/** One message of a conversation, in the shape of the Chat Completions API. Every protocol is translated to it. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
 /** A tool message with text only, which every provider accepts. */

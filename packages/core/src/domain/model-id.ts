@@ -1,6 +1,6 @@
 /**
- * A model identifier `<gateway>/<vendor>/<model>`; the model's own name may itself contain `/` (section 1). Ids are
- * compared character by character; patterns that select them ignore ASCII case.
+ * A model identifier `<gateway>/<vendor>/<model>`. The model's own name may contain `/` (section 1). Ids are compared
+ * character by character, but patterns that select them ignore ASCII case.
  */
 export interface ModelId {
   readonly gateway: string;
@@ -9,14 +9,14 @@ export interface ModelId {
 }
 
 const maxLength = 255;
-/** Three or more segments without spaces, control and unassigned characters; a lone surrogate is one of those too. */
+/** Three or more segments without spaces, control characters, unassigned characters and lone surrogates. */
 const segments = /^[^\s/\p{C}]+(?:\/[^\s/\p{C}]+){2,}$/u;
-/** A segment that a path would resolve away. */
+/** A segment `.` or `..`, which resolving a path would remove. */
 const dots = /(?:^|\/)\.\.?(?:\/|$)/;
 
 /**
- * Reads a model identifier, or a pattern of one. Null when it has fewer than three parts or more than 255 characters, or
- * when a segment is empty, `.` or `..`, or holds white space or a control character.
+ * Reads a model identifier, or a pattern of one. Null if it has fewer than three parts or more than 255 characters, or if a
+ * segment is empty, `.` or `..`, or contains white space or a control character.
  */
 export function parseModelId(text: string): ModelId | null {
   if (text.length > maxLength || !segments.test(text) || dots.test(text)) return null;

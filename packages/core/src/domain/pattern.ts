@@ -1,6 +1,6 @@
 /**
- * Matches names against a pattern in which `*` matches any run of characters, ignoring ASCII case. At most
- * pattern × name steps.
+ * Matches a name against a pattern in which `*` matches any characters, ignoring ASCII case. Takes at most as many steps as
+ * the product of both lengths.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
   let at = 0;
@@ -35,12 +35,12 @@ function isUpper(code: number): boolean {
 
 const upperLetters = /[A-Z]/;
 
-/** A text with its ASCII letters in lower case and all others as they are, as `lower()` of both SQL stores gives it. */
+/** Converts only ASCII letters to lower case, like `lower()` in both SQL stores. */
 export function lowerAscii(text: string): string {
   return upperLetters.test(text) ? text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : text;
 }
 
-/** A value or a list of values, as rules, budgets and filters write it. */
+/** A value or a list of values, as used in rules, budgets and filters. */
 export type OneOrMany<Value extends string = string> = Value | readonly Value[];
 
 /** The values of a selector. */
@@ -48,7 +48,7 @@ export function listed<Value extends string>(selector: OneOrMany<Value>): readon
   return typeof selector === "string" ? [selector] : selector;
 }
 
-/** Whether a selector names a value exactly; an absent selector matches everything. */
+/** Whether a selector names exactly this value. An absent selector matches everything. */
 export function selects(selector: OneOrMany | undefined, value: string): boolean {
   if (selector === undefined) return true;
   return typeof selector === "string" ? selector === value : selector.includes(value);

@@ -24,29 +24,29 @@ export interface PolicyFacts {
   /** Whether the gateway's configuration lists the model. */
   readonly listed: boolean;
   readonly connection: ConnectionOwnership;
-  /** The request's `store`, as it was sent; absent when it was not. */
+  /** The request's `store`, if it was sent. */
   readonly store?: boolean;
   readonly tools: boolean;
   readonly images: boolean;
   readonly structuredOutput: boolean;
-  /** The service tier asked for; `default` for the standard one, whatever name was used, and where none was. */
+  /** The requested service tier. `default` is the standard one, under any of its names, and if none was requested. */
   readonly serviceTier: string;
-  /** The upper estimate that budgets hold. */
+  /** The upper estimate for which budgets take holds. */
   readonly estimatedInputTokens: number;
   readonly estimatedOutputTokens: number;
-  /** The most it can cost. Null when no price is known, or none of the service tier. */
+  /** The most it can cost. Null if the price of the model or of its service tier is unknown. */
   readonly estimatedCostNanoUsd: number | null;
 }
 
-/** The conditions of a permit, which the gateway has to meet. */
+/** The conditions of a permit. The gateway meets them. */
 export interface Obligations {
   /** Model ids to try in order if the first one fails. Each gets its own decision and its own holds. */
   readonly fallbacks?: readonly string[];
-  /** Caps the answer, and is always sent upstream. */
+  /** A cap on the answer. It is always sent upstream. */
   readonly maxOutputTokens?: number;
   /** `digest` keeps hashes and counts of the transcript instead of its text. */
   readonly transcript?: "full" | "digest";
-  /** The service tier the request is sent with, whatever it asked for; `default` for the standard one. */
+  /** The service tier to send, whichever one was requested. `default` is the standard one. */
   readonly serviceTier?: string;
   /** Requires the organization's own account. */
   readonly connection?: "customer";
@@ -61,25 +61,25 @@ export interface Verdict {
   readonly obligations?: Obligations;
 }
 
-/** What refused a request that the policy had permitted: a hold that did not fit, a missing price, a missing account. */
+/** What refused a request although the policy permitted it: a hold that did not fit, a missing price, a missing account. */
 export type DecisionRefusal =
   | {
       readonly by: "budget";
       readonly budgetId: string;
-      /** The counter's: the organization, user or key it counts for; empty where the budget has one counter. */
+      /** The organization, user or key that the counter is for; empty if the budget has only one counter. */
       readonly subject: string;
       readonly unit: BudgetUnit;
-      /** What the request would have held and what its counter had left: nanodollars, tokens or requests. */
+      /** The needed amount, and the amount its counter had left, in nanodollars, tokens or requests. */
       readonly needed: number;
       readonly left: number;
     }
   | {
       readonly by: "rate_limit";
       readonly rateLimitId: string;
-      /** The counter's: the key, user, organization, gateway or model it counts for; empty where there is one counter. */
+      /** The key, user, organization, gateway or model that the counter is for; empty if there is only one counter. */
       readonly subject: string;
       readonly unit: RateLimit["unit"];
-      /** The needed and the remaining amount: requests, tokens or Steps in flight. */
+      /** The needed and the remaining amount, in requests, tokens or Steps in flight. */
       readonly needed: number;
       readonly left: number;
     }
@@ -93,10 +93,10 @@ export interface PolicyDecision extends Verdict {
   readonly id: string;
   readonly at: number;
   readonly facts: PolicyFacts;
-  /** Hash of the rules or the version the policy names; tells which policy decided. */
+  /** Identifies the policy that decided: its `version`, or a hash of its rules. */
   readonly policyVersion: string;
-  /** The request's first decision, for the decision on a fallback. */
+  /** For the decision on a fallback, the request's first decision. */
   readonly firstDecisionId: string | null;
-  /** What refused the request although the policy permitted it; null where nothing did, and where the policy denied. */
+  /** What refused the request although the policy permitted it. Null if nothing did, or if the policy denied it. */
   readonly refusal: DecisionRefusal | null;
 }

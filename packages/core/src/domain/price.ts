@@ -4,19 +4,19 @@ import type { Usage } from "./usage.ts";
 /** Where a cost comes from: the provider's own figure, configured prices, a catalog, or nowhere. */
 export type PriceSource = "provider" | "custom" | "catalog" | "unknown";
 
-/** Prices by kind of token, in whole nanodollars per million tokens. An absent one defaults to the one named. */
+/** Prices by kind of token, in whole nanodollars per million tokens. An absent one defaults to another, as noted. */
 export interface Rates {
   readonly input: number;
   readonly output: number;
-  /** Prompt tokens read from the provider's cache; absent: `input`. */
+  /** Prompt tokens read from the provider's cache. Default: `input`. */
   readonly cachedInput?: number;
-  /** Prompt tokens written to the provider's cache, for five minutes or unsaid; absent: `input`. */
+  /** Prompt tokens written to the provider's cache for five minutes or an unknown time. Default: `input`. */
   readonly cacheWrite5m?: number;
-  /** Prompt tokens written to the provider's cache for an hour; absent: `cacheWrite5m`. */
+  /** Prompt tokens written to the provider's cache for an hour. Default: `cacheWrite5m`. */
   readonly cacheWrite1h?: number;
-  /** Reasoning, where it is priced apart; absent: `output`. */
+  /** Reasoning tokens, if they have a price of their own. Default: `output`. */
   readonly reasoning?: number;
-  /** Absent: `input` and `output`, as for the next three. */
+  /** The defaults of this and the next three are `input` or `output`. */
   readonly audioInput?: number;
   readonly audioOutput?: number;
   readonly imageInput?: number;
@@ -25,9 +25,9 @@ export interface Rates {
 
 /** The prices of one service tier. */
 export interface TierPrice extends Rates {
-  /** Nanodollars for the request as such, whatever its tokens. Absent: none, and for a tier that of the standard one. */
+  /** Nanodollars per request, in addition to its tokens. Default: 0; for a tier, the standard tier's. */
   readonly request?: number;
-  /** Prices of the whole request instead, by the length of its prompt, ascending. */
+  /** Prices that replace these for the whole request if its prompt is long, in ascending order of length. */
   readonly longPrompt?: readonly LongPromptPrice[];
 }
 
@@ -36,12 +36,12 @@ export interface LongPromptPrice extends Rates {
   readonly above: number;
 }
 
-/** What a model costs, by service tier, length of the prompt and kind of token. A snapshot is taken when a Step opens. */
+/** The prices of a model by service tier, prompt length and kind of token. Each Step records them as it opens. */
 export interface Price extends TierPrice {
-  /** The tiers that have prices of their own. One that is not listed has no known price. */
+  /** The prices of other tiers. A tier that isn't listed has no known price. */
   readonly tiers?: Readonly<Record<string, TierPrice>>;
   readonly source: "custom" | "catalog";
-  /** Names the catalog's release, where the price is from one. */
+  /** The catalog's release, if the price is from a catalog. */
   readonly version?: string;
 }
 
@@ -58,7 +58,7 @@ const rateNames = [
   "imageOutput",
 ] as const satisfies readonly (keyof Rates)[];
 
-/** Whether a price can be computed with: whole numbers from 0, thresholds that ascend. A book of the host's own may err. */
+/** Whether a price is valid: whole numbers from 0, and ascending thresholds. The host's own price book may be wrong. */
 export function isPrice(price: Price): boolean {
   return (
     isTierPrice(price) &&
@@ -91,7 +91,7 @@ function isAmount(amount: unknown): boolean {
   return Number.isSafeInteger(amount) && Number(amount) >= 0;
 }
 
-/** The prices of a tier, or null where the table has none for it. */
+/** The prices of a tier, or null if the table has none for it. */
 export function tierPrice(price: Price, tier: string): TierPrice | null {
   if (tier === standardTier) return price;
   const { tiers } = price;
@@ -101,21 +101,21 @@ export function tierPrice(price: Price, tier: string): TierPrice | null {
 }
 
 /**
- * The cost of usage in nanodollars, computed in integers and rounded up once. Details are parts of their counts, never
- * added to them. A cost above the largest exact number (9 million dollars) becomes that number, which fits no budget.
+ * The cost of usage in nanodollars, computed in integers and rounded up once. Details are parts of their counts, so they are
+ * not added to them. A cost above the largest exact number (9 million dollars) becomes that number, which fits no budget.
  */
 export function costOf(usage: Usage, price: TierPrice): number {
   return sum(amountsOf(usage, ratesAt(price, usage.promptTokens)), price.request ?? 0);
 }
 
-/** The rates for a prompt of so many tokens. */
+/** The rates for a prompt with this many tokens. */
 function ratesAt(price: TierPrice, promptTokens: number): Rates {
   return price.longPrompt?.findLast(({ above }) => promptTokens > above) ?? price;
 }
 
 type Amount = readonly [tokens: number, rate: number];
 
-/** The parts of both counts that usage has, each at its own rate. */
+/** The parts of the prompt and completion tokens, each with its rate. */
 function amountsOf(usage: Usage, rates: Rates): readonly Amount[] {
   const amounts: Amount[] = [];
   const { input, output } = rates;
@@ -238,8 +238,9 @@ export interface PricedUsage {
 }
 
 /**
- * The cost of usage at the tier it was served at. Where no tier was reported and only the standard one could be served,
- * it is that; where the served tier has no price, or none was reported of several, it is the dearest of those that were held.
+ * The cost of usage at the tier it was served at. If none was reported but only the standard tier was possible, that one
+ * counts. If the served tier has no price, or it is unknown which of several served the call, the most expensive one that
+ * was held counts.
  */
 export function priceUsage(
   usage: Usage,

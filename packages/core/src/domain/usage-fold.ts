@@ -29,11 +29,11 @@ export type SummedAttempt = Pick<
   "number" | "gateway" | "vendor" | "model" | "connection" | "end" | "corrections"
 >;
 
-/** Which attempts count; a list matches any of its values. */
+/** Which attempts count. A list matches any of its values. */
 export interface AttemptSelection {
   readonly gateway?: readonly string[];
   readonly vendor?: readonly string[];
-  /** In lower case, and compared with the model's name without regard to ASCII case. */
+  /** In lower case. The comparison ignores the ASCII case of the model's name. */
   readonly model?: readonly string[];
   readonly modelPatterns?: readonly string[];
   readonly connection?: readonly string[];
@@ -107,12 +107,12 @@ const dimensions: Readonly<
   host: (_step, attempt) => attempt.end?.host ?? null,
 };
 
-/** Whether a summary can be asked by this. */
+/** Whether summaries can be grouped by this. */
 function isSummaryDimension(name: string): name is SummaryDimension {
   return Object.hasOwn(dimensions, name);
 }
 
-/** Everything a summary can be asked by. */
+/** Everything that summaries can be grouped by. */
 export const summaryDimensions: readonly SummaryDimension[] =
   Object.keys(dimensions).filter(isSummaryDimension);
 
