@@ -8,18 +8,16 @@ import {
   toBudget,
 } from "../budgets/read-budget.ts";
 import type { Budget, BudgetCounter, BudgetRaise, CounterDrift } from "../domain/budget.ts";
-import { decodeCursor, encodeCursor } from "../domain/cursor.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
-import { selects } from "../domain/pattern.ts";
+import type { RateLimitScope } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
-import { filters, read } from "../input/read.ts";
+import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
 import type { WithActor } from "./keys.ts";
-import { type List, listOf, type Paging } from "./list.ts";
+import { type List, listOf, type Paging, pagesById } from "./list.ts";
 import { method, withStoreErrors } from "./method.ts";
 import {
-  budgetFilter,
   budgetRaising,
   budgetReference,
   budgetRemoval,
@@ -27,7 +25,7 @@ import {
   budgetWriting,
   raiseCancellation,
 } from "./schemas.ts";
-import { fromIso, type OrganizationScope, tenantOf, toIso } from "./tenant.ts";
+import { fromIso, type OrganizationScope, toIso } from "./tenant.ts";
 
 /** A budget and where it was defined. Its limit is in nanodollars, tokens or requests. */
 export interface BudgetRecord extends Budget {
@@ -161,7 +159,7 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
       return { ...budget, origin: "created" };
     }),
     get: method(budgetReference, async ({ id }) => toRecord(await find(id))),
-    list: (filter = {}, paging) => listOf(pageReader(all, filter), toRecord, paging),
+    list: (filter = {}, paging) => listOf(pagesById("budgets", all, filter), toRecord, paging),
     update: method(budgetWriting, async ({ actor, ...configuration }) => {
       const budget = requireBudget(context, configuration);
       requireSameCounters(budget, await requireCreated(budget.id));
@@ -236,31 +234,6 @@ function createReader(context: GatewayContext, ready: () => Promise<void>) {
   }
 
   return { all, find, requireCreated };
-}
-
-const listName = "budgets";
-
-/** Reads a page of budgets by id. There are few budgets, so it reads all of them and cuts out the page. */
-function pageReader(
-  all: () => Promise<readonly FoundBudget[]>,
-  filter: Partial<OrganizationScope>,
-): Parameters<typeof listOf<FoundBudget, BudgetRecord>>[0] {
-  return async ({ cursor, limit }) => {
-    const { organizationId } = read(budgetFilter, filter, filters);
-    const tenant = organizationId === undefined ? null : tenantOf({ organizationId });
-    const after = cursor === null ? null : decodeCursor(listName, cursor).tie;
-    const rows = (await all())
-      .filter(({ scope }) => tenant === null || selects(scope.organization, tenant))
-      .filter(({ id }) => after === null || id > after)
-      .sort((a, b) => (a.id < b.id ? -1 : 1));
-    const data = rows.slice(0, limit);
-    const last = data.at(-1);
-    return {
-      data,
-      nextCursor:
-        last && rows.length > limit ? encodeCursor(listName, { order: 0, tie: last.id }) : null,
-    };
-  };
 }
 
 function toRecord({ raises: _raises, ...record }: FoundBudget): BudgetRecord {
@@ -346,11 +319,17 @@ function requireRaise(
 
 function requireBudget(context: GatewayContext, configuration: BudgetConfiguration): Budget {
   const budget = toBudget(configuration);
-  const unknown = [budget.scope.gateway ?? []]
-    .flat()
-    .find((gateway) => !context.providers.has(gateway));
-  if (unknown === undefined) return budget;
-  throw invalid("scope.gateway", `Unknown gateway: ${unknown}.`);
+  requireKnownGateways(context, budget);
+  return budget;
+}
+
+/** @throws GatewayError `invalid_argument` for a scope that names an unknown gateway */
+export function requireKnownGateways(
+  { providers }: Pick<GatewayContext, "providers">,
+  { scope }: { readonly scope: Pick<RateLimitScope, "gateway"> },
+): void {
+  const unknown = [scope.gateway ?? []].flat().find((gateway) => !providers.has(gateway));
+  if (unknown !== undefined) throw invalid("scope.gateway", `Unknown gateway: ${unknown}.`);
 }
 
 function requireSameCounters(budget: Budget, before: Budget): void {
@@ -372,7 +351,12 @@ async function requireSameUnit(context: GatewayContext, { id, unit }: Budget): P
   throw invalid("id", `\`id\` was used before, to count ${counted}: choose another one.`);
 }
 
-/** The leaf is in its organization's log if the budget counts one organization, otherwise in the log of no organization. */
+/** The organization whose log has the leaf: the only one that a scope counts; empty for several or all. */
+export function organizationOf({ organization }: Pick<RateLimitScope, "organization">): string {
+  const [only = "", ...others] = new Set([organization ?? []].flat());
+  return others.length === 0 ? only : "";
+}
+
 function budgetLeaf(
   { ids, clock }: GatewayContext,
   kind: LeafKind,
@@ -387,8 +371,7 @@ function budgetLeaf(
   },
 ): EvidenceLeaf {
   const { id, scope, unit, limit, period, mode, warnAt } = budget;
-  const [only = "", ...others] = new Set([scope.organization ?? []].flat());
-  const organizationId = others.length === 0 ? only : "";
+  const organizationId = organizationOf(scope);
   return createLeaf(
     { id: ids.uuid(), organizationId, kind, at: clock.now() },
     {
@@ -414,6 +397,6 @@ function notFound(id: string): GatewayError {
   return new GatewayError("budget_not_found", `Unknown budget: ${id}.`);
 }
 
-function invalid(param: string, message: string): GatewayError {
+export function invalid(param: string, message: string): GatewayError {
   return new GatewayError("invalid_argument", message, { param });
 }

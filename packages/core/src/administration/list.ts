@@ -1,8 +1,12 @@
 import type { StorePage, StorePaging } from "../contracts/repositories.ts";
-import { read } from "../input/read.ts";
+import { decodeCursor, encodeCursor } from "../domain/cursor.ts";
+import { selects } from "../domain/pattern.ts";
+import type { RateLimitScope } from "../domain/rate-limit.ts";
+import { filters, read } from "../input/read.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { withStoreErrors } from "./method.ts";
-import { pagingSchema } from "./schemas.ts";
+import { budgetFilter, pagingSchema } from "./schemas.ts";
+import { type OrganizationScope, tenantOf } from "./tenant.ts";
 
 /** Selects a page of a list. `cursor` is the previous page's `nextCursor`; `limit` is 1 to 1,000 rows (default 100). */
 export interface Paging {
@@ -52,5 +56,30 @@ export function listOf<Stored, Row>(
         if (cursor !== null) await yieldToEventLoop();
       } while (cursor !== null);
     },
+  };
+}
+
+/**
+ * Reads pages by id of what is few: it reads all of them and cuts out the page. With an organization, only what can count
+ * its requests.
+ */
+export function pagesById<
+  Row extends { readonly id: string; readonly scope: Pick<RateLimitScope, "organization"> },
+>(listName: string, all: () => Promise<readonly Row[]>, filter: Partial<OrganizationScope>) {
+  return async ({ cursor, limit }: StorePaging): Promise<StorePage<Row>> => {
+    const { organizationId } = read(budgetFilter, filter, filters);
+    const tenant = organizationId === undefined ? null : tenantOf({ organizationId });
+    const after = cursor === null ? null : decodeCursor(listName, cursor).tie;
+    const rows = (await all())
+      .filter(({ scope }) => tenant === null || selects(scope.organization, tenant))
+      .filter(({ id }) => after === null || id > after)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    const data = rows.slice(0, limit);
+    const last = data.at(-1);
+    const hasMore = last !== undefined && rows.length > limit;
+    return {
+      data,
+      nextCursor: hasMore ? encodeCursor(listName, { order: 0, tie: last.id }) : null,
+    };
   };
 }

@@ -5,25 +5,23 @@ import {
   toRateLimit,
 } from "../budgets/rate-limits.ts";
 import type { BudgetCounter } from "../domain/budget.ts";
-import { decodeCursor, encodeCursor } from "../domain/cursor.ts";
 import type { EvidenceLeaf, LeafKind } from "../domain/evidence-leaf.ts";
-import { selects } from "../domain/pattern.ts";
 import type { RateLimit } from "../domain/rate-limit.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
-import { filters, read } from "../input/read.ts";
+import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
+import { invalid, organizationOf, requireKnownGateways } from "./budgets.ts";
 import type { WithActor } from "./keys.ts";
-import { type List, listOf, type Paging } from "./list.ts";
+import { type List, listOf, type Paging, pagesById } from "./list.ts";
 import { method } from "./method.ts";
 import {
-  budgetFilter,
   budgetReference,
   budgetRemoval,
   rateLimitStatusQuery,
   rateLimitWriting,
 } from "./schemas.ts";
-import { type OrganizationScope, tenantOf } from "./tenant.ts";
+import type { OrganizationScope } from "./tenant.ts";
 
 /** A rate limit and where it was defined. */
 export interface RateLimitRecord extends RateLimit {
@@ -66,8 +64,6 @@ export interface RateLimits {
   status(query: RateLimitStatusQuery, paging?: Paging): List<RateLimitStatus>;
 }
 
-const listName = "rate limits";
-
 export function createRateLimits(context: GatewayContext, ready: () => Promise<void>): RateLimits {
   const { store, budgets } = context;
 
@@ -105,7 +101,8 @@ export function createRateLimits(context: GatewayContext, ready: () => Promise<v
       return { ...rateLimit, origin: "created" };
     }),
     get: method(budgetReference, ({ id }) => find(id)),
-    list: (filter = {}, paging) => listOf(pageReader(all, filter), (record) => record, paging),
+    list: (filter = {}, paging) =>
+      listOf(pagesById("rate limits", all, filter), (record) => record, paging),
     update: method(rateLimitWriting, async ({ actor, ...configuration }) => {
       const rateLimit = requireRateLimit(context, configuration);
       await requireCreated(rateLimit.id);
@@ -139,29 +136,6 @@ export function createRateLimits(context: GatewayContext, ready: () => Promise<v
   };
 }
 
-/** Reads a page of rate limits by id. There are few, so it reads all of them and cuts out the page. */
-function pageReader(
-  all: () => Promise<readonly RateLimitRecord[]>,
-  filter: Partial<OrganizationScope>,
-): Parameters<typeof listOf<RateLimitRecord, RateLimitRecord>>[0] {
-  return async ({ cursor, limit }) => {
-    const { organizationId } = read(budgetFilter, filter, filters);
-    const tenant = organizationId === undefined ? null : tenantOf({ organizationId });
-    const after = cursor === null ? null : decodeCursor(listName, cursor).tie;
-    const rows = (await all())
-      .filter(({ scope }) => tenant === null || selects(scope.organization, tenant))
-      .filter(({ id }) => after === null || id > after)
-      .sort((a, b) => (a.id < b.id ? -1 : 1));
-    const data = rows.slice(0, limit);
-    const last = data.at(-1);
-    const hasMore = last !== undefined && rows.length > limit;
-    return {
-      data,
-      nextCursor: hasMore ? encodeCursor(listName, { order: 0, tie: last.id }) : null,
-    };
-  };
-}
-
 function statusOf(
   rateLimit: RateLimit,
   { subject, settled, held }: BudgetCounter,
@@ -180,22 +154,17 @@ function requireRateLimit(
   configuration: RateLimitConfiguration,
 ): RateLimit {
   const rateLimit = toRateLimit(configuration);
-  const unknown = [rateLimit.scope.gateway ?? []]
-    .flat()
-    .find((gateway) => !context.providers.has(gateway));
-  if (unknown === undefined) return rateLimit;
-  throw invalid("scope.gateway", `Unknown gateway: ${unknown}.`);
+  requireKnownGateways(context, rateLimit);
+  return rateLimit;
 }
 
-/** The leaf is in its organization's log if the limit counts one organization, otherwise in the log of no organization. */
 function rateLimitLeaf(
   { ids, clock }: GatewayContext,
   kind: LeafKind,
   { rateLimit, actor }: { readonly rateLimit: RateLimit; readonly actor: string | undefined },
 ): EvidenceLeaf {
   const { id, scope, unit, limit, per, burst } = rateLimit;
-  const [only = "", ...others] = new Set([scope.organization ?? []].flat());
-  const organizationId = others.length === 0 ? only : "";
+  const organizationId = organizationOf(scope);
   const recordedScope = JSON.parse(JSON.stringify(scope));
   return createLeaf(
     { id: ids.uuid(), organizationId, kind, at: clock.now() },
@@ -205,8 +174,4 @@ function rateLimitLeaf(
 
 function notFound(id: string): GatewayError {
   return new GatewayError("rate_limit_not_found", `Unknown rate limit: ${id}.`);
-}
-
-function invalid(param: string, message: string): GatewayError {
-  return new GatewayError("invalid_argument", message, { param });
 }
