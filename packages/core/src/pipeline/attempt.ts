@@ -1,3 +1,4 @@
+import type { ObservedOutput } from "../attempts/meter-attempt.ts";
 import {
   type AnswerSink,
   type ProviderAnswer,
@@ -11,7 +12,6 @@ import type { CompletionEvent, FinishReason } from "../domain/completion-event.t
 import { tokensOfBytes } from "../domain/estimate.ts";
 import type { Message } from "../domain/message.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
-import type { ObservedOutput } from "../evidence/meter.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealFields } from "../sessions/state-seal.ts";
 import { type AnswerIntake, createAnswerIntake } from "./answer-intake.ts";

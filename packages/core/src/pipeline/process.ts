@@ -1,3 +1,4 @@
+import { meterInterrupted } from "../attempts/meter-attempt.ts";
 import type { Sweep, SweepResult } from "../contracts/retention.ts";
 import type { LapsedStep, LeaseClock, StepSettlement } from "../contracts/step-verbs.ts";
 import type { Attempt } from "../domain/step.ts";
@@ -9,7 +10,6 @@ import {
   settledLeaf,
   transcriptsErasedLeaf,
 } from "../evidence/leaves.ts";
-import { meterInterrupted } from "../evidence/meter.ts";
 import type { LastUsed } from "../identity/last-used.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Duration, parseDuration } from "../kernel/duration.ts";

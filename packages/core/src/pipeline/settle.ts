@@ -1,3 +1,4 @@
+import { meterAttempt } from "../attempts/meter-attempt.ts";
 import type { TrackedCounter } from "../budgets/thresholds.ts";
 import { type Provider, ProviderError } from "../contracts/provider.ts";
 import type {
@@ -15,7 +16,6 @@ import type { StepOutcome } from "../domain/step.ts";
 import { sumsOf } from "../domain/step-sums.ts";
 import type { Usage } from "../domain/usage.ts";
 import { settledLeaf } from "../evidence/leaves.ts";
-import { meterAttempt } from "../evidence/meter.ts";
 import { isLarge, yieldToEventLoop } from "../kernel/event-loop.ts";
 import { sealBundle, sealCompletion } from "../sessions/provider-state.ts";
 import { replyChain } from "../sessions/transcript-chain.ts";

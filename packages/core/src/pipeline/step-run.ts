@@ -1,3 +1,4 @@
+import { knownOutputTokens } from "../attempts/meter-attempt.ts";
 import { mayFallBack, mayRetry, retryWait } from "../attempts/retry.ts";
 import { upstreamFailure } from "../attempts/upstream-failure.ts";
 import { ProviderError } from "../contracts/provider.ts";
@@ -8,7 +9,6 @@ import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import { toGatewayError } from "../errors/gateway-error.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
-import { knownOutputTokens } from "../evidence/meter.ts";
 import { sleep } from "../kernel/clock.ts";
 import type { Timed } from "../kernel/timers.ts";
 import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
