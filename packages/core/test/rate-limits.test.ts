@@ -84,6 +84,32 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect((await failureOf(huge)).message).toMatch(/allows 60 tokens per minute/);
   });
 
+  it("says when to retry a request above the limit that fits into the burst", async () => {
+    const rateLimits = [{ id: "tpm", limit: { tokens: 10 }, per: "minute", burst: 30 }] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    expect(await statusesOf(test, 1, capped)).toEqual([200]);
+    const refused = await test.gateway.fetch(test.chat(capped));
+    // 15 of 30 tokens are left, and 20 may be needed: 5 tokens, 6 seconds each.
+    expect(refused.headers.get("retry-after-ms")).toBe("30000");
+    expect(await statusesOf(test, 1, { max_completion_tokens: 40 })).toEqual([429]);
+  });
+
+  it("counts tokens exactly when they do not fit evenly into their period", async () => {
+    const rateLimits = [{ id: "tpm", limit: { tokens: 450_000 }, per: "minute" }] as const;
+    const limits = { maxOutputTokens: 500_000 };
+    const test = await createTestGateway({ store: open(), rateLimits, limits });
+    const first = await test.gateway.fetch(test.chat(capped));
+    await first.text();
+    expect(first.headers.get("x-ratelimit-remaining-tokens")).toBe("44979");
+    const huge = await test.gateway.fetch(test.chat({ max_completion_tokens: 449_991 }));
+    expect(huge.headers.get("retry-after")).toBeNull();
+    const { data } = await test.gateway.decisions.list({
+      organizationId: everyOrganization,
+      refusal: "rate_limit",
+    });
+    expect(data[0]?.refusal).toMatchObject({ needed: 450_001 });
+  });
+
   it("limits how many Steps are in flight at once", async () => {
     const rateLimits = [{ id: "few", limit: { concurrentSteps: 2 } }] as const;
     const test = await createTestGateway({ store: open(), rateLimits });
@@ -167,6 +193,8 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     await rateLimits.update(concurrent);
     expect(await statusesOf(test, 2)).toEqual([200, 200]);
     expect((await rateLimits.list()).data).toMatchObject([{ id: "rpm", unit: "steps" }]);
+    await rateLimits.update({ ...rpm, limit: { requests: 0 } });
+    expect((await rateLimits.status({ id: "rpm" })).data).toMatchObject([{ remaining: 0 }]);
     await rateLimits.remove({ id: "rpm" });
     await expect(rateLimits.get({ id: "rpm" })).rejects.toMatchObject({
       code: "rate_limit_not_found",
@@ -174,6 +202,7 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     const { data: kinds } = await changes.list({ organizationId: everyOrganization });
     expect(kinds.flatMap(({ kind, subject }) => (subject === "rpm" ? kind : []))).toEqual([
       "rate_limit.removed",
+      "rate_limit.updated",
       "rate_limit.updated",
       "rate_limit.created",
     ]);

@@ -79,22 +79,34 @@ export function rateCounter({ id, unit }: RateLimit, subject: string): BudgetCou
   return { budgetId: id, subject, periodStart: unit === "steps" ? -2 : -1 };
 }
 
-/** How long a rate limit takes to allow this many requests or tokens, in whole microseconds. */
+/** How long a rate limit above 0 takes to allow this many requests or tokens, in whole microseconds. */
 function timeOf({ unit, limit, per }: RateLimit, units: number): number {
-  const period = per === null ? 0 : periodMicroseconds[per];
+  const period = periodOf(per);
   // Rounds up per request, so n requests take exactly n times as long as one.
   return unit === "requests"
     ? units * Math.ceil(period / limit)
     : Math.ceil((units * period) / limit);
 }
 
-function burstTime(rateLimit: RateLimit): number {
-  return timeOf(rateLimit, rateLimit.burst);
+function periodOf(per: RatePeriod | null): number {
+  return per === null ? 0 : periodMicroseconds[per];
 }
 
-/** How many requests or tokens a rate limit allows in a time in microseconds. */
+/** About 100 years. Counters of microseconds stay exact with it added. */
+const maxBurstTime = 3e15;
+
+function burstTime(rateLimit: RateLimit): number {
+  return rateLimit.limit === 0 ? 0 : Math.min(timeOf(rateLimit, rateLimit.burst), maxBurstTime);
+}
+
+/** How many requests or tokens a rate limit allows in a time in microseconds: the inverse of `timeOf`. */
 function unitsIn(rateLimit: RateLimit, time: number): number {
-  return Math.floor(time / Math.max(timeOf(rateLimit, 1_000) / 1_000, Number.MIN_VALUE));
+  const { unit, limit, per } = rateLimit;
+  if (limit === 0 || time <= 0) return 0;
+  if (unit === "requests") return Math.floor(time / timeOf(rateLimit, 1));
+  const units = Math.floor((time / periodOf(per)) * limit);
+  // The quotient may be rounded to either side of a whole number.
+  return timeOf(rateLimit, units + 1) <= time ? units + 1 : units;
 }
 
 /** How much a rate limit has left, and when all of it is available again. */
@@ -171,7 +183,7 @@ export function rateLimitExceeded(
     return exceeded(`${name} is reached: too many requests are in flight. Try again soon.`, wait);
   }
   const { needed } = refusedByRate(rateLimit, refused);
-  if (needed > rateLimit.limit)
+  if (needed > rateLimit.limit && hold.amount > burstTime(rateLimit))
     return exceeded(
       `${name} allows ${rateLimit.limit} tokens per ${rateLimit.per}, fewer than this request may use. Lower max_tokens or shorten the request.`,
       {},
