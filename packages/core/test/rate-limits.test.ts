@@ -110,6 +110,19 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect(data[0]?.refusal).toMatchObject({ needed: 450_001 });
   });
 
+  it("counts fewer tokens when a budget lowers the output cap", async () => {
+    const test = await createTestGateway({
+      store: open(),
+      limits: { maxOutputTokens: 10 },
+      models: { "tollgate/scripted": { input: 1, output: 2, maxOutputTokens: 100_000 } },
+      rateLimits: [{ id: "tpm", limit: { tokens: 600_000 }, per: "minute" }],
+      budgets: [{ id: "few", limit: { tokens: 30 }, period: "day" }],
+    });
+    expect(await statusesOf(test, 1)).toEqual([200]);
+    const { data } = await test.gateway.rateLimits.status({ id: "tpm" });
+    expect(data).toMatchObject([{ remaining: 59_985 }]);
+  });
+
   it("limits how many Steps are in flight at once", async () => {
     const rateLimits = [{ id: "few", limit: { concurrentSteps: 2 } }] as const;
     const test = await createTestGateway({ store: open(), rateLimits });

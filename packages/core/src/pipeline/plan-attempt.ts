@@ -212,7 +212,8 @@ export function fitToBudget(
   const { unit } = hold;
   if (call.request.maxOutputTokens !== undefined || unit === "requests" || !isBudgetUnit(unit))
     return null;
-  const { attempt } = planned;
+  const { attempt, rates } = planned;
+  const { startedAt: at } = attempt;
   const fits = (output: number): boolean => (estimatesOf(attempt, output)[unit] ?? 0) <= left;
   const max = attempt.estimatedOutputTokens;
   const min = Math.min(context.limits.maxOutputTokens, max);
@@ -222,7 +223,7 @@ export function fitToBudget(
     ...planned,
     request: { ...planned.request, maxOutputTokens: output },
     attempt: { ...attempt, estimatedOutputTokens: output, outputCapFrom: "budget" },
-    holds: withAmounts(planned.holds, estimatesOf(attempt, output)),
+    holds: holdsOf(planned.holds.slice(rates.length), rates, estimatesOf(attempt, output), at),
   };
 }
 
