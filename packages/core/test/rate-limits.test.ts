@@ -84,6 +84,23 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect((await failureOf(huge)).message).toMatch(/allows 60 tokens per minute/);
   });
 
+  it("says how long a rate that is used up beyond its burst stays used up", async () => {
+    const rateLimits = [{ id: "tpm", limit: { tokens: 60 }, per: "minute", burst: 1 }] as const;
+    const test = await createTestGateway({ store: open(), rateLimits });
+    expect(await statusesOf(test, 1, capped)).toEqual([200]);
+    const refused = await test.gateway.fetch(test.chat({ max_completion_tokens: 1 }));
+    expect(Object.fromEntries(refused.headers)).toMatchObject({
+      "retry-after-ms": "15000",
+      "x-ratelimit-remaining-tokens": "0",
+      "x-ratelimit-reset-tokens": "15s",
+    });
+    const { data } = await test.gateway.decisions.list({
+      organizationId: everyOrganization,
+      refusal: "rate_limit",
+    });
+    expect(data[0]?.refusal).toMatchObject({ needed: 11, left: 0 });
+  });
+
   it("says when to retry a request above the limit that fits into the burst", async () => {
     const rateLimits = [{ id: "tpm", limit: { tokens: 10 }, per: "minute", burst: 30 }] as const;
     const test = await createTestGateway({ store: open(), rateLimits });

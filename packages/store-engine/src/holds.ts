@@ -32,7 +32,9 @@ export class CounterDraft {
       const move = this.#move(hold);
       move.floor = hold.floor ?? 0;
       const settled = clampSettled(Math.max(counter?.settled ?? 0, move.floor) + move.settled);
-      const left = Math.max(0, hold.limit - settled - (counter?.held ?? 0) - move.held);
+      const room = hold.limit - settled - (counter?.held ?? 0) - move.held;
+      // A pace may be beyond its limit, and stays so for that long.
+      const left = move.floor > 0 ? room : Math.max(0, room);
       if (hold.mode === "hard" && (hold.limit === 0 || hold.amount > left)) return { hold, left };
       if (isPace(hold.unit)) move.settled += hold.amount;
       else move.held += hold.amount;
@@ -170,7 +172,8 @@ function spentOf({ unit, amount, attempt }: HoldRecord, step: Step, charge: Char
     case "tokens_pace": {
       const taker = step.attempts.find(({ number }) => number === attempt);
       const estimate = (taker?.estimatedInputTokens ?? 0) + (taker?.estimatedOutputTokens ?? 0);
-      return estimate === 0 ? amount : Math.ceil((amount / estimate) * charge.tokens);
+      if (estimate === 0) return amount;
+      return Math.min(Math.ceil((amount / estimate) * charge.tokens), Number.MAX_SAFE_INTEGER);
     }
   }
 }

@@ -101,6 +101,28 @@ export function rateLimitTests(test: ContractTest): void {
     expect(await paceOf(store)).toBe(5_000_000 + 30_000);
   });
 
+  test("settles a Step whose tokens would take a pace longer than numbers can count", async ({
+    store,
+    intents,
+  }) => {
+    const slow = { ...tokensAt(intents, 5_000_000), amount: 1e12, limit: 2e12 };
+    const step = intents.step([user("a")], { holds: [slow] });
+    await expectOpened(store.openStep(step));
+    const attempt = { charge: { usd: 1, tokens: Number.MAX_SAFE_INTEGER } };
+    await store.settleStep(intents.settlement(step, { attempt }));
+    expect(await paceOf(store)).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  test("returns how far a pace is beyond the limit of a refused Step", async ({
+    store,
+    intents,
+  }) => {
+    const open = (at: number) =>
+      store.openStep(intents.step([], { holds: [requestAt(intents, at)] }));
+    for (const _ of Array(burst)) await expectOpened(open(5_000_000));
+    expect(await open(4_998_000)).toMatchObject({ opened: false, refusal: { left: -2_000 } });
+  });
+
   test("counts Steps in flight until they settle, however they end", async ({ store, intents }) => {
     const inFlight: Partial<Hold> = { budgetId: "flight", unit: "steps", amount: 1, limit: 2 };
     const next = () => intents.step([], { holds: [intents.hold(inFlight)] });

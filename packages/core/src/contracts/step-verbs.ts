@@ -135,7 +135,7 @@ export type OpenStepRefusal =
 /** A hold that does not fit. */
 export interface RefusedHold {
   readonly hold: Hold;
-  /** The amount its counter had left: the hold's limit minus settled and held amounts, never below 0. */
+  /** The amount its counter had left: the hold's limit minus settled and held amounts. Only that of a pace may be below 0. */
   readonly left: number;
 }
 

@@ -123,7 +123,8 @@ const refuseWithoutRoom = `SELECT coalesce(array_agg(f.place ORDER BY f.place), 
         array_agg(f.move ORDER BY f.place), array_agg(f.room_left ORDER BY f.place)
       INTO refused, unfit, lefts FROM (
         SELECT DISTINCT ON (m.place) m.place, m.move,
-            greatest(0, m.room - (${used}) - m.settled - m.held + m.taken) AS room_left
+            -- A pace may be beyond its limit, and stays so for that long. NULL is no bound.
+            greatest(CASE WHEN m.floor = 0 THEN 0 END, m.room - (${used}) - m.settled - m.held + m.taken) AS room_left
           FROM unnest(in_moves) WITH ORDINALITY
             AS m (${["place", ...Object.keys(groups.moves), "move"].join(", ")})
           ${countersOf("m")}
