@@ -145,7 +145,12 @@ const maxDrift = 1_000;
 
 export function createBudgets(context: GatewayContext, ready: () => Promise<void>): Budgets {
   const { store, budgets } = context;
-  const { all, find, requireCreated } = createReader(context, ready);
+  const { all, find, requireCreated } = createReader<RaisedBudget>(ready, {
+    noun: "Budget",
+    created: () => store.budgets.list(),
+    all: async () => (await budgets.reload()).budgets,
+    notFound,
+  });
 
   return {
     create: method(budgetWriting, async ({ actor, ...configuration }) => {
@@ -209,28 +214,39 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
 /** A budget with its raises and where it was defined. */
 type FoundBudget = BudgetRecord & RaisedBudget;
 
-function createReader(context: GatewayContext, ready: () => Promise<void>) {
-  async function all(): Promise<readonly FoundBudget[]> {
+/** What is declared in the configuration or was created at run time: budgets, and rate limits. */
+interface Defined<Row> {
+  readonly noun: string;
+  readonly created: () => Promise<readonly { readonly id: string }[]>;
+  readonly all: () => Promise<readonly Row[]>;
+  readonly notFound: (id: string) => GatewayError;
+}
+
+/** Reads rows with where they were defined. */
+export function createReader<Row extends { readonly id: string }>(
+  ready: () => Promise<void>,
+  defined: Defined<Row>,
+) {
+  type Found = Row & Pick<BudgetRecord, "origin">;
+  async function all(): Promise<readonly Found[]> {
     await ready();
-    const created = await context.store.budgets.list();
-    const { budgets } = await context.budgets.reload();
-    const createdIds = new Set(created.map(({ id }) => id));
-    return budgets.map((budget) => ({
-      ...budget,
-      origin: createdIds.has(budget.id) ? "created" : "declared",
+    const created = new Set((await defined.created()).map(({ id }) => id));
+    return (await defined.all()).map((row) => ({
+      ...row,
+      origin: created.has(row.id) ? "created" : "declared",
     }));
   }
 
-  async function find(id: string): Promise<FoundBudget> {
-    const budget = (await all()).find((candidate) => candidate.id === id);
-    if (!budget) throw notFound(id);
-    return budget;
+  async function find(id: string): Promise<Found> {
+    const row = (await all()).find((candidate) => candidate.id === id);
+    if (!row) throw defined.notFound(id);
+    return row;
   }
 
-  async function requireCreated(id: string): Promise<FoundBudget> {
-    const budget = await find(id);
-    if (budget.origin === "created") return budget;
-    throw invalid("id", `Budget ${id} is declared in the configuration: change it there.`);
+  async function requireCreated(id: string): Promise<Found> {
+    const row = await find(id);
+    if (row.origin === "created") return row;
+    throw invalid("id", `${defined.noun} ${id} is declared in the configuration: change it there.`);
   }
 
   return { all, find, requireCreated };

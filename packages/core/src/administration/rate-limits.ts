@@ -11,7 +11,7 @@ import { GatewayError } from "../errors/gateway-error.ts";
 import { createLeaf } from "../evidence/leaves.ts";
 import { read } from "../input/read.ts";
 import type { GatewayContext } from "../pipeline/context.ts";
-import { invalid, organizationOf, requireKnownGateways } from "./budgets.ts";
+import { createReader, invalid, organizationOf, requireKnownGateways } from "./budgets.ts";
 import type { WithActor } from "./keys.ts";
 import { type List, listOf, type Paging, pagesById } from "./list.ts";
 import { method } from "./method.ts";
@@ -67,27 +67,12 @@ export interface RateLimits {
 export function createRateLimits(context: GatewayContext, ready: () => Promise<void>): RateLimits {
   const { store, budgets } = context;
 
-  async function all(): Promise<readonly RateLimitRecord[]> {
-    await ready();
-    const created = new Set((await store.rateLimits.list()).map(({ id }) => id));
-    const { rateLimits } = await budgets.reload();
-    return rateLimits.map((rateLimit) => ({
-      ...rateLimit,
-      origin: created.has(rateLimit.id) ? "created" : "declared",
-    }));
-  }
-
-  async function find(id: string): Promise<RateLimitRecord> {
-    const rateLimit = (await all()).find((candidate) => candidate.id === id);
-    if (!rateLimit) throw notFound(id);
-    return rateLimit;
-  }
-
-  async function requireCreated(id: string): Promise<RateLimitRecord> {
-    const rateLimit = await find(id);
-    if (rateLimit.origin === "created") return rateLimit;
-    throw invalid("id", `Rate limit ${id} is declared in the configuration: change it there.`);
-  }
+  const { all, find, requireCreated } = createReader<RateLimit>(ready, {
+    noun: "Rate limit",
+    created: () => store.rateLimits.list(),
+    all: async () => (await budgets.reload()).rateLimits,
+    notFound,
+  });
 
   return {
     create: method(rateLimitWriting, async ({ actor, ...configuration }) => {
