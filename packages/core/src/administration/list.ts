@@ -60,8 +60,8 @@ export function listOf<Stored, Row>(
 }
 
 /**
- * Reads pages by id of what is few: it reads all of them and cuts out the page. With an organization, only what can count
- * its requests.
+ * Reads pages, ordered by id, of a short list: it reads all rows and cuts out the page. If the filter names an
+ * organization, only rows that can count its requests.
  */
 export function pagesById<
   Row extends { readonly id: string; readonly scope: Pick<RateLimitScope, "organization"> },
