@@ -214,7 +214,7 @@ export function createBudgets(context: GatewayContext, ready: () => Promise<void
 /** A budget with its raises and where it was defined. */
 type FoundBudget = BudgetRecord & RaisedBudget;
 
-/** What is declared in the configuration or was created at run time: budgets, and rate limits. */
+/** Budgets or rate limits, declared in the configuration or created at run time. */
 interface Defined<Row> {
   readonly noun: string;
   readonly created: () => Promise<readonly { readonly id: string }[]>;
