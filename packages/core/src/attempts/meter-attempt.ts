@@ -19,25 +19,25 @@ export interface AttemptObservation {
   readonly providerRequestId: string | null;
   readonly providerModel: string | null;
   readonly usage: UsageReport;
-  /** By what factor a cost the provider reports may leave the price table; null where it is not trusted. */
+  /** The factor by which the provider's reported cost may differ from the price table; null if it isn't trusted. */
   readonly reportedCostFactor: number | null;
   readonly output: ObservedOutput;
   readonly toolCalls: number;
   readonly durationMs: number;
   readonly timeToFirstTokenMs: number | null;
-  /** True when no byte was sent or the provider answered an error status: nothing was used. */
+  /** Whether nothing was used: no byte was sent, or the provider answered with an error status. */
   readonly nothingUsed: boolean;
-  /** What the provider said of its failure; null for nothing. */
+  /** The provider's error text; null for none. */
   readonly error: CommittedContent | null;
 }
 
 /** The observed output of a model. */
 export interface ObservedOutput {
-  /** Tokens that its text can have, reasoning and tool calls included. */
+  /** An upper estimate of the tokens of its text, including reasoning and tool calls. */
   readonly tokens: number;
-  /** Whether there was text, a refusal or a tool call among it. */
+  /** Whether it includes text, a refusal or a tool call. */
   readonly isVisible: boolean;
-  /** Whether the model showed, or said, that it had reasoned. */
+  /** Whether the model showed or reported reasoning. */
   readonly hasReasoned: boolean;
   /** Whether the model gave its finish reason and wrote nothing after its last usage. Before that, usage is incomplete. */
   readonly isFinished: boolean;

@@ -5,10 +5,10 @@ import type { DroppedFields } from "./step.ts";
 /** Fields of provider state, under the names the provider uses. */
 export type StateFields = ProviderState["fields"];
 
-/** The most bytes, as JSON, of the state that is kept with one message and its tool calls. */
+/** The most state that is recorded with one message and its tool calls, in bytes of JSON. */
 export const maxStateBytes = 262_144;
 
-/** Where state of a model comes from, and the only place it goes back to: `<gateway>/<vendor>`. */
+/** The origin of a model's state, and the only place it is sent back to: `<gateway>/<vendor>`. */
 export function stateOrigin({
   gateway,
   vendor,
@@ -27,7 +27,7 @@ export function stateBytes(fields: StateFields): number {
   return Buffer.byteLength(JSON.stringify(fields));
 }
 
-/** Fields that clients add themselves: they belong to no answer, and go to every provider that has them. */
+/** Fields that clients add themselves. They belong to no answer, and go to every provider that supports them. */
 export const breakpointFields: ReadonlySet<string> = new Set([
   "cache_control",
   "prompt_cache_breakpoint",
@@ -36,12 +36,12 @@ export const breakpointFields: ReadonlySet<string> = new Set([
 /** Fields that hold reasoning as plain text, which clients can read and change. */
 export const reasoningTextFields: ReadonlySet<string> = new Set(["reasoning_content", "reasoning"]);
 
-/** Members that arrive in pieces while a model thinks: the pieces of one entry are one text. */
+/** Members that arrive in pieces while a model thinks. The pieces of one entry form one text. */
 const piecedMembers: ReadonlySet<string> = new Set(["text", "thinking", "summary"]);
 
 /**
- * The most state that one message may have, in a request and in an answer alike: clients couldn't send back more. All text
- * of an answer may be reasoning.
+ * The most state that one message may have, both in a request and in an answer: clients couldn't send back more. It is large
+ * enough for an answer that is all reasoning.
  */
 export const maxMessageState = { bytes: 2_621_440, values: 65_536 } as const;
 
@@ -50,20 +50,20 @@ export const maxStateDepth = 32;
 
 export interface StateSize {
   readonly values: number;
-  /** About the bytes of the JSON text once every text in it is sealed. */
+  /** The approximate bytes of the JSON text once every text in it is sealed. */
   readonly bytes: number;
 }
 
-/** Collects the state of a message or of a tool call from what arrives of it. */
+/** Collects the state of a message or a tool call from its pieces. */
 export interface StateFold {
   add(fields: StateFields): void;
-  /** Null where nothing arrived. */
+  /** Null if no state arrived. */
   fields(): StateFields | null;
 }
 
 /**
- * Lists grow, and an entry that goes on with the last one of its list (the same `type` and `index`, not signed yet) is
- * joined to it. Objects gain members. Of everything else the last value counts.
+ * Lists grow. An entry with the `type` and `index` of the list's last entry is joined to that one, unless it is already
+ * signed. Objects gain members. Of any other value, the last one counts.
  */
 export function createStateFold(scale: StateSizeCounter = createStateSizeCounter()): StateFold {
   const collected = new Map<string, Collected>();
@@ -96,12 +96,12 @@ export function createStateFold(scale: StateSizeCounter = createStateSizeCounter
 /** Measures the state that folds collect, with its pieces joined. */
 export interface StateSizeCounter {
   replace(before: Json | undefined, after: Json): void;
-  /** A text goes on. */
+  /** Counts a further piece of a text. */
   append(text: string): void;
   size(): StateSize;
 }
 
-/** How much a seal adds to a text, with an origin of usual length. */
+/** The approximate bytes that a seal adds to a text, for an origin of usual length. */
 const sealBytes = 64;
 
 export function createStateSizeCounter(): StateSizeCounter {
@@ -146,7 +146,7 @@ type Collected =
   | { readonly kind: "object"; readonly members: Map<string, Json> }
   | { readonly kind: "value"; readonly value: Json };
 
-/** Key of an entry that is no object. */
+/** The key of an entry that isn't an object. */
 const bare = "";
 
 function addEntry(entries: Map<string, Json>[], entry: Json, scale: StateSizeCounter): void {
@@ -178,13 +178,13 @@ function continues(last: ReadonlyMap<string, Json>, next: ReadonlyMap<string, Js
 
 /** Joins the halves of surrogate pairs that the pieces of one text split between them. */
 export interface SurrogateJoiner {
-  /** The fields, without a half at the end of their last text: it waits for the next piece. */
+  /** Returns the fields without a half at the end of their last text, which waits for the next piece. */
   join(fields: StateFields): StateFields;
-  /** The halves that got no continuation, as a last piece; null for none. */
+  /** Returns the halves that were never continued, as a last piece. Null for none. */
   flush(): StateFields | null;
 }
 
-/** The members that tell which entry a piece belongs to. */
+/** An entry of a list, or a piece of one. */
 type Piece = { readonly [key: string]: Json | undefined };
 
 export function createSurrogateJoiner(): SurrogateJoiner {

@@ -1,9 +1,9 @@
 import type { BudgetScope } from "./budget.ts";
 
-/** How long a rate limit's number of requests or tokens is spread over. */
+/** The time over which a rate limit spreads its requests or tokens. */
 export type RatePeriod = "second" | "minute" | "hour" | "day";
 
-/** Which requests a rate limit counts: all given selectors must match; `each` counts every value apart. */
+/** Which requests a rate limit counts. All given selectors must match, and `each` makes one counter per value. */
 export interface RateLimitScope extends Omit<BudgetScope, "each"> {
   readonly each?: "key" | "user" | "organization" | "gateway" | "model";
 }
@@ -19,6 +19,6 @@ export interface RateLimit {
   readonly limit: number;
   /** Null for Steps in flight. */
   readonly per: RatePeriod | null;
-  /** Requests or tokens that are allowed at once; 0 for Steps in flight. */
+  /** Requests or tokens allowed at once; 0 for Steps in flight. */
   readonly burst: number;
 }

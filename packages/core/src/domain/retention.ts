@@ -1,10 +1,10 @@
-/** How long records are kept, in milliseconds; null for as long as the database exists. */
+/** How long records are kept, in milliseconds. Null keeps them as long as the database exists. */
 export interface Retention {
-  /** From the creation of a stored response. */
+  /** Counted from the creation of a stored response. */
   readonly responses: number;
-  /** From the opening of a Step. */
+  /** Counted from the opening of a Step. */
   readonly activity: number | null;
-  /** From the last Step of a Session. */
+  /** Counted from the last Step of a Session. */
   readonly transcripts: number | null;
 }
 

@@ -8,29 +8,29 @@ const standardOnly: readonly string[] = [standardTier];
 
 const tierName = /^[a-z0-9][a-z0-9_.-]{0,31}$/;
 
-/** A tier as prices, holds, policies and records name it: one name for the standard tier, and lower case. */
+/** The name of a tier in prices, holds, policies and records: lower case, with one name for the standard tier. */
 export function tierOf(name: string | undefined): string {
   const lower = name?.toLowerCase() ?? standardTier;
   return standardNames.has(lower) ? standardTier : lower;
 }
 
-/** Whether this can be the name of a tier; what a provider serves is checked before it is recorded. */
+/** Whether this can be the name of a tier. Names that providers report are checked before they are recorded. */
 export function isTierName(name: unknown): name is string {
   return typeof name === "string" && tierName.test(name.toLowerCase());
 }
 
-/** Whether this can be the tier that a call was served at: `auto` leaves open which. */
+/** Whether this can be the tier that served a call. It can't be `auto`, which doesn't say which one did. */
 export function isServedTier(name: unknown): name is string {
   return isTierName(name) && name.toLowerCase() !== "auto";
 }
 
-/** Whether a tier can have prices of its own: those of the standard tier are the model's. */
+/** Whether a tier can have prices of its own. The standard tier can't: it uses the model's own prices. */
 export function isOwnTier(name: string): boolean {
   return tierName.test(name) && tierOf(name) !== standardTier;
 }
 
 /**
- * The tiers that may serve a call, the requested one first. The standard tier may always serve it instead. `auto` are the
+ * The tiers that may serve a call, the requested one first. The standard tier may always serve it instead. `auto` lists the
  * tiers, in addition to the standard one, that may serve a call that requests none.
  */
 export function tiersFor(asked: string | undefined, auto: readonly string[]): readonly string[] {
@@ -42,7 +42,7 @@ export function tiersFor(asked: string | undefined, auto: readonly string[]): re
     : standardOnly;
 }
 
-/** The tier to send where a policy sets one: nothing where leaving it open gets the standard tier, and no other. */
+/** The tier to send: the policy's, otherwise the requested one. Omits the standard tier if no other is used by default. */
 export function tierToSend(
   asked: string | undefined,
   { set, auto }: { readonly set: string | undefined; readonly auto: readonly string[] },

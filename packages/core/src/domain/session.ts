@@ -8,11 +8,11 @@ export interface Session {
   /** The chain value of its whole history, in hex, and the number of messages in it. */
   readonly head: string;
   readonly length: number;
-  /** The data classes its content was handled under, in the order of their first use; a branch begins with its origin's. */
+  /** The data classes of its content, in the order of their first use. A branch begins with those of its origin. */
   readonly dataClasses: readonly string[];
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Set when a named Session's history was rewound: the Session it diverged from, and the messages they share. */
+  /** The Session it branched from, and the number of messages they share. Set if a named Session's history was rewound. */
   readonly branchedFromSessionId: string | null;
   readonly commonLength: number;
 }
@@ -25,8 +25,8 @@ export interface SessionFacts {
 }
 
 /**
- * Whether the Session that a Step continues is still the expected one, without a new data class since: classes are only
- * ever added. Without an expectation, any Session will do.
+ * Whether the Session that a Step continues is still the expected one, and has no new data class. Classes are only ever
+ * added. If no Session was expected, any is accepted.
  */
 export function isExpectedSession(
   expected: SessionFacts | null | undefined,
@@ -39,7 +39,7 @@ export function isExpectedSession(
   );
 }
 
-/** A stretch of a Session's transcript: what one Step appended. */
+/** A part of a Session's transcript: the messages that one Step appended. */
 export interface TranscriptPart {
   readonly stepId: string;
   readonly kind: "request" | "reply";
@@ -47,7 +47,7 @@ export interface TranscriptPart {
   readonly from: number;
   /** How many messages it appended. */
   readonly count: number;
-  /** A JSON array of messages as UTF-8 bytes; null when only digests are kept or the content was erased. */
+  /** A JSON array of messages as UTF-8 bytes. Null if only digests are kept, or the content was erased. */
   readonly content: Uint8Array | null;
 }
 

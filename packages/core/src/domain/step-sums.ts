@@ -1,6 +1,6 @@
 import type { Usage } from "./usage.ts";
 
-/** What a Step used and cost over all its attempts; the cost is null when the price of one is not known. */
+/** The usage and cost of a Step over all its attempts. The cost is null if the price of any attempt is unknown. */
 export interface StepSums {
   readonly totalTokens: number;
   readonly costNanoUsd: number | null;
@@ -15,7 +15,7 @@ export function sumsOf(
   };
 }
 
-/** Null when one of them is not known, which is not zero. */
+/** The sum of all costs. Null if any of them is unknown, which is not zero. */
 export function totalCost(costs: readonly (number | null)[]): number | null {
   return costs.reduce<number | null>(
     (sum, cost) => (sum === null || cost === null ? null : sum + cost),

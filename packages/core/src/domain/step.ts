@@ -12,19 +12,19 @@ export type DroppedFields = Readonly<Record<string, number>>;
 /** A client's labels for a request: at most 16 pairs, with names up to 64 and values up to 512 characters. */
 export type Metadata = Readonly<Record<string, string>>;
 
-/** The endpoint that a Step came in by. */
+/** The endpoint that received a Step's request. */
 export type EndpointName = (typeof endpointNames)[number];
 
 /** Every endpoint that opens Steps. */
 export const endpointNames = ["chat_completions", "responses"] as const;
 
 /**
- * Where the output that an attempt holds comes from: the client's cap, the policy's, what the model can answer with,
- * `limits.maxOutputTokens` for a model that states nothing, or what the hard budgets had left.
+ * The source of the output that an attempt holds: the client's cap, the policy's cap, the model's own limit,
+ * `limits.maxOutputTokens` for a model without a known limit, or the amount that hard budgets had left.
  */
 export type OutputCapSource = "client" | "policy" | "model" | "limit" | "budget";
 
-/** One attempt as it starts: which model, over whose account, at what price, with what estimate. */
+/** One attempt as it starts: its model, the account it uses, its price and its estimates. */
 export interface AttemptStart {
   /** Counts from 1 within the Step. */
   readonly number: number;
@@ -34,10 +34,10 @@ export interface AttemptStart {
   readonly model: string;
   readonly connection: ConnectionOwnership;
   readonly price: Price | null;
-  /** The service tiers it was held for: the one that was asked for first, then those it may be served at instead. */
+  /** The service tiers that its hold covers: first the requested one, then those that may serve it instead. */
   readonly serviceTiers: readonly string[];
   readonly estimatedInputTokens: number;
-  /** The output that it holds: sent upstream as a cap where a hard budget of dollars or tokens or the policy's cap applies. */
+  /** The output tokens it holds. Sent upstream as a cap if a hard budget in dollars or tokens, or the policy's cap, applies. */
   readonly estimatedOutputTokens: number;
   readonly outputCapFrom: OutputCapSource;
   /** Whether the model is known to reason. If so, the visible answer doesn't determine its cost. */
@@ -45,21 +45,21 @@ export interface AttemptStart {
   readonly startedAt: number;
 }
 
-/** How one attempt ended: its usage record and its generation billing record in one. */
+/** How one attempt ended. Both its usage record and its generation billing record. */
 export interface AttemptEnd {
   readonly outcome: StepOutcome;
   readonly reason: string | null;
-  /** The upstream's host; null when nothing was sent. */
+  /** The upstream's host; null if nothing was sent. */
   readonly host: string | null;
-  /** SHA-256 in hex of the body that was sent; null when nothing was sent. */
+  /** SHA-256 in hex of the body that was sent; null if nothing was sent. */
   readonly bodySha256: string | null;
   readonly providerRequestId: string | null;
   readonly providerModel: string | null;
   readonly usage: Usage;
   readonly usageBasis: UsageBasis;
-  /** Null when no price is known; unknown is not zero. */
+  /** Null if no price is known, which is not zero. */
   readonly costNanoUsd: number | null;
-  /** `estimated` where the usage is, or where the tier it was served at has no price or was not reported. */
+  /** `estimated` if the usage is, or if the tier that served it has no price or wasn't reported. */
   readonly costBasis: UsageBasis;
   readonly priceSource: PriceSource;
   /** The cost that the provider reported, even if it isn't used; null if it reported none. */
@@ -78,18 +78,18 @@ export interface AttemptEnd {
 export interface AttemptError {
   /** At most 2 KiB, without secrets; null if the policy keeps only digests, or retention erased it. */
   readonly message: string | null;
-  /** SHA-256 in hex over its salt and text, as the evidence leaf of the attempt has it. */
+  /** SHA-256 in hex of its salt and text, the same as in the attempt's evidence leaf. */
   readonly commitment: string;
 }
 
 /** One attempt of a Step; `end` is null while it is in flight. */
 export interface Attempt extends AttemptStart {
   readonly end: AttemptEnd | null;
-  /** Oldest first, the last one in force; absent where nothing was corrected. */
+  /** Oldest first. The last one counts. Absent if nothing was corrected. */
   readonly corrections?: readonly Correction[];
 }
 
-/** One POST inside a Turn, as it is read back. Its usage and cost are the sums over its attempts. */
+/** One POST inside a Turn, as stores return it. Its usage and cost are the sums over its attempts. */
 export interface Step {
   readonly id: string;
   readonly organizationId: string;
@@ -108,9 +108,9 @@ export interface Step {
   readonly turnId: string;
   /** The count of assistant messages after the last user message in the POST (section 2.8). */
   readonly stepNumber: number;
-  /** At most 33 names of at most 64 characters; what has more names is counted under `…`. */
+  /** At most 33 names of at most 64 characters each. Further names are counted under `…`. */
   readonly droppedFields: DroppedFields;
-  /** The request's `metadata`, kept as long as the Step; empty if the policy keeps only digests. */
+  /** The request's `metadata`, kept as long as the Step. Empty if the policy keeps only digests. */
   readonly metadata: Metadata;
   readonly openedAt: number;
   /** Null while in flight, as is `outcome`. */
@@ -119,7 +119,7 @@ export interface Step {
   readonly reason: string | null;
   readonly finishReason: string | null;
   readonly attempts: readonly Attempt[];
-  /** Heads of the transcript chain in hex: the one the Step was sent on, and the one its reply would leave. */
+  /** Heads of the transcript chain in hex: after the Step's request, and after its reply. */
   readonly head: string;
   readonly replyHead: string | null;
 }

@@ -1,4 +1,4 @@
-/** A stored response (section 2.7): what later requests can retrieve, continue from, and refer to items of. */
+/** A stored response (section 2.7). Later requests can retrieve it, continue it, and refer to its items. */
 export interface StoredResponse {
   readonly id: string;
   readonly organizationId: string;
@@ -7,14 +7,14 @@ export interface StoredResponse {
   readonly stepId: string;
   readonly sessionId: string;
   readonly dataClass: string;
-  /** The response it continues; its history is this one's history too. */
+  /** The response it continues, whose history is also part of this one's. */
   readonly previousResponseId: string | null;
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** The response object as JSON in UTF-8: exactly what the creation returned. */
+  /** The response object as JSON in UTF-8, exactly as it was first returned. */
   readonly body: Uint8Array;
   /** Its own input items with their ids, as a JSON array in UTF-8. */
   readonly input: Uint8Array;
-  /** The messages it adds to the conversation, input then output, as a JSON array in UTF-8. */
+  /** The messages it adds to the conversation, first input, then output, as a JSON array in UTF-8. */
   readonly messages: Uint8Array;
 }

@@ -1,4 +1,4 @@
-/** What Steps and their attempts can be summed up by. */
+/** A dimension by which Steps and their attempts can be summed up. */
 export type SummaryDimension =
   | "organization"
   | "user"
@@ -14,9 +14,9 @@ export type SummaryDimension =
   | "connection"
   | "host";
 
-/** What Steps used and cost together; every figure is a sum over attempts, except `steps`. */
+/** The usage and cost of several Steps. Every figure except `steps` is a sum over attempts. */
 export interface UsageSums {
-  /** Steps with an attempt in the group: one that fell back to another model counts with both. */
+  /** Steps with an attempt in the group. A Step that fell back to another model can count in two groups. */
   readonly steps: number;
   readonly attempts: number;
   readonly promptTokens: number;
@@ -32,19 +32,19 @@ export interface UsageSums {
   readonly imageOutputTokens: number;
   /** Nanodollars, without the attempts that `unknownCosts` counts. */
   readonly costNanoUsd: number;
-  /** Attempts without a known price: what they cost is not in the sum. */
+  /** Attempts without a known price. Their cost is missing from the sum. */
   readonly unknownCosts: number;
-  /** Attempts whose usage or cost is in part an estimate. */
+  /** Attempts whose usage or cost is partly an estimate. */
   readonly estimated: number;
   readonly toolCalls: number;
   /** Milliseconds. */
   readonly durationMs: number;
 }
 
-/** One group: its value of each dimension asked for, null where there is none, and its sums. */
+/** One group: its value of each requested dimension, or null without one, and its sums. */
 export interface UsageGroup {
   readonly values: readonly (string | null)[];
-  /** The label of its newest Step's key, in groups by key. */
+  /** In groups by key, the label that the key has in its newest Step. */
   readonly keyLabel: string | null;
   readonly sums: UsageSums;
 }

@@ -4,7 +4,7 @@ import type { Attempt } from "./step.ts";
 import { type Usage, usageDetails } from "./usage.ts";
 import type { UsageGroup, UsageSums } from "./usage-group.ts";
 
-/** Sums that are still added to. */
+/** Sums that can still grow. */
 export type Tally = { -readonly [Figure in keyof UsageSums]: UsageSums[Figure] };
 
 export const noSums: UsageSums = {
@@ -28,7 +28,7 @@ export const noSums: UsageSums = {
   durationMs: 0,
 };
 
-/** An attempt in flight is counted, and has used nothing yet. */
+/** An attempt in flight counts as an attempt that has used nothing. */
 export function sumsOfAttempt(
   attempt: Pick<Attempt, "end" | "corrections">,
   steps: number,
@@ -82,7 +82,7 @@ export function addTo(tally: Tally, sums: UsageSums): void {
   tally.durationMs += sums.durationMs;
 }
 
-/** A sum that once was too large to be exact only grew since, so that looking at the end is enough. */
+/** Sums only grow, so checking them at the end finds every sum that became too large to be exact. */
 export function requireExact<Group extends UsageGroup>(group: Group): Group {
   if (Object.values(group.sums).every(Number.isSafeInteger)) return group;
   throw new GatewayError(

@@ -1,4 +1,4 @@
-/** The parts of prompt and completion tokens, each present only when the provider reported it; 0 is a count. */
+/** The parts of prompt and completion tokens. Each is present only if the provider reported it; 0 counts as reported. */
 export interface UsageDetails {
   /** Of the prompt tokens, those read from the provider's cache. */
   readonly cachedTokens?: number;
@@ -14,7 +14,7 @@ export interface UsageDetails {
   readonly imageOutputTokens?: number;
 }
 
-/** Tokens of one attempt or one Step; total is always prompt plus completion (section 2.4). */
+/** Tokens of one attempt or one Step. The total is always prompt plus completion (section 2.4). */
 export interface Usage extends UsageDetails {
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -23,7 +23,7 @@ export interface Usage extends UsageDetails {
 
 export const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
 
-/** Every detail, in the order records show them. */
+/** Every detail, in the order in which records show them. */
 export const usageDetails = [
   "cachedTokens",
   "reasoningTokens",
@@ -35,10 +35,10 @@ export const usageDetails = [
   "imageOutputTokens",
 ] as const satisfies readonly (keyof UsageDetails)[];
 
-/** Whether the provider counted, or the gateway estimated. */
+/** Whether the provider counted the tokens, or the gateway estimated them. */
 export type UsageBasis = "reported" | "estimated";
 
-/** Adds usages; a detail is present when any of them has it. */
+/** Adds two usages. A detail is present if either of them has it. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     promptTokens: a.promptTokens + b.promptTokens,
@@ -74,8 +74,8 @@ const promptParts = [
 const completionParts = ["reasoningTokens", "audioOutputTokens", "imageOutputTokens"] as const;
 
 /**
- * The details that fit their counts: the parts of a count are disjoint, so together they are never more than it. A part
- * that does not fit next to the ones before it is dropped, as if it was not reported.
+ * The details that fit into their counts. The parts of a count are disjoint, so their sum can't exceed it. A part that would
+ * exceed it, together with the parts before it, is dropped as if it was not reported.
  */
 export function fittingDetails(
   details: ReportedDetails,

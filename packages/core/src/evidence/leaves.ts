@@ -34,10 +34,10 @@ function leafOf(head: LeafHead, meta: string): EvidenceLeaf {
   return { ...head, meta, hash: leafHash(meta) };
 }
 
-// The leaves of the governed path are canonical by construction: every object below lists its members in order, and
-// absent ones vanish. Sorting them at run time would cost more than hashing them.
+// The leaves of the governed path are canonical as written: every object below lists its members in order, and JSON omits
+// undefined ones. Sorting them at run time would cost more than hashing them.
 
-/** The leaf of an opened Step, with a gap for what the store assigns; `assignment` is the first member in order. */
+/** The leaf of an opened Step, with a gap for the store's assignment, which is the first member in order. */
 export function openedLeaf(id: string, intent: Omit<StepIntent, "leaf">): LeafTemplate {
   const { owner, transcript, at } = intent;
   const { organizationId } = owner;

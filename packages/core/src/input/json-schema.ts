@@ -12,7 +12,7 @@ import * as z from "./z.ts";
 /** A JSON Schema of draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Checks that JSON Schema has words for; the others are described by their rule. They never refuse what zod takes. */
+/** Checks that JSON Schema can express. Others only have their rule as a description. Never stricter than zod. */
 const forms: ReadonlyMap<unknown, JsonSchema> = new Map<unknown, JsonSchema>([
   [opaqueId, { minLength: 1, maxLength: 255 }],
   [dataClassName, { pattern: "^[A-Za-z0-9_.-]{1,64}$" }],
@@ -39,8 +39,8 @@ const forms: ReadonlyMap<unknown, JsonSchema> = new Map<unknown, JsonSchema>([
 ]);
 
 /**
- * What a schema takes as input, as a JSON Schema of draft 2020-12: for editors, and for checks in other languages. It
- * takes everything that the schema takes; rules between members, such as ascending thresholds, are the schema's alone.
+ * Describes a schema's input as a JSON Schema of draft 2020-12, for editors and for checks in other languages. It accepts
+ * everything that the schema accepts. Rules between members, such as ascending thresholds, are only in the schema.
  */
 export function jsonSchemaOf(schema: Schema<unknown>): JsonSchema {
   return z.toJSONSchema(schema, {
@@ -54,7 +54,7 @@ export function jsonSchemaOf(schema: Schema<unknown>): JsonSchema {
   });
 }
 
-/** The sentence that a check of one's own refuses with. */
+/** The message of a custom check. */
 function ruleOf({ _zod: { def } }: z.core.$ZodType): string | null {
   if (!("error" in def) || typeof def.error !== "function") return null;
   const words: unknown = Reflect.apply(def.error, undefined, [{ path: [] }]);

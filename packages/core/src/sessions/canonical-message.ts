@@ -3,9 +3,10 @@ import { type JsonMeasure, measureJson } from "../kernel/measure-json.ts";
 import { type Json, stableJson } from "../kernel/stable-json.ts";
 
 /**
- * A message as the transcript chain sees it: equal texts for messages the specification calls the same (section 3.6).
- * Role, content, tool call ids, names and arguments take part; a single text part is the plain string. A name takes part
- * but on assistant messages, where clients add one to what came back without, and the state of a provider never does.
+ * A message in the form that the transcript chain hashes. Messages that are equal by the specification (section 3.6) have
+ * the same text. It includes the role, the content, and the tool calls' ids, names and arguments; a single text part equals
+ * a plain string. It omits provider state, and the `name` of assistant messages, because clients add one to answers that
+ * had none.
  */
 export function canonicalMessage(message: Message): string {
   if (message.role === "assistant") return canonicalAssistant(message);
@@ -50,7 +51,7 @@ const bounds = { depth: 64, values: 10_000, members: 10_000, numberLength: 64 };
 function canonicalCalls(calls: readonly ToolCall[]): readonly (readonly string[])[] {
   let values = bounds.values;
   return calls.map(({ id, function: { name, arguments: text } }) => {
-    // Both are how providers write the arguments of a function that takes none.
+    // Providers write either for a function without arguments.
     const written = text === "" ? "{}" : text;
     const measure = measureJson(written, { ...bounds, values });
     values -= measure?.values ?? 0;
@@ -58,7 +59,7 @@ function canonicalCalls(calls: readonly ToolCall[]): readonly (readonly string[]
   });
 }
 
-/** Arguments that parse as JSON compare as JSON; as text where they do not, or where parsing would lose digits. */
+/** Arguments are compared as JSON, or as text if they aren't valid JSON or parsing would lose digits. */
 function canonicalArguments(text: string, { longNumbers }: JsonMeasure): string {
   try {
     const value: Json = JSON.parse(text);
@@ -68,13 +69,13 @@ function canonicalArguments(text: string, { longNumbers }: JsonMeasure): string 
   }
 }
 
-/** Whether a number's text says no more than the number that is read from it. */
+/** Whether reading a number keeps all digits of its text. */
 function keepsDigits(source: string): boolean {
   const value = Number(source);
   return Number.isFinite(value) && digits(String(value)) === digits(source);
 }
 
-/** A number's significant digits and the power of ten of the first, so that 1e3, 1000 and 1000.0 are the same. */
+/** A number's significant digits, and the power of ten of the first one. So 1e3, 1000 and 1000.0 are equal. */
 function digits(source: string): string {
   const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source);
   if (!match) return source;
@@ -85,7 +86,7 @@ function digits(source: string): string {
   return significant.digits === "" ? `${sign}0` : `${sign}${significant.digits}@${power}`;
 }
 
-/** Digits without the zeros around them, and how many were before. */
+/** Digits without leading and trailing zeros, and how many leading zeros there were. */
 function withoutZeros(all: string): { readonly digits: string; readonly before: number } {
   let before = 0;
   let end = all.length;

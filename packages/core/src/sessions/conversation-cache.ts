@@ -12,7 +12,7 @@ import {
 } from "../kernel/json-list.ts";
 import type { KnownChain } from "./transcript-chain.ts";
 
-/** What the list of an earlier body became: a body that begins with the same bytes says the same. */
+/** The result of reading an earlier body's list. A list that begins with the same bytes means the same. */
 export interface CachedConversation<Item> {
   readonly items: readonly Item[];
   /** The messages of the items, independent of the items that follow. */
@@ -26,30 +26,30 @@ export interface CachedConversation<Item> {
   readonly values: number;
 }
 
-/** Messages as a provider got them, and what they come to. */
+/** Messages as they were sent to a provider, and their size. */
 export interface SentMessages {
   readonly messages: readonly Message[];
   readonly size: MessagesSize;
 }
 
-/** A body whose list begins as an earlier one's. */
+/** A body whose list begins like an earlier one. */
 export interface ContinuedBody<Item> {
   readonly known: CachedConversation<Item>;
   /** The body without the known part of its list. */
   readonly rest: Buffer;
 }
 
-/** The list of one body, to look for and to remember. */
+/** The list of one body, which can be looked up and remembered. */
 export interface BodyList<Item> {
-  /** Null if no conversation that is known begins the list. */
+  /** Null if the list doesn't begin with a known conversation. */
   readonly continued: ContinuedBody<Item> | null;
-  /** Remembers the list for the next body, instead of the one that it continued. */
+  /** Remembers the list for the next body. Replaces the list that it continued. */
   remember(conversation: Omit<CachedConversation<Item>, "values">): void;
 }
 
 /** The conversations of one endpoint's latest bodies. */
 export interface ConversationCache<Item> {
-  /** Null for a body that isn't worth it. Whose it is takes part: no caller meets what another one sent. */
+  /** Null if the body is too small or too large for the cache. Each owner sees only its own conversations. */
   listOf(owner: string, body: Buffer): BodyList<Item> | null;
 }
 
@@ -61,18 +61,18 @@ interface Entry<Item> {
   readonly conversation: CachedConversation<Item>;
 }
 
-/** Below this, reading costs less than looking. */
+/** Below this size, reading a body costs less than looking it up. */
 const minBodyBytes = 8_192;
-/** Conversations of one caller whose first two items are the same. */
+/** The most conversations of one caller that begin with the same two items. */
 const maxPerPlace = 16;
-/** A conversation is kept as bytes, as messages and in its provider's form. */
+/** A conversation takes about this many times its size: it is kept as bytes, as messages and in its provider's form. */
 const copiesKept = 4;
 const markBytes = 64;
 
 /**
- * Remembers the latest bodies, at most `mostBytes` of memory for all of them; who was not heard of the longest goes first.
- * A growing conversation repeats itself in every request: found here, it is compared as bytes, and neither parsed nor
- * checked nor hashed again.
+ * Remembers the latest bodies, in at most `maxBytes` of memory. The least recently used conversations are dropped first. A
+ * growing conversation repeats itself in every request. The repeated part is only compared as bytes here, not parsed,
+ * checked and hashed again.
  */
 export function createConversationCache<Item>(
   member: string,
@@ -92,7 +92,7 @@ export function createConversationCache<Item>(
 
   function add(entry: Entry<Item>): void {
     const alike = places.get(entry.place) ?? [];
-    // The latest place is the last of the map.
+    // Moves the place to the end of the map, where the latest one belongs.
     places.delete(entry.place);
     places.set(entry.place, alike);
     alike.unshift(entry);
@@ -130,7 +130,7 @@ export function createConversationCache<Item>(
   };
 }
 
-/** Where conversations are looked for: by their first two items, which hardly any two have in common. */
+/** The key under which conversations are found: their first two items, which few conversations share. */
 function placeOf(owner: string, body: Buffer, start: number): string | null {
   const first = endOfValue(body, afterSpace(body, start));
   const separator = afterSpace(body, first);
@@ -140,7 +140,7 @@ function placeOf(owner: string, body: Buffer, start: number): string | null {
   return `${owner}\u0000${end - start}\u0000${mark}`;
 }
 
-/** Whether a list begins with a text, and goes on, or ends, right after it. */
+/** Whether a list begins with this text, and continues with another item or ends right after it. */
 function begins(body: Buffer, start: number, text: Buffer): boolean {
   const end = start + text.length;
   const next = afterSpace(body, end);

@@ -13,7 +13,7 @@ import type { Json } from "../kernel/stable-json.ts";
 import { canonicalMessage } from "./canonical-message.ts";
 import { mapOpaque, type StateSeal, sealFields } from "./state-seal.ts";
 
-/** Counts a field that is left out, by its name. */
+/** Counts a dropped field by its name. */
 export type NoteDropped = (name: string) => void;
 
 /** Starts to count dropped fields. */
@@ -28,7 +28,7 @@ export function countDropped(): { readonly note: NoteDropped; counts(): DroppedF
   };
 }
 
-/** All fields dropped from a request. Names are anyone's: some are those of an object's own methods. */
+/** Adds up dropped fields. Clients choose the names, which can equal those of an object's own methods. */
 export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
   if (all.every((counts) => counts === noDroppedFields)) return noDroppedFields;
   const sum = new Map<string, number>();
@@ -38,8 +38,8 @@ export function addDropped(...all: readonly DroppedFields[]): DroppedFields {
 }
 
 /**
- * The messages of a request with the client's own copy of their state opened: sealed texts are what the provider gave,
- * and belong to it. Opaque texts that were not sealed for this key are dropped.
+ * The messages of a request, with the client's copy of their state unsealed. Sealed texts come from a provider and go back
+ * only to it. Opaque texts that were not sealed for this key are dropped.
  */
 export function unsealState(
   messages: readonly Message[],
@@ -52,7 +52,7 @@ export function unsealState(
   );
 }
 
-/** Whether a client may have put state into a message; what has an origin came from the store. */
+/** Whether the state of a message may come from the client. State with an origin comes from the store. */
 function hasClientState(message: Message): message is AssistantMessage {
   if (message.role !== "assistant") return false;
   const { state, tool_calls } = message;
@@ -88,7 +88,7 @@ function unsealCall(
   return kept === undefined ? plain : { ...plain, state: kept };
 }
 
-/** A field whose sealed texts have one origin, which is that of all fields; plain fields have none of their own. */
+/** Unseals fields whose sealed texts all have the same origin, which then applies to all fields. */
 function unsealFields(fields: StateFields, seal: StateSeal, drop: NoteDropped): ProviderState {
   let from: string | null = null;
   const replace = (text: string): string | null => {
@@ -106,7 +106,7 @@ function unsealFields(fields: StateFields, seal: StateSeal, drop: NoteDropped): 
   return { from, fields: kept };
 }
 
-/** Reasoning items of the Responses API: their sealed state, otherwise the plain text of their summaries. */
+/** The content of Responses reasoning items: their sealed state, otherwise the plain text of their summaries. */
 interface UnsealedItems {
   readonly message: ProviderState | undefined;
   readonly calls: ReadonlyMap<string, ProviderState>;
@@ -144,10 +144,10 @@ interface Bundle {
   readonly calls: readonly { readonly id: string; readonly fields: StateFields }[];
 }
 
-/** Before the origin of a bundle: no text that a provider wrote can be taken for one. No gateway's name begins with it. */
+/** Comes before a bundle's origin. No gateway's name begins with it, so a provider's sealed text is never read as a bundle. */
 const bundleMark = "*";
 
-/** All state of an answer as one sealed text, for formats that carry nothing else; null where there is none. */
+/** All state of an answer as one sealed text, for formats that can carry only text. Null if there is none. */
 export function sealBundle(completion: Completion, origin: string, seal: StateSeal): string | null {
   const message = messageFields(completion);
   const calls = completion.parts.flatMap((part) =>
@@ -157,7 +157,7 @@ export function sealBundle(completion: Completion, origin: string, seal: StateSe
   return seal.seal(`${bundleMark}${origin}`, JSON.stringify({ message, calls } satisfies Bundle));
 }
 
-/** An answer as a client may see it: what only the provider can read is sealed. */
+/** An answer as the client may see it, with state that only the provider can read sealed. */
 export function sealCompletion(
   completion: Completion,
   origin: string,
@@ -188,9 +188,8 @@ function unsealBundle(
 }
 
 /**
- * Gives messages the state that was recorded with them. A recorded message counts only where it is the same message;
- * then it counts instead of the client's copy, which clients that join a stream may have cut. Maps each replaced message
- * to what replaces it.
+ * Restores the state that was recorded with messages, if the recorded message equals the client's. It replaces the client's
+ * copy, which may be incomplete if the client joined a stream. Maps each replaced message to its replacement.
  */
 export function restoreState(
   requested: readonly { readonly message: Message; readonly recorded: Message | undefined }[],
@@ -234,7 +233,7 @@ export interface StateTarget {
   readonly restored: ReadonlySet<Message>;
 }
 
-/** The request as one provider may see it: with the state it issued, and with what a client adds for it. */
+/** The request as one provider may see it: only with state that it issued, and with fields that the client added for it. */
 export function requestFor(
   request: CompletionRequest,
   target: StateTarget,

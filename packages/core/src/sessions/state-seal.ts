@@ -3,13 +3,13 @@ import { hmacKey, hmacSha256, sameDigest } from "../kernel/digest.ts";
 import type { Json } from "../kernel/stable-json.ts";
 
 /**
- * Seals what only a provider can read before it leaves with an answer, and opens it when it comes back, so that a
- * client can return it to where it came from, and neither another key nor another provider gets it.
+ * Seals state that only a provider can read before it is sent to the client, and opens it when it comes back. A client can
+ * therefore return it only with the same key, and only to the provider it came from.
  */
 export interface StateSeal {
   /** `tg1:<mac>:<origin>:<original>`; the origin is `<gateway>/<vendor>`. */
   seal(origin: string, original: string): string;
-  /** Null if the text was not sealed for this key, or was changed since. */
+  /** Null if the text was not sealed for this key, or has been changed. */
   open(text: string): UnsealedText | null;
 }
 
@@ -62,7 +62,7 @@ function decoded(text: string): string | null {
   }
 }
 
-/** Members whose text nobody but the provider can read; in `extra_content` every text is of that kind. */
+/** Members whose text only the provider can read. In `extra_content`, this is true of every text. */
 const opaqueMembers: ReadonlySet<string> = new Set([
   "encrypted_content",
   "signature",
@@ -73,7 +73,7 @@ const opaqueMembers: ReadonlySet<string> = new Set([
 ]);
 const opaqueFields: ReadonlySet<string> = new Set(["extra_content"]);
 
-/** The same value, with every text that nobody but the provider can read replaced; null from the replacement ends it. */
+/** Replaces every text that only the provider can read. If `replace` returns null, the whole value becomes undefined. */
 export function mapOpaque(
   name: string,
   value: Json,
@@ -99,7 +99,7 @@ export function mapOpaque(
   return walk(name, value, opaqueFields.has(name));
 }
 
-/** Fields as a client may have them: what only the provider can read is sealed. */
+/** Fields as the client may see them, with texts that only the provider can read sealed. */
 export function sealFields(seal: StateSeal, origin: string, fields: StateFields): StateFields {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [

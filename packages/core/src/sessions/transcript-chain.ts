@@ -4,15 +4,15 @@ import { sha256, sha256Of } from "../kernel/digest.ts";
 import { yieldToEventLoop } from "../kernel/event-loop.ts";
 import { canonicalMessage } from "./canonical-message.ts";
 
-/** A request's messages as the chain counts them: an assistant message repeated right after itself counts once. */
+/** The transcript chain of a request's messages. An assistant message that is repeated right after itself counts once. */
 export interface TranscriptChain {
   /** h[1..n], 32 bytes each. */
   readonly values: Buffer;
   /** The messages as JSON texts, one per chain value. */
   readonly messages: MessageTexts;
-  /** Where each message of the request is in the chain, from 0. */
+  /** The position of each message of the request in the chain, from 0. */
   readonly places: readonly number[];
-  /** Position from 1 of the last user message; 0 without one. */
+  /** Position of the last user message, counted from 1; 0 without one. */
   readonly lastUserMessage: number;
   /** The last message in canonical form, and whether it is an assistant's. */
   readonly last: string;
@@ -24,12 +24,12 @@ const valueBytes = 32;
 const pauseAfterChars = 262_144;
 const largeMessage = 1_048_576;
 
-/** The chain of the messages that a request begins with, from an earlier one. */
+/** The chain of the first messages of a request, computed for an earlier request. */
 export type KnownChain = Omit<TranscriptChain, "messages">;
 
 /**
- * h[0] = H(salt), h[i] = H(h[i-1] ‖ H(salt ‖ canonical message i)), SHA-256. A promise only where it takes long. `known`
- * is the chain of the messages that these begin with.
+ * h[0] = H(salt), h[i] = H(h[i-1] ‖ H(salt ‖ canonical message i)), where H is SHA-256. Returns a promise only if it takes
+ * long. `known` is the chain of the first messages, if it was computed before.
  */
 export function chainOf(
   messages: readonly Message[],
@@ -53,13 +53,13 @@ async function addWithPauses(links: ChainBuilder): Promise<TranscriptChain> {
   return links.chain();
 }
 
-/** A chain that is made message by message, with a pause where one of them or several together hold the process up. */
+/** Builds a chain message by message. Pauses after large or many messages, so it doesn't block the process. */
 class ChainBuilder {
   readonly #messages: readonly Message[];
   readonly #salt: Uint8Array;
   readonly #values: Buffer;
   readonly #texts: string[] = [];
-  /** The first message that has a text. */
+  /** The position of the first message in `#texts`. Known messages before it have none. */
   readonly #from: number;
   readonly #places: number[];
   #at: number;
@@ -83,12 +83,12 @@ class ChainBuilder {
     this.#lastUserMessage = known.lastUserMessage;
   }
 
-  /** How many values there are. */
+  /** The number of chain values. */
   get #length(): number {
     return this.#from + this.#texts.length;
   }
 
-  /** Goes on until all are added, which is true, or it is time for a pause. */
+  /** Adds messages until all are added or a pause is due. Returns whether all are added. */
   add(): boolean {
     let size = 0;
     for (; this.#at < this.#messages.length; this.#at++) {
@@ -111,7 +111,7 @@ class ChainBuilder {
     };
   }
 
-  /** Of a known conversation, only the last messages are usually asked for: the texts of the others are written then. */
+  /** Usually, only the last messages of a known conversation are needed. The texts of earlier ones are written on request. */
   #textsFromThere(): MessageTexts {
     const [messages, places, from, texts] = [this.#messages, this.#places, this.#from, this.#texts];
     return {
@@ -126,7 +126,7 @@ class ChainBuilder {
     };
   }
 
-  /** The size of the added message; null if it needs a pause first. */
+  /** Adds a message. Returns its size, or null if a pause is due first. */
   #link(message: Message): number | null {
     const isBegun = this.#canonical !== null;
     const canonical = this.#canonical ?? canonicalMessage(message);
@@ -152,7 +152,7 @@ class ChainBuilder {
   }
 }
 
-/** The chain values a reply adds to a chain: none where it repeats the assistant message it would follow. */
+/** The chain values that a reply adds to a chain. None if it repeats the assistant message that it would follow. */
 export function replyChain(
   chain: TranscriptChain,
   reply: readonly Message[],

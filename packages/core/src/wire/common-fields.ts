@@ -3,7 +3,7 @@ import { mapOf } from "./lists.ts";
 import { mapped, type Reader } from "./read.ts";
 import { number, oneOf, shortText, text, uuid } from "./scalars.ts";
 
-/** The Session and the Turn a request names (section 2.8). */
+/** The Session and the Turn that a request names (section 2.8). */
 export const sessionFields = {
   session_id: renamed("sessionId", optional(uuid)),
   turn_id: renamed("turnId", optional(uuid)),
@@ -19,14 +19,14 @@ export const samplingFields = {
 
 export const verbosity = oneOf("low", "medium", "high");
 
-/** The service tiers a client can ask for. `auto` leaves it open, like saying nothing. */
+/** The service tiers that a client can request. `auto` is the same as omitting the member. */
 export function serviceTier(...tiers: readonly string[]): Reader<string | undefined> {
   return mapped(oneOf(...tiers), (tier) => (tier === "auto" ? undefined : tier));
 }
 
 export const chatTiers = ["auto", "default", "flex", "scale", "priority", "fast"];
 
-/** Members of both protocols that describe the request and are not meant for the model. */
+/** Members of both protocols that describe the request. The model doesn't get them. */
 export const labelFields = {
   user: optional(text),
   metadata: optional(mapOf(shortText(512, 0), { maxMembers: 16, maxKeyLength: 64 })),

@@ -5,10 +5,10 @@ import type { KnownItems, ReadContext } from "./read.ts";
 
 const maxNames = 32;
 const maxNameLength = 64;
-/** Counts what has a name that is one too many. */
+/** The name under which members beyond the maximum number of names are counted. */
 const otherNames = "…";
 
-/** How one body is read, apart from its limits. */
+/** The options for reading one body, in addition to its limits. */
 export interface BodyOptions {
   /** Default: `text`. */
   readonly toolOutputs?: ReadContext["toolOutputs"];
@@ -18,7 +18,7 @@ export interface BodyOptions {
 
 /** The members dropped from one body, by name. */
 export interface DroppedCounts {
-  /** Of the conversation. */
+  /** Those dropped from the conversation. */
   readonly ofConversation: () => DroppedFields;
   readonly all: () => DroppedFields;
 }
@@ -49,7 +49,7 @@ export function beginReading(
   };
 }
 
-/** Names are the client's own: what a store or a terminal may not take is replaced. */
+/** Shortens a name, and replaces characters that a store or a terminal may not accept. Clients can send any name. */
 function shortName(name: string): string {
   const short = name.length > maxNameLength ? `${name.slice(0, maxNameLength - 1)}…` : name;
   return short.toWellFormed().replaceAll(/\p{C}/gu, "\uFFFD");

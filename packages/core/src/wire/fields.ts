@@ -17,22 +17,22 @@ type Presence = "required" | "optional" | "ignored" | "carried";
 /** One member of an object: whether it is required, its name in the result, and its reader. */
 export interface Field<Value, Given extends Presence, Name extends string> {
   readonly presence: Given;
-  /** The name in the result; empty where the member keeps its own. */
+  /** The name in the result. Empty if the member keeps its own. */
   readonly name: Name;
   readonly read: Reader<Value>;
 }
 
 type Fields = Readonly<Record<string, Field<unknown, Presence, string>>>;
 
-/** The member's name in the result if it is given so, else nothing. */
+/** The member's name in the result if it has this presence, otherwise `never`. */
 type NameOf<F, Key, Given extends Presence> =
   F extends Field<unknown, Given, infer Name> ? (Name extends "" ? Key : Name) : never;
-/** `state` where there are members that it carries. */
+/** `state` if any member is carried in it. */
 type StateName<F> = F extends { readonly presence: "carried" } ? "state" : never;
 type ValueOf<F> = F extends { readonly read: Reader<infer Value> } ? Value : never;
 type Flat<T> = { [Key in keyof T]: T[Key] };
 
-/** What reading an object gives: its required and optional members, and what it carries in its `state`. */
+/** The result of reading an object: its required and optional members, and `state` with its carried members. */
 export type Values<F> = Flat<
   {
     readonly [Key in keyof F as NameOf<F[Key], Key, "required"> & string]: ValueOf<F[Key]>;
@@ -44,12 +44,12 @@ export type Values<F> = Flat<
   } & { readonly [Key in keyof F as StateName<F[Key]>]?: ProviderState }
 >;
 
-/** A member that must be given; null is not given. */
+/** A required member. Null counts as absent. */
 export function required<Value>(read: Reader<Value>): Field<Value, "required", ""> {
   return { presence: "required", name: "", read };
 }
 
-/** A member that may be absent or null, and is then absent from the result. */
+/** A member that may be absent or null. It is then absent from the result. */
 export function optional<Value>(read: Reader<Value>): Field<Value, "optional", ""> {
   return { presence: "optional", name: "", read };
 }
@@ -62,14 +62,14 @@ export function renamed<Value, Given extends Presence, const Name extends string
   return { ...field, name };
 }
 
-/** A member that may be given and has no effect. */
+/** A member that is accepted but has no effect. */
 export function ignored(read: Reader<unknown> = (value) => value): Field<unknown, "ignored", ""> {
   return { presence: "ignored", name: "", read };
 }
 
 const nothing: BodySchema = { type: "null" };
 
-/** A member that is known and refused, unless it is null. */
+/** A known member that is refused unless it is null. */
 export function unsupported(): Field<unknown, "ignored", ""> {
   return ignored(
     withSchema(
@@ -83,14 +83,14 @@ export function unsupported(): Field<unknown, "ignored", ""> {
   );
 }
 
-/** A member that belongs to a provider, and is carried in the result's `state` under its own name. */
+/** A member that belongs to a provider. The result's `state` carries it under its own name. */
 export function carried(read: Reader<Json>): Field<Json, "carried", ""> {
   return { presence: "carried", name: "", read };
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Any JSON object, as it is. */
+/** Any JSON object, unchanged. */
 export const anyObject: Reader<JsonObject> = withSchema(
   (value, path) => {
     if (!isObject(value)) throw wrongType("an object", value, path);
@@ -104,8 +104,8 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Reads an object by its fields, in their order. Other members are refused first, or left out and noted; null is not
- * given, on any member.
+ * Reads an object by its fields, in their order. Before that, other members are refused, or dropped and counted. A null
+ * member counts as absent.
  */
 export function object<const F extends Fields>(
   fields: F,
@@ -157,7 +157,7 @@ export function object<const F extends Fields>(
   }, schema);
 }
 
-/** Null is not given. */
+/** A null member counts as absent, so its schema also accepts null. */
 function orNull(schema: BodySchema): BodySchema {
   return schema === nothing ? nothing : { anyOf: [schema, nothing] };
 }
@@ -167,7 +167,7 @@ function unknownMember(path: string, key: string): GatewayError {
   return new GatewayError("unknown_parameter", `'${param}' is not a known parameter.`, { param });
 }
 
-/** Reads an object by the reader its `tag` member names; any other name is unsupported. */
+/** Reads an object with the reader that its `tag` member names. Any other name is unsupported. */
 export function variants<const V extends Readonly<Record<string, Reader<unknown>>>>(
   tag: string,
   readers: V,

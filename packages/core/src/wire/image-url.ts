@@ -6,7 +6,7 @@ const data = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const maxWebUrlLength = 8_192;
 
-/** An image's address: a web address, which the gateway passes on and never opens, or a base64 data URL of an image. */
+/** The URL of an image: a web address, which the gateway passes on but never opens, or a base64 data URL. */
 export const imageUrl: Reader<string> = withSchema(
   (value, path, limits) => {
     const url = content(value, path, limits);

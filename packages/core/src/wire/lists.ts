@@ -10,11 +10,11 @@ import {
   wrongValue,
 } from "./read.ts";
 
-/** How many items a list has, at least and at most. */
+/** The minimum and maximum number of items in a list. */
 interface Count<Item> {
   readonly min?: number;
   readonly max?: (limits: Limits) => number;
-  /** The items that an earlier body gave, and this one begins with. */
+  /** The first items, if they were read from an earlier body. */
   readonly known?: (reading: ReadContext) => readonly Item[] | undefined;
 }
 
@@ -41,7 +41,7 @@ export function listOf<Item>(read: Reader<Item>, count: Count<Item> = {}): Reade
   }, schema);
 }
 
-/** A string, or what `list` reads from an array. */
+/** A string, or an array that `list` reads. */
 export function textOr<List>(text: Reader<string>, list: Reader<List>): Reader<string | List> {
   return withSchema(
     (value, path, limits) => {
@@ -53,7 +53,7 @@ export function textOr<List>(text: Reader<string>, list: Reader<List>): Reader<s
   );
 }
 
-/** Reads every member of an object whose keys are the client's own. */
+/** Reads every member of an object whose keys the client chooses. */
 export function mapOf<Value>(
   read: Reader<Value>,
   bounds: { readonly maxMembers: number; readonly maxKeyLength: number },

@@ -7,7 +7,7 @@ import { content } from "./scalars.ts";
 /** State that is an object, such as a cache breakpoint. */
 export const stateObject: Reader<Json> = withSchema(
   (value, path, limits) =>
-    // What JSON.parse made is JSON.
+    // The body comes from JSON.parse, so it is JSON.
     shallow(anyObject(value, path, limits) as Json, path, 1),
   () => schemaOf(anyObject),
 );
@@ -31,7 +31,7 @@ function shallow<Value extends Json | undefined>(value: Value, path: string, dep
   return value;
 }
 
-/** How a message of a model brings its thinking back, under the names that providers and gateways use. */
+/** Members in which a model's message brings back its reasoning, by the names that providers and gateways use. */
 export const thoughtReaders = {
   reasoning_content: stateText,
   reasoning: stateText,
@@ -40,19 +40,19 @@ export const thoughtReaders = {
   provider_specific_fields: stateObject,
 };
 
-/** How a tool call brings a signature back. */
+/** Members in which a tool call brings back a signature. */
 export const callStateReaders = {
   extra_content: stateObject,
   provider_specific_fields: stateObject,
 };
 
-/** How a message, a part or a tool says where a provider's cache may end. */
+/** Members in which a message, a part or a tool marks where a provider's cache may end. */
 export const breakpointReaders = {
   cache_control: stateObject,
   prompt_cache_breakpoint: stateObject,
 };
 
-/** Content that is not offered, wherever in a history it is. */
+/** Content that isn't supported anywhere in a history. */
 export const unsupportedContent = {
   audio: unsupported(),
   function_call: unsupported(),
@@ -61,7 +61,7 @@ export const unsupportedContent = {
   file_data: unsupported(),
 };
 
-/** About the bytes that state takes as JSON: escapes are not counted. */
+/** The approximate bytes of state as JSON. Escapes aren't counted. */
 export function stateBytes(value: Json | undefined): number {
   if (typeof value === "string") return Buffer.byteLength(value) + 2;
   if (typeof value !== "object" || value === null) return 5;
@@ -70,7 +70,7 @@ export function stateBytes(value: Json | undefined): number {
   return bytes;
 }
 
-/** Refuses a message whose state takes so many bytes. */
+/** Refuses a message if its state, of this many bytes, is too large. */
 export function requireSmallState(bytes: number, path: string): void {
   if (bytes > maxMessageState.bytes)
     throw wrongValue(

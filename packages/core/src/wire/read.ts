@@ -4,29 +4,29 @@ import type { DroppedFields } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { InputItem } from "./responses/items.ts";
 
-/** What readers of one body know besides its values: its limits, and where to note what they leave out. */
+/** The context in which one body is read: its limits, and callbacks for members that are dropped. */
 export interface ReadContext extends Limits {
-  /** Whether what functions returned may hold images. */
+  /** Whether function outputs may contain images. */
   readonly toolOutputs: "text" | "parts";
-  /** Takes the name of a member that was given, is not known, and is left out. */
+  /** Called with the name of each unknown member that is dropped. */
   readonly noteDropped: (name: string) => void;
-  /** What an earlier body gave of the conversation that this one goes on with. */
+  /** The part of the conversation that was read from an earlier body. */
   readonly known: KnownItems;
-  /** Called after the conversation is read: everything dropped so far belongs to it. */
+  /** Called after the conversation is read. Everything dropped so far belongs to it. */
   readonly conversationRead: () => void;
 }
 
-/** The beginning of a conversation in either protocol, as it was read before. */
+/** The beginning of a conversation in either protocol, as read from an earlier body. */
 export interface KnownItems {
   readonly messages?: readonly Message[];
   readonly items?: readonly InputItem[];
-  /** What reading it left out. */
+  /** The members dropped while it was read. */
   readonly droppedFields?: DroppedFields;
 }
 
 /**
- * Reads one value of a request body: gives a new, checked value or throws a GatewayError that names the path.
- * A reader that gives `undefined` leaves its member out.
+ * Reads one value of a request body. Returns a new, checked value, or throws a GatewayError that names the path. If it
+ * returns undefined, the member is omitted.
  */
 export interface Reader<Value> {
   (value: unknown, path: string, limits: ReadContext): Value;
@@ -37,7 +37,7 @@ export interface Reader<Value> {
 /** A JSON Schema of a reader's input, under the default limits. */
 export type BodySchema = Readonly<Record<string, unknown>>;
 
-/** A reader with a schema of its input, made only when asked for. */
+/** Adds a schema of its input to a reader. The schema is only created on request. */
 export function withSchema<Value>(
   read: (value: unknown, path: string, limits: ReadContext) => Value,
   schema: () => BodySchema,
@@ -50,7 +50,7 @@ export function schemaOf(read: Reader<unknown>): BodySchema {
   return read.schema?.() ?? {};
 }
 
-/** The path of a member; keys are the client's own, so long ones are cut. */
+/** The path of a member. Clients choose the keys, so long ones are cut. */
 export function memberPath(path: string, key: string): string {
   const name = key.length > 64 ? `${key.slice(0, 64).toWellFormed()}…` : key;
   return path === "" ? name : `${path}.${name}`;
@@ -79,7 +79,7 @@ function typeName(value: unknown): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-/** Changes what another reader gives. */
+/** A reader that changes the result of another one. */
 export function mapped<From, To>(read: Reader<From>, change: (value: From) => To): Reader<To> {
   return withSchema(
     (value, path, limits) => change(read(value, path, limits)),

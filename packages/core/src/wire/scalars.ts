@@ -10,7 +10,7 @@ export const flag: Reader<boolean> = withSchema(
   () => ({ type: "boolean" }),
 );
 
-/** Message content: bounded by the body alone. */
+/** Message content, which is limited only by the size of the body. */
 export const content: Reader<string> = withSchema(
   (value, path) => {
     if (typeof value !== "string") throw wrongType("a string", value, path);
@@ -31,7 +31,7 @@ export const text: Reader<string> = withSchema(
   () => ({ type: "string", maxLength: defaultLimits.stringBytes }),
 );
 
-/** A string of `least` to `longest` characters. */
+/** A string of `minLength` to `maxLength` characters. */
 export function shortText(maxLength: number, minLength = 1): Reader<string> {
   return withSchema(
     (value, path, limits) => {
@@ -49,7 +49,7 @@ export function shortText(maxLength: number, minLength = 1): Reader<string> {
 const maxIdLength = 255;
 export const identifier: Reader<string> = shortText(maxIdLength);
 
-/** The id of a tool call, which an upstream chose: some put a signature of thousands of characters into it. */
+/** The id of a tool call, chosen by an upstream. Some put a signature of thousands of characters into it. */
 export const callId: Reader<string> = shortText(65_536);
 
 /** A UUID, in lower case. */

@@ -12,12 +12,12 @@ import {
 import { flag, identifier, oneOf, text } from "./scalars.ts";
 
 /**
- * A JSON Schema: data of the client's own, kept as it came. Its depth is bounded before the body is parsed, its strings
- * here; a fault in it is the schema's, since a path into it would be the client's own words.
+ * A JSON Schema, which is the client's own data and stays unchanged. The depth is checked before the body is parsed, and the
+ * length of strings here. Errors name only the schema, because a path into it would consist of the client's own words.
  */
 export const jsonSchema: Reader<Json> = withSchema(
   (value, path, limits) => {
-    // What JSON.parse made is JSON.
+    // The body comes from JSON.parse, so it is JSON.
     const schema = anyObject(value, path, limits) as Json;
     requireShortStrings(schema, path, limits);
     return schema;
@@ -34,7 +34,7 @@ function requireShortStrings(value: Json | undefined, path: string, limits: Read
   }
 }
 
-/** What every protocol says of a function, wherever it puts it. */
+/** The members of a function, which both protocols have, though in different places. */
 export const functionFields = {
   name: required(identifier),
   description: optional(text),
@@ -44,7 +44,7 @@ export const functionFields = {
 
 const toolChoiceWord = oneOf("none", "auto", "required");
 
-/** A word, or the function that `object` reads. */
+/** A tool choice as a word, or as an object that `object` reads. */
 export function toolChoiceOr(object: Reader<ToolChoice>): Reader<ToolChoice> {
   return withSchema(
     (value, path, limits) => {
@@ -56,7 +56,7 @@ export function toolChoiceOr(object: Reader<ToolChoice>): Reader<ToolChoice> {
   );
 }
 
-/** What a request says about its tools. */
+/** The members of a request that are about tools. */
 interface ToolUse {
   readonly tools: readonly FunctionTool[];
   readonly toolChoice: ToolChoice | undefined;
@@ -64,8 +64,8 @@ interface ToolUse {
 }
 
 /**
- * Without tools there is nothing to choose among or to call in parallel; asking for it all the same is harmless.
- * `nameAt` is the path of a chosen function's name.
+ * Checks the members about tools together. Without tools, a choice of `auto` or `none` and parallel calls are accepted but
+ * have no effect. `nameAt` is the path of the chosen function's name.
  */
 export function toolUse(
   { tools, toolChoice, parallelToolCalls }: ToolUse,

@@ -59,7 +59,7 @@ function reasoningOf({ parts }: Completion): Partial<Record<ReasoningField, stri
   return reasoning;
 }
 
-/** Log probabilities come in pieces while the model writes; the body has each list whole. */
+/** Joins the log probabilities, which arrive in pieces: the body has each list whole. */
 function joinLogprobs(pieces: readonly Json[]): Json {
   if (pieces.length === 0) return null;
   return { content: joinLists(pieces, "content"), refusal: joinLists(pieces, "refusal") };

@@ -7,11 +7,11 @@ import { usageObject } from "./usage-object.ts";
 
 /** Writes one streamed answer as `chat.completion.chunk` events (sections 2.3 and 6.1). */
 export interface ChunkWriter {
-  /** A `data:` line per event the client sees; empty when it sees none of them. */
+  /** A `data:` line for each event that the client sees. Empty if it sees none of them. */
   write(events: readonly CompletionEvent[]): string;
-  /** The finish chunk, the usage chunk where it was asked for, and `[DONE]`; both chunks say the tier it was served at. */
+  /** The finish chunk, the usage chunk if requested, and `[DONE]`. Both chunks name the tier that served the answer. */
   finish(reason: FinishReason, usage: Usage, serviceTier?: string): string;
-  /** The error, then `[DONE]`: no finish reason is invented. */
+  /** The error, then `[DONE]`, without a finish reason. */
   fail(error: GatewayError): string;
 }
 
@@ -50,7 +50,7 @@ export function createChunkWriter(
         const event = events[at];
         const next = events[at + 1];
         if (event === undefined) continue;
-        // Clients take what comes with a call from its first delta only.
+        // Clients read a call's state only from its first delta.
         if (event.type === "tool-call-started" && isStateOf(next, event.index)) {
           chunks += frame().delta(callDelta(event, next.fields));
           at++;
@@ -71,7 +71,7 @@ export function createChunkWriter(
 /** Writes chunks around their common members, which are serialized once. */
 interface Frame {
   delta(delta: string): string;
-  /** `members` are further members of the chunk, each with a comma after it. */
+  /** `members` are further members of the chunk, each followed by a comma. */
   choice(delta: string, logprobs: string, finishReason: string, members?: string): string;
   totals(usage: Usage, members: string): string;
 }
@@ -94,7 +94,7 @@ function frameOf(head: ChatCompletionHead): Frame {
   };
 }
 
-/** The JSON of an event's delta; empty when the client sees nothing of it. */
+/** The JSON of an event's delta. Empty if the client sees nothing of the event. */
 function deltaOf(event: CompletionEvent): string {
   switch (event.type) {
     case "text-delta":

@@ -1,10 +1,10 @@
-/** What every chunk and the plain body carry alike. */
+/** The members that every chunk and the plain body have in common. */
 export interface ChatCompletionHead {
   readonly id: string;
   /** Seconds since the epoch. */
   readonly created: number;
   readonly model: string;
-  /** Asked when the first of it is written; null where the provider says none. */
+  /** Called when the first chunk or the body is written. Null if the provider reports none. */
   readonly systemFingerprint: () => string | null;
   readonly sessionId: string;
   readonly turnId: string;

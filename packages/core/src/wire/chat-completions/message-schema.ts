@@ -51,7 +51,7 @@ const imagePart = object(
   "dropped",
 );
 
-/** Some clients put a whole former message into its part: what it thought belongs to the message. */
+/** Some clients put a whole earlier message into its text part. Reasoning in it belongs to the message. */
 const spokenPart = object(
   { ...textFields, ...breakpoints, ...thoughts, ...unsupportedContent },
   "dropped",
@@ -120,7 +120,7 @@ const assistantMessage: Reader<AssistantMessage> = mapped(
       ),
       ...breakpoints,
       ...thoughts,
-      // Gemini signs an answer without calls here.
+      // Gemini puts its signature here if the answer has no calls.
       extra_content: carried(callStateReaders.extra_content),
       ...unsupportedContent,
     },
@@ -129,7 +129,7 @@ const assistantMessage: Reader<AssistantMessage> = mapped(
   withThoughtsOfParts,
 );
 
-/** Agents name the tool in its result as well; `tool_call_id` already tells. */
+/** Some agents also name the tool. That isn't needed, because `tool_call_id` identifies the call. */
 const toolMessage = object(
   {
     role: required(oneOf("tool")),
@@ -150,8 +150,8 @@ const byRole: Reader<Message> = variants("role", {
 });
 
 /**
- * One message of the conversation, by its role. Members beyond the API are part of the history, not parameters: provider
- * state is kept, everything else is dropped.
+ * One message of the conversation, by its role. Unknown members come from the history of another dialect and aren't
+ * rejected: provider state is kept, everything else is dropped.
  */
 export const message: Reader<Message> = withSchema(
   (value, path, limits) => {
@@ -174,7 +174,7 @@ function bytesOfStates(message: Message): number {
 
 type SpokenPart = (TextPart | RefusalPart) & { readonly state?: ProviderState };
 
-/** Moves what parts hold of the model's thinking to their message, unless the message has it itself. */
+/** Moves the model's reasoning from parts to their message, unless the message has its own. */
 function withThoughtsOfParts({
   content: said,
   state,
@@ -200,7 +200,7 @@ function stateOf(fields: Readonly<Record<string, Json>>): { readonly state?: Pro
   return Object.keys(fields).length === 0 ? {} : { state: { from: null, fields } };
 }
 
-/** An empty list says the same as none. */
+/** An empty list means the same as none. */
 function unlessEmpty<Value extends string | readonly unknown[]>(
   read: Reader<Value>,
 ): Reader<Value | undefined> {

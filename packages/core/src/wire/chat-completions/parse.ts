@@ -20,9 +20,9 @@ export interface ChatCompletionCall {
 }
 
 /**
- * Reads a parsed body of section 2.1 into a new call: null members become absent. Of the client's own objects, only
- * JSON Schemas and provider state remain.
- * @throws GatewayError with the code and the path of the first fault in the order of the schema
+ * Reads a parsed body (section 2.1) into a new call. Null members become absent. The call shares no objects with the body
+ * except JSON Schemas and provider state.
+ * @throws GatewayError with the code and the path of the first fault, in the order of the schema
  */
 export function parseChatCompletion(
   body: unknown,

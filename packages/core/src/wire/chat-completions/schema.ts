@@ -70,7 +70,7 @@ const responseFormat: Reader<ResponseFormat> = variants("type", {
 
 const stop = textOr(text, listOf(text, { min: 1, max: () => 4 }));
 
-/** One answer per request: what a Session continues with must be one message. */
+/** One answer per request, because a Session continues with exactly one message. */
 const one: Reader<number> = withSchema(
   (value, path, limits) => {
     if (integer(1)(value, path, limits) !== 1) throw unsupportedValue("must be 1", path);
@@ -89,7 +89,7 @@ const textOnly = listOf<string>(
   ),
 );
 
-/** Another dialect's name for `reasoning_effort`, with a switch next to it; what else it offers there is not offered here. */
+/** Another dialect's form of `reasoning_effort`, with a switch. Its other members aren't supported. */
 const reasoningFields = object({
   effort: optional(identifier),
   enabled: optional(flag),
@@ -98,7 +98,7 @@ const reasoningFields = object({
   summary: unsupported(),
 });
 
-/** The effort that it asks for. Off is the effort `none`; on says nothing without an effort. */
+/** The requested effort. Off means the effort `none`. On is only accepted together with an effort. */
 const reasoning: Reader<{ readonly effort?: string }> = withSchema(
   (value, path, limits) => {
     const { effort, enabled } = reasoningFields(value, path, limits);

@@ -1,6 +1,6 @@
 import type { Usage } from "../../domain/usage.ts";
 
-/** The usage object of section 2.4, to be written as JSON; each detail is present only when the provider reported it. */
+/** The usage object of section 2.4, before it is written as JSON. It contains only details that the provider reported. */
 export function usageObject(usage: Usage): object {
   return {
     prompt_tokens: usage.promptTokens,
@@ -20,7 +20,7 @@ export function usageObject(usage: Usage): object {
   };
 }
 
-/** The details; undefined, which JSON leaves out, where none was reported. */
+/** The details. Undefined, which JSON omits, if none was reported. */
 function reported(details: Readonly<Record<string, number | undefined>>): object | undefined {
   for (const name in details) if (details[name] !== undefined) return details;
   return undefined;

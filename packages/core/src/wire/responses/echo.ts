@@ -30,13 +30,13 @@ type EchoedFormat =
   | {
       readonly type: "json_schema";
       readonly name: string;
-      /** Present only when given: the published schema has no null here. */
+      /** Absent if not given, because the published schema doesn't allow null here. */
       readonly description?: string;
       readonly schema: Json;
       readonly strict: boolean;
     };
 
-/** What a response object repeats of its request, under the names of the wire; members that were not given have their defaults. */
+/** The members of a request that its response object repeats, under their wire names. Absent ones have their defaults. */
 export interface ResponseEcho {
   readonly instructions: string | null;
   readonly max_output_tokens: number | null;
@@ -55,7 +55,7 @@ export interface ResponseEcho {
   readonly frequency_penalty: number;
   readonly truncation: "auto" | "disabled";
   readonly metadata: Readonly<Record<string, string>>;
-  /** Present only when given: the published schema has no null here. */
+  /** Absent if not given, because the published schema doesn't allow null here. */
   readonly user?: string;
 }
 

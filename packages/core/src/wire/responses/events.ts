@@ -8,20 +8,20 @@ import { createOutputWriter } from "./output-writer.ts";
 import { responseError } from "./response-error.ts";
 import { outcomeOf, type ResponseHead, responseBody, responseObject } from "./response-object.ts";
 
-/** Writes one streamed answer as typed Responses events (section 6.2), in pieces to be read in order, each once. */
+/** Writes one streamed answer as typed Responses events (section 6.2). Read the pieces in order, each once. */
 export interface ResponseEventWriter {
-  /** `response.created` and `response.in_progress`; nothing the second time. The others begin with it by themselves. */
+  /** `response.created` and `response.in_progress`. Empty when repeated. The other methods call it first. */
   start(): string;
-  /** The events the client sees of what happened. */
+  /** The events that the client sees. */
   write(events: readonly CompletionEvent[]): Iterable<string>;
-  /** Closes open items, then `response.completed` or `response.incomplete` with the body a plain answer would be. */
+  /** Closes open items. Then `response.completed` or `response.incomplete`, with the same body as a plain answer. */
   finish(
     completion: Completion,
     usage: Usage,
     finishReason: FinishReason,
     completedAt: number,
   ): Iterable<string>;
-  /** Closes open items as incomplete, then `error` and `response.failed`. */
+  /** Closes open items as incomplete. Then `error` and `response.failed`. */
   fail(error: GatewayError): Iterable<string>;
 }
 
@@ -64,14 +64,14 @@ export function createEventWriter(head: ResponseHead): ResponseEventWriter {
   };
 }
 
-/** Each event is whole, says its type twice, and has the next number. */
+/** Writes complete events, each with the next number, and with its type as event name and as member. */
 function createSequence(): WriteEvent {
   let next = 0;
   return (type, members) =>
     `event: ${type}\ndata: {"type":"${type}","sequence_number":${next++},${members}}\n\n`;
 }
 
-/** The members flat and nested: each form is the only one that some client reads. */
+/** The error's members both flat and nested, because some clients read only one of the two. */
 function errorMembers(error: GatewayError): string {
   const { code, message } = responseError(error);
   const { param, type } = error;

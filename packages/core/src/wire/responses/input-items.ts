@@ -3,7 +3,7 @@ import { wrongValue } from "../read.ts";
 import { type ItemPlace, itemId } from "./item-ids.ts";
 import type { InputItem, StoredItem } from "./items.ts";
 
-/** The input of a response as its own items, with ids of this response, whatever ids they had. */
+/** The input of a response as stored items. All get ids of this response, even if they had others. */
 export function storedInput(
   items: readonly InputItem[],
   responseId: string,
@@ -35,7 +35,7 @@ const defaultLimit = 20;
 const maxLimit = 100;
 
 /**
- * One page of a stored response's input items, as JSON text: the newest first unless asked otherwise. Further
+ * One page of a stored response's input items, as JSON text. Newest first, unless the query says otherwise. Other
  * parameters have no effect.
  * @throws GatewayError `invalid_value` naming the parameter at fault
  */

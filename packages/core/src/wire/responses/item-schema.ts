@@ -36,7 +36,7 @@ const breakpoints = {
   prompt_cache_breakpoint: optional(breakpointReaders.prompt_cache_breakpoint),
 };
 
-/** What responses show of a text next to it comes back with the history. */
+/** Details that responses show next to a text. Clients send them back with the history. */
 const textFields = {
   text: required(content),
   annotations: ignored(),
@@ -46,7 +46,7 @@ const textFields = {
   ...unsupportedContent,
 };
 
-/** Clients mix up the two names of text in history; the role says which one it is. */
+/** Clients confuse the two types of text in histories. The role tells which one it is. */
 const textNames = { type: required(oneOf("input_text", "output_text")), ...textFields };
 const givenText = mapped(object(textNames), ({ text, ...state }) => ({
   ...state,
@@ -85,7 +85,7 @@ const thoughts = {
   provider_specific_fields: optional(thoughtReaders.provider_specific_fields),
 };
 
-/** A message of one role: its content is a string, or parts of these kinds. */
+/** A message of one role. Its content is a string, or parts of these kinds. */
 function messageOf(
   role: MessageItem["role"],
   part: Reader<ContentPart>,
@@ -167,7 +167,7 @@ const functionCallOutput: Reader<FunctionCallOutputItem> = object({
 
 const summaryText = object({ type: required(oneOf("summary_text")), text: required(content) });
 
-/** Reasoning is part of every answer, so it comes back; it goes only to the provider it came from. */
+/** Clients send reasoning back, because answers contain it. It is sent only to the provider it came from. */
 const reasoning: Reader<ReasoningItem> = mapped(
   object({
     type: required(oneOf("reasoning")),
@@ -193,7 +193,7 @@ const typedItem: Reader<InputItem> = variants("type", {
   item_reference: itemReference,
 });
 
-/** An item without a type is a message if it has a role, and a reference if all it has is an id. */
+/** An item without a type is a message if it has a role, and a reference if it has only an id. */
 const inputItem: Reader<InputItem> = withSchema(
   (value, path, limits) => {
     const { type = null, role = null, id = null } = anyObject(value, path, limits);
@@ -223,7 +223,7 @@ const list: Reader<readonly InputItem[]> = withSchema(
 
 const items = textOr(content, list);
 
-/** The input of a request: a string is one user message. */
+/** The input of a request. A string counts as one user message. */
 export const input: Reader<readonly InputItem[]> = mapped(items, (given) =>
   typeof given === "string"
     ? [{ type: "message", role: "user", content: [inputText(given)] }]

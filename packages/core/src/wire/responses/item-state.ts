@@ -16,7 +16,7 @@ const stateNames = [
 
 export type StateFields = Readonly<Record<string, Json>>;
 
-/** What of an item or a part belongs to a provider. */
+/** The members of an item or a part that belong to a provider. */
 export function stateFields(
   carrier: Readonly<Partial<Record<(typeof stateNames)[number], Json>>>,
 ): StateFields {
@@ -28,12 +28,12 @@ export function stateFields(
   return fields;
 }
 
-/** As the member of a message, part or call; nothing where there is none. */
+/** The `state` member of a message, part or call, without an origin. Empty if there are no fields. */
 export function withState(fields: StateFields): { readonly state?: ProviderState } {
   return Object.keys(fields).length === 0 ? {} : { state: { from: null, fields } };
 }
 
-/** A reasoning item as a message carries it: without its id and its status. */
+/** A reasoning item in the form that a message carries, without its id and its status. */
 export type CarriedReasoning = Pick<
   ReasoningItem,
   "type" | "summary" | "content" | "encrypted_content"
@@ -48,17 +48,17 @@ export function carriedReasoning({ type, summary, ...item }: ReasoningItem): Car
   };
 }
 
-/** Whether the item has nothing to carry. */
+/** Whether the item has no content. */
 export function isEmptyReasoning({ summary, content, encrypted_content }: ReasoningItem): boolean {
   return summary.length === 0 && !content && !encrypted_content;
 }
 
-/** Whether the item is the state of the answer before it, which comes last. */
+/** Whether the item only carries the sealed state of an answer. It comes after that answer. */
 export function showsNothing({ summary, content, encrypted_content }: CarriedReasoning): boolean {
   return summary.length === 0 && content === undefined && encrypted_content !== undefined;
 }
 
-/** How many reasoning items no answer follows: they belong to none, and go to no provider. */
+/** How many reasoning items have no answer after them. They belong to no message, so no provider gets them. */
 export function countLostReasoning(items: readonly InputItem[]): number {
   let lost = 0;
   let waiting: ReasoningItem[] = [];
@@ -81,7 +81,7 @@ export function countLostReasoning(items: readonly InputItem[]): number {
   return lost;
 }
 
-/** Refuses input whose items would become a message with more state than a message may have. */
+/** Refuses input if its items would form a message with too much state. */
 export function requireSmallStates(items: readonly InputItem[], path: string): void {
   let bytes = 0;
   items.forEach((item, index) => {
@@ -92,7 +92,7 @@ export function requireSmallStates(items: readonly InputItem[], path: string): v
   });
 }
 
-/** Whether an item may become one message with those around it. */
+/** Whether an item can be joined with its neighbors into one message. */
 export function joinsAnswer(item: InputItem): boolean {
   if (item.type === "message") return item.role === "assistant";
   return item.type === "reasoning" || item.type === "function_call";

@@ -11,26 +11,26 @@ export type WriteEvent = (type: string, members: string) => string;
 /** Writes the events of one output item, from `added` to `done`. */
 export interface ItemWriter {
   readonly kind: CompletionPart["type"];
-  /** The item and its one part appear, both empty; then the annotations that were waiting for a text. */
+  /** Adds the item and its only part, both empty. Then the annotations that were waiting for a text. */
   begin(): string;
-  /** More of the text, or of the arguments; not empty. The log probabilities that wait go with it. */
+  /** Adds a piece of the text or the arguments, which isn't empty. Waiting log probabilities go with it. */
   add(fragment: string): string;
-  /** What comes next to a text: annotations are written at once. */
+  /** Adds a text's details. Annotations are written at once; log probabilities wait for the next piece. */
   addDetail(event: CompletionEvent): string;
-  /** One event at a time, since each repeats the whole; nothing the second time. */
+  /** Ends the item. Yields one event at a time, because each repeats the whole item. Yields nothing when repeated. */
   end(status: ItemStatus): Iterable<string>;
-  /** The item as it ended; null before. */
+  /** The finished item; null before its end. */
   ended(): StoredItem | null;
 }
 
-/** How the events of one kind of item are called, and what they carry. */
+/** The names and members of the events of one kind of item. */
 interface ItemEvents {
   readonly name: string;
-  /** The events around its part; a function call has none. */
+  /** The name of the events around its part. A function call has none. */
   readonly part: string | null;
-  /** What tells the part from others of the item, as JSON text. */
+  /** The member that gives the part's index in the item, as JSON text. */
   readonly place: string;
-  /** The member that has the whole. */
+  /** The member that contains the whole text. */
   readonly whole: string;
 }
 
@@ -61,7 +61,7 @@ const itemEvents: Readonly<Record<CompletionPart["type"], ItemEvents>> = {
   },
 };
 
-/** `begun` is the part as it begins: without text or arguments. A text has `folded` next to it. */
+/** `begun` is the part at its start, without text or arguments. `folded` collects the details of a text. */
 export function createItemWriter(
   begun: CompletionPart,
   place: OutputPlace,
@@ -84,7 +84,7 @@ export function createItemWriter(
       ? ""
       : write(`${events.part}.${moment}`, `${where},"part":${JSON.stringify(partOf(item))}`);
 
-  /** The log probabilities from one `logprobs` event on: every event about a text has them. */
+  /** The log probabilities from this `logprobs` event on. Every event about a text includes some. */
   const logprobsFrom = (start: number): string => {
     if (begun.type !== "text") return "";
     const pieces = folded.details().logprobs.slice(start);
@@ -138,13 +138,13 @@ function withText(
   return { type: "tool-call", call: { id, type, function: { ...called, arguments: text } } };
 }
 
-/** The part an item has, where it has parts. */
+/** The part of an item, if it has one. */
 function partOf(item: StoredItem): unknown {
   if (item.type === "message") return item.content[0];
   return item.type === "reasoning" ? item.summary[0] : null;
 }
 
-/** The item as it is added, before its part. */
+/** The item as it is first added, without its part. */
 function withoutPart(item: StoredItem): StoredItem {
   if (item.type === "message") return { ...item, content: [] };
   return item.type === "reasoning" ? { ...item, summary: [] } : item;

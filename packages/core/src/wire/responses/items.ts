@@ -1,19 +1,19 @@
 import type { Json } from "../../kernel/stable-json.ts";
 import type { LogProb, UrlCitation } from "./text-details.ts";
 
-/** Where a provider's cache may end. */
+/** Marks where a provider's cache may end. */
 interface Breakpoints {
   readonly cache_control?: Json;
   readonly prompt_cache_breakpoint?: Json;
 }
 
-/** Text of a user, or of the application. */
+/** Text of a user or of the application. */
 export interface InputTextPart extends Breakpoints {
   readonly type: "input_text";
   readonly text: string;
 }
 
-/** Text of the model. Its lists are part of the shape; they are empty in history that a client sends. */
+/** Text of the model. Both lists are always present, but they are empty in history that a client sends. */
 export interface OutputTextPart extends Breakpoints {
   readonly type: "output_text";
   readonly text: string;
@@ -26,7 +26,7 @@ export interface OutputRefusalPart {
   readonly refusal: string;
 }
 
-/** An image by URL or data URL; `detail` is `auto` where the client asked for nothing in particular. */
+/** An image by URL or data URL. `detail` is `auto` if the client gave none. */
 export interface InputImagePart extends Breakpoints {
   readonly type: "input_image";
   readonly image_url: string;
@@ -49,7 +49,7 @@ export interface MessageItem extends Breakpoints {
 export interface FunctionCallItem {
   readonly type: "function_call";
   readonly call_id: string;
-  /** The group of functions that `name` is from; absent for a function of its own. */
+  /** The namespace that contains the function. Absent for a function outside of namespaces. */
   readonly namespace?: string;
   readonly name: string;
   readonly arguments: string;
@@ -76,17 +76,17 @@ export interface ItemReference {
   readonly id: string;
 }
 
-/** An item with content of its own. */
+/** An item with its own content. */
 export type ContentItem = MessageItem | FunctionCallItem | FunctionCallOutputItem | ReasoningItem;
 
-/** One input item (section 2.6), normalised: strings are parts, and ids that clients send are gone. */
+/** One input item (section 2.6) in normal form: strings have become parts, and the client's ids are removed. */
 export type InputItem = ContentItem | ItemReference;
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
 
 type Stored<Item> = Item & { readonly id: string; readonly status: ItemStatus };
 
-/** An item as responses show it, with the id the gateway gave it. */
+/** An item as responses show it, with its id from the gateway. */
 export type StoredItem =
   | Stored<MessageItem>
   | Stored<FunctionCallItem>

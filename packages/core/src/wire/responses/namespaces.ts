@@ -3,7 +3,7 @@ import type { Limits } from "../../domain/limits.ts";
 import { sha256 } from "../../kernel/digest.ts";
 import { wrongValue } from "../read.ts";
 
-/** Functions under a shared name, as Responses clients group them. */
+/** A group of functions under a shared name, which Responses clients can send. */
 export interface NamespaceTool {
   readonly type: "namespace";
   readonly name: string;
@@ -11,21 +11,21 @@ export interface NamespaceTool {
   readonly tools: readonly FunctionTool[];
 }
 
-/** What a client calls a function: by its name, and by its namespace where it has one. */
+/** A function as the client knows it: by its name, and its namespace if it has one. */
 export interface CalledFunction {
   readonly name: string;
   readonly namespace?: string;
 }
 
-/** The functions in namespaces, by the name that the model knows each by. */
+/** The functions in namespaces, by the names that the model knows. */
 export type Namespaces = ReadonlyMap<string, CalledFunction>;
 
-/** The longest function name that every upstream takes. */
+/** The longest function name that every upstream accepts. */
 const maxNameLength = 64;
 
 /**
- * The name the model knows a function by. It follows from the two names alone, so that a call means the same in every
- * later request; if both are too long together, a digest replaces their end.
+ * The name by which the model knows a function. It depends only on the two names, so a call means the same in all later
+ * requests. If they are too long together, a digest replaces the end.
  */
 export function modelName({ name, namespace }: CalledFunction): string {
   if (namespace === undefined) return name;
@@ -38,9 +38,9 @@ export function modelName({ name, namespace }: CalledFunction): string {
 }
 
 /**
- * Tools as the model is offered them: those of a namespace one by one, each with the namespace's description before its
- * own.
- * @throws GatewayError `invalid_value` for more tools than there may be, and where one has the name of another
+ * The tools as the model gets them. Those in a namespace become separate functions, each with the namespace's description
+ * before its own.
+ * @throws GatewayError `invalid_value` for too many tools, or for two tools with the same name
  */
 export function flattenTools(
   tools: readonly (FunctionTool | NamespaceTool)[],

@@ -5,7 +5,7 @@ import { type ItemStatus, outputText, type StoredItem } from "./items.ts";
 import type { Namespaces } from "./namespaces.ts";
 import { shownDetails } from "./text-details.ts";
 
-/** A whole answer as output items: one for each of its parts, and one for its sealed state where that is asked for. */
+/** A whole answer as output items: one for each part, and one for its sealed state if requested. */
 export function outputItems(
   completion: Completion,
   responseId: string,
@@ -26,7 +26,7 @@ export function outputItems(
     : [...items, stateItem(sealedState, { responseId, index: items.length })];
 }
 
-/** The state of a whole answer as a reasoning item that shows nothing: it is known only when the answer is over. */
+/** The state of a whole answer, as a reasoning item without text. It is known only at the end of the answer. */
 export function stateItem(
   sealedState: string,
   { responseId, index }: Omit<OutputPlace, "namespaces">,
@@ -40,12 +40,12 @@ export function stateItem(
   };
 }
 
-/** The last part is what the model was at when it stopped. */
+/** The status of the last part, which the model was writing when it stopped. */
 export function lastStatus(finishReason: FinishReason | null): ItemStatus {
   return finishReason === "stop" || finishReason === "tool_calls" ? "completed" : "incomplete";
 }
 
-/** Where an item is, and how its client calls functions. */
+/** The place of an item, and the client's names of functions. */
 export interface OutputPlace {
   readonly responseId: string;
   readonly namespaces: Namespaces;
@@ -53,7 +53,7 @@ export interface OutputPlace {
   readonly index: number;
 }
 
-/** One part of an answer as the item it is. */
+/** One part of an answer, as an item. */
 export function outputItem(
   part: CompletionPart,
   where: OutputPlace & { readonly status: ItemStatus },

@@ -4,15 +4,15 @@ import { createItemWriter, type ItemWriter, type WriteEvent } from "./item-write
 import type { ItemStatus, StoredItem } from "./items.ts";
 import { type OutputPlace, stateItem } from "./output-items.ts";
 
-/** Writes what the model says as output items, one for each part that the fold of the same events has. */
+/** Writes an answer's events as output items, one for each part that the fold of the same events has. */
 export interface OutputWriter {
-  /** The events the client sees of these events. */
+  /** Writes the Responses events for these events. */
   write(events: readonly CompletionEvent[]): Iterable<string>;
   /** Closes open items, in the order of the output. */
   end(statusOf: (isLast: boolean) => ItemStatus): Iterable<string>;
   /** Adds the state of the whole answer as an item of its own, after the end. */
   addState(sealedState: string): string;
-  /** The items that ended. */
+  /** The finished items. */
   items(): readonly StoredItem[];
 }
 
@@ -22,7 +22,7 @@ export function createOutputWriter(
 ): OutputWriter {
   const writers: ItemWriter[] = [];
   const calls = new Map<number, ItemWriter>();
-  /** The item that text goes on in; calls are open at the same time, because they may overlap. */
+  /** The item that further text belongs to. Calls can be open at the same time, because they may overlap. */
   let speaking: ItemWriter | null = null;
   /** Details that arrived while no text was open. They belong to the next text. */
   let unclaimed = createDetailsFold();
@@ -94,7 +94,7 @@ export function createOutputWriter(
         const event = events[at];
         const next = events[at + 1];
         if (event === undefined) continue;
-        // Log probabilities come right after their text, and go out with it.
+        // Log probabilities arrive right after their text and are sent with it.
         if (event.type === "text-delta" && event.text !== "" && next?.type === "logprobs") {
           yield addDetail(next);
           yield* say("text", event.text);

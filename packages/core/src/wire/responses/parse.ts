@@ -22,11 +22,11 @@ export interface ResponseCall {
   readonly store: boolean;
   readonly previousResponseId: string | null;
   readonly instructions: string | null;
-  /** Whether the answer is to carry its state, sealed, so that nothing need be stored to continue it. */
+  /** Whether the answer includes its sealed state, so it can be continued without being stored. */
   readonly includesState: boolean;
   readonly input: readonly InputItem[];
   readonly options: Omit<CompletionRequest, "messages">;
-  /** The functions that the client groups, by the names that the model knows them by. */
+  /** The functions in the client's namespaces, by the names that the model knows. */
   readonly namespaces: Namespaces;
   readonly echo: ResponseEcho;
   /** Members dropped from its input and tools, and those dropped from its input alone. */
@@ -35,9 +35,9 @@ export interface ResponseCall {
 }
 
 /**
- * Reads a parsed body of section 2.5 into a new call: null members become absent. Of the client's own objects, only
- * JSON Schemas and provider state remain.
- * @throws GatewayError with the code and the path of the first fault in the order of the schema
+ * Reads a parsed body (section 2.5) into a new call. Null members become absent. The call shares no objects with the body
+ * except JSON Schemas and provider state.
+ * @throws GatewayError with the code and the path of the first fault, in the order of the schema
  */
 export function parseResponse(
   body: unknown,
@@ -118,7 +118,7 @@ function formatOf(format: ResponseFormat | undefined): Pick<CompletionRequest, "
   return format === undefined ? {} : { responseFormat: format };
 }
 
-/** The model is shown no reasoning, so that alone is nothing to answer unless there is something to continue. */
+/** Refuses input with only reasoning, which gives the model nothing to answer, unless it continues a response. */
 function requireContent(input: readonly InputItem[], previousResponseId: string | null): void {
   if (previousResponseId !== null || input.some((item) => item.type !== "reasoning")) return;
   throw wrongValue("must have at least 1 item for the model to answer", "input");

@@ -22,7 +22,7 @@ export interface ResponseHead {
   readonly namespaces: Namespaces;
 }
 
-/** How far a response has come; times are milliseconds since the epoch. */
+/** The progress of a response. Times are milliseconds since the epoch. */
 export type ResponseState =
   | { readonly status: "in_progress" }
   | {
@@ -30,7 +30,7 @@ export type ResponseState =
       readonly output: readonly StoredItem[];
       readonly usage: Usage;
       readonly finishReason: FinishReason;
-      /** Undefined when the provider did not say. */
+      /** Undefined if the provider reported none. */
       readonly serviceTier: string | undefined;
       readonly completedAt: number;
     }
@@ -55,7 +55,7 @@ export function responseBody(
   return JSON.stringify(responseObject(head, state));
 }
 
-/** The response object: every field is always present, whatever the state. */
+/** The response object. Every field is present in every state. */
 export function responseObject(head: ResponseHead, state: ResponseState): object {
   const { echo } = head;
   const answered = state.status === "answered" ? state : null;
@@ -98,7 +98,7 @@ export function responseObject(head: ResponseHead, state: ResponseState): object
   };
 }
 
-/** Whether the model came to its end, or was stopped before. */
+/** Whether the model finished its answer, or was stopped early. */
 export function outcomeOf(finishReason: FinishReason): "completed" | "incomplete" {
   return incompleteReason(finishReason) === null ? "completed" : "incomplete";
 }

@@ -39,7 +39,7 @@ const functionTool: Reader<FunctionTool> = mapped(
   ({ type, ...tool }) => tool,
 );
 
-/** Functions that a client groups; none of them is a custom tool. */
+/** A group of functions. Custom tools aren't supported in it. */
 const namespaceTool: Reader<NamespaceTool> = object(
   {
     type: required(oneOf("namespace")),
@@ -82,10 +82,10 @@ const reasoning = object({
   mode: unsupported(),
 });
 
-/** Asks for log probabilities, without alternatives where `top_logprobs` asks for none. */
+/** Requests log probabilities, without alternatives unless `top_logprobs` requests some. */
 export const includedLogprobs = "message.output_text.logprobs";
 
-/** What can be asked for: sealed reasoning and log probabilities are added, all else is always there. */
+/** The accepted values of `include`. Sealed reasoning and log probabilities are added; the rest is always included. */
 const includable = new Set([
   "reasoning.encrypted_content",
   includedLogprobs,

@@ -4,11 +4,11 @@ import type { Json } from "../../kernel/stable-json.ts";
 interface TokenLogprob {
   readonly token: string;
   readonly logprob: number;
-  /** Empty where the provider gave none. */
+  /** Empty if the provider gave none. */
   readonly bytes: readonly number[];
 }
 
-/** The log probability of one token of a text, next to those of the tokens that were likeliest in its place. */
+/** The log probability of one token of a text, and those of the most likely tokens in its place. */
 export interface LogProb extends TokenLogprob {
   readonly top_logprobs: readonly TokenLogprob[];
 }
@@ -22,7 +22,7 @@ export interface UrlCitation {
   readonly title: string;
 }
 
-/** What a text has next to its words, as responses show it. */
+/** The details of a text, as responses show them. */
 export function shownDetails(details: TextDetails | undefined): {
   readonly annotations: readonly UrlCitation[];
   readonly logprobs: readonly LogProb[];
@@ -33,7 +33,7 @@ export function shownDetails(details: TextDetails | undefined): {
   };
 }
 
-/** The tokens of the text; an entry without a token or a number is left out. */
+/** The log probabilities by token. Entries without a token or a number are omitted. */
 export function shownLogprobs(pieces: readonly Json[]): readonly LogProb[] {
   return pieces.flatMap((piece) => listIn(piece, "content").flatMap(logProb));
 }
@@ -52,7 +52,7 @@ function candidate(entry: Json): TokenLogprob | [] {
   return { token, logprob, bytes: bytes.filter(Number.isInteger) };
 }
 
-/** Sources on the web, which Chat Completions nests under their type; what else a provider calls an annotation is not shown. */
+/** Web sources, which Chat Completions nests under their type. Other annotations of a provider aren't shown. */
 export function shownAnnotations(entries: readonly Json[]): readonly UrlCitation[] {
   return entries.flatMap((entry) => {
     if (memberOf(entry, "type") !== "url_citation") return [];

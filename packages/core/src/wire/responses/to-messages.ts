@@ -28,7 +28,7 @@ import type {
 } from "./items.ts";
 import { modelName } from "./namespaces.ts";
 
-/** Translates items to messages. Reasoning becomes state of the answer after it; without an answer it is dropped. */
+/** Translates items to messages. Reasoning becomes state of the answer after it, and is dropped if no answer follows. */
 export function toMessages(items: readonly InputItem[]): readonly Message[] {
   const conversation = createConversation();
   for (const item of items) {
@@ -58,7 +58,7 @@ export function toMessages(items: readonly InputItem[]): readonly Message[] {
   return conversation.end();
 }
 
-/** An assistant message while items join it. */
+/** An assistant message that items are still added to. */
 interface AssistantDraft {
   readonly said: (TextPart | RefusalPart)[];
   readonly calls: ToolCall[];
@@ -75,8 +75,8 @@ interface Conversation {
 }
 
 /**
- * Calls in a row, and the words right before them, are one message. So are words after a call whose output has not
- * come: models take a tool message only after the one message that has its call.
+ * Consecutive calls and the text right before them form one message. Text after a call also belongs to it until the call's
+ * output arrives, because models accept a tool message only right after the message with its call.
  */
 function createConversation(): Conversation {
   const messages: Message[] = [];
@@ -93,7 +93,7 @@ function createConversation(): Conversation {
     thought = [];
     return draft;
   }
-  /** An answer ends: an item that shows nothing is its own state, and comes last. */
+  /** Ends an answer. Reasoning items without text before this point carry its sealed state, so they join it. */
   function end(): void {
     draft?.reasoning.push(...thought.filter(showsNothing));
     thought = [];
@@ -183,7 +183,7 @@ function givenMessage(
   };
 }
 
-/** `auto` asks for nothing in particular, and not every provider knows the field. */
+/** Omits the detail `auto`, which is the default, because not every provider knows the field. */
 function imagePart(part: InputImagePart): ImagePart {
   const { image_url: url, detail } = part;
   return {
@@ -193,7 +193,7 @@ function imagePart(part: InputImagePart): ImagePart {
   };
 }
 
-/** Only users send images, so the parts of other messages are all text. */
+/** Only user messages contain images, so all parts of other messages are text. */
 function textOf(part: ContentPart): string {
   switch (part.type) {
     case "input_text":
@@ -202,6 +202,6 @@ function textOf(part: ContentPart): string {
     case "refusal":
       return part.refusal;
     case "input_image":
-      throw new GatewayError("internal_error", "Only the message of a user holds images.");
+      throw new GatewayError("internal_error", "Only user messages can contain images.");
   }
 }
