@@ -80,13 +80,17 @@ function printContents(
       ? ["The file exports a gateway: export its options instead to check them."]
       : [
           formatTable(contents.gateways, columns),
-          `policy   ${policyLine(contents)}\nbudgets  ${contents.budgets.map(printable).join(", ") || "none"}`,
+          [
+            `policy       ${policyLine(contents)}`,
+            `budgets      ${contents.budgets.map(printable).join(", ") || "none"}`,
+            `rate limits  ${contents.rateLimits.map(printable).join(", ") || "none"}`,
+          ].join("\n"),
         ];
   const warned = warnings.map((warning) => `warning: ${lineOf(warning)}`);
   print(json, document, [origin, ...details, warned.join("\n")].filter(Boolean).join("\n\n"));
 }
 
-function contentsOf({ providers, policy, budgets = [] }: GatewayOptions) {
+function contentsOf({ providers, policy, budgets = [], rateLimits = [] }: GatewayOptions) {
   return {
     gateways: Object.entries(providers).map(
       ([gateway, { connection, models, open }]): GatewaySummary => ({
@@ -104,6 +108,7 @@ function contentsOf({ providers, policy, budgets = [] }: GatewayOptions) {
             rules: "rules" in policy && Array.isArray(policy.rules) ? policy.rules.length : null,
           },
     budgets: budgets.map(({ id }) => id),
+    rateLimits: rateLimits.map(({ id }) => id),
   };
 }
 

@@ -45,7 +45,7 @@ describe("tollgate check", () => {
     const { file, exitCode, printed } = await check(sound);
     expect(exitCode).toBe(0);
     expect(printed).toBe(
-      `${file}\n\nGATEWAY  CONNECTION  MODELS  OTHERS\nsim      platform         2  no\n\npolicy   none: everything is permitted\nbudgets  none\n`,
+      `${file}\n\nGATEWAY  CONNECTION  MODELS  OTHERS\nsim      platform         2  no\n\npolicy       none: everything is permitted\nbudgets      none\nrate limits  none\n`,
     );
     expect(existsSync(database)).toBe(false);
   });

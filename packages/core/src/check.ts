@@ -18,7 +18,7 @@ import { defaultDataClasses } from "./sensitivity/classify.ts";
 /**
  * Returns warnings about options of `createGateway` that are valid but have no effect or make calls fail: patterns that
  * match no gateway or model, permits that one forbid always overrides, obligations and fallbacks that no call can meet,
- * budgets that count nothing, and models without a price under a hard budget in dollars. Opens nothing.
+ * budgets and rate limits that count nothing, and models without a price under a hard budget in dollars. Opens nothing.
  *
  * Every warning is certain. The check doesn't judge anything that depends on callers, on an upstream's own list of models,
  * on several rules together, or on budgets created at run time. It sees the rules of a policy that `definePolicy` made from
@@ -38,6 +38,9 @@ export function warningsOf(options: GatewayOptions): readonly Problem[] {
     ),
     ...budgets.flatMap(({ scope }, at) =>
       selectorWarnings(configuration, scope, `budgets[${at}].scope`),
+    ),
+    ...(options.rateLimits ?? []).flatMap(({ scope = {} }, at) =>
+      selectorWarnings(configuration, scope, `rateLimits[${at}].scope`),
     ),
     ...tableWarnings(configuration, options.prices),
     ...priceWarnings(configuration, options, budgets),

@@ -178,6 +178,16 @@ describe("budgets and prices without effect", () => {
     expect(ofBudget({ scope: { gateway: "open", organization: "acme" } })).toEqual([]);
   });
 
+  it("are rate limits that count nothing", () => {
+    const rateLimit = { id: "r", limit: { concurrentSteps: 1 } } as const;
+    const ofRateLimit = (model: string) =>
+      warnings({ rateLimits: [{ ...rateLimit, scope: { model } }] });
+    expect(ofRateLimit("opn/*/*")).toEqual([
+      "`rateLimits[0].scope.model` names an unknown gateway: opn/*/*.",
+    ]);
+    expect(ofRateLimit("open/*/*")).toEqual([]);
+  });
+
   it("are prices of models that no gateway has", () => {
     const prices = {
       "opn/acme/one": priced,
