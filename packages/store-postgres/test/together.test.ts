@@ -71,6 +71,27 @@ it("opens together no more than a budget fits, and refuses nothing that fits", a
   expect(data).toMatchObject([{ settled: 0, held: 200 }]);
 });
 
+it("opens together what a pace allows, though each Step arrives at its own time", async () => {
+  const { schema, store } = await openStores();
+  const [start, burst] = [1_000_000_000, 100_000];
+  const pace = (at: number, amount: number) => {
+    const floor = start + at * 100;
+    return { ...hold(floor + burst), unit: "requests_pace", amount, floor } as const;
+  };
+  await store.openStep(stepIntent("first", [pace(0, burst - 14_000)]));
+  const openings = await Promise.all(
+    names.map((name, at) => store.openStep(stepIntent(name, [pace(at, 1_000)]))),
+  );
+  const opened = openings.filter((one) => one.opened).length;
+  expect(opened).toBeGreaterThanOrEqual(14);
+  const { rows } = await withClient((client) =>
+    client.query(
+      `SELECT count(DISTINCT xmin::text)::int AS commits FROM ${schema}.leaves WHERE kind = 'step.opened'`,
+    ),
+  );
+  expect(rows[0].commits).toBeLessThan(opened / 2);
+});
+
 it("lets no Step suffer from one that fails in the same statement", async () => {
   const { store } = await openStores();
   await store.openStep(stepIntent("taken"));

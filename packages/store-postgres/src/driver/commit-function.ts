@@ -131,14 +131,19 @@ const refuseWithoutRoom = `SELECT coalesce(array_agg(f.place ORDER BY f.place), 
           WHERE m.place <> ALL (stale) AND ${used} + m.settled + m.held > m.room
           ORDER BY m.place, m.move) AS f;`;
 
-/** Changes that fit alone and not together: those that come later are decided again, on what the earlier ones leave. */
+/**
+ * Changes that fit alone and not together: those that come later are decided again, on what the earlier ones leave. A counter
+ * is moved once for all changes, so they must fit under the lowest limit, even from the latest floor.
+ */
 const waitForRoom = `IF cardinality(in_groups) > 1 THEN
       stale := stale || ARRAY(SELECT DISTINCT f.place FROM (
-        SELECT m.place, m.room, ${used} + sum(m.settled + m.held)
-            OVER (PARTITION BY m.budget_id, m.subject, m.period_start ORDER BY m.place) AS reached
+        SELECT m.place, min(m.room) OVER earlier AS room,
+            greatest(coalesce(c.settled, 0), max(m.floor) OVER earlier) + coalesce(c.held, 0)
+              + sum(m.settled + m.held) OVER earlier AS reached
           FROM unnest(in_moves) AS m
           ${countersOf("m")}
-          WHERE m.place <> ALL (stale || refused)) AS f
+          WHERE m.place <> ALL (stale || refused)
+          WINDOW earlier AS (PARTITION BY m.budget_id, m.subject, m.period_start ORDER BY m.place)) AS f
         WHERE f.reached > f.room);
     END IF;`;
 
