@@ -47,7 +47,7 @@ describe("the help of a command", () => {
   });
 });
 
-it("listens where the environment says, unless an option says otherwise", async () => {
+it("listens on the environment's host and port unless an option overrides them", async () => {
   vi.stubEnv("PORT", "9001");
   vi.stubEnv("HOST", "0.0.0.0");
   onTestFinished(() => void vi.unstubAllEnvs());

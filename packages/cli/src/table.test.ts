@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { formatRecord, formatTable, printable } from "./table.ts";
 
 describe("a table", () => {
-  it("is as wide as its cells, numbers on the right, absent values a dash", () => {
+  it("fits its cells, aligns numbers right and shows absent values as a dash", () => {
     const rows = [
       { name: "a", count: 1_000 },
       { name: "longer", count: null },

@@ -49,7 +49,7 @@ describe("the commands for usage and costs", { timeout: 60_000 }, () => {
     expect(wrong).toMatchObject({ code: 2, errors: expect.stringContaining("must be one of") });
   });
 
-  it("export to standard output, and to a file that is not there yet", async () => {
+  it("export to standard output and to a new file", async () => {
     const { output } = await run(folder, ["activity", "export", "--format", "jsonl"]);
     const lines = output.trimEnd().split("\n");
     expect(lines.map((line): unknown => JSON.parse(line))).toHaveLength(3);
@@ -66,7 +66,7 @@ describe("the commands for usage and costs", { timeout: 60_000 }, () => {
     expect(decisions.output.split("\r\n")).toHaveLength(2);
   });
 
-  it("filter by data class and by whose account", async () => {
+  it("filter by data class and by account owner", async () => {
     const count = async (...words: readonly string[]): Promise<number> =>
       (await run(folder, ["steps", "export", "--format", "jsonl", ...words])).output.split("\n")
         .length - 1;
@@ -75,7 +75,7 @@ describe("the commands for usage and costs", { timeout: 60_000 }, () => {
     expect(await count(...ours, "--user", "ada", "--user", "bob")).toBe(3);
   });
 
-  it("reprice without a trace, and with corrections that changes tell of", async () => {
+  it("preview new prices without writing, and apply them as corrections that `changes` lists", async () => {
     writeFileSync(
       join(folder, "prices.json"),
       JSON.stringify({ "sim/tollgate/echo": { input: 1, output: 1 } }),

@@ -50,7 +50,7 @@ describe("tollgate check", () => {
     expect(existsSync(database)).toBe(false);
   });
 
-  it("warns of settings without effect, and fails for them only with --strict", async () => {
+  it("warns about settings without effect, and fails on them only with --strict", async () => {
     const message =
       "`policy.rules[0].match.model` matches no model of any gateway: sim/tollgate/ecko.";
     const text = await check(doubtful);

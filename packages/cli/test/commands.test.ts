@@ -58,7 +58,7 @@ describe("the commands", () => {
     expect(second.data[0]?.id).not.toBe(first.data[0]?.id);
   });
 
-  it("read one organization alone when it is named", async () => {
+  it("read only one organization when it is named", async () => {
     expect(await runJson(folder, "activity", "--organization", "other")).toEqual({
       data: [],
       nextCursor: null,
@@ -88,7 +88,7 @@ describe("the commands", () => {
     );
   });
 
-  it("change a key, rotate it, list what works, and revoke all keys of a user", async () => {
+  it("change a key, rotate it, list working keys and revoke all keys of a user", async () => {
     const words = ["--user", "bob", "--label", "laptop", "--models", "sim/*/*"];
     const made = created.parse(await runJson(folder, "keys", "create", ...acme, ...words));
     const { id } = made.key;
@@ -122,7 +122,7 @@ describe("the commands", () => {
     expect(await runJson(folder, "keys", "get", key.key.id, ...acme)).toEqual(revoked);
   });
 
-  it("correct what a Step cost", async () => {
+  it("correct the cost of a Step", async () => {
     const { data } = page.parse(await runJson(folder, "steps", "--limit", "1"));
     const words = ["steps", "correct", String(data[0]?.id), ...acme, "--reason", "the invoice"];
     const tokens = ["--prompt-tokens", "7", "--completion-tokens", "1"];
@@ -163,7 +163,7 @@ describe("the commands", () => {
     });
   }, 60_000);
 
-  it("make, show and remove a budget", async () => {
+  it("create, show and remove a budget", async () => {
     const words = ["budgets", "create", "a-day", "--usd", "12.50", "--period", "day"];
     expect(await runJson(folder, ...words, "--each", "key")).toMatchObject({
       id: "a-day",

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { run, temporaryFolder } from "./command-line.ts";
 
-it("loads TypeScript in a folder without packages, with those of the command line, and names missing ones", async () => {
+it("loads TypeScript from a folder without packages, uses the command line's packages and names missing ones", async () => {
   const folder = temporaryFolder();
   writeFileSync(
     join(folder, "tollgate.config.ts"),

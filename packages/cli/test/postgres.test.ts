@@ -5,7 +5,7 @@ import { run, temporaryFolder } from "./command-line.ts";
 
 const configuration = fileURLToPath(new URL("./postgres.config.ts", import.meta.url));
 
-describe("the command line on PostgreSQL, by its configuration", () => {
+describe("the command line with PostgreSQL in its configuration", () => {
   const folder = temporaryFolder();
   const starting = startPostgres();
   beforeAll(() => starting, 30_000);
@@ -15,7 +15,7 @@ describe("the command line on PostgreSQL, by its configuration", () => {
       DATABASE_URL: (await starting).url,
     });
 
-  it("refuses a schema that is not there when asked to check, makes it, and keeps keys in it", async () => {
+  it("reports a missing schema in a check, creates it and keeps keys in it", async () => {
     const before = await tollgate("migrate", "--check");
     expect(before.code).toBe(1);
     expect(before.errors).toContain("there is no schema tollgate_cli yet");

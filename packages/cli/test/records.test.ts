@@ -41,8 +41,8 @@ beforeAll(async () => {
   await gateway.close();
 }, 30_000);
 
-describe("from the command line alone", { timeout: 60_000 }, () => {
-  it("shows the calls that budgets refused last week", async () => {
+describe("the records on the command line", { timeout: 60_000 }, () => {
+  it("show the calls that budgets refused last week", async () => {
     const { data } = page.parse(
       await runJson(folder, "decisions", "list", "--refused", "budget", ...lastWeek),
     );
@@ -50,7 +50,7 @@ describe("from the command line alone", { timeout: 60_000 }, () => {
     expect(data).toMatchObject([{ effect: "permit", refusal }]);
   });
 
-  it("shows which attempts failed and what the provider said", async () => {
+  it("show the failed attempts and the provider's errors", async () => {
     const { output } = await run(folder, ["steps", "list", "--outcome", "failed", ...lastWeek]);
     const [head, rejected, cut] = output.trimEnd().split("\n");
     expect(head).toMatch(/REASON +ERROR/);
@@ -58,7 +58,7 @@ describe("from the command line alone", { timeout: 60_000 }, () => {
     expect(cut).toMatch(/connection_reset +- /);
   });
 
-  it("shows what the client saw, and under which instructions", async () => {
+  it("show the client's answer and its instructions", async () => {
     const { data } = page.parse(await runJson(folder, "steps", "--metadata", "ticket=T-17"));
     expect(data).toHaveLength(1);
     const { output } = await run(folder, ["steps", "content", data[0]?.id ?? ""]);

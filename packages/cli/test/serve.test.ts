@@ -17,7 +17,7 @@ import {
 const secretPattern = /\btg_[0-9A-Za-z]{49}\b/;
 
 describe("tollgate serve without a configuration", () => {
-  it("prints a key once, answers with it, and keeps what happened in ./tollgate.db", async () => {
+  it("prints a key once, answers requests with it and keeps records in ./tollgate.db", async () => {
     const folder = temporaryFolder();
     const first = await startServe(folder);
     const secret = secretPattern.exec(first.announced)?.[0] ?? "";
@@ -84,7 +84,7 @@ describe("npm start", () => {
   });
 });
 
-describe("tollgate serve, told to stop in mid-stream", () => {
+describe("tollgate serve, stopped in mid-stream", () => {
   const words = ["--config", pacedConfiguration];
 
   async function streaming(pace: string) {
@@ -115,7 +115,7 @@ describe("tollgate serve, told to stop in mid-stream", () => {
   });
 
   it.each(["chat", "responses"] as const)(
-    "ends a %s stream that outlasts the bound with its error, records it, and exits with 0",
+    "ends a %s stream that outlasts the limit with an error, records it and exits with 0",
     async (family) => {
       const { folder, served, rest } = await endless(family, "2");
       const asked = performance.now();

@@ -51,7 +51,7 @@ describe.each(refusals)("an upstream that finds $error.message too long", (body)
     });
   });
 
-  it.each([false, true])("is LangChain's error of its kind, over Responses: %s", async (over) => {
+  it.each([false, true])("is LangChain's own error over Responses: %s", async (over) => {
     const { apiKey, ...configuration } = await target();
     const options = { model, apiKey, maxRetries: 0, useResponsesApi: over, configuration };
     const error: unknown = await new ChatOpenAI(options).invoke("Hi").catch((thrown) => thrown);

@@ -85,7 +85,7 @@ export function describeClient(name: string, start: StartGateway, createClient: 
       expect(new Set(rows.map((row) => row.turnId)).size).toBe(1);
     });
 
-    it("gives structured output by its schema", async () => {
+    it("returns structured output that matches its schema", async () => {
       const { client, activity } = await newcomer("structured");
       expect(await client.structured("As JSON: the weather")).toEqual(scripted.degrees);
       expect(JSON.stringify(running.upstream.bodies().at(-1))).toContain('"json_schema"');
@@ -119,7 +119,7 @@ export function describeClient(name: string, start: StartGateway, createClient: 
       expectOneCall(await activity(), limitedUser);
     });
 
-    it("raises when the answer breaks off, and never takes it for complete", async () => {
+    it("raises when the answer breaks off, and never treats it as complete", async () => {
       const { client, activity } = await newcomer("broken");
       const deltas: string[] = [];
       const broken = client.streamed("Break off", (delta) => deltas.push(delta));
@@ -128,7 +128,7 @@ export function describeClient(name: string, start: StartGateway, createClient: 
       expect(await activity()).toEqual([]);
     });
 
-    it("hides what a failing upstream says", async () => {
+    it("hides a failing upstream's error text", async () => {
       const { client, activity } = await newcomer("hidden");
       running.upstream.failNext(400);
       const error: unknown = await client.plain("Say hello").catch((thrown: unknown) => thrown);

@@ -84,7 +84,7 @@ describe.each([
     expect(next.text).toBe(scripted.hello);
   }
 
-  it("with the AI SDK's default, which refers to items it was given", async () => {
+  it("with the AI SDK's default, which refers to items by id", async () => {
     const { sent, fetch } = watchedFetch();
     const openai = createOpenAI({
       baseURL: running.gateway.baseURL,

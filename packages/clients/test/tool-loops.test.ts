@@ -21,7 +21,7 @@ const givesBack: readonly Omit<Cell, "keepsState">[] = [
 ];
 
 describe.each(givesBack)("$upstream, asked directly by $client, stream: $stream", (cell) => {
-  it("completes a tool loop that gives its state back", async () => {
+  it("completes a tool loop that returns its state", async () => {
     expect(await matrix().direct({ ...cell, keepsState: true })).toBeNull();
   });
 

@@ -33,8 +33,8 @@ async function served(build: (app: Express, test: TestGateway) => void) {
   return { ...test, url, ask };
 }
 
-describe("an Express app with middleware of its own", () => {
-  it("keeps the headers it has set, and hears of the end of each answer", async () => {
+describe("an Express app with its own middleware", () => {
+  it("keeps its own headers and sees the end of each answer", async () => {
     const ends: number[] = [];
     const log: RequestHandler = (_request, response, next) => {
       response.setHeader("x-host", "kept");
@@ -48,7 +48,7 @@ describe("an Express app with middleware of its own", () => {
     expect(ends).toEqual([200]);
   });
 
-  it("compresses plain answers and leaves streams to come as they go", async () => {
+  it("compresses plain answers but not streams", async () => {
     const compressing = compression({ threshold: 0 });
     const test = await served((app, { gateway }) =>
       app.use(compressing).use("/ai", tollgate(gateway)),
@@ -80,7 +80,7 @@ describe("an Express app with middleware of its own", () => {
     expect(client.received()).toMatch(/cache-control: no-cache, no-transform/i);
   });
 
-  it("may mount two gateways, and one gateway twice", async () => {
+  it("mounts two gateways, and one gateway twice", async () => {
     const other = await createTestGateway({ ids: countingIds(1) });
     onTestFinished(() => other.gateway.close());
     const { ask, provider } = await served((app, { gateway }) =>
@@ -95,7 +95,7 @@ describe("an Express app with middleware of its own", () => {
     expect((await ask({}, "/other")).status).toBe(401);
   });
 
-  it("refuses, and does not wait for, a body that was read and not kept", async () => {
+  it("refuses a body that middleware read and discarded, without waiting for it", async () => {
     const reading: RequestHandler = async (request, _response, next) => {
       request.resume();
       await once(request, "end");
@@ -110,7 +110,7 @@ describe("an Express app with middleware of its own", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("keeps a member given twice from a parser that keeps the raw body", async () => {
+  it("sees duplicate JSON keys if a parser keeps the raw body", async () => {
     const keeping = express.json({
       verify: (request, _response, bytes) => Object.assign(request, { rawBody: bytes }),
     });
@@ -143,7 +143,7 @@ describe("an Express app with middleware of its own", () => {
     expect(failures).toEqual([new Error("outside the gateway")]);
   });
 
-  it("answers its other routes as ever", async () => {
+  it("answers its other routes as before", async () => {
     const { url, ask } = await served((app, { gateway }) => {
       app.use("/ai", tollgate(gateway));
       app.get("/health", (_request, response) => void response.send("well"));

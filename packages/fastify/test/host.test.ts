@@ -35,8 +35,8 @@ async function served(build: (app: FastifyInstance) => void = () => {}) {
   return { ...test, app, url, ask };
 }
 
-describe("a Fastify app with hooks of its own", () => {
-  it("keeps the headers it has set, and hears of the end of each answer", async () => {
+describe("a Fastify app with its own hooks", () => {
+  it("keeps its own headers and sees the end of each answer", async () => {
     const ends: number[] = [];
     const { ask } = await served((app) => {
       app.addHook("onRequest", async (_request, reply) => void reply.header("x-host", "kept"));
@@ -49,7 +49,7 @@ describe("a Fastify app with hooks of its own", () => {
     await expect.poll(() => ends).toEqual([200]);
   });
 
-  it("may refuse a caller in a hook, whatever the content type", async () => {
+  it("refuses a caller in a hook, whatever the content type", async () => {
     const { ask, provider } = await served((app) => {
       app.addHook("preHandler", async (_request, reply) => reply.code(418).send("not here"));
     });
@@ -59,7 +59,7 @@ describe("a Fastify app with hooks of its own", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("answers what its own hooks throw with its own error handler", async () => {
+  it("handles errors of its own hooks in its own error handler", async () => {
     const { ask, provider } = await served((app) => {
       app.setErrorHandler((_error, _request, reply) => reply.code(500).send("the host's answer"));
       app.addHook("preHandler", async () => {
@@ -83,7 +83,7 @@ describe("a Fastify app with hooks of its own", () => {
     expect(answer.body).toBe("Error: outside the gateway");
   });
 
-  it("may decompress bodies before the gateway reads them", async () => {
+  it("can decompress bodies before the gateway reads them", async () => {
     const { ask, provider } = await served((app) => {
       app.addHook("preParsing", async (_request, _reply, payload) => payload.pipe(createGunzip()));
     });
@@ -92,7 +92,7 @@ describe("a Fastify app with hooks of its own", () => {
     expect(provider.calls[0]?.request.messages).toEqual(hello.messages);
   });
 
-  it("may put text of its own in the place of bodies", async () => {
+  it("can replace bodies with its own text", async () => {
     const { ask, provider } = await served((app) => {
       app.addHook("preParsing", async () => Readable.from(JSON.stringify(hello)));
     });
@@ -124,7 +124,7 @@ describe("a Fastify app with hooks of its own", () => {
 });
 
 describe("registering", () => {
-  it("two prefixes mounts a gateway twice, one prefix twice fails at start", async () => {
+  it("mounts a gateway at two prefixes, but fails at start if a prefix repeats", async () => {
     const { gateway } = await createTestGateway();
     onTestFinished(() => gateway.close());
     const app = fastify();

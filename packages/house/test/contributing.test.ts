@@ -19,7 +19,7 @@ const changesIn = (page: string): readonly (readonly [string, readonly string[]]
 describe("CONTRIBUTING.md", () => {
   const changes = changesIn(read("CONTRIBUTING.md"));
 
-  it("has the ten changes", () => {
+  it("lists the ten changes", () => {
     const subjects = ["field", "period", "obligation", "store", "binding", "command", "endpoint"];
     for (const subject of [...subjects, "metric", "price dimension", "language"])
       expect(

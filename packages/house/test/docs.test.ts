@@ -56,7 +56,7 @@ describe("the documentation", () => {
     );
   });
 
-  it("shows the commands npm start and npm run tollgate of package.json", () => {
+  it("shows the commands behind npm start and npm run tollgate", () => {
     const manifest: unknown = JSON.parse(readFileSync(`${repositoryRoot}/package.json`, "utf8"));
     const tollgate = "node --conditions=tollgate-source packages/cli/bin/tollgate.js";
     expect(manifest).toMatchObject({ scripts: { start: `exec ${tollgate} serve`, tollgate } });

@@ -32,7 +32,7 @@ const separateFiles: Readonly<Record<string, string>> = {
   "packages/house/src/repository.ts": "is shared by all tests of the house",
 };
 
-describe("a file under 60 lines with one importer moves into it", () => {
+describe("a file under 60 lines moves into its only importer", () => {
   const sources = everyWorkspace().flatMap(({ directory }) => [
     ...shippedSources(directory),
     ...testSources(directory).filter(({ path }) => !/\.test(-d)?\.ts$/.test(path)),
@@ -51,7 +51,7 @@ describe("a file under 60 lines with one importer moves into it", () => {
     expect(found).toEqual([]);
   });
 
-  it("lists no exception that is not needed", () => {
+  it("lists only exceptions that are needed", () => {
     expect(Object.keys(separateFiles).filter((path) => !paths.includes(path))).toEqual([]);
   });
 

@@ -38,7 +38,7 @@ describe("the repository speaks of itself alone", () => {
     ]);
   });
 
-  it("would notice a registry host, and lets addresses of the gateway be", () => {
+  it("rejects a registry host, and allows addresses of the gateway", () => {
     const host = ["registry", "npmjs", "org"].join(".");
     expect(machineTraces("a.json", `"https://${host}/zod"`)).toHaveLength(1);
     expect(

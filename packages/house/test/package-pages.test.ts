@@ -41,7 +41,7 @@ const sample: Readonly<Record<string, string>> = {
 };
 
 describe("the pages of the packages", () => {
-  it.each([...pages])("%s is what npm run docs:api writes", (path, text) => {
+  it.each([...pages])("%s matches the output of npm run docs:api", (path, text) => {
     expect(current(path), "run npm run docs:api").toBe(text);
   });
 

@@ -153,7 +153,7 @@ describe("the rules on a package.json", () => {
   };
   const at = (manifest: Manifest): Workspace => ({ directory: "packages/sample", manifest });
 
-  it("are silent on a good one", () => {
+  it("accept a valid one", () => {
     expect(manifestProblems(at(good))).toEqual([]);
   });
 
@@ -182,14 +182,14 @@ describe("the rules on a package.json", () => {
   });
 
   it.each(["undici", "@tollgate/core/store", "../../core/src/store.ts"])(
-    "name an import of %s that is not declared",
+    "report an undeclared import of %s",
     (specifier) => {
       const file = parseSource("packages/sample/src/a.ts", `import type { A } from "${specifier}"`);
       expect(undeclaredImports(file, at(good))).toHaveLength(1);
     },
   );
 
-  it("let declared packages, node and the package itself be imported", () => {
+  it("allow imports of declared packages, node and the package itself", () => {
     const text = 'import "zod"; import "node:fs"; import "./b.ts"; import "@tollgate/sample"';
     expect(undeclaredImports(parseSource("packages/sample/src/a.ts", text), at(good))).toEqual([]);
   });

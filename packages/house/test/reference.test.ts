@@ -70,7 +70,7 @@ describe("docs/reference/configuration.md", () => {
       ]);
   });
 
-  it("has every event that observers get", () => {
+  it("lists every event that observers get", () => {
     const source = read("packages/core/src/contracts/observer.ts");
     const types = [...source.matchAll(/readonly type: "([a-z.]+)"/g)].map(([, type]) => type ?? "");
     expect(types.length).toBeGreaterThan(5);
@@ -105,7 +105,7 @@ describe("docs/reference/http.md", () => {
       ]);
   });
 
-  it("has every route", () => {
+  it("lists every route", () => {
     const source = read("packages/core/src/endpoints/request-handlers.ts");
     const routes = [...source.matchAll(/path: \/(\S+)\/, methods: \{ (.+) \} \}/g)];
     expect(routes.length).toBeGreaterThan(6);
@@ -130,7 +130,7 @@ describe("docs/reference/cli.md", () => {
     command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 
   it.each(program.commands.map((command) => [command.name(), command] as const))(
-    "has every command and option of %s",
+    "lists every command and option of %s",
     (name, noun) => {
       const section = cli.section(name);
       for (const command of leaves(noun)) {
@@ -142,7 +142,7 @@ describe("docs/reference/cli.md", () => {
     },
   );
 
-  it("has the options of every command", () => {
+  it("lists the options of every command", () => {
     for (const { long } of program.options)
       expect(read("docs/reference/cli.md")).toContain(`\`${long}`);
   });
@@ -156,7 +156,7 @@ describe("links", () => {
     },
   );
 
-  it.each(paths)("of %s lead somewhere", (path) => {
+  it.each(paths)("of %s lead to existing targets", (path) => {
     const broken = page(path).links.filter((link) => {
       const [target = "", anchor] = link.split("#");
       const to = target === "" ? path : posix.join(posix.dirname(path), target);

@@ -7,7 +7,7 @@ const read = (path: string): string => readFileSync(join(repositoryRoot, path), 
 const release = read(".github/workflows/release.yml");
 
 describe("the workflows", () => {
-  it.each(["ci", "release"])("%s runs everything that a change must pass", (name) => {
+  it.each(["ci", "release"])("%s runs every check that a change must pass", (name) => {
     expect(read(`.github/workflows/${name}.yml`)).toMatch(/^ +- run: \.ci\/run$/m);
   });
 
@@ -20,7 +20,7 @@ describe("the workflows", () => {
     expect(release.indexOf(".ci/run")).toBeLessThan(release.indexOf("changeset publish"));
   });
 
-  it("have no more rights than they name", () => {
+  it("have only the permissions they name", () => {
     for (const name of ["ci", "release"])
       expect(read(`.github/workflows/${name}.yml`)).toMatch(/^permissions:\n {2}contents: read$/m);
   });

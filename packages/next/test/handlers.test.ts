@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { toNextHandlers } from "../src/index.ts";
 
 describe("the route handlers", () => {
-  it("answer by what follows the last /v1/, with or without a basePath, and leave the parameters alone", async () => {
+  it("route by the path after the last /v1/, with or without a basePath, and ignore the parameters", async () => {
     const { gateway, chat, provider } = await createTestGateway();
     onTestFinished(() => gateway.close());
     const { POST } = toNextHandlers(gateway);
@@ -32,7 +32,7 @@ describe("the route handlers", () => {
     expect(call?.signal.aborted).toBe(true);
   });
 
-  it("refuse a body that was read before, with a reason", async () => {
+  it("refuse a body that was already read, with a reason", async () => {
     const { gateway, chat, provider } = await createTestGateway();
     onTestFinished(() => gateway.close());
     const request = chat();
@@ -43,7 +43,7 @@ describe("the route handlers", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("rejects an invalid gateway and an invalid limit", async () => {
+  it("reject an invalid gateway and an invalid limit", async () => {
     const { gateway } = await createTestGateway();
     onTestFinished(() => gateway.close());
     expect(() => toNextHandlers(gateway, { writeStall: 0 })).toThrow(

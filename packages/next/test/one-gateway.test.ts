@@ -13,7 +13,7 @@ async function reload() {
 }
 
 describe("one gateway", () => {
-  it("outlives ten edits under next dev", async () => {
+  it("survives ten edits under next dev", async () => {
     const made: ReturnType<typeof create>[] = [];
     const held = new Set<unknown>();
     for (let edit = 0; edit < 10; edit++) {
@@ -31,7 +31,7 @@ describe("one gateway", () => {
     expect([...held]).toEqual(made);
   });
 
-  it("is another under another name", async () => {
+  it("differs under another name", async () => {
     const oneGateway = await reload();
     const [first, second] = ["chat", "jobs"].map((name) => oneGateway(create, name));
     onTestFinished(async () => {
@@ -41,7 +41,7 @@ describe("one gateway", () => {
     expect(first).not.toBe(second);
   });
 
-  it("is made by the next call when it could not be made", async () => {
+  it("is created by the next call if the first one fails", async () => {
     const oneGateway = await reload();
     const fail = () => {
       throw new Error("no database");

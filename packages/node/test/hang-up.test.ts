@@ -107,7 +107,7 @@ describe("a client that hangs up", () => {
     await ended.promise;
   });
 
-  it("leaves the server able to answer the next request", async () => {
+  it("does not keep the server from answering the next request", async () => {
     const asked = signalled();
     server = await serve(
       {

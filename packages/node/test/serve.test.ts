@@ -52,7 +52,7 @@ describe("shutting down", () => {
     await closed;
   });
 
-  it("closes what it serves within the same bound, and lets it end its answers", async () => {
+  it("closes its service within the same limit, and lets it finish its answers", async () => {
     const stream = heldStream();
     const asked: unknown[] = [];
     server = await serve(stream.handler, {
@@ -73,7 +73,7 @@ describe("shutting down", () => {
     expect(asked).toEqual([{ within: 5_000 }]);
   });
 
-  it("cuts what outlasts the bound", async () => {
+  it("cuts answers that outlast the limit", async () => {
     const stream = heldStream();
     server = await serve(stream.handler, { port: 0, limits: { closing: 20 } });
     const client = await rawClient(server.url);
@@ -86,7 +86,7 @@ describe("shutting down", () => {
 });
 
 describe("a second close", () => {
-  it("with a shorter bound ends sooner, with a longer one changes nothing", async () => {
+  it("ends sooner with a shorter limit, and changes nothing with a longer one", async () => {
     const stream = heldStream();
     const bounds: unknown[] = [];
     const close = async (bound: unknown) => void bounds.push(bound);
@@ -104,7 +104,7 @@ describe("a second close", () => {
 });
 
 describe("serving", () => {
-  it("refuses connections beyond the cap", async () => {
+  it("refuses connections above the limit", async () => {
     server = await serve(heldStream().handler, { port: 0, limits: { connections: 1 } });
     const first = await rawClient(server.url);
     const second = await rawClient(server.url);
@@ -120,7 +120,7 @@ describe("serving", () => {
     });
   });
 
-  it("answers a handler that throws with 500 and nothing of the error", async () => {
+  it("answers 500 when a handler throws, without details of the error", async () => {
     server = await serve({ fetch: () => Promise.reject(new Error("tg_secret")) }, { port: 0 });
     const answer = await fetch(server.url);
     expect(answer.status).toBe(500);

@@ -94,7 +94,7 @@ describe("a client that does not read", () => {
     expect((await client.closed()).length).toBeLessThan(body.length);
   });
 
-  it("gets a large plain answer whole when it reads, with its length", async () => {
+  it("gets a large plain answer in full, with its length, once it reads", async () => {
     const body = "é".repeat(1_000_000);
     server = await serve({ answer: async () => ({ status: 200, headers: {}, body }) }, { port: 0 });
     const answer = await fetch(server.url);

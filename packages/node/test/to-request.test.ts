@@ -62,7 +62,7 @@ describe.each([
   ["what the gateway reads", { asWeb: false }],
   ["the web request", { asWeb: true }],
 ])("%s of a Node request", (_, form) => {
-  it("has the original URL where a mount prefix was taken off", async () => {
+  it("has the original URL even if the framework removed a mount prefix", async () => {
     const seen = await bridged(
       async (incoming) => {
         const originalUrl = incoming.url;
@@ -74,7 +74,7 @@ describe.each([
     expect(seen).toMatchObject({ target: "/ai/v1/models?limit=1" });
   });
 
-  it("streams the body from the socket where nobody read it", async () => {
+  it("streams an unread body from the socket", async () => {
     const seen = await bridged(async () => ({}), { ...form, method: "POST", body: '{"a":"é"}' });
     expect(seen).toMatchObject({ text: '{"a":"é"}', length: "10" });
   });
@@ -88,11 +88,11 @@ describe.each([
     expect(seen).toMatchObject({ text: "x".repeat(300_000), used: true, again: "refused" });
   });
 
-  it("has no body where the method has none", async () => {
+  it("has no body if the method allows none", async () => {
     expect(await bridged(async () => ({}), form)).toMatchObject({ text: "" });
   });
 
-  it("takes the raw body before the parsed one", async () => {
+  it("prefers the raw body to the parsed one", async () => {
     const seen = await bridged(
       async (incoming) => {
         await drain(incoming);
@@ -119,7 +119,7 @@ describe.each([
     expect(seen).toMatchObject({ text: '{"model":"a/b/c"}', encoding: null });
   });
 
-  it("streams the body where a framework has paused it", async () => {
+  it("streams a body that the framework paused", async () => {
     const seen = await bridged(async (incoming) => incoming.pause(), {
       ...form,
       method: "POST",
@@ -129,7 +129,7 @@ describe.each([
   });
 
   it.each(["utf8", "latin1"] as const)(
-    "has the bytes of the body where a framework asked for %s text",
+    "keeps the bytes of a body that the framework reads as %s text",
     async (encoding) => {
       const seen = await bridged(async (incoming) => incoming.setEncoding(encoding), {
         ...form,
@@ -140,7 +140,7 @@ describe.each([
     },
   );
 
-  it("ignores the empty body a parser leaves that did not run", async () => {
+  it("ignores the empty body of a parser that did not run", async () => {
     const seen = await bridged(async () => ({ body: {} }), {
       ...form,
       method: "POST",
@@ -149,7 +149,7 @@ describe.each([
     expect(seen).toMatchObject({ text: '{"a":1}' });
   });
 
-  it("keeps a repeated header as one list, so that neither value is taken for the only one", async () => {
+  it("joins a repeated header into one list, so neither value hides the other", async () => {
     const headers = new Headers();
     headers.append("x-service-data-sensitivity", "D2_CONFIDENTIAL");
     headers.append("x-service-data-sensitivity", "D0_PUBLIC");
@@ -181,7 +181,7 @@ describe.each([
   });
 });
 
-it("routes no target that the host's authenticate could not be shown", async () => {
+it("replaces a target that is not a valid URL with /", async () => {
   server = createServer((incoming, outgoing) => outgoing.end(toRequest(incoming, outgoing).url));
   const asked = request({
     port: await listen(server),

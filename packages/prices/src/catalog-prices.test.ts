@@ -59,7 +59,7 @@ describe("prices of known models", () => {
   });
 });
 
-describe("prices of more than input and output", () => {
+describe("prices beyond input and output", () => {
   it.each([
     ["a request as such", "perplexity/perplexity/sonar", { request: 12_000_000 }],
     ["images", "openai/openai/gpt-image-1", { imageInput: 10_000_000_000 }],
@@ -104,7 +104,7 @@ describe("the facts about a model", () => {
     expect(factsOf(id)).toEqual({ maxOutputTokens, reasons });
   });
 
-  it("are null for a model that no list has", () => {
+  it("are null for a model in no list", () => {
     for (const id of ["openai/openai/gpt-99", "house/acme/rocket", "openai/openai/toString"])
       expect(factsOf(id)).toEqual({ maxOutputTokens: null, reasons: null });
   });
@@ -153,7 +153,7 @@ describe("the price list of a gateway", () => {
     });
   });
 
-  it("is each vendor's own with `vendor`", () => {
+  it("is each vendor's own list with `vendor`", () => {
     const gateways = { groq: "vendor" };
     expect(priceOf("groq/openai/gpt-5-mini")).toBeNull();
     expect(priceOf("groq/openai/gpt-5-mini", noon, { gateways })).toMatchObject({
@@ -161,7 +161,7 @@ describe("the price list of a gateway", () => {
     });
   });
 
-  it("is none with null", () => {
+  it("is empty with null", () => {
     expect(priceOf("house/openai/gpt-5-mini", noon, { gateways: { house: null } })).toBeNull();
   });
 
@@ -178,7 +178,7 @@ describe("the models of a gateway", () => {
   const namesOf = (gateway: string, vendor: string | null, options = {}) =>
     catalogPrices(options).modelNames?.({ gateway, vendor }, noon) ?? [];
 
-  it("are those of its list that have a price, by their upstream names", () => {
+  it("are the priced models of its list, under their upstream names", () => {
     const names = namesOf("openrouter", null);
     expect(names).toContain("openai/gpt-5-mini");
     expect(names.length).toBeGreaterThan(300);
@@ -186,7 +186,7 @@ describe("the models of a gateway", () => {
       expect(priceOf(`openrouter/${name}`), name).not.toBeNull();
   });
 
-  it("are its vendor's if the catalog doesn't know the gateway, and none without either", () => {
+  it("are its vendor's if the catalog doesn't know the gateway, and none if it knows neither", () => {
     expect(namesOf("house", "openai")).toEqual(namesOf("openai", null));
     expect(namesOf("house", null)).toEqual([]);
     expect(namesOf("house", null, { gateways: { house: "groq" } })).toEqual(namesOf("groq", null));

@@ -38,7 +38,7 @@ const names = [
 ] as const;
 
 describe("every entry of the catalog", () => {
-  it("converts to exactly the catalog's digits, or has no price", () => {
+  it("converts to the catalog's exact digits, or has no price", () => {
     let exact = 0;
     for (const { name, prices } of entries) {
       const price = readPrice({ name, prices }, "v");

@@ -12,7 +12,7 @@ const problems = (source: unknown, options: unknown = {}): readonly string[] =>
   readOptions(source, options).problems;
 
 describe("the configuration", () => {
-  it("takes a language model, a provider of the AI SDK and a function", () => {
+  it("accepts a language model, an AI SDK provider or a function", () => {
     for (const source of [model, createAnthropic({ apiKey: "sk-1" }), connect])
       expect(problems(source, { models: { "a/b": { input: "0.25", output: 1 } } })).toEqual([]);
     const customer: AiSdkOptions = { connection: "customer", hosts: ["api.anthropic.com"] };
@@ -23,12 +23,12 @@ describe("the configuration", () => {
     expect(problems(source)).toEqual([expect.stringContaining("aiSdk takes")]);
   });
 
-  it("refuses models of a version it does not know", () => {
+  it("refuses models of an unknown version", () => {
     const older = { specificationVersion: "v2", doGenerate() {}, doStream() {} };
     expect(problems(older)).toEqual([expect.stringContaining("v3 or v4")]);
   });
 
-  it("refuses what only the function form can keep", () => {
+  it("refuses options that need the function form", () => {
     expect(problems(model, { connection: "customer", hosts: ["a"] })).toEqual([
       expect.stringContaining("a customer-owned connection needs the form"),
       expect.stringContaining("hosts needs the form"),

@@ -73,7 +73,7 @@ describe("a measured body", () => {
     ["text/event-stream", false, { bodyBytes: 1_000 }],
     ["application/json", false, { totalBytes: 1_000 }],
   ] as const)(
-    "bounds the whole of an answer of type %s (stream: %s)",
+    "limits the size of an answer of type %s (stream: %s)",
     async (type, stream, most) => {
       const chunks = inPieces(Buffer.alloc(1_001, "x"), 100);
       const beyond = await through(type, chunks, { stream, ...most });
@@ -110,7 +110,7 @@ describe("a measured body", () => {
     ["application/json", false, Buffer.from],
     ["text/event-stream", false, Buffer.from],
   ] as const)(
-    "limits the values that are parsed at once: %s (stream: %s)",
+    "limits the number of values parsed at once: %s (stream: %s)",
     async (type, stream, of) => {
       const many = inPieces(of(lists(210_000)), 50_000);
       const beyond = await through(type, many, { stream });
@@ -121,7 +121,7 @@ describe("a measured body", () => {
     },
   );
 
-  it("refuses events under the type of JSON, whose values nobody counted one by one", async () => {
+  it("refuses events sent as application/json, because their values are not counted", async () => {
     const body = Buffer.from(`{\ndata: "\n\ndata: ${lists(210_000)}\n\n`);
     expect((await through("application/json", [body])).reason).toBe("invalid_answer");
   });

@@ -29,7 +29,7 @@ describe("the prompt", () => {
     ]);
   });
 
-  it("gives thinking, signatures and cache breakpoints back to the provider", () => {
+  it("returns thinking, signatures and cache breakpoints to the provider", () => {
     const state = (fields: ProviderState["fields"]): { state: ProviderState } => ({
       state: { from: "direct/anthropic", fields },
     });
@@ -100,7 +100,7 @@ describe("the prompt", () => {
     ]);
   });
 
-  it("has one message for the results of one round of tool calls, by the tools' names", () => {
+  it("puts the results of one round of tool calls in one message, with the tools' names", () => {
     const [, assistant, tool] = prompt(
       { role: "user", content: "Hi" },
       {

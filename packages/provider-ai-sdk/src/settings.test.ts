@@ -17,7 +17,7 @@ describe("the settings of a call", () => {
     expect(settings({ stop: ["a", "b"] })).toEqual({ stopSequences: ["a", "b"] });
   });
 
-  it("carry tools, and their choice only with tools", () => {
+  it("carry tools, and a tool choice only if there are tools", () => {
     const tools = [
       { name: "add", description: "adds", parameters: { type: "object" }, strict: true },
       { name: "now" },
@@ -39,7 +39,7 @@ describe("the settings of a call", () => {
     expect(settings({ tools, toolChoice: "none" }).toolChoice).toEqual({ type: "none" });
   });
 
-  it("carry the form of the answer", () => {
+  it("carry the response format", () => {
     expect(settings({ responseFormat: { type: "text" } }).responseFormat).toEqual({ type: "text" });
     expect(settings({ responseFormat: { type: "json_object" } }).responseFormat).toEqual({
       type: "json",
@@ -53,7 +53,7 @@ describe("the settings of a call", () => {
     });
   });
 
-  it("carry reasoning effort, and refuse one that is unknown", () => {
+  it("carry reasoning effort, and refuse an unknown one", () => {
     expect(settings({ reasoningEffort: "xhigh" })).toEqual({ reasoning: "xhigh" });
     expect(() => settings({ reasoningEffort: "enormous" })).toThrowError(
       expect.objectContaining({ status: 400, param: "reasoning_effort" }),
@@ -70,7 +70,7 @@ describe("the settings of a call", () => {
     );
   });
 
-  it("do not carry who asks and what to keep", () => {
+  it("omit the user and the storage options", () => {
     expect(
       settings({
         user: "u",
@@ -85,7 +85,7 @@ describe("the settings of a call", () => {
     ).toEqual({});
   });
 
-  it("say in each vendor's words what has no common one, under the embedder's own", () => {
+  it("write vendor-specific options in each vendor's terms, and let the embedder override them", () => {
     expect(settings({ parallelToolCalls: false, verbosity: "low" }).providerOptions).toEqual({
       openai: { parallelToolCalls: false, textVerbosity: "low" },
       mistral: { parallelToolCalls: false },
@@ -107,7 +107,7 @@ describe("the settings of a call", () => {
     expect(settings({ serviceTier: "scale" }).providerOptions).toMatchObject({ openai: {} });
   });
 
-  it("refuse a schema that is none", () => {
+  it("refuse an invalid schema", () => {
     expect(() => settings({ tools: [{ name: "add", parameters: true }] })).toThrowError(
       expect.objectContaining({ status: 400 }),
     );

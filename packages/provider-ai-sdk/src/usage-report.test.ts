@@ -4,7 +4,7 @@ import { usageReport } from "./usage-report.ts";
 const output = { total: 400, text: 400, reasoning: undefined };
 
 describe("usage as the AI SDK reports it", () => {
-  it("has Anthropic's cache, how long it is kept and the tier it was served at", () => {
+  it("includes Anthropic's cache tokens, their lifetime and the service tier", () => {
     const inputTokens = { total: 1_850, noCache: 50, cacheRead: 1_500, cacheWrite: 300 };
     const raw = {
       input_tokens: 50,

@@ -72,13 +72,13 @@ describe("aiSdk over Amazon Bedrock's frames", () => {
     ]);
   });
 
-  it("takes no cut stream for a complete answer", async () => {
+  it("fails on a stream that is cut off", async () => {
     const { events, thrown } = await streamed(half);
     expect(textOf(events)).toBe("Half");
     expect(saidBy(thrown)).toEqual({ reason: "answer_cut", delivery: "unknown", status: 200 });
   });
 
-  it("fails on an exception in place of the end of a stream", async () => {
+  it("fails on an exception instead of an end", async () => {
     const exception = frame("throttlingException", { message: "slow down" }, "exception");
     const late = await streamed(Buffer.concat([half, exception]));
     expect(saidBy(late.thrown)).toEqual({
@@ -97,7 +97,7 @@ describe("aiSdk over Amazon Bedrock's frames", () => {
     expect(saidBy(thrown)).toMatchObject({ delivery: "unknown" });
   });
 
-  it("accepts no frame larger than the call allows", async () => {
+  it("fails on a frame larger than the call allows", async () => {
     const maxEventBytes = Math.max(
       ...[start, delta({ text: said[0] }), ending("end_turn")].map(length),
     );

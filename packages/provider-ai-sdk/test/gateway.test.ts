@@ -118,7 +118,7 @@ describe("a gateway over an AI SDK provider", () => {
     expect(new Set(data.map(({ turnId }) => turnId)).size).toBe(1);
   });
 
-  it("sends images that a function returned after its result", async () => {
+  it("sends a function's images after its result", async () => {
     const { upstream, post } = await overAnthropic([text.plain], { toolOutputs: "parts" });
     const input = [
       { role: "user", content: "Show it." },
@@ -146,7 +146,7 @@ describe("a gateway over an AI SDK provider", () => {
     ]);
   });
 
-  it("gives signed and hidden thinking back, from the client's copy or its own record", async () => {
+  it("returns signed and hidden thinking from the client's copy or its own record", async () => {
     const thinking = [
       { type: "thinking", thinking: "I look it up.", signature: "signed" },
       { type: "redacted_thinking", data: "hidden" },
@@ -188,7 +188,7 @@ describe("a gateway over an AI SDK provider", () => {
     }
   });
 
-  it("tells what the vendor refuses apart from what it cannot do now", async () => {
+  it("reports a request that the vendor rejects, and a parameter it does not support", async () => {
     const invalid = { type: "error", error: { type: "invalid_request_error", message: "sk-1" } };
     const { post } = await overAnthropic([
       { status: 400, contentType: "application/json", body: JSON.stringify(invalid) },

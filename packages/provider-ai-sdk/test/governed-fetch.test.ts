@@ -13,7 +13,7 @@ const streamOf = ({ stream }: typeof anthropic.fixtures.text): Buffer =>
 const good = streamOf(anthropic.fixtures.text);
 
 describe("the fetch of the function form", () => {
-  it("sends to no host but those it is configured for", async () => {
+  it("sends only to configured hosts", async () => {
     const elsewhere = { hosts: ["api.anthropic.com"] };
     const { upstream, thrown, events } = await callUpstream(
       anthropic.connect,
@@ -26,7 +26,7 @@ describe("the fetch of the function form", () => {
     expect(upstream.connections.made).toBe(0);
   });
 
-  it("sends one request for a call", async () => {
+  it("sends one request per call", async () => {
     const twice: (url: string) => Connect = (url) => (connection) =>
       anthropic.connect(url)({
         ...connection,
@@ -40,14 +40,14 @@ describe("the fetch of the function form", () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  it("is the way out: a function that sends otherwise is refused", async () => {
+  it("refuses a function that sends without it", async () => {
     const otherwise: (url: string) => Connect = (url) => (connection) =>
       anthropic.connect(url)({ ...connection, fetch: async () => Response.json({}) });
     const { thrown } = await callUpstream(otherwise, () => {}, { stream: false });
     expect(saidBy(thrown)).toMatchObject({ delivery: "not-sent" });
   });
 
-  it("asks for no compression, and reads none", async () => {
+  it("asks for no compression and rejects compressed answers", async () => {
     const body = gzipSync(anthropic.fixtures.text.stream.body);
     const bytes = answer("text/event-stream\r\ncontent-encoding: gzip", body);
     const { upstream, thrown } = await callUpstream(anthropic.connect, ({ send }) => send(bytes));
@@ -55,7 +55,7 @@ describe("the fetch of the function form", () => {
     expect(saidBy(thrown)).toMatchObject({ reason: "unexpected_encoding", delivery: "unknown" });
   });
 
-  it("keeps how long an upstream asks to wait, and what its code means", async () => {
+  it("keeps the upstream's retry delay and the meaning of its code", async () => {
     const body = { type: "error", error: { type: "rate_limit_error", message: "sk-secret" } };
     const bytes = answer("application/json\r\nretry-after: 7", JSON.stringify(body), 429);
     const { thrown } = await callUpstream(anthropic.connect, ({ send }) => send(bytes));
@@ -67,7 +67,7 @@ describe("the fetch of the function form", () => {
     });
   });
 
-  it("keeps what an upstream says for the record, without the credential that it was sent", async () => {
+  it("records the upstream's error without the credential", async () => {
     const error = {
       type: "invalid_request_error",
       message: "No: x-api-key sk-platform-secret is bad",
@@ -79,7 +79,7 @@ describe("the fetch of the function form", () => {
     expect(inspect(thrown)).not.toContain("is bad");
   });
 
-  it("lets no model's name change where its request goes", async () => {
+  it("refuses a model name that changes the request's URL", async () => {
     for (const upstreamName of ["../../v2/secret", "a?b", "a#b", "%2e%2e"]) {
       const { upstream, thrown } = await callUpstream(google.connect, () => {}, { upstreamName });
       expect(saidBy(thrown)).toMatchObject({ status: 404, delivery: "answered" });
@@ -124,7 +124,7 @@ describe("the fetch of the function form", () => {
     expect(thrown).toBe(reason);
   });
 
-  it("sends nothing when the call ends before its request was released", async () => {
+  it("sends nothing if the call ends before its request is released", async () => {
     const { upstream } = await callUpstream(anthropic.connect, ({ end }) => end());
     const provider = aiSdk(anthropic.connect(upstream.url), { apiKey: "sk-1" });
     const made = upstream.connections.made;
@@ -143,7 +143,7 @@ describe("the connection of the function form", () => {
   const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
   const chunk = `${Buffer.byteLength(body).toString(16)}\r\n${body}\r\n`;
 
-  it("is kept when the answer ends after the model stopped", async () => {
+  it("stays open if the answer ends after the model stopped", async () => {
     let stopped = Promise.withResolvers<void>();
     const upstream = await startUpstream(async ({ send }) => {
       await send(`${head}\r\n\r\n${chunk}`);
@@ -162,7 +162,7 @@ describe("the connection of the function form", () => {
     await provider.close();
   });
 
-  it("is closed, and the answer complete, when the model stopped and the answer does not end", async () => {
+  it("closes if the model stopped but the answer does not end, and the answer is complete", async () => {
     const upstream = await startUpstream(({ send }) => send(`${head}\r\n\r\n${chunk}`));
     const clock = manualClock();
     const provider = aiSdk(anthropic.connect(upstream.url), { apiKey: "sk-1", clock });

@@ -72,7 +72,7 @@ describe("the parts of a model's stream", () => {
     ]);
   });
 
-  it("keep what providers sign: thinking, hidden thinking and tool calls", async () => {
+  it("keep signed content: thinking, hidden thinking and tool calls", async () => {
     const events = await kindsOf(
       { type: "reasoning-start", id: "0" },
       { type: "reasoning-delta", id: "0", delta: "Hm." },
@@ -144,7 +144,7 @@ describe("the parts of a model's stream", () => {
     ]);
   });
 
-  it("keep tool calls apart that overlap, come whole, or come in pieces that are not JSON", async () => {
+  it("keep tool calls separate if they overlap, arrive whole or arrive in pieces that are not JSON", async () => {
     const call = (toolCallId: string, input: string) => ({
       type: "tool-call" as const,
       toolCallId,
@@ -215,7 +215,7 @@ describe("the parts of a model's stream", () => {
     expect(saidBy(thrown)).toEqual({ reason, delivery: "unknown", status: 200 });
   });
 
-  it("are no answer without an end, with a file, or with a tool call that has no name", async () => {
+  it("fail without an end, with a file or with a tool call that has no name", async () => {
     const endless = await streamed(text("Half"));
     expect(saidBy(endless.thrown)).toMatchObject({ reason: "answer_cut", delivery: "unknown" });
     const data = { type: "data" as const, data: "AAAA" };
@@ -225,7 +225,7 @@ describe("the parts of a model's stream", () => {
     expect(saidBy(nameless.thrown)).toMatchObject({ reason: "invalid_event" });
   });
 
-  it("leave out figures that are none", async () => {
+  it("drop invalid usage figures", async () => {
     const broken = { ...finish("stop"), usage: structuredClone(usage) };
     broken.usage.inputTokens.total = Number.NaN;
     broken.usage.outputTokens.reasoning = 6;
@@ -303,7 +303,7 @@ describe("a model of the older version", () => {
 });
 
 describe("the short form", () => {
-  it("is recorded by the name of the AI SDK's provider and its options", async () => {
+  it("is recorded with the AI SDK provider's name and options", async () => {
     const { events } = await streamed(text("Hi"), finish("stop"));
     const asked = {
       model: "model",
@@ -317,7 +317,7 @@ describe("the short form", () => {
     });
   });
 
-  it("asks nothing before its request is announced", async () => {
+  it("does not call the model before it announces its request", async () => {
     const model = modelOf([finish("stop")]);
     const provider = aiSdk(model);
     for await (const _ of provider.complete(callOf())) break;
@@ -345,7 +345,7 @@ describe("the short form", () => {
     expect(asked).toEqual(["llama/large"]);
   });
 
-  it("stops when the call is aborted, however deaf the model is", async () => {
+  it("stops when the call is aborted, even if the model ignores the signal", async () => {
     const caller = new AbortController();
     const reason = new Error("the caller left");
     const deaf = new MockLanguageModelV4({
@@ -361,7 +361,7 @@ describe("the short form", () => {
   });
 });
 
-describe("what a model throws", () => {
+describe("an error of a model", () => {
   const failing = (error: unknown) =>
     callProvider(
       new MockLanguageModelV4({ modelId: "model", doStream: () => Promise.reject(error) }),
@@ -374,7 +374,7 @@ describe("what a model throws", () => {
       ...details,
     });
 
-  it("keeps its status and its wait, and none of its words", async () => {
+  it("keeps its status and retry delay, but not its text", async () => {
     const { thrown } = await failing(
       apiCall({
         statusCode: 429,
@@ -392,7 +392,7 @@ describe("what a model throws", () => {
     expect(JSON.stringify([String(thrown), thrown])).not.toContain("sk-secret");
   });
 
-  it("was not sent when there was no connection, and is unknown when it broke", async () => {
+  it("means not sent without a connection, and unknown after a broken one", async () => {
     const network = (code: string) =>
       apiCall({
         cause: new TypeError("fetch failed", { cause: Object.assign(new Error(), { code }) }),
@@ -409,7 +409,7 @@ describe("what a model throws", () => {
     });
   });
 
-  it("is unknown without any detail", async () => {
+  it("means unknown without any detail", async () => {
     for (const error of [new Error("sk-secret"), "sk-secret", undefined])
       expect(saidBy((await failing(error)).thrown)).toMatchObject({ delivery: "unknown" });
   });
@@ -419,20 +419,17 @@ describe("what a model throws", () => {
     [new NoSuchModelError({ modelId: "model", modelType: "languageModel" }), 404, "answered"],
     [new LoadAPIKeyError({ message: "sk-secret" }), null, "not-sent"],
     [new Error("sk-secret"), null, "not-sent"],
-  ] as const)(
-    "is known not to have left when it comes before the request: %s",
-    async (error, status, delivery) => {
-      const { thrown, events } = await callProvider(
-        {
-          languageModel: () => {
-            throw error;
-          },
+  ] as const)("means not sent if it precedes the request: %s", async (error, status, delivery) => {
+    const { thrown, events } = await callProvider(
+      {
+        languageModel: () => {
+          throw error;
         },
-        {},
-      );
-      expect(events).toEqual([]);
-      expect(saidBy(thrown)).toMatchObject({ status, delivery });
-      expect(String(thrown)).not.toContain("sk-secret");
-    },
-  );
+      },
+      {},
+    );
+    expect(events).toEqual([]);
+    expect(saidBy(thrown)).toMatchObject({ status, delivery });
+    expect(String(thrown)).not.toContain("sk-secret");
+  });
 });

@@ -60,7 +60,7 @@ async function asked(connect: (url: string) => Connect, over: CompletionRequest,
 const bedrockPlain = whole("end_turn", { text: "Hi" });
 
 describe("the same request", () => {
-  it("in Anthropic's words", async () => {
+  it("is written in Anthropic's format", async () => {
     const body = await asked(anthropic.connect, request, anthropic.fixtures.text.plain.body);
     expect(body).toMatchObject({
       model: "model",
@@ -84,7 +84,7 @@ describe("the same request", () => {
     });
   });
 
-  it("in Google's words", async () => {
+  it("is written in Google's format", async () => {
     const body = await asked(google.connect, request, google.fixtures.text.plain.body);
     expect(body).toMatchObject({
       generationConfig: { maxOutputTokens: 77, temperature: 0.25, stopSequences: ["END"] },
@@ -99,7 +99,7 @@ describe("the same request", () => {
     });
   });
 
-  it("in Mistral's words", async () => {
+  it("is written in Mistral's format", async () => {
     const body = await asked(mistral.connect, request, mistral.fixtures.text.plain.body);
     expect(body).toMatchObject({
       max_tokens: 77,
@@ -115,7 +115,7 @@ describe("the same request", () => {
     });
   });
 
-  it("in Cohere's words", async () => {
+  it("is written in Cohere's format", async () => {
     const body = await asked(cohere.connect, request, cohere.fixtures.text.plain.body);
     expect(body).toMatchObject({
       max_tokens: 77,
@@ -130,7 +130,7 @@ describe("the same request", () => {
     });
   });
 
-  it("in Amazon Bedrock's words", async () => {
+  it("is written in Amazon Bedrock's format", async () => {
     const body = await asked(bedrock, request, bedrockPlain);
     expect(body).toMatchObject({
       inferenceConfig: { maxTokens: 77, temperature: 0.25, stopSequences: ["END"] },
@@ -151,7 +151,7 @@ describe("an answer that must match a schema, and reasoning", () => {
     responseFormat: { type: "json_schema", name: "place", schema },
   };
 
-  it("are asked for in each vendor's words", async () => {
+  it("are requested in each vendor's format", async () => {
     const { text } = google.fixtures;
     expect(await asked(google.connect, structured, text.plain.body)).toMatchObject({
       generationConfig: {

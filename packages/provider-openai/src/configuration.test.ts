@@ -10,7 +10,7 @@ const problemsOf = (options: unknown): readonly string[] =>
   readOptions(options).problems.map(({ message }) => message);
 
 describe("a base URL (S6)", () => {
-  it("is a scheme, a host and a path", () => {
+  it("consists of a scheme, a host and a path", () => {
     expect(parseBaseUrl("https://api.example.com/v1/")).toEqual({
       origin: "https://api.example.com",
       host: "api.example.com",
@@ -23,7 +23,7 @@ describe("a base URL (S6)", () => {
     });
   });
 
-  it("is nothing that could be read in two ways", () => {
+  it("is refused if it is ambiguous", () => {
     for (const text of [
       undefined,
       "",
@@ -51,7 +51,7 @@ describe("a base URL (S6)", () => {
 });
 
 describe("the options of a provider", () => {
-  it("are accepted when they are right", () => {
+  it("are accepted if valid", () => {
     const models = { "openai/gpt-5-mini": { input: "0.25", output: 2, maxOutputTokens: 128_000 } };
     for (const apiKey of ["sk-1", null, () => "sk-1", async () => "sk-1"])
       expect(
@@ -60,7 +60,7 @@ describe("the options of a provider", () => {
     expect(problemsOf({ baseURL: good.baseURL, connection: "customer" })).toEqual([]);
   });
 
-  it("name a credential that is missing or cannot be sent, without showing it", () => {
+  it("reject a credential that is missing or cannot be sent, without showing it", () => {
     expect(problems({ apiKey: undefined })).toEqual([
       expect.stringContaining("`apiKey` is undefined"),
     ]);
@@ -72,7 +72,7 @@ describe("the options of a provider", () => {
     expect(problems({ connection: "customer" })).toEqual([expect.stringContaining("no use")]);
   });
 
-  it("name headers that would break a message or replace the provider's own", () => {
+  it("reject headers that would break a message or replace the provider's own", () => {
     for (const name of [
       "",
       "a b",
@@ -91,7 +91,7 @@ describe("the options of a provider", () => {
       expect(problems({ headers: { "x-a": value } })).toEqual([expect.stringContaining("x-a")]);
   });
 
-  it("name models and prices that are none (S22)", () => {
+  it("reject invalid models and prices (S22)", () => {
     for (const id of ["gpt-5", "/gpt", "openai/", "a b/c", "a/b\n"])
       expect(problems({ models: { [id]: {} } }), id).toHaveLength(1);
     const broken: Record<string, never> = JSON.parse('{"a/b": null}');

@@ -35,7 +35,7 @@ describe("the body of a request", () => {
     });
   });
 
-  it("writes every field in the names of the API", () => {
+  it("writes every field under its API name", () => {
     expect(
       bodyOf({
         tools: [
@@ -97,7 +97,7 @@ describe("the body of a request", () => {
     });
   });
 
-  it("puts state back where it came from", () => {
+  it("restores provider state in the message, part or tool call it came from", () => {
     const state = (fields: ProviderState["fields"]): { state: ProviderState } => ({
       state: { from: "deep/deepseek", fields },
     });
@@ -138,12 +138,12 @@ describe("the body of a request", () => {
     expect(JSON.stringify(bodyOf({ messages: given }))).not.toContain("state");
   });
 
-  it("says nothing of tools where there are none", () => {
+  it("omits tool fields if there are no tools", () => {
     for (const tools of [{}, { tools: [] }])
       expect(bodyOf({ ...tools, toolChoice: "auto", parallelToolCalls: true })).toEqual(bodyOf({}));
   });
 
-  it("keeps the transcript's storage and labels to the gateway unless told otherwise", () => {
+  it("omits the gateway's storage options and labels unless configured otherwise", () => {
     const kept = { store: true, metadata: { project: "x" } };
     expect(bodyOf(kept)).toEqual(bodyOf({}));
     expect(bodyOf(kept, { forwardStore: true })).toMatchObject(kept);
@@ -184,7 +184,7 @@ describe("a growing conversation", () => {
     }),
   );
 
-  it("sends the bytes that it would send if it were new, with their digest", () => {
+  it("sends the same bytes and digest as a new one", () => {
     const turns = fc.array(
       fc.tuple(fc.array(message, { maxLength: 3 }), fc.constantFrom("a", "b")),
       {

@@ -12,14 +12,14 @@ describe("usage as an upstream reports it", () => {
       expect(usageReport(none)).toBeNull();
   });
 
-  it("drops counts that are none (F14)", () => {
+  it("drops invalid counts (F14)", () => {
     for (const broken of [-1, 1.5, 1e12, "7", null, true])
       expect(usageReport({ prompt_tokens: broken, completion_tokens: 2 })).toEqual({
         completionTokens: 2,
       });
   });
 
-  it("drops a detail that is more than its count", () => {
+  it("drops a detail larger than its count", () => {
     expect(
       usageReport({
         prompt_tokens: 5,
@@ -34,7 +34,7 @@ describe("usage as an upstream reports it", () => {
     expect(usageReport({ prompt_tokens_details: { cached_tokens: 0 } })).toBeNull();
   });
 
-  it("counts reasoning as completion where the total says it is left out", () => {
+  it("adds reasoning to completion if the total shows that completion excludes it", () => {
     expect(
       usageReport({
         prompt_tokens: 10,
@@ -45,7 +45,7 @@ describe("usage as an upstream reports it", () => {
     ).toEqual({ promptTokens: 10, completionTokens: 24, reasoningTokens: 20 });
   });
 
-  it("takes a cost in US dollars when it is exact and sane", () => {
+  it("accepts a cost in US dollars if it is exact and plausible", () => {
     const costOf = (cost: number | string): number | undefined =>
       usageReport({ prompt_tokens: 1, cost })?.costNanoUsd;
     expect(costOf(0)).toBe(0);

@@ -28,7 +28,7 @@ const wrote = (index: number, written: string): object => ({
 const made = (number: number): object =>
   expect.objectContaining({ index: number, id: expect.stringMatching(/^call_[0-9a-f]{24}$/) });
 
-describe("what an answer shows next to its text", () => {
+describe("content of an answer besides its text", () => {
   it("is passed on as it is, up to 256 sources and 256 images", () => {
     const cited = { type: "url_citation", url_citation: { url: "https://x.test" } };
     const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
@@ -42,7 +42,7 @@ describe("what an answer shows next to its text", () => {
     ]);
   });
 
-  it("comes with the configuration it was made by, if that is a short text", () => {
+  it("includes the system fingerprint if it is a short string", () => {
     const started = (system_fingerprint: unknown) =>
       readBytes([Buffer.from(`data: ${JSON.stringify({ system_fingerprint, ...stop })}\n\n`)])[0];
     expect(started("fp_1")).toEqual({ type: "answer-started", systemFingerprint: "fp_1" });
@@ -52,7 +52,7 @@ describe("what an answer shows next to its text", () => {
 });
 
 describe("tool calls of a stream", () => {
-  it("keys fragments by index, out of order too (F11)", () => {
+  it("groups fragments by index, even out of order (F11)", () => {
     expect(
       calls(
         [{ index: 1, id: "b", function: { name: "g", arguments: "{" } }],
@@ -70,7 +70,7 @@ describe("tool calls of a stream", () => {
     ]);
   });
 
-  it("tells calls apart by their ids, or their place, where there is no index", () => {
+  it("tells calls apart by id or position if there is no index", () => {
     expect(
       calls([
         { function: { name: "f", arguments: "{}" } },
@@ -95,7 +95,7 @@ describe("tool calls of a stream", () => {
     ).toEqual([call(0, "a", "f"), wrote(0, "{}"), call(1, "b", "f"), wrote(1, "{}")]);
   });
 
-  it("takes a repeated name, or repeated arguments, once", () => {
+  it("counts a repeated name, or repeated arguments, once", () => {
     expect(
       calls(
         [{ index: 0, id: "a", function: { name: "f", arguments: '{"x":' } }],
@@ -114,26 +114,26 @@ describe("tool calls of a stream", () => {
     ).toEqual([call(0, "a", "f"), wrote(0, '{"x":1}')]);
   });
 
-  it("writes arguments out that come as an object", () => {
+  it("serializes arguments that arrive as an object", () => {
     expect(calls([{ index: 0, id: "a", function: { name: "f", arguments: { x: 1 } } }])).toEqual([
       call(0, "a", "f"),
       wrote(0, '{"x":1}'),
     ]);
   });
 
-  it("makes the same ids for the same answer", () => {
+  it("creates the same ids for the same answer", () => {
     const once = calls([{ index: 0, function: { name: "f", arguments: "{}" } }]);
     expect(once).toEqual(calls([{ index: 0, function: { name: "f", arguments: "{}" } }]));
     expect(once[0]).toEqual(made(0));
   });
 
-  it("accepts no call without a name", () => {
+  it("rejects a call without a name", () => {
     expect(() => calls([{ index: 0, id: "a", function: { arguments: "{}" } }])).toThrow(
       /without a name/,
     );
   });
 
-  it("reads the one function call of the older format", () => {
+  it("reads the function call of the older format", () => {
     expect(
       read(
         { choices: [{ delta: { function_call: { name: "f", arguments: "{" } } }] },
@@ -157,7 +157,7 @@ describe("chunks of a stream", () => {
     ]);
   });
 
-  it("reads one of two reasoning fields that hold the same", () => {
+  it("reads only one of two equal reasoning fields", () => {
     const delta = { reasoning_content: "hm", reasoning: "hm", reasoning_details: [{ text: "hm" }] };
     expect(read({ choices: [{ delta }] }, stop)[0]).toEqual({
       type: "reasoning-delta",
@@ -166,7 +166,7 @@ describe("chunks of a stream", () => {
     });
   });
 
-  it("takes the first of two finish reasons, and usage after it (F11)", () => {
+  it("uses the first of two finish reasons, and reads usage after it (F11)", () => {
     expect(
       read(
         stop,
@@ -185,7 +185,7 @@ describe("chunks of a stream", () => {
     );
   });
 
-  it("ignores other choices, and chunks that say nothing", () => {
+  it("ignores other choices and empty chunks", () => {
     expect(
       read(
         { choices: null },
@@ -238,7 +238,7 @@ describe("chunks of a stream", () => {
     expect(() => readBytes([bytes])).toThrow(expect.objectContaining({ reason: "invalid_event" }));
   });
 
-  it("takes [DONE] without a finish reason for a cut", () => {
+  it("treats [DONE] without a finish reason as a cut", () => {
     expect(() => readBytes([Buffer.from("data: [DONE]\n\n")])).toThrow(
       expect.objectContaining({ reason: "answer_cut" }),
     );

@@ -142,7 +142,7 @@ const dialect = fc.record({
 });
 
 describe("a stream of any dialect", () => {
-  it("says what its deltas say, however its bytes are split (W1)", () => {
+  it("yields the content of its deltas, however its bytes are split (W1)", () => {
     const anywhere = fc.array(fc.nat({ max: 4_000 }), { maxLength: 20 });
     fc.assert(
       fc.property(deltas, dialect, anywhere, (said, shape, places) => {

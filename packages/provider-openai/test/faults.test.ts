@@ -79,7 +79,7 @@ describe("faults of an upstream", () => {
     }
   });
 
-  it("F4: is given up while it is still being connected to: nothing is sent", async () => {
+  it("F4: is aborted while it connects: nothing is sent", async () => {
     const upstream = await scriptedUpstream(({ send }) => send(streamHead));
     onTestFinished(() => upstream.close());
     const provider = openaiCompatible({ baseURL: upstream.url, apiKey: null });
@@ -142,7 +142,7 @@ describe("faults of an upstream", () => {
     await upstream.requests[0]?.closed;
   });
 
-  it("F8: is silent after the finish reason: usage is awaited for two seconds", async () => {
+  it("F8: is silent after the finish reason: the call waits two seconds for usage", async () => {
     const clock = manualClock();
     const outcome = callUpstream(
       ({ send }) => send(streamHead + chunked(textChunk + finishChunk)),
@@ -158,7 +158,7 @@ describe("faults of an upstream", () => {
     expect(kinds(events)).toEqual([...answered, "finish"]);
   });
 
-  it("F12: sends one event without end, or more than is accepted", async () => {
+  it("F12: sends an endless event, or more than the limit", async () => {
     const endless = Buffer.alloc(65_536, "x");
     const { thrown, upstream } = await callUpstream(async ({ send, closed }) => {
       let open = true;
@@ -181,7 +181,7 @@ describe("faults of an upstream", () => {
     });
   });
 
-  it("F12: is paused while nothing of its answer is read", async () => {
+  it("F12: is paused while nobody reads its answer", async () => {
     let sent = false;
     const upstream = await scriptedUpstream(async ({ send }) => {
       await send(head("content-type: text/event-stream", "connection: close") + textChunk);
@@ -218,7 +218,7 @@ describe("faults of an upstream", () => {
     expect(usage.at(-1)?.usage).toEqual({ completionTokens: 3 });
   });
 
-  it("F15: answers an error status and how long to wait", async () => {
+  it("F15: answers an error status and a retry delay", async () => {
     for (const [status, wait, expected] of [
       [429, "retry-after: 7", 7_000],
       [500, "x-nothing: 1", null],
@@ -267,7 +267,7 @@ describe("faults of an upstream", () => {
       }
   });
 
-  it("F16: an error in place of an answer counts as an error status where it names one", async () => {
+  it("F16: sends an error instead of an answer: it counts as the status it names", async () => {
     const bytes = streamHead + chunked(data({ error: { message: "no", code: 429 } }));
     const { thrown } = await callUpstream(({ send }) => send(bytes));
     expect(said(thrown)).toEqual({ reason: "upstream_error", delivery: "answered", status: 429 });
@@ -287,7 +287,7 @@ describe("faults of an upstream", () => {
     }
   });
 
-  it("F18: says more before its answer: a few interim answers, or a storm of them", async () => {
+  it("F18: sends a few or very many interim answers before its answer", async () => {
     const interim = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
     const good = streamHead + chunked(textChunk + finishChunk + done) + chunked("");
     const few = await callUpstream(({ send }) => send(interim.repeat(3) + good));
@@ -296,7 +296,7 @@ describe("faults of an upstream", () => {
     expect(said(storm.thrown)).toMatchObject({ reason: "too_many_interim", delivery: "unknown" });
   });
 
-  it("F18: switches protocols, or answers nothing, or before it has read the request", async () => {
+  it("F18: switches protocols, answers nothing, or answers before it reads the request", async () => {
     const switched = await callUpstream(({ send }) =>
       send("HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"),
     );
@@ -325,7 +325,7 @@ describe("faults of an upstream", () => {
     expect(said(both.thrown)).toMatchObject({ reason: "invalid_http", delivery: "unknown" });
   });
 
-  it("F19, S28: compresses its answer, which is not read", async () => {
+  it("F19, S28: compresses its answer, which is refused", async () => {
     for (const encoding of ["gzip", "br", "gzip, gzip, gzip, gzip, gzip, gzip"]) {
       const bomb = gzipSync(Buffer.alloc(1_000_000));
       const { thrown, upstream } = await callUpstream(async ({ send }) => {

@@ -23,7 +23,7 @@ function answer(body: string, status = 200): string {
 }
 
 describe("the upstream's own list of models", () => {
-  it("is asked for with the platform's credential, and read by its ids", async () => {
+  it("is requested with the platform's credential and read by id", async () => {
     const list = { object: "list", data: [{ id: "gpt-5" }, { id: 1 }, null, {}, { id: "a/b" }] };
     const { names, upstream } = await listed(({ send }) => send(answer(JSON.stringify(list))));
     expect(names).toEqual(["gpt-5", "a/b"]);
@@ -41,7 +41,7 @@ describe("the upstream's own list of models", () => {
     expect(names).toMatchObject({ name: "ProviderError", reason });
   });
 
-  it("is not asked for unless opted in, nor on a customer-owned connection", () => {
+  it("is requested only if enabled, and never on a customer-owned connection", () => {
     const baseURL = "https://api.example.com/v1";
     expect(openaiCompatible({ baseURL, apiKey: null }).listModels).toBeUndefined();
     const { problems } = openaiCompatible({ baseURL, connection: "customer", listModels: true });

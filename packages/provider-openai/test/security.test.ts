@@ -18,8 +18,8 @@ import {
 
 const good = streamHead + chunked(finishChunk + done) + chunked("");
 
-describe("what leaves", () => {
-  it("S6: no part of a request chooses the host", async () => {
+describe("a request that leaves", () => {
+  it("S6: cannot choose its host", async () => {
     const upstream = await scriptedUpstream(({ send }) => send(good));
     const provider = openaiCompatible({ baseURL: `${upstream.url}/v1`, apiKey: null });
     const hosts = [
@@ -44,7 +44,7 @@ describe("what leaves", () => {
     await upstream.close();
   });
 
-  it("S7: no redirect is followed", async () => {
+  it("S7: follows no redirect", async () => {
     const canary = await scriptedUpstream(() => {});
     for (const status of [300, 301, 302, 303, 304, 307, 308]) {
       const { thrown } = await callUpstream(({ send }) =>
@@ -56,7 +56,7 @@ describe("what leaves", () => {
     await canary.close();
   });
 
-  it("S13: the headers are exactly the provider's own, whatever the request holds", async () => {
+  it("S13: has exactly the provider's own headers, whatever its content", async () => {
     const upstream = await scriptedUpstream(({ send }) => send(good));
     const provider = openaiCompatible({
       baseURL: upstream.url,
@@ -95,7 +95,7 @@ describe("what leaves", () => {
 });
 
 describe("a credential", () => {
-  it("is asked for before every call", async () => {
+  it("is requested before every call", async () => {
     let asked = 0;
     const upstream = await scriptedUpstream(({ send }) => send(good));
     const provider = openaiCompatible({ baseURL: upstream.url, apiKey: () => `sk-${++asked}` });
@@ -108,12 +108,12 @@ describe("a credential", () => {
     await upstream.close();
   });
 
-  it("is not sent where the upstream needs none", async () => {
+  it("is not sent if the upstream needs none", async () => {
     const { upstream } = await callUpstream(({ send }) => send(good), {}, { apiKey: null });
     expect(upstream.requests[0]?.head).not.toMatch(/authorization/i);
   });
 
-  it("that cannot be had, or cannot be sent, fails the call before it leaves", async () => {
+  it("fails the call before it leaves if it is unavailable or cannot be sent", async () => {
     const failing = (): never => {
       throw new Error("secret store: sk-platform-secret");
     };
@@ -129,7 +129,7 @@ describe("a credential", () => {
     }
   });
 
-  it("that never comes ends with the call's signal", async () => {
+  it("is no longer awaited after the call's signal aborts", async () => {
     const caller = new AbortController();
     const reason = new Error("the caller left");
     const apiKey = (): Promise<string> => {
@@ -145,8 +145,8 @@ describe("a credential", () => {
   });
 });
 
-describe("what comes back", () => {
-  it("S15: nothing of an upstream's error is shown but a plain code and field", async () => {
+describe("an upstream's error", () => {
+  it("S15: shows only a plain code and field", async () => {
     for (const [code, param, shown] of [
       [
         "context_length_exceeded",
@@ -174,7 +174,7 @@ describe("what comes back", () => {
     }
   });
 
-  it("keeps the text of an error body that is no JSON, without the credential and the headers", async () => {
+  it("keeps the text of an error body that is not JSON, without the credential and the headers", async () => {
     const body = "<h1>Bad gateway</h1>\u0007 for sk-platform-secret, tenant a-token-of-the-tenant";
     const { thrown } = await callUpstream(
       ({ send }) =>
@@ -186,7 +186,7 @@ describe("what comes back", () => {
     expect(thrown.text).toBe("<h1>Bad gateway</h1> for [removed], tenant [removed]");
   });
 
-  it("S15: nor of an error it sends as an event", async () => {
+  it("S15: shows nothing else when it arrives as an event", async () => {
     const event = `data: ${JSON.stringify({ error: { message: "sk-platform-secret", code: "sk-platform-secret" } })}\n\n`;
     const { events, thrown } = await callUpstream(({ send }) => send(streamHead + chunked(event)));
     expect(kinds(events)).toEqual(["request-sent"]);
@@ -194,7 +194,7 @@ describe("what comes back", () => {
     expect(String(thrown) + JSON.stringify(thrown)).not.toContain("secret");
   });
 
-  it("a provider that is configured wrongly sends nothing", async () => {
+  it("a misconfigured provider sends nothing", async () => {
     const { thrown } = await callProvider("http://a b/", {});
     expect(said(thrown)).toEqual({ reason: "misconfigured", delivery: "not-sent", status: null });
   });

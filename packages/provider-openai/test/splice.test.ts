@@ -18,7 +18,7 @@ function parsed(bytes: Uint8Array): readonly CompletionEvent[] {
 const stop = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n';
 
 describe("a stream whose frames are spliced", () => {
-  it.each(streams)("says what the stream %s says when each frame is parsed", (name) => {
+  it.each(streams)("yields the same events for %s as parsing each frame", (name) => {
     const bytes = Buffer.from(fixture(name));
     const expected = parsed(bytes);
     expect(readBytes([bytes])).toEqual(expected);
@@ -26,7 +26,7 @@ describe("a stream whose frames are spliced", () => {
       expect(readBytes(cutAt(bytes, [at]))).toEqual(expected);
   });
 
-  it.each(streams)("and so it does however %s is cut", (name) => {
+  it.each(streams)("yields the same events however %s is cut", (name) => {
     const bytes = Buffer.from(fixture(name));
     const expected = parsed(bytes);
     const places = fc.array(fc.nat(bytes.length), { maxLength: 12 });
@@ -38,7 +38,7 @@ describe("a stream whose frames are spliced", () => {
     );
   });
 
-  it("says what its frames say one by one, whatever is in them", () => {
+  it("yields the same events whatever text its frames contain", () => {
     const text = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.constantFrom("", '"', "\\", "\n\n", '"}}]}\n\n', "x", "x?", "\ud83d", "content", "null"),
@@ -116,7 +116,7 @@ describe("a stream whose frames are spliced", () => {
     expect(readBytes([bytes])).toEqual(parsed(bytes));
   });
 
-  it("says what its frames say one by one, whatever lines they are made of", () => {
+  it("yields the same events whatever lines its frames contain", () => {
     const chunk = (text: string, members = {}): string =>
       JSON.stringify({ choices: [{ delta: { content: text } }], ...members });
     const lines = fc.constantFrom(
@@ -164,7 +164,7 @@ describe("a stream whose frames are spliced", () => {
 });
 
 describe("a frame that arrives in two pieces", () => {
-  it("is an error if its first line says so, though the rest looks like text", () => {
+  it("is an error if its first line is one, even if the rest looks like text", () => {
     const text = 'data: {"choices":[{"delta":{"content":"a"}}]}\n\n';
     const pieces = [text + text, "event: error\n", text].map((piece) => Buffer.from(piece));
     expect(() => readBytes(pieces)).toThrow("reported an error");
@@ -176,7 +176,7 @@ describe("a splice", () => {
     `data: {"id":"${id}","choices":[{"delta":{"content":"${text}"}}]}\n\n`;
   const says = (text: string): CompletionEvent => ({ type: "text-delta", text });
 
-  it("reads a frame that differs in its text only", () => {
+  it("reads a frame that differs only in its text", () => {
     const splice = createSplice(1_000);
     expect(splice.read(frame("a"))).toBeNull();
     splice.learn(frame("a"), [says("a")]);
@@ -196,14 +196,14 @@ describe("a splice", () => {
     expect(splice.read(other)).toBeNull();
   });
 
-  it("forgets what it knew when another frame was parsed", () => {
+  it("forgets its template after another frame is parsed", () => {
     const splice = createSplice(1_000);
     splice.learn(frame("a"), [says("a")]);
     splice.learn(null, []);
     expect(splice.read(frame("b"))).toBeNull();
   });
 
-  it("stops to learn from a stream whose frames all differ", () => {
+  it("stops learning from a stream whose frames all differ", () => {
     const splice = createSplice(1_000);
     for (const id of ["1", "2", "3", "4", "5"]) splice.learn(frame("a", id), [says("a")]);
     expect(splice.read(frame("b", "5"))).toBeNull();

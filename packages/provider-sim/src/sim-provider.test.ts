@@ -65,7 +65,7 @@ async function answerTo(request: CompletionRequest): Promise<string> {
 }
 
 describe("the sim provider", () => {
-  it("says the last user message back, word by word, with usage and a finish", async () => {
+  it("repeats the last user message, word by word, with usage and a finish", async () => {
     const events = await eventsOf(ask("good morning"));
     expect(events.map((event) => event.type)).toEqual([
       "request-sent",
@@ -84,7 +84,7 @@ describe("the sim provider", () => {
     });
   });
 
-  it("gives equal requests equal answers, streamed or not, joined", async () => {
+  it("gives equal requests equal answers, streamed or not", async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: "grapheme" }), async (text) => {
         const streamed = await eventsOf(ask(text));
@@ -144,7 +144,7 @@ describe("the sim provider", () => {
     expect(await answerTo(request)).toBe("The tool answered: 18 degrees");
   });
 
-  it("fills a JSON Schema, references, bounds and recursion included", async () => {
+  it("fills a JSON Schema, including references, bounds and recursion", async () => {
     const schema = {
       type: "object",
       properties: {
@@ -167,12 +167,12 @@ describe("the sim provider", () => {
     });
   });
 
-  it("answers with a JSON object where one is asked for", async () => {
+  it("answers with a JSON object if the request asks for one", async () => {
     const request = ask('say "hi"', { responseFormat: { type: "json_object" } });
     expect(JSON.parse(await answerTo(request))).toEqual({ echo: 'say "hi"' });
   });
 
-  it("stops at a stop sequence, and at the most tokens it may write", async () => {
+  it("stops at a stop sequence and at the token limit", async () => {
     expect(await answerTo(ask("one two three", { stop: ["two"] }))).toBe("You said: one ");
     const events = await eventsOf(ask("one two three", { maxOutputTokens: 3 }));
     expect(written(events)).toBe("You said: one");
@@ -189,7 +189,7 @@ describe("the sim provider", () => {
     expect(seen.at(-1)?.type).toBe("text-delta");
   });
 
-  it("is aborted while it paces itself", async () => {
+  it("stops when aborted during a pause", async () => {
     const abort = new AbortController();
     const asked: Asked = { signal: abort.signal, options: { pace: 3_600_000 } };
     const types: string[] = [];
@@ -200,14 +200,14 @@ describe("the sim provider", () => {
     expect(types).toEqual(["request-sent"]);
   });
 
-  it("knows only the models it lists, with prices", async () => {
+  it("knows only its listed models, with prices", async () => {
     expect(simProvider().models["tollgate/echo"]).toMatchObject({ input: "0.10", output: "0.40" });
     const refused = eventsOf(ask("hello"), { model: "tollgate/unheard-of" });
     await expect(refused).rejects.toThrow(ProviderError);
     await expect(refused).rejects.toMatchObject({ status: 404, delivery: "answered" });
   });
 
-  it("reports problems of its configuration", () => {
+  it("reports problems in its configuration", () => {
     expect(simProvider().problems).toEqual([]);
     expect(simProvider({ pace: -1 }).problems).toEqual(["`pace` must be a whole number from 0."]);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { manualClock } from "./manual-clock.ts";
 
 describe("a manual clock", () => {
-  it("runs timers in order, each at its moment, those set on the way too", async () => {
+  it("runs timers in order, each at its time, including timers set on the way", async () => {
     const clock = manualClock();
     const seen: [string, number][] = [];
     const note = (name: string) => () => seen.push([name, clock.monotonic()]);
@@ -21,7 +21,7 @@ describe("a manual clock", () => {
     expect(clock.timers()).toBe(1);
   });
 
-  it("moves wall and monotonic time together, and the wall clock alone", async () => {
+  it("moves wall and monotonic time together, or only wall time", async () => {
     const clock = manualClock("2026-03-01T00:00:00Z");
     await clock.advance("1h");
     expect([new Date(clock.now()).toISOString(), clock.monotonic()]).toEqual([
@@ -33,7 +33,7 @@ describe("a manual clock", () => {
     expect([clock.now(), clock.monotonic()]).toEqual([Date.UTC(2026, 1, 1), 3_600_000]);
   });
 
-  it("tells whole milliseconds of wall time, wherever a timer falls due", async () => {
+  it("reports wall time in whole milliseconds, even if a timer is due between two", async () => {
     const clock = manualClock();
     const seen: number[] = [];
     clock.after(0.6, () => seen.push(clock.now() - Date.UTC(2026, 0, 1), clock.monotonic()));
@@ -41,7 +41,7 @@ describe("a manual clock", () => {
     expect([...seen, clock.now() - Date.UTC(2026, 0, 1)]).toEqual([0, 0.6, 1]);
   });
 
-  it("forgets a timer that is cancelled", async () => {
+  it("ignores a cancelled timer", async () => {
     const clock = manualClock();
     const cancel = clock.after(1, () => expect.unreachable());
     cancel();
@@ -49,7 +49,7 @@ describe("a manual clock", () => {
     expect(clock.timers()).toBe(0);
   });
 
-  it("moves on until a promise settles, within a bound", async () => {
+  it("advances until a promise settles, up to a limit", async () => {
     const clock = manualClock();
     const waited = new Promise<string>((resolve) => {
       clock.after(60_000, () => clock.after(60_000, () => resolve("done")));

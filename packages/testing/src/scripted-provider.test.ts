@@ -42,7 +42,7 @@ describe("a scripted provider", () => {
     expect(await text(provider)).toEqual(["OK"]);
   });
 
-  it("keeps a reply for the calls it is meant for", async () => {
+  it("uses a reply only for the calls it matches", async () => {
     const provider = scriptedProvider();
     provider.reply((call) => `for ${call.model}`, {
       when: (call) => call.model === "a/c",
@@ -109,7 +109,7 @@ describe("a scripted provider", () => {
     expect(batches).toHaveLength(5);
   });
 
-  it("remembers every call and the gateway it came in by", async () => {
+  it("records every call and its gateway", async () => {
     const provider = scriptedProvider();
     await text(provider, { stream: false });
     expect(provider.calls).toMatchObject([{ gateway: "test", model: "a/b", stream: false }]);

@@ -32,7 +32,7 @@ describe("a test gateway", () => {
     expect((await gateway.fetch(chat({ model: "spare/a/b" }))).status).toBe(403);
   });
 
-  it("takes budgets, prices and further gateways", async () => {
+  it("accepts budgets, prices and further gateways", async () => {
     const { gateway, chat } = await createTestGateway({
       gateways: ["other"],
       models: { "a/b": { input: 3, output: 3 } },
@@ -42,7 +42,7 @@ describe("a test gateway", () => {
     expect((await gateway.fetch(chat({ model: "other/a/b" }))).status).toBe(429);
   });
 
-  it("makes further keys", async () => {
+  it("creates further keys", async () => {
     const { gateway, createKey } = await createTestGateway();
     const other = await createKey({ organizationId: "organization-2" });
     expect((await gateway.fetch(other.chat())).status).toBe(200);

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 const program = fileURLToPath(new URL("./with-node-test.ts", import.meta.url));
 
 describe("@tollgate/testing", () => {
-  it("needs no test runner of its own: it works under node:test", async () => {
+  it("needs no particular test runner: it works under node:test", async () => {
     const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env;
     const { stdout } = await promisify(execFile)(
       process.execPath,

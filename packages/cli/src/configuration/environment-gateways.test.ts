@@ -17,7 +17,7 @@ const variables = [
 ];
 
 describe("gateways from the environment", () => {
-  it("are those whose key is there", () => {
+  it("are the ones with a key in the environment", () => {
     expect(environmentGateways({ OPENAI_API_KEY: "", OTHER: "x" })).toEqual({});
     const { groq, ...others } = environmentGateways({ GROQ_API_KEY: "secret" });
     expect(groq).toMatchObject({ apiKey: "secret", baseURL: "https://api.groq.com/openai/v1" });
@@ -31,7 +31,7 @@ describe("gateways from the environment", () => {
       expect(openaiCompatible(options).problems).toEqual([]);
   });
 
-  it("ask for a vendor's own models by their own names", () => {
+  it("use a vendor's own names for its models", () => {
     const { openai, openrouter } = environmentGateways({
       OPENAI_API_KEY: "a",
       OPENROUTER_API_KEY: "b",
@@ -40,7 +40,7 @@ describe("gateways from the environment", () => {
     expect(openrouter).not.toHaveProperty("vendor");
   });
 
-  it("are Ollama and Azure where the environment has their addresses", () => {
+  it("include Ollama and Azure if the environment has their addresses", () => {
     expect(environmentGateways({ AZURE_OPENAI_API_KEY: "a" })).toEqual({});
     const { azure, ollama } = environmentGateways({
       OLLAMA_HOST: "127.0.0.1:11434",

@@ -33,7 +33,7 @@ async function messageOf(assertion: Promise<unknown>): Promise<string> {
 }
 
 describe("expectDenied and expectPermitted", () => {
-  it("take what happened, and give the decision", async () => {
+  it("accept an outcome and return its decision", async () => {
     const { gateway, chat } = await open();
     const denied = await gateway.fetch(chat({ model: preview }));
     const decision = await expectDenied(gateway, denied, {
@@ -48,7 +48,7 @@ describe("expectDenied and expectPermitted", () => {
     expect(await permitted.json()).toMatchObject({ object: "chat.completion" });
   });
 
-  it("say what happened instead", async () => {
+  it("report the actual outcome if it differs", async () => {
     const { gateway, chat } = await open();
     const denied = await gateway.fetch(chat({ model: preview }));
     const permitted = await gateway.fetch(chat());

@@ -59,7 +59,7 @@ const damages: readonly (readonly [string, (dump: StoreDump) => object])[] = [
   ["an attempt without its usage record", (dump) => withAttempt(dump, () => ({ end: null }))],
   ["tokens that do not add up", (dump) => withAttempt(dump, addToken)],
   [
-    "another outcome than its attempt's",
+    "an outcome that differs from its attempt's",
     (dump) => withStep(dump, () => ({ outcome: "cancelled" })),
   ],
   [
@@ -82,7 +82,7 @@ const damages: readonly (readonly [string, (dump: StoreDump) => object])[] = [
   ["a decision that is gone", ({ decisions }) => ({ decisions: decisions.slice(1) })],
   ["a transcript part that is gone", (dump) => withParts(dump, (parts) => parts.slice(1))],
   [
-    "a part with more messages than it says",
+    "a part with more messages than it states",
     (dump) => withParts(dump, (parts) => changed(parts, 0, longer)),
   ],
   ["activity that is missing", () => ({ activity: [] })],
@@ -90,7 +90,7 @@ const damages: readonly (readonly [string, (dump: StoreDump) => object])[] = [
 ];
 
 describe("the checkers of a dump", () => {
-  it("find nothing where there is nothing, while Steps run", async () => {
+  it("find no problem while Steps run", async () => {
     const dump = await busyDump();
     expect(dump.steps.map(({ attempts }) => attempts.length)).toEqual([1, 1, 2]);
     expect(dump.counters).toHaveLength(3);

@@ -25,7 +25,7 @@ const child = `serveAsProcess(async (settings, reach) => ({
   close: async () => {},
 }));`;
 
-it("gives settings to a process, asks it, and meets it at barriers", async () => {
+it("passes settings to a process, sends it requests and waits for it at barriers", async () => {
   const gateway = await spawnGateway(script(child), { url: "http://127.0.0.1:1" });
   expect(gateway.url).toBe("http://127.0.0.1:1");
   expect(await gateway.command("double", 21)).toBe(42);
@@ -38,7 +38,7 @@ it("gives settings to a process, asks it, and meets it at barriers", async () =>
   expect(await gateway.stop()).toBe(0);
 });
 
-it("tells of a process that was killed, or that never listened", async () => {
+it("reports a process that was killed or never listened", async () => {
   const gateway = await spawnGateway(script(child), { url: "" });
   const waiting = gateway.command("wait");
   const noticed = expect(waiting).rejects.toThrow("SIGKILL");

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { pushedClock } from "./pushed-clock.ts";
 
-it("runs what a push makes due, the earliest first, and nothing else", () => {
+it("runs only the timers that a push makes due, the earliest first", () => {
   const clock = pushedClock();
   const ran: string[] = [];
   clock.after(2_000, () => ran.push("second"));
@@ -16,7 +16,7 @@ it("runs what a push makes due, the earliest first, and nothing else", () => {
   expect(clock.timers()).toBe(1);
 });
 
-it("goes on like the machine's clock", async () => {
+it("otherwise runs like the machine's clock", async () => {
   const clock = pushedClock();
   clock.push(10_000);
   const begun = clock.monotonic();

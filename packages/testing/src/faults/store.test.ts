@@ -8,7 +8,7 @@ async function gatewayOn(on: StoreFault) {
   return { fault, ...(await createTestGateway({ store })) };
 }
 
-it("fails the call that is named, before anything is written, and no other", async () => {
+it("fails only the named call, before it writes anything", async () => {
   const { gateway, chat, store } = await gatewayOn({ verb: "openStep", nth: 2, when: "before" });
   const statuses: number[] = [];
   for (let call = 1; call <= 3; call++) statuses.push((await gateway.fetch(chat())).status);
@@ -24,7 +24,7 @@ it("fails after the commit and keeps the written records", async () => {
   expect(steps.data).toMatchObject([{ outcome: null }]);
 });
 
-it("fails from a call on until it is mended", async () => {
+it("fails every call from the named one until it is repaired", async () => {
   const on = { verb: "openStep", nth: 2, when: "before", lasting: true } as const;
   const { gateway, chat, fault } = await gatewayOn(on);
   const statuses: number[] = [];
