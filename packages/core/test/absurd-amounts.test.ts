@@ -6,7 +6,7 @@ import { completionOf } from "./wire.ts";
 const most = Number.MAX_SAFE_INTEGER;
 
 describe("absurd amounts", () => {
-  it("a cap on the answer too large to be priced doesn't fail the gateway", async () => {
+  it("don't make the gateway fail if a cap on the answer is too large to be priced", async () => {
     const { gateway, chat, key } = await createTestGateway({
       prices: { "test/tollgate/scripted": { input: 9_000, output: 9_000_000 } },
     });
@@ -16,7 +16,7 @@ describe("absurd amounts", () => {
     expect(data).toMatchObject([{ outcome: "completed" }, { outcome: "completed" }]);
   });
 
-  it("hold no more than the model can answer", async () => {
+  it("never hold more than the model's output limit", async () => {
     const { gateway, provider, chat } = await createTestGateway({
       budgets: [{ id: "tokens", limit: { tokens: 1_000_000 }, period: "day" }],
     });
@@ -28,25 +28,28 @@ describe("absurd amounts", () => {
     { promptTokens: most, completionTokens: most },
     { promptTokens: -1, completionTokens: 5 },
     { promptTokens: 1.5, completionTokens: Number.NaN },
-  ])("reported by a provider are estimated instead, and flagged (F14)", async (usage) => {
-    const { provider, key } = await createTestGateway();
-    const events: readonly CompletionEvent[] = [
-      { type: "text-delta", text: "Hello" },
-      { type: "usage", usage: { ...usage, cachedTokens: most, costNanoUsd: -1 } },
-      { type: "finish", reason: "stop" },
-    ];
-    const careless = {
-      ...provider.at("careless"),
-      async *complete() {
-        yield [{ type: "request-sent" as const, host: "careless.test", bodySha256: "00" }];
-        yield events;
-      },
-    };
-    const test = await createTestGateway({ providers: { careless } });
-    const answer = await completionOf(test.gateway.fetch(test.chat({ model: "careless/a/b" })));
-    expect(answer.usage.total_tokens).toBeLessThan(1_000);
-    const { data } = await test.gateway.steps.list({ organizationId: key.organizationId });
-    expect(data).toMatchObject([{ outcome: "completed", usageBasis: "estimated" }]);
-    expect(data[0]).not.toHaveProperty("cachedTokens");
-  });
+  ])(
+    "reported by a provider are replaced by estimates, and marked as such (F14)",
+    async (usage) => {
+      const { provider, key } = await createTestGateway();
+      const events: readonly CompletionEvent[] = [
+        { type: "text-delta", text: "Hello" },
+        { type: "usage", usage: { ...usage, cachedTokens: most, costNanoUsd: -1 } },
+        { type: "finish", reason: "stop" },
+      ];
+      const careless = {
+        ...provider.at("careless"),
+        async *complete() {
+          yield [{ type: "request-sent" as const, host: "careless.test", bodySha256: "00" }];
+          yield events;
+        },
+      };
+      const test = await createTestGateway({ providers: { careless } });
+      const answer = await completionOf(test.gateway.fetch(test.chat({ model: "careless/a/b" })));
+      expect(answer.usage.total_tokens).toBeLessThan(1_000);
+      const { data } = await test.gateway.steps.list({ organizationId: key.organizationId });
+      expect(data).toMatchObject([{ outcome: "completed", usageBasis: "estimated" }]);
+      expect(data[0]).not.toHaveProperty("cachedTokens");
+    },
+  );
 });

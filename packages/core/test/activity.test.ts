@@ -59,7 +59,7 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
     ]);
   });
 
-  it("takes a trusted provider's own figure for the cost without a price, 0 too", async () => {
+  it("uses a trusted provider's reported cost if no price is known, even 0", async () => {
     const { gateway, provider, key, chat } = await createTestGateway({
       store: open(),
       models: {},
@@ -79,7 +79,7 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
     ]);
   });
 
-  it("has a record for completed Steps only; the others are among the Steps", async () => {
+  it("has records of completed Steps only; the others are only among the Steps", async () => {
     const { gateway, provider, key, chat } = await createTestGateway({ store: open() });
     await gateway.fetch(chat());
     provider.fail(new ProviderError("Down.", { reason: "down", delivery: "unknown" }));
@@ -93,7 +93,7 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
     ]);
   });
 
-  it("is one organization's, filtered and paged", async () => {
+  it("shows one organization, with filters and pages", async () => {
     const { gateway, clock, key, chat, createKey } = await createTestGateway({
       store: open(),
       gateways: ["other"],

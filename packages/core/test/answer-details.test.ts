@@ -45,7 +45,7 @@ const chunkOf = (delta: object, members: object = {}) => ({
 });
 const last = { choices: [finish], usage };
 
-/** A response without what differs for each. */
+/** A response without the members that differ in each. */
 const alike = ({ id, output, status }: ResponseObject): unknown =>
   JSON.parse(JSON.stringify({ output, status }).replaceAll(id.slice("resp_".length), "id"));
 
@@ -58,7 +58,7 @@ const first = { ...token("Grü", -0.1), top_logprobs: [token("Grü", -0.1), toke
 const second = { ...token("ße", -0.2), top_logprobs: [token("ße", -0.2), token("lo", -3)] };
 
 describe("log probabilities on Responses", () => {
-  it("are asked of the upstream, and shown the same way plain, streamed and stored", async () => {
+  it("are requested upstream, and shown alike in plain, streamed and stored answers", async () => {
     const { responses, bodyAt } = await upstreamAnswers(
       plainOf({ content: "Grüße" }, { logprobs: { content: [first, second], refusal: null } }),
       [
@@ -98,14 +98,14 @@ describe("log probabilities on Responses", () => {
     expect(await (await responses.get(streamed.id)).json()).toEqual(streamed);
   });
 
-  it("are not asked for where the client wants none", async () => {
+  it("are not requested if the client wants none", async () => {
     const { responses, bodyAt } = await upstreamAnswers(plainOf({ content: "Hi" }));
     expect(await responses.create({ model, top_logprobs: 0 })).toMatchObject({ top_logprobs: 0 });
     expect(bodyAt(0)).not.toHaveProperty("logprobs");
     expect(bodyAt(0)).not.toHaveProperty("top_logprobs");
   });
 
-  it("are asked for without alternatives where the client only includes them", async () => {
+  it("are requested without alternatives if the client only includes them", async () => {
     const { top_logprobs: _, ...chosen } = first;
     const { responses, bodyAt } = await upstreamAnswers(
       plainOf({ content: "Grü" }, { logprobs: { content: [chosen], refusal: null } }),
@@ -118,7 +118,7 @@ describe("log probabilities on Responses", () => {
     expect(problems("Response", answer)).toEqual([]);
   });
 
-  it("are valid when the upstream leaves out what it may", async () => {
+  it("are valid if the upstream omits optional members", async () => {
     const bare = { token: "Hi", logprob: -1 };
     const strange = [null, { token: 5, logprob: 0 }, { token: "x" }];
     const { responses } = await upstreamAnswers(
@@ -133,7 +133,7 @@ describe("log probabilities on Responses", () => {
     expect(problems("Response", response)).toEqual([]);
   });
 
-  it("of more than 20 tokens are refused", async () => {
+  it("are refused for more than 20 tokens", async () => {
     const { responses } = await upstreamAnswers();
     const refused = await responses.post({ model, top_logprobs: 21 });
     expect(refused.status).toBe(400);
@@ -141,12 +141,12 @@ describe("log probabilities on Responses", () => {
   });
 });
 
-describe("sources that an upstream cites", () => {
+describe("sources cited by an upstream", () => {
   const cited = { start_index: 0, end_index: 3, url: "https://a.test/x", title: "A" };
   const nested = { type: "url_citation", url_citation: { ...cited, content: "…" } };
   const citation = { type: "url_citation", ...cited };
 
-  it("are annotations on Responses, the same way plain, streamed and stored", async () => {
+  it("are shown as annotations alike in plain, streamed and stored Responses", async () => {
     const { responses } = await upstreamAnswers(
       plainOf({ content: "Yes.", annotations: [nested, { type: "of_its_own" }, citation] }),
       [
@@ -186,7 +186,7 @@ describe("sources that an upstream cites", () => {
   });
 });
 
-describe("the configuration that an upstream says it answered with", () => {
+describe("the configuration reported by an upstream", () => {
   it("is shown to clients of Chat Completions, plain and streamed", async () => {
     const { gateway, chat } = await upstreamAnswers(
       { ...plainOf({ content: "Hi" }), system_fingerprint: "fp_1" },

@@ -159,7 +159,7 @@ describe("the host's `authenticate`", () => {
 
   it("must be a function", () => {
     const options = { store: memoryStore(), providers: {}, authenticate: "cookie" };
-    // @ts-expect-error a function is asked for
+    // @ts-expect-error it must be a function
     expect(() => createGateway(options)).toThrow("`authenticate` must be a function.");
   });
 });

@@ -10,7 +10,7 @@ const secrets = { current: "k1", keys: { k1: Buffer.alloc(32, 1).toString("base6
 const month = { limit: { usd: 5 }, period: "month", mode: "hard" } as const;
 
 describe.each(stores)("changes on %s", (_, open) => {
-  it("tell who did every administrative write, to what, newest first", async () => {
+  it("show the actor and the subject of every administrative write, newest first", async () => {
     const { gateway, key, chat } = await createTestGateway({
       store: open(),
       secrets,
@@ -60,7 +60,7 @@ describe.each(stores)("changes on %s", (_, open) => {
     ]);
   });
 
-  it("tell when another policy decides, once for all that open with it", async () => {
+  it("show each change of policy once, however many gateways open with it", async () => {
     const store = open();
     const opening = async (version: string) => {
       const shared = { ...store, close: async () => {} };
@@ -83,11 +83,11 @@ describe.each(stores)("changes on %s", (_, open) => {
     ]);
   });
 
-  it("refuse filters that there are none of", async () => {
+  it("refuse unknown filters", async () => {
     const { gateway, key } = await createTestGateway({ store: open() });
     const { organizationId } = key;
     const refused = { code: "invalid_argument" };
-    // @ts-expect-error there is no such member
+    // @ts-expect-error an unknown member
     await expect(gateway.changes.list({ organizationId, key: "k" })).rejects.toMatchObject(refused);
     for (const wrong of [{ from: "soon" }, { organizationId: "" }])
       await expect(gateway.changes.list({ organizationId, ...wrong })).rejects.toMatchObject(
@@ -95,7 +95,7 @@ describe.each(stores)("changes on %s", (_, open) => {
       );
   });
 
-  it("refuse values that nothing can have, as every list does", async () => {
+  it("refuse impossible values, like every list", async () => {
     const { gateway, key } = await createTestGateway({ store: open() });
     const { organizationId } = key;
     const refusing = async (name: string, list: PromiseLike<unknown>) =>

@@ -69,7 +69,7 @@ describe.each(stores)("a correction on %s", (_, open) => {
     expect(JSON.stringify(leaves)).not.toContain("the invoice");
   });
 
-  it("is of the attempt it names, and moves only the budgets that attempt was charged to", async () => {
+  it("applies to the attempt it names, and changes only the budgets that this attempt was charged to", async () => {
     const test = await createTestGateway({
       store: open(),
       policy: definePolicy({ rules: [permit("all", {}, { fallbacks: ["spare/a/two"] })] }),
@@ -97,7 +97,7 @@ describe.each(stores)("a correction on %s", (_, open) => {
     expect(corrected).toMatchObject({ costNanoUsd: 1_100, promptTokens: 10, completionTokens: 5 });
   });
 
-  it("makes room under the limit, or takes it", async () => {
+  it("frees or uses up room under the limit", async () => {
     const { test, organizationId, id } = await withOneStep(open);
     const { gateway, chat } = test;
     await gateway.steps.correct({ organizationId, id, costNanoUsd: 1_000_000_000, reason: "late" });
@@ -142,7 +142,7 @@ describe.each(stores)("a correction on %s", (_, open) => {
       "usage.cachedTokens",
     ],
     [
-      "a member nobody knows",
+      "an unknown member",
       { usage: { promptTokens: 1, completionTokens: 1, totalTokens: 5 } },
       "invalid_argument",
       "usage.totalTokens",
@@ -164,7 +164,7 @@ describe.each(stores)("a correction on %s", (_, open) => {
     );
   });
 
-  it("waits for a Step to end", async () => {
+  it("is refused while the Step is open", async () => {
     const { gateway, provider, chat, key } = await createTestGateway({ store: open(), budgets });
     const hold = provider.hold();
     const answering = gateway.fetch(chat());

@@ -17,7 +17,7 @@ describe("data sensitivity (section 5.3)", () => {
     [usual, usual],
     [floor, floor],
   ])(
-    "takes the header %s as %s, on the answer and on the record (DS1)",
+    "reads the header %s as %s, in the answer and in the record (DS1)",
     async (sent, effective) => {
       for (const stream of [false, true]) {
         const { gateway, key, chat } = await open();
@@ -48,7 +48,7 @@ describe("data sensitivity (section 5.3)", () => {
     ["D2 CONFIDENTIAL", "invalid_data_class"],
     ["", "invalid_data_class"],
     ["2", "invalid_data_class"],
-  ])("refuses the header %j with %s: it is never silently raised (S38)", async (sent, code) => {
+  ])("refuses the header %j with %s instead of raising it silently (S38)", async (sent, code) => {
     const { gateway, provider, chat } = await open();
     const answer = await gateway.fetch(chat({}, { [header]: sent }));
     expect(answer.status).toBe(400);
@@ -63,7 +63,7 @@ describe("data sensitivity (section 5.3)", () => {
     expect(await failureOf(gateway.fetch(request))).toMatchObject({ code: "invalid_data_class" });
   });
 
-  it("is no body field", async () => {
+  it("can't be set by a body field", async () => {
     const { gateway, chat } = await open();
     for (const name of ["X-Service-Data-Sensitivity", "data_sensitivity"]) {
       const failure = await failureOf(gateway.fetch(chat({ [name]: "D0_PUBLIC" })));
@@ -71,7 +71,7 @@ describe("data sensitivity (section 5.3)", () => {
     }
   });
 
-  it("clears every model for its class, the first and every fallback", async () => {
+  it("is checked for every model, the first one and every fallback", async () => {
     const policy = definePolicy({
       rules: [
         permit(
@@ -93,7 +93,7 @@ describe("data sensitivity (section 5.3)", () => {
     expect(provider.calls.map(({ model }) => model)).toEqual(["a/first", "a/cleared", "a/first"]);
   });
 
-  it("takes a key's class that is no longer configured for the most sensitive one", async () => {
+  it("treats a key's class that is no longer configured as the most sensitive one", async () => {
     const store = memoryStore();
     const classes = { minimumDataClass: "SECRET", defaultDataClass: "SECRET" };
     const before = await createTestGateway({ store, dataClasses: ["LOW", "SECRET"], key: classes });

@@ -281,8 +281,8 @@ describe("a request that is refused after its decision", () => {
   });
 });
 
-describe("a fault that is not the caller's", () => {
-  it("is 503 evidence_unavailable when the store cannot say whose key it is", async () => {
+describe("a fault that isn't the caller's", () => {
+  it("gives 503 evidence_unavailable if the store can't read the key", async () => {
     const store = memoryStore();
     const broken = {
       ...store,
@@ -304,7 +304,7 @@ describe("a fault that is not the caller's", () => {
     }
   });
 
-  it("is 400, and not to be tried again, when the host has read the body itself", async () => {
+  it("gives 400 without a retry if the host has already read the body", async () => {
     const { gateway, chat } = await createTestGateway();
     const request = chat({ stream: true });
     await request.text();

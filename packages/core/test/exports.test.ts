@@ -31,7 +31,7 @@ describe.each(stores)("exports on %s", (_, open) => {
     return { ...test, organizationId: test.key.organizationId };
   }
 
-  it("write the records of a list as JSON Lines, each whole, and nothing for nothing", async () => {
+  it("write the whole records of a list as JSON Lines, or an empty file", async () => {
     const { gateway, organizationId } = await calls(3);
     for (const noun of [gateway.steps, gateway.activity, gateway.decisions]) {
       const { text } = await fileOf(noun.export({ organizationId }, { format: "jsonl" }));
@@ -47,7 +47,7 @@ describe.each(stores)("exports on %s", (_, open) => {
     }
   });
 
-  it("write CSV with a header, one record a line, and no formula a spreadsheet would run", async () => {
+  it("write CSV with a header, one record per line, and no formula that a spreadsheet would run", async () => {
     const { gateway, organizationId, key } = await calls(2);
     const { text } = await fileOf(gateway.steps.export({ organizationId }, { format: "csv" }));
     const [head, ...rows] = linesOf(text);
@@ -78,7 +78,7 @@ describe.each(stores)("exports on %s", (_, open) => {
     expect(linesOf((await fileOf(none)).text)).toHaveLength(1);
   });
 
-  it("hold for a filter, and go through one organization after the other", async () => {
+  it("apply a filter, and write one organization after the other", async () => {
     const { gateway, createKey } = await calls(2);
     const other = await createKey({ organizationId: "organization-0", label: "other" });
     await (await gateway.fetch(other.chat())).text();
@@ -98,7 +98,7 @@ describe.each(stores)("exports on %s", (_, open) => {
     ]);
   });
 
-  it("read no further than they are taken", async () => {
+  it("read only as much as the consumer takes", async () => {
     const { gateway, organizationId } = await calls(2);
     const stream = gateway.steps.export({ organizationId }, { format: "csv" });
     const reader = stream.getReader();
@@ -107,11 +107,11 @@ describe.each(stores)("exports on %s", (_, open) => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  it("are refused at once for a format or a filter that there is not", async () => {
+  it("are refused at once for an unknown format or filter", async () => {
     const { gateway, key } = await createTestGateway({ store: open() });
     const { organizationId } = key;
     const refused = expect.objectContaining({ code: "invalid_argument" });
-    // @ts-expect-error there is no such format
+    // @ts-expect-error an unknown format
     const format: ExportOptions["format"] = "xlsx";
     for (const noun of [gateway.steps, gateway.activity, gateway.decisions]) {
       expect(() => noun.export({ organizationId }, { format })).toThrow(refused);
@@ -135,6 +135,6 @@ it("filters decisions by their facts", async () => {
   expect(
     await count({ source: "api", connection: "platform", dataClass: { upTo: "D1_INTERNAL" } }),
   ).toBe(2);
-  // @ts-expect-error there is no such member
+  // @ts-expect-error an unknown member
   await expect(count({ colour: "red" })).rejects.toMatchObject({ code: "invalid_argument" });
 });

@@ -103,7 +103,7 @@ describe("fallbacks", () => {
   it("of an unknown gateway are rejected at start, or skipped if a function names them", async () => {
     const options = { prices, retries: { max: 0 } };
     const unknown = { providers: { test: scriptedProvider().at("test") }, store: memoryStore() };
-    // @ts-expect-error the compiler cannot know the gateway, and says so first
+    // @ts-expect-error the compiler already rejects the unknown gateway
     expect(() => createGateway({ ...unknown, policy: falling("nowhere/a/b") })).toThrow(
       "`policy` falls back to nowhere/a/b, which no gateway has.",
     );

@@ -102,12 +102,15 @@ describe("checked input", () => {
       { options: { maxOutputTokens: undefined } },
       "rules[0].options.maxOutputTokens",
     ],
-  ])("rejects %s of a rule that is undefined: it would hold for everybody", (_, members, path) => {
-    const rule = { effect: "permit", id: "admins", match: {}, options: {}, ...members } as const;
-    expect(() => definePolicy({ rules: [rule] } as never)).toThrow(`\`${path}\` is undefined`);
-  });
+  ])(
+    "rejects a rule whose %s is undefined, because it would apply to everyone",
+    (_, members, path) => {
+      const rule = { effect: "permit", id: "admins", match: {}, options: {}, ...members } as const;
+      expect(() => definePolicy({ rules: [rule] } as never)).toThrow(`\`${path}\` is undefined`);
+    },
+  );
 
-  it("rejects keys that reach for a prototype", async () => {
+  it("rejects keys that touch a prototype", async () => {
     const written = JSON.parse(
       '{"organizationId":"acme","userId":"ada","label":"l","__proto__":{"models":null}}',
     );
@@ -138,7 +141,7 @@ describe("checked input", () => {
     });
   });
 
-  it("takes a rule without match and options for one that matches everything and obliges to nothing", () => {
+  it("reads a rule without match and options as one that matches everything and has no obligations", () => {
     const { decide } = definePolicy({ rules: [{ effect: "permit", id: "all" }] } as never);
     expect(decide({} as never, ["D0"])).toMatchObject({ effect: "permit", rules: ["all"] });
   });

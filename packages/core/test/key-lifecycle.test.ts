@@ -198,7 +198,7 @@ const wrongCreations: readonly (readonly [string, object])[] = [
 ];
 
 describe.each(stores)("a cached key, with %s", (_name, open) => {
-  it("grants nothing that was taken away: an old secret, a model or a class ends at once", async () => {
+  it("stops working at once for a secret, a model or a class that was removed", async () => {
     const store = open();
     const a = await createTestGateway({ store });
     const b = await createTestGateway({ store, clock: a.clock, ids: countingIds(1) });

@@ -105,7 +105,7 @@ describe("API keys (section 5.1)", () => {
     expect((await gateway.fetch(withKey(chat(), secret))).status).toBe(200);
   });
 
-  it("label the activity of their calls, and note when they were last used", async () => {
+  it("label the activity of their calls, and record when they were last used", async () => {
     const { gateway, clock, key, chat } = await createTestGateway({ key: { label: "billing" } });
     await clock.advance("1h");
     await gateway.fetch(chat());
@@ -118,7 +118,7 @@ describe("API keys (section 5.1)", () => {
     );
   });
 
-  it("are all that decides who a caller is: no field of a request does (S37)", async () => {
+  it("alone determine the caller, not any field of a request (S37)", async () => {
     const { gateway, key, chat } = await createTestGateway({
       budgets: [
         { id: "each", scope: { each: "organization" }, limit: { requests: 9 }, period: "day" },

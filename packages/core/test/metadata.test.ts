@@ -30,7 +30,7 @@ describe.each(stores)("the metadata of a request on %s", (_, open) => {
   });
 });
 
-it("isn't kept where only digests are", async () => {
+it("isn't kept if the policy keeps only digests", async () => {
   const policy = definePolicy({ rules: [permit("digest", {}, { transcript: "digest" })] });
   const { gateway, chat } = await createTestGateway({ policy });
   await gateway.fetch(chat({ metadata: { ticket: "T-17" } }));
@@ -45,7 +45,7 @@ it.each([
   [Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`${at}`, ""])), /1 to 16 pairs/],
   ["a=b", /metadata/],
   [null, /metadata/],
-])("a filter refuses metadata that no request can have: %j", async (metadata, message) => {
+])("a filter refuses impossible metadata: %j", async (metadata, message) => {
   const { gateway } = await createTestGateway();
   const list = () => Reflect.apply(gateway.steps.list, gateway.steps, [{ ...tenant, metadata }]);
   await expect(async () => await list()).rejects.toThrow(message);

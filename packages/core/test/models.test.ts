@@ -36,7 +36,7 @@ describe("GET /v1/models", () => {
     });
   });
 
-  it("is narrowed by the key's models and by the policy at the key's default class, and records nothing", async () => {
+  it("shows only models that the key and, at its default class, the policy permit, and records nothing", async () => {
     const policy = definePolicy({
       rules: [
         permit("public", { upTo: "D0_PUBLIC" }),

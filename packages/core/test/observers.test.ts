@@ -65,7 +65,7 @@ describe("requests that fail", () => {
   const failed = (seen: readonly GatewayEvent[], type: "answer.failed" | "request.refused") =>
     seen.filter((event) => event.type === type);
 
-  it("are reported once each before a decision, with whose they are where that is known", async () => {
+  it("before a decision are each reported once, with the caller if known", async () => {
     const log = eventLog();
     const { gateway, chat, key } = await createTestGateway({ observers: log.observers });
     const anonymous = chat({}, { authorization: "" });
@@ -92,7 +92,7 @@ describe("requests that fail", () => {
     }
   });
 
-  it("are reported with their decision and their Step where they got that far", async () => {
+  it("are reported with their decision and their Step if they have one", async () => {
     const log = eventLog();
     const policy = definePolicy({
       version: "1",
@@ -120,7 +120,7 @@ describe("requests that fail", () => {
     ]);
   });
 
-  it("are reported to observers that were added, until these are removed", async () => {
+  it("are reported to added observers until these are removed", async () => {
     const { gateway, chat } = await createTestGateway();
     const seen: GatewayEvent[] = [];
     const remove = gateway.observe((event) => {
@@ -134,7 +134,7 @@ describe("requests that fail", () => {
     expect(seen).toHaveLength(2);
   });
 
-  it("may be reported to an observer that fails later", async () => {
+  it("don't end the process if an observer rejects later", async () => {
     const { gateway, chat } = await createTestGateway();
     let failed = 0;
     gateway.observe(async () => {

@@ -71,7 +71,7 @@ describe("options", () => {
     expect(problemsOf(options)).toContain(problem);
   });
 
-  it("count as not given where they are undefined", async () => {
+  it("count as absent if they are undefined", async () => {
     const { gateway, chat } = await createTestGateway({
       ...{ limits: { maxOutputTokens: undefined, messages: undefined, bodyBytes: undefined } },
       ...{ retries: { max: undefined } },
@@ -82,12 +82,12 @@ describe("options", () => {
     expect((await gateway.fetch(chat({ messages }))).status).toBe(400);
   });
 
-  it("tell every problem at once", () => {
+  it("are reported with every problem at once", () => {
     const problems = problemsOf({ onDisconnect: "ignore", headerPrefix: "", dataClasses: [] });
     expect(problems.split("\n")).toHaveLength(3);
   });
 
-  it("refuse a budget that is both declared and created", async () => {
+  it("reject a budget that is both declared and created", async () => {
     const store = memoryStore();
     const budget = { id: "both", limit: { requests: 1 }, period: "day" } as const;
     const one = createGateway({ store, providers });

@@ -7,7 +7,7 @@ const image = [{ type: "image_url", image_url: { url: "https://images.test/a.png
 const tools = [{ type: "function", function: { name: "f" } }];
 
 describe("the policy", () => {
-  it("decides by rules: forbid wins, and what nothing permits is denied", async () => {
+  it("decides by rules: forbid overrides permit, and requests that no rule permits are denied", async () => {
     const policy = definePolicy({
       rules: [
         permit("text", { tools: false, images: false }),
@@ -105,14 +105,14 @@ describe("the policy", () => {
     expect(provider.calls).toEqual([]);
   });
 
-  it("permits everything where there is none, and records it as such", async () => {
+  it("permits everything if there is none, and records this", async () => {
     const { gateway, key, chat } = await createTestGateway();
     await gateway.fetch(chat());
     const { data } = await gateway.decisions.list({ organizationId: key.organizationId });
     expect(data).toMatchObject([{ effect: "permit", rules: ["no-policy"], policyVersion: "none" }]);
   });
 
-  it("comes after the key's own models, whose miss is rule key-models", async () => {
+  it("comes after the key's allowlist, which denies by rule key-models", async () => {
     const { gateway, key, chat } = await createTestGateway({
       key: { models: ["test/tollgate/*"] },
     });
@@ -154,7 +154,7 @@ describe("obligations", () => {
     ]);
   });
 
-  it("refuse a mistyped member, which would match everything or oblige to nothing", () => {
+  it("refuse a mistyped member, which would match everything or have no effect", () => {
     // As JavaScript would pass them: the types would refuse them before.
     const match: object = { gatway: "test" };
     const options: object = { maxTokens: 5 };
@@ -163,7 +163,7 @@ describe("obligations", () => {
     );
   });
 
-  it("let a denial without a reason end its sentence", async () => {
+  it("don't leave the sentence of a denial without a reason unfinished", async () => {
     const decide = () => ({ effect: "deny" as const, rules: ["never"] });
     const { gateway, chat } = await createTestGateway({
       policy: definePolicy({ version: "1", decide }),
@@ -173,7 +173,7 @@ describe("obligations", () => {
     );
   });
 
-  it("that make no sense deny, as a policy that throws does", async () => {
+  it("that are invalid deny the request, like a policy that throws", async () => {
     const senseless: readonly object[] = [
       { maxOutputTokens: 0 },
       { maxOutputTokens: Number.NaN },
@@ -194,7 +194,7 @@ describe("obligations", () => {
     }
   });
 
-  it("demand a connection of the organization's own: 400 connection_required, recorded", async () => {
+  it("can require the organization's own connection: 400 connection_required, recorded", async () => {
     const policy = definePolicy({ rules: [permit("own", {}, { connection: "customer" })] });
     const { gateway, provider, key, chat } = await createTestGateway({ policy });
     const answer = await gateway.fetch(chat());

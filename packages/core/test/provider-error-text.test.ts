@@ -29,7 +29,7 @@ describe.each(stores)("a provider's error text on %s", (_, open) => {
     return test;
   };
 
-  it("is on the attempt's record and never in the answer", async () => {
+  it("is in the attempt's record and never in the answer", async () => {
     const test = await start();
     for (const stream of [false, true]) {
       test.provider.fail(rejected({ error: { message: text } }));
@@ -51,7 +51,7 @@ describe.each(stores)("a provider's error text on %s", (_, open) => {
     expect(await new Response(table).text()).toContain(text);
   });
 
-  it("is on each attempt, and committed to by its leaf", async () => {
+  it("is recorded on each attempt, and its leaf contains the commitment", async () => {
     const store = open();
     const policy = definePolicy({
       rules: [permit("all", {}, { fallbacks: ["test/tollgate/other"] })],
@@ -71,7 +71,7 @@ describe.each(stores)("a provider's error text on %s", (_, open) => {
     expect(JSON.stringify(data)).not.toContain("second");
   });
 
-  it("is not kept under a policy that keeps digests", async () => {
+  it("is not kept if the policy keeps only digests", async () => {
     const policy = definePolicy({ rules: [permit("digest", {}, { transcript: "digest" })] });
     const test = await start({ policy });
     test.provider.fail(rejected(text));
@@ -89,14 +89,14 @@ describe.each(stores)("a provider's error text on %s", (_, open) => {
     expect(await stepsOf(test)).toEqual([[null]]);
   });
 
-  it("is null where the provider said nothing or the attempt succeeded", async () => {
+  it("is null if the provider gave none or the attempt succeeded", async () => {
     const test = await start({ retries: { max: 0 } });
     test.provider.fail(new ProviderError("Down.", { reason: "down", delivery: "not-sent" }));
     await (await test.gateway.fetch(test.chat())).text();
     expect(await stepsOf(test)).toEqual([[null]]);
   });
 
-  it("holds nothing of an organization's own credential", async () => {
+  it("contains no part of an organization's own credential", async () => {
     const own = await openOwnGateways({ store: open() });
     const apiKey = "plainword-of-acme-account";
     await own.gateway.connections.set({ organizationId: "organization-1", gateway: "own", apiKey });

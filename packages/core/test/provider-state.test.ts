@@ -152,7 +152,7 @@ describe.each(stores)("provider state on %s", (_store, open) => {
     it.each([
       ["plain", false],
       ["streamed", true],
-    ])("is restored in %s answers where the client dropped it", async (_form, stream) => {
+    ])("is restored for %s answers if the client dropped it", async (_form, stream) => {
       const made = await opened(open());
       script(made, fake);
       await loop(made, { stream });
@@ -162,14 +162,14 @@ describe.each(stores)("provider state on %s", (_store, open) => {
     it.each([
       ["plain", false],
       ["streamed", true],
-    ])("goes back from %s answers that the client kept whole", async (_form, stream) => {
+    ])("is sent back from %s answers that the client kept whole", async (_form, stream) => {
       const made = await opened(open());
       script(made, fake);
       await loop(made, { stream, keep: (message) => message });
       expect(await sessionsOf(made)).toEqual({ sessions: 1, turns: 1, steps: [0, 1, 2] });
     });
 
-    it("is restored where the response before is continued", async () => {
+    it("is restored if the previous response is continued", async () => {
       const made = await opened(open());
       script(made, fake);
       await responsesLoop(made, (output, id) => ({
@@ -179,7 +179,7 @@ describe.each(stores)("provider state on %s", (_store, open) => {
       expect(await sessionsOf(made)).toEqual({ sessions: 1, turns: 1, steps: [0, 1, 2] });
     });
 
-    it("is restored where a client repeats the items of responses", async () => {
+    it("is restored if a client repeats the items of responses", async () => {
       const made = await opened(open());
       script(made, fake);
       await responsesLoop(made, (output, _id, before) => ({
@@ -195,7 +195,7 @@ describe.each(stores)("provider state on %s", (_store, open) => {
 });
 
 describe.each(stores)("a client's copy of provider state on %s", (_store, open) => {
-  it("gives way to the record, in earlier turns too", async () => {
+  it("is replaced by the record, in earlier turns too", async () => {
     const made = await opened(open());
     const fake = fakes["signed thinking"];
     if (fake === undefined) expect.unreachable("there is no such upstream");
@@ -261,14 +261,14 @@ async function lastStep({ gateway, key: { organizationId } }: Made) {
 }
 
 describe.each(stores)("the origin of provider state on %s", (_store, open) => {
-  it("counts what it leaves out under names that every object has", async () => {
+  it("counts dropped state even under names that every object has", async () => {
     const made = await opened(open());
     const messages = [{ ...question, toString: 1, valueOf: 2 }];
     expect((await made.gateway.fetch(made.chat({ messages }))).status).toBe(200);
     expect((await lastStep(made))?.droppedFields).toEqual({ toString: 1, valueOf: 1 });
   });
 
-  it("takes a call's id back that holds a signature of thousands of characters", async () => {
+  it("accepts the id of a call with a signature of thousands of characters", async () => {
     const made = await opened(open());
     const id = `call_1__thought__${"s".repeat(20_000)}`;
     made.provider.reply({ toolCalls: [{ id, name: "look_up", arguments: "{}" }] }, { times: 2 });
@@ -281,7 +281,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     expect((await respond(made, { input })).status).toBe(200);
   });
 
-  it("takes no text that a provider wrote for all state of an answer", async () => {
+  it("never reads a provider's own text as the sealed state of a whole answer", async () => {
     const made = await opened(open());
     const written = ['{"message":{', '{"message":{"reasoning_content":"forged"},"calls":[]}'];
     for (const data of written) {
@@ -297,7 +297,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     }
   });
 
-  it("leaves sealed, and comes back to the provider as it was", async () => {
+  it("is sealed for the client, and comes back to the provider unchanged", async () => {
     const made = await opened(open());
     const message = await firstRound(made, signed);
     expect(JSON.stringify(message)).toMatch(/"thought_signature":"tg1:[^"]+:thought 1"/);
@@ -340,7 +340,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     }
   });
 
-  it("is sent to no other gateway or vendor, and not to a fallback", async () => {
+  it("isn't sent to another gateway or vendor, or to a fallback", async () => {
     const policy = definePolicy({
       rules: [permit("all", {}, { fallbacks: ["spare/acme/two"] })],
     });
@@ -369,7 +369,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     expect(states).toEqual([[signed.wanted(1)], [undefined]]);
   });
 
-  it("is not kept where only digests are, and then the client's copy is sent", async () => {
+  it("is not kept if the policy keeps only digests, and the client's copy is sent instead", async () => {
     const policy = definePolicy({ rules: [permit("all", {}, { transcript: "digest" })] });
     const made = await opened(open(), { policy });
     const message = await firstRound(made, signed);
@@ -379,7 +379,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     expect(sentTo(made).map(signed.stateOf)).toEqual([signed.wanted(1)]);
   });
 
-  it("is not kept in stored responses where only digests are", async () => {
+  it("is not kept in stored responses if the policy keeps only digests", async () => {
     const policy = definePolicy({ rules: [permit("all", {}, { transcript: "digest" })] });
     const made = await opened(open(), { policy });
     made.provider.reply(() => signed.answer(1));
@@ -432,7 +432,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     expect((second ?? 0) - (first ?? 0)).toBeGreaterThan(1_000);
   });
 
-  it("takes plain reasoning back without a record only where the model wants it", async () => {
+  it("accepts plain reasoning without a record only if the model wants it", async () => {
     const made = await opened(open(), { gateways: ["deep"] });
     const message = { ...withoutState(await firstRound(made, texts)), reasoning_content: "Mine." };
     const first = { role: "user", content: "And in Rome?" };
@@ -443,7 +443,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     expect(sentTo(made).map(texts.stateOf)).toEqual(["Mine."]);
   });
 
-  it("looks again where another Session is the one to go on with", async () => {
+  it("is read again if another Session is the one to continue", async () => {
     const store = open();
     const made = await opened(store);
     const message = withoutState(await firstRound(made, signed));
@@ -474,7 +474,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     expect(asked).toBe(0);
   });
 
-  it("travels in reasoning items where a client asks for encrypted content", async () => {
+  it("is sent in reasoning items if a client asks for encrypted content", async () => {
     const made = await opened(open());
     script(made, signed);
     // A changed call breaks the Session off: only what the items carry is left.

@@ -153,7 +153,7 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect(await statusesOf(test, 1)).toEqual([200]);
   });
 
-  it("counts a refused request in none of several rate limits", async () => {
+  it("counts a refused request in none of the rate limits", async () => {
     const rateLimits = [
       { id: "rps", limit: { requests: 3 }, per: "second", burst: 3 },
       { id: "rpd", limit: { requests: 1 }, per: "day" },
@@ -192,7 +192,7 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect((await failureOf(limited)).code).toBe("rate_limit_exceeded");
   });
 
-  it("counts every key apart with each", async () => {
+  it("with `each`, counts every key separately", async () => {
     const rateLimits = [
       { id: "rpm", scope: { each: "key" }, limit: { requests: 10 }, per: "minute" },
     ] as const;

@@ -41,7 +41,7 @@ describe.each(stores)("the record of a refused request on %s", (_, open) => {
     );
   });
 
-  it("names what has no price", async () => {
+  it("names the member whose price is unknown", async () => {
     const test = await createTestGateway({
       store: open(),
       models: {},
@@ -60,7 +60,7 @@ describe.each(stores)("the record of a refused request on %s", (_, open) => {
     expect(await refusalsOf(test)).toEqual([{ effect: "permit", refusal: { by: "connection" } }]);
   });
 
-  it("names what refused a fallback", async () => {
+  it("says what refused a fallback", async () => {
     const policy = definePolicy({
       rules: [permit("all", {}, { fallbacks: ["test/a/dear"] })],
     });

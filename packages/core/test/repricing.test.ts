@@ -50,7 +50,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
     return { ...test, organizationId, reprice, settled };
   }
 
-  it("tells what each attempt would have cost, and changes nothing", async () => {
+  it("shows the cost of each attempt at the other prices, and changes nothing", async () => {
     const { gateway, organizationId, reprice, settled } = await spent();
     const before = await gateway.steps.list({ organizationId });
     expect(await reprice({ prices: newer })).toEqual([
@@ -63,7 +63,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
     expect(await settled()).toBe(costOf.old + 7);
   });
 
-  it("corrects costs that differ, next to the recorded ones, and none twice", async () => {
+  it("corrects costs that differ, keeps the recorded ones, and corrects none twice", async () => {
     const { gateway, organizationId, reprice, settled } = await spent();
     const applied = { prices: newer, apply: true, actor: "ops" };
     expect((await reprice(applied)).map((row) => row.at(-1))).toEqual([false, false, true, true]);
@@ -91,7 +91,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
     expect(await settled()).toBe(7 + 15_000 + costOf.old);
   });
 
-  it("leaves alone what somebody corrected by an invoice", async () => {
+  it("keeps a cost that someone corrected from an invoice", async () => {
     const { gateway, organizationId, reprice } = await spent();
     const { data } = await gateway.steps.list({ organizationId });
     const id = data.at(-1)?.id ?? "";
@@ -105,7 +105,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
     ]);
   });
 
-  it("leaves alone what somebody corrects while it runs", async () => {
+  it("keeps a cost that someone corrects while it runs", async () => {
     const store = open();
     let meanwhile = async (): Promise<void> => {};
     const correct: Store["correct"] = async (intent) => {
@@ -148,7 +148,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
     expect(data[0]).toMatchObject({ costNanoUsd: 68_000, serviceTier: "priority" });
   });
 
-  it("is refused for prices and filters that there are none of, and does nothing then", async () => {
+  it("is refused for invalid prices and unknown filters, and then does nothing", async () => {
     const { gateway, organizationId, reprice } = await spent();
     const refused = { code: "invalid_argument" };
     const wrong: readonly PriceTable[] = [
@@ -166,7 +166,7 @@ describe.each(stores)("repricing on %s", (_, open) => {
         ...refused,
         param: "prices",
       });
-    // @ts-expect-error prices are needed
+    // @ts-expect-error prices are required
     await expect(reprice({ apply: true })).rejects.toMatchObject(refused);
     const applied = { prices: newer, apply: true };
     await expect(reprice({ ...applied, actor: "" })).rejects.toMatchObject(refused);

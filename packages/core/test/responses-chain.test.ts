@@ -21,7 +21,7 @@ async function start(options: TestGatewayOptions = {}) {
 }
 
 describe.each(stores)("previous_response_id, on %s", (_, open) => {
-  it("carries inputs and outputs on, oldest first: tools, images and structured output", async () => {
+  it("includes earlier inputs and outputs, oldest first: tools, images and structured output", async () => {
     const { provider, responses, asked, steps, sessions } = await start({ store: open() });
     provider.reply({
       reasoning: "Which city?",
@@ -79,7 +79,7 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     expect([third?.stepNumber, others[0]?.turnId]).toEqual([0, others[1]?.turnId]);
   });
 
-  it("does not carry instructions on, and a change of them does not break the Session", async () => {
+  it("doesn't include earlier instructions, and changing them doesn't break the Session", async () => {
     const { gateway, key, store, responses, asked, steps, sessions } = await start({
       store: open(),
     });
@@ -119,7 +119,7 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
   });
 
   it.each(["deleted", "expired", "swept"])(
-    "goes on when all it was built on is %s",
+    "continues a response if all earlier ones are %s",
     async (fate) => {
       const test = await start({ store: open(), retention: { responses: "1h" } });
       const { clock, gateway, responses, asked } = test;
@@ -146,7 +146,7 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     },
   );
 
-  it("keeps the whole conversation of an answer whose past is deleted while it is made", async () => {
+  it("keeps the whole conversation of an answer if earlier responses are deleted while it is generated", async () => {
     const { provider, responses, asked } = await start({ store: open() });
     const first = await responses.create({ input: "One" });
     const hold = provider.hold();
@@ -159,7 +159,7 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     expect(asked()?.map(({ content }) => content)).toEqual(["One", "OK", "Two", "OK", "Three"]);
   });
 
-  it("continues the Session of the response, however many came after it", async () => {
+  it("continues the Session of the response, however many responses came after it", async () => {
     const { responses } = await start({ store: open() });
     const first = await responses.create({ input: "Long ago" });
     for (let other = 0; other < 100; other++)
@@ -173,7 +173,7 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     expect(unnamed.session_id).not.toBe(first.session_id);
   });
 
-  it("branches: two answers to one response have each their own history", async () => {
+  it("branches: two continuations of one response each have their own history", async () => {
     const { responses, asked } = await start({ store: open() });
     const root = await responses.create({ input: "Root" });
     const left = await responses.create({ input: "Left", previous_response_id: root.id });
@@ -185,7 +185,7 @@ describe.each(stores)("previous_response_id, on %s", (_, open) => {
     expect(asked()?.[2]?.content).toBe("Right");
   });
 
-  it("and item_reference name the same conversation as the items themselves", async () => {
+  it("and item_reference form the same conversation as the items themselves", async () => {
     const { provider, responses, asked } = await start({ store: open() });
     provider.reply({
       reasoning: "Hm.",

@@ -39,7 +39,7 @@ const typesOf = (events: Awaited<ReturnType<typeof eventsOf>>) =>
   events.map(({ type }) => type.replace("response.", ""));
 
 describe.each(stores)("a provider that fails, on %s", (_, open) => {
-  it("before the first byte is a plain error, streamed or not, and nothing is stored", async () => {
+  it("before the first byte causes a plain error, streamed or not, and nothing is stored", async () => {
     const { provider, responses, steps, activity, clock } = await start({ store: open() });
     for (const stream of [true, false]) {
       provider.fail(refused, { times: 3 });
@@ -61,7 +61,7 @@ describe.each(stores)("a provider that fails, on %s", (_, open) => {
     expect(await activity()).toEqual([]);
   });
 
-  it("after it ends the stream with error and response.failed, and is not stored", async () => {
+  it("after the first byte ends the stream with error and response.failed, and nothing is stored", async () => {
     const { provider, responses, steps } = await start({ store: open() });
     provider.fail(cut, { afterEvents: 2, answer: { text: ["Hel", "lo"] } });
     const answer = await responses.post({ stream: true });
@@ -93,7 +93,7 @@ describe.each(stores)("a provider that fails, on %s", (_, open) => {
     expect(await steps()).toMatchObject([{ outcome: "failed", usageBasis: "estimated" }]);
   });
 
-  it("after the headers could wait no longer takes the stream's form, with comments before", async () => {
+  it("after the headers were sent causes an error in the stream, after comments", async () => {
     const { provider, responses, clock } = await start({ store: open() });
     provider.reply({ delay: "40s", failure: { error: cut } });
     const answer = await clock.until(responses.post({ stream: true }));
@@ -104,7 +104,7 @@ describe.each(stores)("a provider that fails, on %s", (_, open) => {
     expect(types).toEqual(["created", "in_progress", "error", "failed"]);
   });
 
-  it("to finish is never taken for complete: an answer without its end is a failure", async () => {
+  it("to finish never makes a complete answer: one without its end is a failure", async () => {
     const { provider, responses } = await start({ store: open() });
     provider.reply({ text: "Hel", finishReason: null });
     const types = typesOf(await eventsOf(responses.post({ stream: true })));
@@ -114,7 +114,7 @@ describe.each(stores)("a provider that fails, on %s", (_, open) => {
   });
 });
 
-describe.each(stores)("an answer that was stopped, on %s", (_, open) => {
+describe.each(stores)("an answer that was stopped early, on %s", (_, open) => {
   it.each([
     ["length", "max_output_tokens"],
     ["content_filter", "content_filter"],
@@ -142,7 +142,7 @@ describe.each(stores)("an answer that was stopped, on %s", (_, open) => {
     expect(await activity()).toHaveLength(4);
   });
 
-  it("with nothing said is complete and empty", async () => {
+  it("without any text is complete and empty", async () => {
     const { provider, responses } = await start({ store: open() });
     provider.reply({ text: [] });
     const created = await responses.create();
@@ -170,7 +170,7 @@ describe("a client that leaves", () => {
     expect((await responsesOf(gateway, key.secret).get(id)).status).toBe(404);
   });
 
-  it("has no response stored, also where the answer is read to its end", async () => {
+  it("gets no stored response, even if the answer is read to its end", async () => {
     const { provider, log, responses, steps } = await start({ onDisconnect: "drain" });
     const hold = provider.hold({ afterEvents: 2 });
     provider.reply({ text: ["Hel", "lo"] });
@@ -186,7 +186,7 @@ describe("a client that leaves", () => {
 });
 
 describe.each(stores)("governance of Responses, on %s", (_, open) => {
-  it("a denied request is 403 with its decision, and leaves nothing else", async () => {
+  it("a denied request gives 403 with its decision, and leaves nothing else", async () => {
     const policy = definePolicy({
       rules: [permit("all", {}), forbid("no-tools", { tools: true }, { reason: "no tools here" })],
     });
@@ -224,7 +224,7 @@ describe.each(stores)("governance of Responses, on %s", (_, open) => {
     expect(await heldOn(gateway, "few")).toBe(0);
   });
 
-  it("a policy's obligations hold: its output limit goes upstream", async () => {
+  it("a policy's obligations apply: its output cap is sent upstream", async () => {
     const policy = definePolicy({ rules: [permit("short", {}, { maxOutputTokens: 7 })] });
     const { provider, responses } = await start({ store: open(), policy });
     const created = await responses.create({ max_output_tokens: 100 });

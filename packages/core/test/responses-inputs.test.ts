@@ -16,7 +16,7 @@ const lake = output(
   { type: "input_image", image_url: url },
 );
 
-describe("a list as what a function returned", () => {
+describe("a list as a function's output", () => {
   async function start(options: { readonly toolOutputs?: "parts" } = {}) {
     const upstream = await scriptedUpstream(async ({ send, end }) => {
       const message = { role: "assistant", content: "Nice." };
@@ -40,7 +40,7 @@ describe("a list as what a function returned", () => {
     return { say, sent };
   }
 
-  it('goes upstream as the tool message and its images after it, with toolOutputs: "parts"', async () => {
+  it('is sent upstream as a tool message with its images after it, with toolOutputs: "parts"', async () => {
     const { say, sent } = await start({ toolOutputs: "parts" });
     expect((await say(question, call, lake)).status).toBe(200);
     expect(sent()).toMatchObject([
@@ -85,19 +85,19 @@ describe("reasoning items in the input", () => {
     return data[0]?.droppedFields;
   }
 
-  it("are counted as left out where no answer follows them", async () => {
+  it("are counted as dropped if no answer follows them", async () => {
     expect(await droppedFrom(question, thought("a"), thought("b"))).toEqual({ reasoning: 2 });
     expect(await droppedFrom(thought("a"), question, answer, question)).toEqual({ reasoning: 1 });
     expect(await droppedFrom(question, answer, thought("a"), question)).toEqual({ reasoning: 1 });
   });
 
-  it("are not counted where they belong to an answer, or hold nothing", async () => {
+  it("are not counted if they belong to an answer, or are empty", async () => {
     const answered = await droppedFrom(question, thought("a"), answer, question);
     expect(answered).not.toHaveProperty("reasoning");
     expect(await droppedFrom(question, { type: "reasoning", summary: [] })).toEqual({});
   });
 
-  it("are counted where they would end no answer, though they show nothing", async () => {
+  it("are counted if they come after no answer, even without text", async () => {
     expect(await droppedFrom(question, sealed)).toEqual({ reasoning: 1 });
   });
 });

@@ -66,22 +66,22 @@ async function everyState(open: (typeof stores)[number][1]) {
   return { ...test, owner, others, ids };
 }
 
-/** Everything a caller can tell one answer from another by. */
+/** Everything that could tell a caller two answers apart. */
 async function seen(answer: Response) {
   const { "x-request-id": requestId, ...headers } = Object.fromEntries(answer.headers);
   expect(requestId).toBeTruthy();
   return JSON.stringify([answer.status, headers, await answer.text()]);
 }
 
-describe.each(stores)("responses are their key's alone (S9), on %s", (_, open) => {
-  it("one's own stored response works in every way", async () => {
+describe.each(stores)("responses belong to one key (S9), on %s", (_, open) => {
+  it("the owner can use a stored response in every way", async () => {
     for (const [name, use] of Object.entries(uses)) {
       const { owner, ids } = await everyState(open);
       expect((await use(owner, ids.stored)).status, name).toBe(200);
     }
   });
 
-  it("gives one answer for ids of others and for deleted, expired, stateless, random and malformed ids", async () => {
+  it("others' ids get the same answer as deleted, expired, stateless, random and malformed ones", async () => {
     const { gateway, provider, owner, others, ids } = await everyState(open);
     const asked = provider.calls.length;
     const before = await written(gateway);
@@ -103,7 +103,7 @@ describe.each(stores)("responses are their key's alone (S9), on %s", (_, open) =
     expect((await owner.get(stored)).status).toBe(200);
   });
 
-  it("the answers are those of the table of errors", async () => {
+  it("the answers are those in the table of errors", async () => {
     const { owner, ids } = await everyState(open);
     const error = async (answer: Promise<Response>) => (await answer).json();
     expect(await error(owner.get(ids.random))).toEqual({
@@ -128,7 +128,7 @@ describe.each(stores)("responses are their key's alone (S9), on %s", (_, open) =
     });
   });
 
-  it("a rotated key keeps its responses, a new key of the same label has none", async () => {
+  it("a rotated key keeps its responses, and a new key with the same label has none", async () => {
     const { gateway, key, ids, createKey } = await everyState(open);
     const { organizationId, id } = key;
     const { secret } = await gateway.keys.rotate({ organizationId, id });
@@ -137,7 +137,7 @@ describe.each(stores)("responses are their key's alone (S9), on %s", (_, open) =
     expect((await responsesOf(gateway, fresh.key.secret).get(ids.stored)).status).toBe(404);
   });
 
-  it("a Session is never joined through another key's response", async () => {
+  it("another key's response never gives access to its Session", async () => {
     const { gateway, owner, others, ids } = await everyState(open);
     const { session_id } = JSON.parse(await (await owner.get(ids.stored)).text());
     for (const [, calls] of others) {
@@ -148,8 +148,8 @@ describe.each(stores)("responses are their key's alone (S9), on %s", (_, open) =
   });
 });
 
-describe("an id that no gateway gives", () => {
-  it("never reaches the store, whatever it is made of", async () => {
+describe("an id that no gateway creates", () => {
+  it("never reaches the store, whatever characters it contains", async () => {
     const { gateway, key, store } = await createTestGateway();
     const asked = (["get", "history", "delete"] as const).map((name) =>
       vi.spyOn(store.responses, name),
@@ -186,8 +186,8 @@ it("ids of others and unknown ids cost the same read of the store (T2)", async (
   }
 });
 
-describe("requests without a key, or with one that ended", () => {
-  it("are 401 on every endpoint, whatever the id", async () => {
+describe("requests without a key, or with one that no longer works", () => {
+  it("get 401 on every endpoint, whatever the id", async () => {
     const { gateway, key, owner, ids } = await everyState(stores[0]?.[1] ?? expect.unreachable);
     await gateway.keys.revoke({ organizationId: key.organizationId, id: key.id });
     for (const calls of [owner, responsesOf(gateway, "tg_wrong")])

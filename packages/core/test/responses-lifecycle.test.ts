@@ -21,7 +21,7 @@ async function start(options: TestGatewayOptions = {}) {
 }
 
 describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open) => {
-  it("is stored by default, and retrieved as the same JSON value the creation returned", async () => {
+  it("is stored by default, and retrieved as the same JSON value as when it was created", async () => {
     const { provider, responses } = await start({ store: open() });
     provider.reply({
       reasoning: "Hm.",
@@ -42,14 +42,14 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
     ).toEqual(created);
   });
 
-  it("of a stream is retrieved as its terminal event carried it", async () => {
+  it("of a stream is retrieved as in its terminal event", async () => {
     const { provider, responses } = await start({ store: open() });
     provider.reply({ text: ["Hel", "lo"] });
     const completed = lastResponse(await eventsOf(responses.post({ stream: true, store: true })));
     expect(await (await responses.get(completed.id)).json()).toEqual(completed);
   });
 
-  it("is gone once deleted, while its evidence remains as it was", async () => {
+  it("is gone once deleted, but its evidence remains unchanged", async () => {
     const { gateway, key, responses } = await start({ store: open() });
     const { organizationId } = key;
     const evidence = async () => [
@@ -72,7 +72,7 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
     expect(await evidence()).toEqual(before);
   });
 
-  it("is stateless with store: false: neither retrieved nor referred to, and still a Step", async () => {
+  it("with store: false can't be retrieved or referred to, but still has a Step", async () => {
     const { gateway, key, responses } = await start({ store: open() });
     const created = await responses.create({ store: false });
     expect(created["store"]).toBe(false);
@@ -83,7 +83,7 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
     expect(data).toMatchObject([{ keyLabel: "test key", totalTokens: 15 }]);
   });
 
-  it("lives for 30 days, and then is as if it never was", async () => {
+  it("is kept for 30 days, and then is like one that never existed", async () => {
     const { clock, responses } = await start({ store: open() });
     const { id } = await responses.create();
     const end = clock.now() + 30 * day;
@@ -95,7 +95,7 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
     expect((await responses.post({ previous_response_id: id })).status).toBe(400);
   });
 
-  it("lives as long as the retention option says", async () => {
+  it("is kept as long as the retention option says", async () => {
     const { clock, responses } = await start({ store: open(), retention: { responses: "90s" } });
     const { id } = await responses.create();
     clock.setWall(clock.now() + 89_000);
@@ -104,7 +104,7 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
     expect((await responses.get(id)).status).toBe(404);
   });
 
-  it("is removed by sweep once it expired, in bounded chunks, with its evidence left", async () => {
+  it("is removed by sweep once it has expired, in bounded chunks, and its evidence remains", async () => {
     const chunks: number[] = [];
     const store = open();
     const watched = {
@@ -134,7 +134,7 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
     expect(await written(gateway)).toEqual(steps);
   });
 
-  it("lists its own input items, a page at a time, either way", async () => {
+  it("lists its own input items, page by page, in either order", async () => {
     const { responses } = await start({ store: open() });
     const before = await responses.create({ input: "Earlier" });
     const said = Array.from({ length: 25 }, (_, index) => ({ role: "user", content: `${index}` }));
@@ -181,8 +181,8 @@ describe.each(stores)("a stored response (sections 2.7 and 3), on %s", (_, open)
   );
 });
 
-describe("a response that a client saw complete", () => {
-  it("can be read: no terminal event comes before the settlement is durable", async () => {
+describe("a response that a client received complete", () => {
+  it("can be retrieved: no terminal event comes before the settlement is durable", async () => {
     const { store, fault } = faultyStore(memoryStore(), {
       on: { verb: "settleStep", nth: 1, when: "before", action: "wait" },
     });
@@ -207,7 +207,7 @@ describe("a response that a client saw complete", () => {
     expect((await responses.get(id)).status).toBe(200);
   });
 
-  it("is retrieved and continued by a client that acts on the terminal event itself", async () => {
+  it("can be retrieved and continued as soon as its terminal event arrives", async () => {
     for (const [, open] of stores) {
       const { responses } = await start({ store: open() });
       const stream = await responses.post({ stream: true });
@@ -227,7 +227,7 @@ describe("a response that a client saw complete", () => {
   });
 });
 
-/** The id that a stream's first event names. */
+/** The id in a stream's first event. */
 async function responseOfStart(seen: string): Promise<{ readonly id: string }> {
   const created = eventOf(seen.split("\n\n")[0] ?? "", 0);
   expect(created.type).toBe("response.created");

@@ -11,10 +11,10 @@ async function start(options: TestGatewayOptions = {}) {
   return { ...test, responses: responsesOf(test.gateway, test.key.secret) };
 }
 
-describe("what a request refers to is bounded as if it said it all", () => {
+describe("the content that a request refers to is limited like its own", () => {
   const limits = { imageBodyBytes: 20_000, bodyBytes: 20_000, messages: 8 };
 
-  it("in bytes, each time it refers to the same item", async () => {
+  it("in bytes, counting the same item each time", async () => {
     const { provider, responses } = await start({ limits });
     const { id } = await responses.create({ input: "x".repeat(9_000) });
     const input = { type: "item_reference", id: `${id.replace("resp_", "msg_")}_i0` };
@@ -25,7 +25,7 @@ describe("what a request refers to is bounded as if it said it all", () => {
     expect(provider.calls).toHaveLength(2);
   });
 
-  it("in bytes, along a chain, with the items it refers to", async () => {
+  it("in bytes, along a chain and including referenced items", async () => {
     const { responses } = await start({ limits });
     const long = "x".repeat(9_000);
     const first = await responses.create({ input: long });
@@ -53,7 +53,7 @@ describe("the data class of a response that is referred to", () => {
   const keyOf = { defaultDataClass: "D1_INTERNAL", minimumDataClass: "D0_PUBLIC" } as const;
   const confidential = { [dataClassHeader]: "D2_CONFIDENTIAL" };
 
-  it("raises the class of what refers to it, by id or by item", async () => {
+  it("raises the class of requests that refer to it, by id or by item", async () => {
     const { responses } = await start({ key: keyOf });
     const first = await responses.create({ input: "Secret" }, confidential);
     const reference = { type: "item_reference", id: first.output[0]?.id };
@@ -69,7 +69,7 @@ describe("the data class of a response that is referred to", () => {
     }
   });
 
-  it("is never lowered by the header: 400 before anything is decided", async () => {
+  it("is never lowered by the header: 400 before the decision", async () => {
     const { provider, gateway, key, responses } = await start({ key: keyOf });
     const first = await responses.create({ input: "Secret" }, confidential);
     const reference = { type: "item_reference", id: first.output[0]?.id };
@@ -87,7 +87,7 @@ describe("the data class of a response that is referred to", () => {
     expect(data).toHaveLength(1);
   });
 
-  it("counts as the highest when it is no longer configured", async () => {
+  it("counts as the highest if it is no longer configured", async () => {
     const store = memoryStore();
     const first = await start({ store });
     const { id } = await first.responses.create({}, { [dataClassHeader]: "D3_RESTRICTED" });

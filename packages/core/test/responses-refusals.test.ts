@@ -83,7 +83,7 @@ describe.each([
   ["not emulated (section 4.6)", notEmulated],
   ["wrong (sections 2.5 and 2.6)", wrong],
 ])("a request that is %s", (_, rows) => {
-  it.each(rows)("%s is a plain 400 that names the field, and leaves nothing", async (...row) => {
+  it.each(rows)("%s gives a plain 400 that names the field, and leaves nothing", async (...row) => {
     const [, fields, param, code] = row;
     const { gateway, provider, key } = await createTestGateway();
     const responses = responsesOf(gateway, key.secret);
@@ -105,7 +105,7 @@ describe.each([
 });
 
 describe("the other paths of Responses", () => {
-  it("neither cancel nor compact (section 4.6)", async () => {
+  it("support neither cancelling nor compacting (section 4.6)", async () => {
     const { gateway, key } = await createTestGateway();
     const responses = responsesOf(gateway, key.secret);
     const { id } = await responses.create();
@@ -121,7 +121,7 @@ describe("the other paths of Responses", () => {
   });
 
   it.each(["?stream=true", "?starting_after=3"])(
-    "never stream again: GET with %s",
+    "never repeat a stream: GET with %s",
     async (query) => {
       const { gateway, key } = await createTestGateway();
       const responses = responsesOf(gateway, key.secret);
@@ -140,7 +140,7 @@ describe("the other paths of Responses", () => {
     ["GET", "responses", "POST"],
     ["PUT", "responses/resp_x", "GET, DELETE"],
     ["POST", "responses/resp_x/input_items", "GET"],
-  ])("%s %s is 405 and names the allowed methods", async (method, path, allow) => {
+  ])("%s %s gives 405 and names the allowed methods", async (method, path, allow) => {
     const { gateway, key } = await createTestGateway();
     const answer = await responsesOf(gateway, key.secret).ask(method, path);
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, allow]);

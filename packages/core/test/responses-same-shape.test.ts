@@ -100,7 +100,7 @@ async function shapeOf({ gateway, key }: Test) {
 }
 
 describe.each(stores)("the same conversation, on %s", (_, open) => {
-  it("has the same shape through Chat, through Responses stateless, and through Responses chained", async () => {
+  it("has the same shape in Chat, in stateless Responses and in chained Responses", async () => {
     const test = await createTestGateway({ store: open() });
     const shape = async (conversation: Conversation) => {
       for (const answer of script) test.provider.reply(answer);

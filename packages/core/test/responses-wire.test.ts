@@ -210,7 +210,7 @@ function expectOneSpeaker(events: readonly StreamEvent[]): void {
 }
 
 describe("a streamed response", () => {
-  it("is ordered, numbered and valid, and ends in the body a plain answer would be", () => {
+  it("is ordered, numbered and valid, and ends with the body of a plain answer", () => {
     fc.assert(
       fc.property(
         said,
@@ -248,7 +248,7 @@ describe("a streamed response", () => {
     );
   });
 
-  it("that fails closes open items as incomplete, then has error and response.failed", () => {
+  it("that fails closes open items as incomplete, then sends error and response.failed", () => {
     fc.assert(
       fc.property(said, fc.array(fc.nat(), { maxLength: 2 }), (events, cuts) => {
         const writer = createEventWriter(head);
@@ -271,7 +271,7 @@ describe("a streamed response", () => {
     );
   });
 
-  it("is accumulated by the OpenAI SDK to the same output", async () => {
+  it("gives the same output when the OpenAI SDK joins it", async () => {
     await fc.assert(
       fc.asyncProperty(said, async (events) => {
         const completion = fold([...events, { type: "finish", reason: "stop" }]);
@@ -293,7 +293,7 @@ describe("a streamed response", () => {
 });
 
 describe("the input items of a stored response", () => {
-  it("are valid by the published schema", () => {
+  it("are valid under the published schema", () => {
     const { input } = parseResponse(
       {
         model: "sim/acme/echo",

@@ -29,7 +29,7 @@ describe.each(stores)("retention on %s", (_name, open) => {
     return data.filter((leaf) => leaf.kind === kind).map(({ meta }): unknown => JSON.parse(meta));
   }
 
-  it("keeps Steps, activity and transcripts unless told otherwise", async () => {
+  it("keeps Steps, activity and transcripts by default", async () => {
     const test = await start({ maintenance: false });
     await ask(test, "Hello");
     pass(test, "400d");
@@ -37,7 +37,7 @@ describe.each(stores)("retention on %s", (_name, open) => {
     expect((await test.gateway.activity.list({ organizationId })).data).toHaveLength(1);
   });
 
-  it("removes Steps and activity after `retention.activity`, and says so in the evidence", async () => {
+  it("removes Steps and activity after `retention.activity`, and records this in the evidence", async () => {
     const test = await start({
       maintenance: false,
       retention: { activity: "30d" },
@@ -63,7 +63,7 @@ describe.each(stores)("retention on %s", (_name, open) => {
     expect(checkDump(dump)).toEqual([]);
   });
 
-  it("erases transcripts although Steps cannot be removed, and says that something failed", async () => {
+  it("erases transcripts even if Steps can't be removed, and reports the failure", async () => {
     const store = open();
     const failing = { ...store.steps, sweep: () => Promise.reject(new Error("no partition")) };
     const test = await createTestGateway({

@@ -57,7 +57,7 @@ const nested = (levels: number): Json => JSON.parse(`${"[".repeat(levels)}1${"]"
 const members = (count: number): Json =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
 
-describe("what a provider says next to its text", () => {
+describe("the state and details that a provider sends with its text", () => {
   it.each([
     ["__proto__", '{"a":{"__proto__":{"b":1},"c":1}}', { a: { c: 1 } }],
     ["constructor", '{"constructor":1,"c":1}', { c: 1 }],
@@ -78,7 +78,7 @@ describe("what a provider says next to its text", () => {
     expect(message).toMatchObject({ provider_specific_fields: left, reasoning_details: [left] });
   });
 
-  it("fails the answer if it nests deeper than a client may send back", async () => {
+  it("make the answer fail if they nest deeper than a client may send back", async () => {
     const deep = (levels: number) =>
       answering([state({ extra_content: { a: nested(levels) } }), said]);
     expect((await turn(await deep(31))).statuses).toEqual([200, 200]);
@@ -92,7 +92,7 @@ describe("what a provider says next to its text", () => {
     expect(await reasonOf(shown)).toBe("too_deep");
   });
 
-  it("fails the answer if it cannot be written", async () => {
+  it("make the answer fail if they can't be written", async () => {
     const broken = Object.defineProperty({}, "toJSON", {
       value() {
         throw new Error("a secret of the provider");
@@ -108,7 +108,7 @@ describe("what a provider says next to its text", () => {
     expect(await reasonOf(made)).toBe("provider_fault");
   });
 
-  it("fails the answer if it is more than a client may send back", async () => {
+  it("make the answer fail if they are larger than a client may send back", async () => {
     const details = (count: number, text: string, index = 0) =>
       state({
         reasoning_details: Array.from({ length: count }, (_, at) => ({ index: index + at, text })),
@@ -131,7 +131,7 @@ describe("what a provider says next to its text", () => {
     }
   });
 
-  it("is counted as it is once its pieces are joined", async () => {
+  it("are measured with their pieces joined", async () => {
     const piece = { type: "reasoning.text", index: 0, format: "f" };
     const made = await answering(
       Array.from({ length: 20_000 }, () => state({ reasoning_details: [{ ...piece, text: "a" }] })),
@@ -153,14 +153,14 @@ describe("halves of a surrogate pair in provider state", () => {
     return message.reasoning_details.map(({ text }: { readonly text: string }) => text);
   };
 
-  it("are joined where two pieces of one text split them", async () => {
+  it("are joined if two pieces of one text split them", async () => {
     expect(await textsOf(piece("a\ud83d"), piece("\ude00b\ud83d"), piece("\ude01"))).toEqual([
       "a😀b😁",
     ]);
     expect(await textsOf(piece("a\ud83d"), piece(""), piece("\ude00"))).toEqual(["a😀"]);
   });
 
-  it("are replaced where nothing goes on with them", async () => {
+  it("are replaced if no other half follows", async () => {
     expect(await textsOf(piece("a\ud83d"), piece("\ude00", 1))).toEqual(["a\uFFFD", "\uFFFD"]);
     expect(await textsOf(piece("a\ud83d"))).toEqual(["a\uFFFD"]);
     const signature: StateFields = {

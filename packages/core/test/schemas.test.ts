@@ -127,7 +127,7 @@ const ajv = new Ajv2020({ allErrors: true });
 
 describe("JSON Schemas", () => {
   it.each(Object.entries(examples))(
-    "of %s take what the schema takes, and refuse what it refuses",
+    "of %s accept and refuse the same values as the schema",
     (_name, { schema, valid, invalid }) => {
       const validate = ajv.compile(jsonSchemaOf(schema));
       expect(tryRead(schema, valid).problems).toEqual([]);
@@ -145,7 +145,7 @@ describe("JSON Schemas", () => {
     expect(ajv.compile(written)({ noSuchMember: 1 })).toBe(false);
   });
 
-  it("say in words what they have no keyword for", () => {
+  it("describe the rules that they have no keyword for", () => {
     expect(JSON.stringify(jsonSchemaOf(budgetSchema))).toContain("visible ASCII characters");
     expect(JSON.stringify(jsonSchemaOf(gatewaySettingsSchema))).toContain("must be a duration");
   });

@@ -104,7 +104,7 @@ describe.each(stores)("secrets, with %s (S14)", (name, open) => {
 });
 
 describe("a database file (S14)", () => {
-  it("contains no form of a secret but the digest that finds a key", async () => {
+  it("contains no form of a secret except the digest that finds a key", async () => {
     const folder = mkdtempSync(join(tmpdir(), "tollgate-secrets-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const store = sqliteStore({ filename: join(folder, "tollgate.db") });

@@ -35,7 +35,7 @@ async function recordOf({ gateway, key: { organizationId } }: TestGateway) {
 describe.each(stores)("the data class of a Session on %s", (_, open) => {
   const openWith = (policy: Policy) => createTestGateway({ store: open(), policy });
 
-  it("lifts a default to it and refuses a header below it, if the policy says so", async () => {
+  it("raises a default to it and refuses a header below it, if the policy says so", async () => {
     const test = await openWith(raising);
     const say = conversation(test);
     expect((await say(null)).headers.get(header)).toBe(low);
@@ -133,7 +133,7 @@ describe("a Session's class under concurrency", () => {
 });
 
 describe("a policy's member `sessions`", () => {
-  it("is raise or nothing, and part of the version", () => {
+  it("is `raise` or absent, and part of the version", () => {
     const wrong: object = { rules: [permit("all")], sessions: "lower" };
     const load = (definition: object) => () => Reflect.apply(definePolicy, null, [definition]);
     expect(load(wrong)).toThrow(/sessions/);
@@ -147,7 +147,7 @@ describe("a policy's member `sessions`", () => {
     expect(plain.sessions).toBe("ignore");
   });
 
-  it("is refused if a policy made by hand mistypes it", async () => {
+  it("is refused if a handwritten policy mistypes it", async () => {
     const policy = { ...raising, ...JSON.parse('{ "sessions": "rasie" }') };
     await expect(createTestGateway({ policy })).rejects.toThrow(/policy\.sessions/);
   });

@@ -37,7 +37,7 @@ async function stepNumbers({ gateway, key }: TestGateway): Promise<readonly numb
 }
 
 describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
-  it("continues the Session that is named and owned, whole history or not (rule 1)", async () => {
+  it("continues the named Session if the caller owns it, with or without its whole history (rule 1)", async () => {
     const test = await createTestGateway({ store: open() });
     const first = await ask(test, [user("a")]);
     const next = await ask(test, [user("a"), assistant("OK"), user("b")], {
@@ -48,7 +48,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     expect(await sessionsOf(test)).toMatchObject([{ length: 4, branchedFromSessionId: null }]);
   });
 
-  it("continues the longest history that is a prefix when ids are omitted, else creates (rule 2)", async () => {
+  it("without ids, continues the Session with the longest matching history, or creates one (rule 2)", async () => {
     const test = await createTestGateway({ store: open() });
     const first = await ask(test, [user("a")]);
     const next = await ask(test, [user("a"), assistant("OK"), user("b")]);
@@ -64,7 +64,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     expect(other.session_id).not.toBe(first.session_id);
   });
 
-  it("never forks when ids are omitted (rule 3)", async () => {
+  it("never branches without ids (rule 3)", async () => {
     const test = await createTestGateway({ store: open() });
     const first = await ask(test, [user("a")]);
     await ask(test, [user("a"), assistant("OK"), user("b")]);
@@ -78,7 +78,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     expect(sessions.map(({ length }) => length).sort()).toEqual([4, 4]);
   });
 
-  it("keeps the lineage of a rewind of a named Session (rule 4)", async () => {
+  it("records the origin when a named Session is rewound (rule 4)", async () => {
     const test = await createTestGateway({ store: open() });
     const { session_id } = await ask(test, [user("a")]);
     await ask(test, [user("a"), assistant("OK"), user("b")], { session_id });
@@ -100,7 +100,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     ]);
   });
 
-  it("keeps a client that goes on naming the old id on its branch", async () => {
+  it("keeps a client on its branch if it still sends the old id", async () => {
     const test = await createTestGateway({ store: open() });
     const { session_id } = await ask(test, [user("a")]);
     await ask(test, [user("a"), assistant("OK"), user("b")], { session_id });
@@ -111,7 +111,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     expect(await sessionsOf(test)).toHaveLength(2);
   });
 
-  it("does not mind a duplicated assistant row (rule 5)", async () => {
+  it("ignores a duplicated assistant row (rule 5)", async () => {
     const test = await createTestGateway({ store: open() });
     const first = await ask(test, [user("a")]);
     const twice = await ask(test, [user("a"), assistant("OK"), assistant("OK"), user("b")]);
@@ -130,7 +130,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     ["null", { content: null }],
     ["omitted", {}],
   ])(
-    "takes the content %s of a tool-call message as the same message (rule 6)",
+    "treats a tool-call message with the content %s as the same message (rule 6)",
     async (_, content) => {
       const test = await createTestGateway({ store: open() });
       const { arguments: args, name } = call.function;
@@ -143,7 +143,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     },
   );
 
-  it("continues across a tool loop whose follow-up overtakes the settlement", async () => {
+  it("continues a tool loop if the follow-up arrives before the settlement", async () => {
     const store = open();
     const [asked, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let isLate = true;
@@ -184,7 +184,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     ]);
   });
 
-  it("makes two Sessions of two equal first requests in flight, and one of a retry (SE8)", async () => {
+  it("creates two Sessions for two equal first requests in flight, and one for a retry (SE8)", async () => {
     const test = await createTestGateway({ store: open() });
     const hold = test.provider.hold();
     const both = [ask(test, [user("a")]), ask(test, [user("a")])];
@@ -218,7 +218,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     expect(firsts).not.toContain(foreign.session_id);
   });
 
-  it("refuses ids that are not the caller's, all alike, and creates nothing (SE4, S10)", async () => {
+  it("refuses all ids that don't belong to the caller alike, and creates nothing (SE4, S10)", async () => {
     const test = await createTestGateway({ store: open() });
     const sameUser = await test.createKey();
     const sameOrganization = await test.createKey({ userId: "user-2" });
@@ -265,7 +265,7 @@ describe.each(stores)("session assignment on %s (section 3)", (_, open) => {
     expect(third.turn_id).not.toBe(first.turn_id);
   });
 
-  it("finds the Session of a named Turn where its history matches", async () => {
+  it("finds the Session of a named Turn if its history matches", async () => {
     const test = await createTestGateway({ store: open() });
     const first = await ask(test, [user("a")]);
     const messages = [user("a"), assistant("OK"), { role: "system", content: "go on" }];

@@ -88,7 +88,7 @@ describe.each(stores)("the content of a Step on %s", (_, open) => {
     });
   });
 
-  it("is shown to its own organization alone", async () => {
+  it("is shown only to its own organization", async () => {
     const test = await start();
     await (await test.gateway.fetch(test.chat())).text();
     const { id } = await newestOf(test);

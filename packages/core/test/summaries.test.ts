@@ -36,7 +36,7 @@ describe.each(stores)("summaries on %s", (_, open) => {
     return { ...test, colleague, stranger, organizationId: test.key.organizationId };
   }
 
-  it("give each attempt's money to its own model, and add up to the same by whatever they are asked", async () => {
+  it("count each attempt's cost with its own model, and have the same total in every dimension", async () => {
     const { gateway, organizationId } = await spend();
     const rows = await gateway.steps.summarize({ organizationId }, ["gateway", "model"]);
     expect(
@@ -98,27 +98,27 @@ describe.each(stores)("summaries on %s", (_, open) => {
     ]);
   });
 
-  it("refuse what nothing can be summed up by, and filters that there are none of", async () => {
+  it("refuse unknown dimensions and unknown filters", async () => {
     const { gateway, key } = await createTestGateway({ store: open() });
     const { organizationId } = key;
     const refused = { code: "invalid_argument" };
     const { steps, activity } = gateway;
-    // @ts-expect-error there is no such dimension
+    // @ts-expect-error an unknown dimension
     await expect(steps.summarize({ organizationId }, "colour")).rejects.toMatchObject(refused);
-    // @ts-expect-error nor one of every object's own
+    // @ts-expect-error a member of every object is no dimension either
     await expect(steps.summarize({ organizationId }, ["toString"])).rejects.toMatchObject(refused);
-    // @ts-expect-error there is no such member
+    // @ts-expect-error an unknown member
     await expect(steps.summarize({ organizationId, usr: "a" }, [])).rejects.toMatchObject(refused);
     // @ts-expect-error activity has no outcome
     await expect(activity.list({ organizationId, outcome: "failed" })).rejects.toMatchObject(
       refused,
     );
-    // @ts-expect-error a text is meant
+    // @ts-expect-error it must be a string
     await expect(steps.list({ organizationId, user: [7] })).rejects.toMatchObject(refused);
-    // @ts-expect-error a dimension is asked for
+    // @ts-expect-error a dimension is required
     await expect(steps.summarize({ organizationId })).rejects.toMatchObject(refused);
     const [model, aClass, noRange] = [7, "D0_PUBLIC", { to: "D0_PUBLIC" }];
-    // @ts-expect-error patterns are texts
+    // @ts-expect-error patterns are strings
     await expect(steps.list({ organizationId, model })).rejects.toMatchObject(refused);
     const { connections, decisions, sessions } = gateway;
     const ofUser = { organizationId, userId: "ada" };
@@ -127,7 +127,7 @@ describe.each(stores)("summaries on %s", (_, open) => {
     for (const dataClass of [aClass, noRange, null]) {
       // @ts-expect-error it must be a range: any other value would select all
       await expect(steps.list({ organizationId, dataClass })).rejects.toMatchObject(refused);
-      // @ts-expect-error the same of decisions
+      // @ts-expect-error so must it for decisions
       await expect(decisions.list({ organizationId, dataClass })).rejects.toMatchObject(refused);
     }
     for (const wrong of [{ model: "x" }, { from: "soon" }, { dataClass: { from: "D9" } }])
