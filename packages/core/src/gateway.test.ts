@@ -4,7 +4,7 @@ import { requireGateway } from "./gateway.ts";
 const call = "tollgate(gateway)";
 
 describe("requireGateway", () => {
-  it("may be anything that answers like a gateway", () => {
+  it("accepts anything that has a gateway's methods", () => {
     expect(() => requireGateway({ answer: () => {}, fetch: () => {} }, call)).not.toThrow();
   });
 

@@ -134,7 +134,7 @@ function errorOf(parse: (body: unknown) => unknown, body: unknown): string | nul
 describe.each(bodies)("the JSON Schema of %s", (_, schemaOf, valid, parse) => {
   const takes = new Ajv2020({ strict: false }).compile(schemaOf());
 
-  it("takes what the reader takes", () => {
+  it("accepts everything that the reader accepts", () => {
     expect(errorOf(parse, valid)).toBeNull();
     expect(takes(valid), JSON.stringify(takes.errors)).toBe(true);
   });

@@ -28,7 +28,7 @@ export function administrativeMethods(gateway: object): readonly AdministrativeM
   );
 }
 
-/** What came of a call: its error, or its result, of a list every row. */
+/** The outcome of a call: its error or its result, with every row of a list. */
 export async function outcomeOf(call: () => unknown): Promise<unknown> {
   try {
     const result: unknown = call();

@@ -8,7 +8,7 @@ import { eventsOf, lastResponse, type ResponseObject, responsesOf } from "./resp
 const problems = createPublishedSchemas();
 const eventProblems = createEventProblems(problems);
 
-/** A gateway whose upstream answers each request with the next of these bodies: a list is a stream of events. */
+/** A gateway whose upstream answers each request with the next of these bodies. A list is a stream of events. */
 async function upstreamAnswers(...bodies: readonly (object | readonly object[])[]) {
   const upstream = await scriptedUpstream(async ({ send, end }, number) => {
     const body = bodies[number - 1];

@@ -9,7 +9,7 @@ import { written } from "./written.ts";
 const organizationId = "organization-1";
 const ada: HostCaller = { organizationId, userId: "ada", label: "web" };
 
-/** Knows one cookie. */
+/** An `authenticate` that knows one cookie. */
 const byCookie: Authenticate = (request) =>
   request.headers.get("cookie") === "session=ada" ? ada : null;
 

@@ -82,7 +82,7 @@ describe.each(stores)("a hard budget on %s", (_, open) => {
   const down = new ProviderError("Down.", { reason: "down", delivery: "unknown" });
   const busy = { reason: "status_503", delivery: "answered", status: 503 } as const;
 
-  /** Each ending of a request, and what of its three budgets is settled by it. */
+  /** Each way in which a request can end, and the amounts it settles on three budgets. */
   const endings: readonly (readonly [
     name: string,
     run: (test: TestGateway, log: ReturnType<typeof eventLog>) => Promise<unknown>,

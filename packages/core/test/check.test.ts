@@ -20,7 +20,7 @@ function providerOf(options: Partial<Pick<Provider, "models" | "open" | "connect
   return { ...scriptedProvider(), models: {}, open: true, vendor: null, ...options };
 }
 
-/** A gateway that has two models, one that takes others too, and one of the customers. */
+/** A gateway with two models, one that is open to others, and a customer-owned one. */
 const providers = {
   closed: providerOf({ models: { "acme/one": priced, "acme/two": priced }, open: false }),
   open: providerOf({ models: { "acme/one": priced } }),
@@ -276,7 +276,7 @@ describe("budgets and prices without effect", () => {
   });
 });
 
-/** Every kind of call of a small world. */
+/** Every possible call in a small configuration. */
 const calls: readonly PolicyFacts[] = Object.entries(providers).flatMap(([gateway, provider]) =>
   ["acme/one", "acme/two", "acme/twofold", "other/one"].flatMap((id) => {
     const listed = id in provider.models;
@@ -336,7 +336,7 @@ describe("warnings about rules", () => {
           const at = Number(/rules\[(\d+)\]/.exec(path)?.[1]);
           const rule = rules[at];
           if (rule === undefined) throw new Error(path);
-          // A warning about one pattern is about the rule with that one alone.
+          // A warning about one pattern concerns the rule with only that pattern.
           const [, model] = /: (\S+)\.$/.exec(message) ?? [];
           const match = model === undefined ? rule.match : { ...rule.match, model };
           const alone = definePolicy({ rules: [permit("alone", match)] });

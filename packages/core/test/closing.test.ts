@@ -9,7 +9,7 @@ async function stepsOf({ gateway, key: { organizationId } }: Pick<TestGateway, "
   return (await gateway.steps.list({ organizationId })).data;
 }
 
-/** A store that says when it was closed, and refuses what comes after. */
+/** A store that records when it was closed, and refuses later calls. */
 function closable() {
   const store = memoryStore();
   let isClosed = false;

@@ -16,7 +16,7 @@ const falling = (from: string, ...fallbacks: readonly `${string}/${string}`[]) =
     rules: [permit("all"), permit("falling", { gateway: from }, { fallbacks })],
   });
 
-/** Budgets of requests, tokens and dollars that count each kind of connection alone, and all together. */
+/** Budgets of requests, tokens and dollars that count each kind of connection separately, and all together. */
 const budgets: TestGatewayOptions["budgets"] = [
   { id: "byok", scope: { connection: "customer" }, limit: { usd: 1 }, period: "day" },
   { id: "byok-requests", scope: { connection: "customer" }, limit: { requests: 9 }, period: "day" },

@@ -17,7 +17,7 @@ const keyOf = (text: string) => Buffer.alloc(32, text).toString("base64");
 const k1 = keyOf("one");
 const k2 = keyOf("two");
 
-/** Gateways on one SQLite file, and the statements that somebody else may run on it. */
+/** Gateways on one SQLite file, and a way to run SQL statements on it as an attacker could. */
 function onFile() {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-sealing-"));
   const filename = join(folder, "tollgate.db");

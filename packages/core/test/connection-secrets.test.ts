@@ -19,7 +19,7 @@ const organizationId = "organization-1";
 const acme = { organizationId, gateway: "own" };
 const all: OrganizationScope = { organizationId: everyOrganization };
 
-/** Every form in which a credential or a key could show itself. */
+/** Every form in which a credential or a key could leak. */
 function formsOf(secret: Buffer): readonly string[] {
   return [
     secret.toString(),
@@ -27,7 +27,7 @@ function formsOf(secret: Buffer): readonly string[] {
     secret.toString().slice(-8),
     secret.toString("base64"),
     secret.toString("hex"),
-    // As a Buffer and as a Uint8Array are shown.
+    // As a Buffer and a Uint8Array are printed.
     (secret.toString("hex").match(/../g) ?? []).join(" "),
     [...secret].join(", "),
     hash("sha256", secret),
@@ -40,7 +40,7 @@ const forms = [credential, replaced]
   .concat(keyBytes)
   .flatMap(formsOf);
 
-/** An upstream that repeats in its errors whatever it is asked with. */
+/** An upstream whose errors repeat the whole request. */
 async function gossipingUpstream() {
   const upstream = await scriptedUpstream(({ head, send }, number) => {
     const error = { message: head, type: "auth", code: credential, param: credential };
@@ -55,7 +55,7 @@ async function gossipingUpstream() {
   return upstream;
 }
 
-/** Everything that is said while credentials are set, used, refused, resealed and removed. */
+/** Everything that becomes visible while credentials are set, used, refused, resealed and removed. */
 async function everythingSaid(store: Store): Promise<readonly string[]> {
   const upstream = await gossipingUpstream();
   const log = eventLog();

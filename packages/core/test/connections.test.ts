@@ -16,7 +16,7 @@ const model = "own/a/b";
 const acme = { organizationId: "organization-1", gateway: "own" };
 const globex = { organizationId: "globex", gateway: "own" };
 
-/** An answer of an upstream that says which credential it was asked with. */
+/** An upstream's answer that names the credential it received. */
 function echoing(head: string): string {
   const credential = /^authorization: Bearer (.*)$/im.exec(head)?.[1] ?? "none";
   const body = JSON.stringify({

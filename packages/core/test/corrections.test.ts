@@ -9,7 +9,7 @@ const budgets = [
   { id: "tokens", limit: { tokens: 100_000 }, period: "day" },
   { id: "usd", limit: { usd: 1 }, period: "total" },
 ] as const;
-// A plain answer uses 10 tokens and 5, at 1,000 and 2,000 nanodollars.
+// A plain answer uses 10 input tokens at 1,000 nanodollars and 5 output tokens at 2,000.
 const recorded = { promptTokens: 10, completionTokens: 5, totalTokens: 15, costNanoUsd: 20_000 };
 
 async function settledOn({ gateway }: TestGateway, ...ids: readonly string[]): Promise<unknown> {

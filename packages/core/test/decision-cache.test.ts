@@ -51,7 +51,7 @@ describe.each(stores)("after identical requests, on %s", (_, open) => {
     const by = { requests: 2 };
     await gateway.budgets.raise({ id: "b", by, until: "2026-01-01T00:00:02Z" });
     expect(await statuses(test, 4)).toEqual([200, 200, 200, 200]);
-    // Within five seconds, so that the caller is not read again.
+    // Less than five seconds later, so the caller is not read again.
     await clock.advance("3s");
     expect(await statuses(test, 1)).toEqual([429]);
     await gateway.budgets.update({ id: "b", limit: { requests: 9 }, period: "hour" });

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { failureOf } from "./wire.ts";
 import { written } from "./written.ts";
 
-/** A request that is refused, and exactly how. */
+/** A refused request, and its exact answer. */
 interface Refusal {
   readonly name: string;
   readonly options?: TestGatewayOptions;

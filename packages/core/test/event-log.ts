@@ -4,7 +4,7 @@ import type { GatewayEvent, Observer } from "@tollgate/core";
 export interface EventLog {
   readonly observers: readonly Observer[];
   readonly seen: readonly GatewayEvent[];
-  /** Resolves when so many events of a type were seen (default 1). */
+  /** Resolves after this many events of a type (default 1). */
   seeing(type: GatewayEvent["type"], count?: number): Promise<void>;
 }
 

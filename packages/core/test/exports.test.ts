@@ -8,7 +8,7 @@ const policy = definePolicy({
   rules: [permit("all"), forbid("no-previews", { model: "*/*/preview" }, { reason: "=not yet" })],
 });
 
-/** The whole file, and in how many pieces it came. */
+/** The whole file, and the number of pieces it arrived in. */
 async function fileOf(
   stream: ReadableStream<Uint8Array>,
 ): Promise<{ readonly text: string; readonly pieces: number }> {

@@ -9,7 +9,7 @@ import { openOwnGateways } from "./own-gateways.ts";
 const failure = new Error("disk I/O error");
 const fail = (): Promise<never> => Promise.reject(failure);
 
-/** A store of which everything fails from `break()` on. */
+/** A store whose methods all fail after `break()`. */
 function breakable(store: Store): { readonly store: Store; break(): void } {
   const state = { isBroken: false };
   const wrap = <Part extends object>(part: Part): Part =>
@@ -35,7 +35,7 @@ const record = { ...organization, id: "some-id" };
 const budget = { id: "some-id", limit: { requests: 1 }, period: "day", mode: "hard" };
 const connection = { ...organization, gateway: "own" };
 
-/** What gets a method as far as the store where one record's name does not. */
+/** Arguments with which a method calls the store, for methods that need more than one record's id. */
 const others: Readonly<Record<string, object>> = {
   "keys.create": { ...organization, userId: "ada", label: "laptop" },
   "budgets.create": budget,

@@ -2,7 +2,7 @@ import { createTestGateway, type TestGateway } from "@tollgate/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-/** Long enough to be remembered. */
+/** A text long enough for its conversation to be remembered. */
 const opening = { role: "system", content: "x".repeat(9_000) };
 const question = { role: "user", content: "Hello" };
 
@@ -41,7 +41,7 @@ function hex(character: string): string {
   return character.charCodeAt(0).toString(16);
 }
 
-/** Limits that growing conversations meet exactly, or go beyond. */
+/** Limits that growing conversations reach exactly, or exceed. */
 const limits = fc.record({
   values: fc.oneof(fc.constant(131_072), fc.integer({ min: 20, max: 90 })),
   messages: fc.oneof(fc.constant(2_000), fc.integer({ min: 3, max: 8 })),
@@ -184,7 +184,7 @@ describe.each(endpoints)("a growing conversation of %s", (path, member, item) =>
       ),
       { numRuns: 100 },
     );
-    // Otherwise nothing was remembered, and nothing compared.
+    // Otherwise nothing was remembered, and the test compared nothing.
     expect(continued).toBeGreaterThan(0);
   });
 });

@@ -73,7 +73,7 @@ describe.each(stores)("a caller named with `as`, with %s", (_name, open) => {
       const answer = await gateway.as(ada).fetch(models());
       expect(JSON.parse(await answer.text()).error.code).toBe("invalid_api_key");
     }
-    // Another label is another key: the host vouches again.
+    // Another label uses another key record, which isn't revoked.
     const other = await a.gateway.as({ ...ada, label: "job" }).fetch(a.chat());
     expect(other.status).toBe(200);
   });
@@ -90,7 +90,7 @@ describe.each(stores)("a caller named with `as`, with %s", (_name, open) => {
     expect(ofJob).not.toBe(ofApp);
     expect(await sessionOf(api, second)).not.toBe(ofApp);
     expect(await sessionOf(app, second)).toBe(ofApp);
-    // Its label is its key: that of another does not continue what this one said.
+    // Each label is a separate key, so another label can't continue this one's Session.
     const other = gateway.as({ ...ada, label: "other" });
     expect(await sessionOf(other, second)).not.toBe(ofApp);
   });

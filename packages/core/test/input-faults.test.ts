@@ -60,7 +60,7 @@ const open = (more: object) => {
   return createGateway(all);
 };
 
-/** Each takes any value, and rejects invalid ones. */
+/** Functions that take any value, and reject invalid ones. */
 const surfaces: readonly (readonly [string, object, (written: never) => Promise<unknown>])[] = [
   ["options", options, async (written) => open(written)],
   ["policy", policy, async (written) => definePolicy(written)],
@@ -147,7 +147,7 @@ describe("checked input", () => {
   });
 });
 
-/** Of an alternative, the member is named or what holds it. */
+/** For a member of an alternative, the error may name the member or its parent. */
 function isAbout(problem: string, path: string): boolean {
   return path.startsWith(problem) || problem.startsWith(path);
 }
@@ -182,7 +182,7 @@ function faultsOf(valid: object): readonly Fault[] {
   });
 }
 
-/** What the schema takes although the example has something else. */
+/** Values that the schema accepts in place of the example's value. */
 function isAccepted(path: Path, value: unknown): boolean {
   const name = path.at(-1);
   if (name === "models" || name === "expiresAt") return value === null;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { completionOf } from "./wire.ts";
 import { written } from "./written.ts";
 
-/** Everything of an answer that a caller can tell it by. */
+/** Everything that could tell a caller two answers apart. */
 async function seen(answer: Response): Promise<unknown> {
   const headers = Object.fromEntries(answer.headers);
   delete headers["x-request-id"];
@@ -15,7 +15,7 @@ function withKey(request: Request, secret: string): Request {
   return request;
 }
 
-/** The same secret with another last character of its random part: well formed, but for its checksum. */
+/** The same secret with another last character in its random part. It is well formed except for its checksum. */
 function mistyped(secret: string): string {
   return `${secret.slice(0, 20)}${secret[20] === "x" ? "y" : "x"}${secret.slice(21)}`;
 }

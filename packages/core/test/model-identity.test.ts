@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { failureOf } from "./wire.ts";
 import { written } from "./written.ts";
 
-/** A gateway `gw` of these models, and what comes of asking it for one: its upstream name, or the code of the refusal. */
+/** A gateway `gw` with these models, and a function that requests one: it returns the upstream name, or the error's code. */
 async function openGateway(models: ModelOptions, options: TestGatewayOptions = {}) {
   const upstream = scriptedProvider({
     open: Object.keys(models.models ?? {}).length === 0,
@@ -207,7 +207,7 @@ const spellings: readonly ((text: string) => string)[] = [
   (text) => `${text}#x`,
   (text) => text.slice(text.indexOf("/") + 1),
 ];
-/** The one way that always meets the model: chance alone may miss it. */
+/** The spelling that always reaches the model, because random ones may miss it. */
 const plainly = ["", asItIs, asItIs] as const;
 
 describe("every spelling of a model", () => {

@@ -92,7 +92,7 @@ describe("a gateway configured without models", () => {
     return data.map(({ id }) => id).filter((id) => !id.startsWith("test/"));
   };
 
-  /** A gateway `gw` whose upstream lists these names, or fails to; and how often it was asked. */
+  /** A gateway `gw` whose upstream lists these names or fails, and how often it was asked. */
   async function open(
     list: (signal: AbortSignal) => Promise<readonly string[]>,
     over: Partial<Provider> = {},

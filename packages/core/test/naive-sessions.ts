@@ -1,4 +1,4 @@
-/** A message of the test, in its one spelling. */
+/** A message of the test, always in the same spelling. */
 export interface SentMessage {
   readonly role: string;
   readonly content?: string | null;
@@ -6,7 +6,7 @@ export interface SentMessage {
   readonly tool_call_id?: string;
 }
 
-/** What a request names, and what the model answers; null for a Step that fails. */
+/** The ids and messages of a request, and the model's answer, or null if the Step fails. */
 export interface NaiveRequest {
   readonly messages: readonly SentMessage[];
   readonly sessionId: string | null;
@@ -30,11 +30,11 @@ interface NaiveSession {
   readonly branchedFrom: NaiveSession | null;
 }
 
-/** Section 3 read literally, for requests one after the other: whole histories compared text by text. */
+/** Section 3 implemented literally, for sequential requests: it compares whole histories text by text. */
 export interface NaiveSessions {
-  /** Where the request must go. Says so before it learns which ids were made for it. */
+  /** Returns the place where the request must go. Called before the ids that the gateway created are known. */
   expected(request: NaiveRequest): Expected;
-  /** Takes up the ids that were made. */
+  /** Records the ids that the gateway created. */
   adopt(made: { readonly sessionId: string; readonly turnId: string }): void;
 }
 
@@ -94,7 +94,7 @@ export function createNaiveSessions(): NaiveSessions {
   };
 }
 
-/** The texts of messages, an assistant's repeated right after itself once. */
+/** The texts of messages. An assistant message repeated right after itself counts once. */
 function collapsed(messages: readonly SentMessage[]): readonly string[] {
   const texts = messages.map((message) => JSON.stringify(message));
   return texts.filter((text, at) => text !== texts[at - 1] || !text.includes('"role":"assistant"'));

@@ -4,7 +4,7 @@ import { GatewayError } from "../src/index.ts";
 import { administrativeMethods, outcomeOf } from "./administrative-methods.ts";
 import { openOwnGateways } from "./own-gateways.ts";
 
-/** What needs nothing said. */
+/** The methods that work without arguments. */
 const bare = ["budgets.list", "budgets.reconcile", "connections.reseal", "rateLimits.list"];
 const nothing: readonly (readonly unknown[])[] = [
   ...[[], [null], [undefined, null], [null, null, null]],

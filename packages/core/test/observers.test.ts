@@ -142,7 +142,7 @@ describe("requests that fail", () => {
       throw new Error("an observer's own");
     });
     expect((await gateway.fetch(chat({ model: "x" }))).status).toBe(404);
-    // A rejection that nobody handles ends the process, and this run.
+    // An unhandled rejection would end the process, and this test run.
     await new Promise((resolve) => setImmediate(resolve));
     expect(failed).toBe(2);
   });

@@ -6,7 +6,7 @@ import { failureOf } from "./wire.ts";
 
 const providers = { test: scriptedProvider() };
 
-/** The options as JavaScript would pass them: the types would refuse them before. */
+/** Options as JavaScript could pass them. In TypeScript, they wouldn't compile. */
 function problemsOf(options: object): string {
   const all: GatewayOptions = { store: memoryStore(), providers, ...options };
   try {

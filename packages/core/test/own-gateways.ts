@@ -7,7 +7,7 @@ import {
   type TestGatewayOptions,
 } from "@tollgate/testing";
 
-/** A test gateway with customer-owned gateways in addition to `test`, and the credentials each was asked with. */
+/** A test gateway with customer-owned gateways in addition to `test`, and the credentials that each received. */
 export interface OwnGateways extends TestGateway {
   readonly upstream: ScriptedProvider;
   /** `gateway credential` of each call of a customer-owned gateway. */

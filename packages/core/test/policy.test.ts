@@ -155,7 +155,7 @@ describe("obligations", () => {
   });
 
   it("refuse a mistyped member, which would match everything or have no effect", () => {
-    // As JavaScript would pass them: the types would refuse them before.
+    // As JavaScript could pass them. In TypeScript, they wouldn't compile.
     const match: object = { gatway: "test" };
     const options: object = { maxTokens: 5 };
     expect(() => definePolicy({ rules: [permit("one", match, options)] })).toThrow(

@@ -12,7 +12,7 @@ const tools = [{ type: "function", function: { name: "look_up", parameters: { ty
 const question = { role: "user", content: "How warm is Paris?" };
 const resultOf = (id: string) => ({ role: "tool", tool_call_id: id, content: "18 degrees" });
 
-/** A provider that refuses a loop whose calls of this turn lack what came with them. */
+/** A provider that refuses a tool loop if the calls of this Turn lack their state. */
 interface Fake {
   readonly answer: (round: number) => object;
   readonly stateOf: (message: Extract<Message, { role: "assistant" }>) => unknown;
@@ -51,7 +51,7 @@ const fakes: Readonly<Record<string, Fake>> = {
   },
 };
 
-/** Answers two rounds with a call, then with text; a missing state is 400, as upstreams do it. */
+/** Answers two rounds with a call, then with text. Like upstreams, it answers missing state with 400. */
 function script({ provider }: Made, fake: Fake): void {
   provider.reply(
     ({ request: { messages } }: ScriptedCall) => {
@@ -70,7 +70,7 @@ function script({ provider }: Made, fake: Fake): void {
   );
 }
 
-/** The assistant message of an answer, joined from its chunks where it was streamed. */
+/** The assistant message of an answer, joined from its chunks if streamed. */
 async function said(response: Response, stream: boolean): Promise<Fields> {
   const text = await response.text();
   expect(response.status, text).toBe(200);
@@ -227,13 +227,13 @@ function failing(): never {
 const sentTo = ({ provider }: Made) =>
   (provider.calls.at(-1)?.request.messages ?? []).filter((message) => message.role === "assistant");
 
-/** Has a first round answered, and says what the client got. */
+/** Runs a first round, and returns the client's answer. */
 async function firstRound(made: Made, fake: Fake, chat = made.chat): Promise<Fields> {
   made.provider.reply(() => fake.answer(1));
   return said(await made.gateway.fetch(chat({ messages: [question], tools })), false);
 }
 
-/** Sends the second round of a loop, to a provider that takes anything. */
+/** Sends the second round of a loop to a provider that accepts anything. */
 async function secondRound(
   made: Made,
   message: Fields,
@@ -244,7 +244,7 @@ async function secondRound(
   expect((await made.gateway.fetch(chat({ messages, tools, ...fields }))).status).toBe(200);
 }
 
-/** How much state was too large to keep, of each message that called a tool in the last Session. */
+/** The size of the state that was too large to keep, for each tool-calling message of the last Session. */
 async function omittedBytesOf({ gateway, key: { organizationId } }: Made) {
   const id = (await gateway.sessions.list({ organizationId })).data[0]?.id ?? "";
   const entries = await gateway.sessions.transcript({ organizationId, id });
@@ -301,7 +301,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
     const made = await opened(open());
     const message = await firstRound(made, signed);
     expect(JSON.stringify(message)).toMatch(/"thought_signature":"tg1:[^"]+:thought 1"/);
-    // Another question first makes it a new Session: only the client's copy is there.
+    // Another question before it makes this a new Session, which has only the client's copy.
     await secondRound(made, message, { first: { role: "user", content: "And in Rome?" } });
     expect(sentTo(made).map(signed.stateOf)).toEqual([signed.wanted(1)]);
     expect((await sessionsOf(made)).sessions).toBe(2);
@@ -477,7 +477,7 @@ describe.each(stores)("the origin of provider state on %s", (_store, open) => {
   it("is sent in reasoning items if a client asks for encrypted content", async () => {
     const made = await opened(open());
     script(made, signed);
-    // A changed call breaks the Session off: only what the items carry is left.
+    // A changed call starts a new Session, so only the state in the items is left.
     await responsesLoop(
       made,
       (output, _id, before) => ({ input: [...before, ...output, ...results(output)] }),
@@ -528,7 +528,7 @@ function respond(made: Made, fields: Fields): Promise<Response> {
   );
 }
 
-/** A loop over the Responses API, whose next request `next` makes from the answer. */
+/** A loop over the Responses API. `next` makes each request from the previous answer. */
 async function responsesLoop(
   made: Made,
   next: (output: readonly Item[], id: string, before: readonly Item[]) => Fields,

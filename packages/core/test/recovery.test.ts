@@ -47,7 +47,7 @@ describe.each(stores)("a Step whose process is lost, on %s", (_, open) => {
     expect(await peer.gateway.recover()).toBe(0);
     expect(log.seen.filter(({ type }) => type === "step.settled")).toHaveLength(1);
 
-    // The process was not gone after all: its late settlement changes nothing, and the client is not told it is complete.
+    // The process was alive after all. Its late settlement changes nothing, and the client gets no complete answer.
     hold.release();
     const text = await answer.text();
     expect(text).toContain("evidence_unavailable");
@@ -94,7 +94,7 @@ describe.each(stores)("a Step whose process is lost, on %s", (_, open) => {
     const hold = running.provider.hold();
     const answering = running.gateway.fetch(running.chat());
     await hold.reached();
-    // Both were suspended for 17 seconds: when they go on, the peer's timer happens to fire first.
+    // Both were suspended for 17 seconds. Afterwards, the peer's timer happens to fire first.
     for (const suspended of [clock, peerClock]) suspended.setWall(suspended.now() + 17_000);
     await peerClock.advance("5s");
     await clock.advance("5s");

@@ -102,7 +102,7 @@ describe.each(stores)("the record of a refused request on %s", (_, open) => {
       /refusedBy,refusedBudgetId,refusedRateLimitId,refusedSubject,refusedUnit,refusedNeeded,refusedLeft,refusedParam$/,
     );
     expect(row).toMatch(/budget,one,,,requests,1,0,$/);
-    // Nothing else refuses: as JavaScript would call it.
+    // No other value is accepted, even if JavaScript passes it.
     await expect(Reflect.apply(found, undefined, [{ refusal: "policy" }])).rejects.toMatchObject({
       code: "invalid_argument",
     });

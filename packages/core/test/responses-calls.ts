@@ -23,7 +23,7 @@ const itemList = z.strictObject({
   has_more: z.boolean(),
 });
 
-/** A response object, as far as a test reads it. */
+/** The parts of a response object that tests read. */
 export type ResponseObject = z.infer<typeof response>;
 /** A page of input items. */
 export type ItemList = z.infer<typeof itemList>;
@@ -33,9 +33,9 @@ type Headers = Readonly<Record<string, string>>;
 
 /** Requests to the Responses endpoints with one API key. */
 export interface ResponsesCalls {
-  /** `POST /v1/responses`, whatever comes of it. Default: model `test/tollgate/scripted`, input `Hello`. */
+  /** `POST /v1/responses`, which may fail. Default: model `test/tollgate/scripted`, input `Hello`. */
   post(fields?: Readonly<Record<string, unknown>>, headers?: Headers): Promise<Response>;
-  /** The same, where it must succeed. */
+  /** The same, but it must succeed. */
   create(fields?: Readonly<Record<string, unknown>>, headers?: Headers): Promise<ResponseObject>;
   get(id: string): Promise<Response>;
   remove(id: string): Promise<Response>;
@@ -97,7 +97,7 @@ export async function eventsOf(
   return blocks.map((block, index) => eventOf(block, index));
 }
 
-/** Reads one event of a stream, which must be the one at this place. */
+/** Reads one event of a stream, which must have this number. */
 export function eventOf(block: string, index: number): StreamEvent {
   const [, name = "", data = ""] = /^event: (.*)\ndata: (.*)$/.exec(block) ?? [];
   const read = event.parse(JSON.parse(data));
@@ -106,7 +106,7 @@ export function eventOf(block: string, index: number): StreamEvent {
   return read;
 }
 
-/** The response that a stream's last event carries. */
+/** The response in a stream's last event. */
 export function lastResponse(events: readonly StreamEvent[]): ResponseObject {
   return response.parse(events.at(-1)?.["response"]);
 }

@@ -10,7 +10,7 @@ import { responsesOf } from "./responses-calls.ts";
 
 const canary = "canary-7d1f93";
 
-/** A gateway on a file, whose transcripts are kept whole or as digests, with every place a canary can be said in. */
+/** A gateway on a file that keeps transcripts whole or as digests, and requests with the canary in every possible place. */
 async function start(transcript: "full" | "digest") {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-canary-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -42,11 +42,11 @@ async function start(transcript: "full" | "digest") {
   return { ...test, folder, filename, say };
 }
 
-/** The files that hold the canary, byte for byte, whatever the database thinks of those bytes. */
+/** The files whose bytes contain the canary, even in parts that the database considers free. */
 const filesWithCanary = (folder: string) =>
   readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(canary));
 
-/** The columns with a row that holds the canary. */
+/** The columns with a row that contains the canary. */
 function columnsWithCanary(filename: string): readonly string[] {
   const database = new DatabaseSync(filename, { readOnly: true });
   const found = new Set<string>();
@@ -87,7 +87,7 @@ it("a stored response contains the conversation until it is deleted (T3)", async
   for (const column of columns) expect(column).toMatch(/^responses\./);
   await responsesOf(gateway, key.secret).remove(id);
   expect(columnsWithCanary(filename)).toEqual([]);
-  // The gateway runs on: neither the pages nor the write-ahead log may keep the bytes until it is closed.
+  // The gateway is still open: neither pages nor the write-ahead log may keep the bytes until it closes.
   const nothingLeft = () => expect(filesWithCanary(folder)).toEqual([]);
   await vi.waitFor(nothingLeft, { timeout: 10_000, interval: 100 });
   expect(readdirSync(folder)).toContain("tollgate.db-wal");

@@ -34,7 +34,7 @@ const cut = new ProviderError("The provider broke off.", {
 });
 const decisionHeader = "x-service-policy-decision-id";
 
-/** The types of a stream's events, without what they begin with. */
+/** The types of a stream's events, without their common prefix. */
 const typesOf = (events: Awaited<ReturnType<typeof eventsOf>>) =>
   events.map(({ type }) => type.replace("response.", ""));
 

@@ -18,7 +18,7 @@ const strangers = {
   },
 } as const;
 
-/** What a caller can do with a response id. */
+/** Everything a caller can do with a response id. */
 type Use = (calls: ResponsesCalls, id: string) => Promise<Response>;
 const uses: Readonly<Record<string, Use>> = {
   GET: (calls, id) => calls.get(id),
@@ -35,7 +35,7 @@ const uses: Readonly<Record<string, Use>> = {
 
 const itemOf = (id: string, place: string) => `${id.replace(/^resp_/, "msg_")}_${place}`;
 
-/** A gateway with one response of each state, all of one owner but the last. */
+/** A gateway with one response in each state. All except the last belong to one owner. */
 async function everyState(open: (typeof stores)[number][1]) {
   const test = await createTestGateway({ store: open(), maintenance: false });
   const { gateway, clock, key, createKey } = test;

@@ -4,7 +4,7 @@ import { eventsOf, lastResponse, responsesOf } from "./responses-calls.ts";
 import { stores } from "./stores.ts";
 import { completionOf } from "./wire.ts";
 
-/** What the model answers: two tool steps, the first of two calls at once, then words; in the second Turn, a refusal. */
+/** The model's answers: a step with two parallel calls, a step with one call, then text; in the second Turn, a refusal. */
 const script = [
   {
     reasoning: "Both cities.",
@@ -25,7 +25,7 @@ const script = [
 
 const question = { role: "user", content: "Paris or Rome?" };
 
-/** What follows each answer: the results of its calls, the next question, nothing. */
+/** The client's follow-up to each answer: the results of its calls, the next question, or nothing. */
 const followUps: readonly (Readonly<Record<string, string>> | string | null)[] = [
   { call_a: "18", call_b: "24" },
   { call_c: "75 °F" },
@@ -33,7 +33,7 @@ const followUps: readonly (Readonly<Record<string, string>> | string | null)[] =
   null,
 ];
 
-/** The same follow-up in the words of a protocol. */
+/** The same follow-up in each protocol's format. */
 function followUp(
   said: (typeof followUps)[number],
   toOutput: (callId: string, output: string) => object,
@@ -55,7 +55,7 @@ const throughChat: Conversation = async ({ gateway, chat }) => {
   }
 };
 
-/** Its own history sent back each time, or a stored response named; plain, or streamed. */
+/** The client sends its own history each time or names a stored response, with plain or streamed answers. */
 const throughResponses =
   (way: { readonly chained: boolean; readonly stream: boolean }): Conversation =>
   async ({ gateway, key }) => {

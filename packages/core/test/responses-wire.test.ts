@@ -40,7 +40,7 @@ const headFor = (body: object): ResponseHead => ({
 });
 const head = headFor(asked);
 
-/** One event of a stream, checked to be framed as one. */
+/** One event of a stream, whose framing is checked. */
 interface StreamEvent {
   readonly type: string;
   readonly [member: string]: unknown;
@@ -79,7 +79,7 @@ const unseen = fc.constantFrom<CompletionEvent>(
   { type: "usage", usage: { promptTokens: 1 } },
   { type: "logprobs", logprobs: null },
 );
-/** What comes for a text next to its words, at any moment. */
+/** Details of a text, which may arrive at any time. */
 const detail = fc.oneof(
   fc.record({
     type: fc.constant("logprobs" as const),
@@ -101,7 +101,7 @@ const detail = fc.oneof(
 );
 const reasons: readonly FinishReason[] = ["stop", "length", "tool_calls", "content_filter"];
 
-/** What a provider may send before it finishes; calls are numbered in order of appearance. */
+/** Events that a provider may send before it finishes. Calls are numbered in order of appearance. */
 const said: fc.Arbitrary<readonly CompletionEvent[]> = fc
   .array(fc.oneof(speech, call, fragment, unseen, detail), { maxLength: 30 })
   .map((drawn) => {
@@ -109,7 +109,7 @@ const said: fc.Arbitrary<readonly CompletionEvent[]> = fc
     return drawn.flatMap((event, at): CompletionEvent | [] => {
       if (event.type === "tool-call-delta") return event.index < calls ? event : [];
       if (event.type !== "tool-call") return event;
-      // An index that comes again is another call, and fragments go on belonging to the first.
+      // A repeated index starts another call, but further fragments still belong to the first.
       const index = event.isRepeated && calls > 0 ? calls - 1 : calls++;
       return { type: "tool-call-started", index, id: `call_${at}`, name: event.name };
     });
@@ -153,7 +153,7 @@ interface Item {
   readonly status: string;
 }
 
-/** Checks the events between the first two and the terminal ones, and gives the items as they were done, by index. */
+/** Checks the events between the first two and the terminal ones. Returns the finished items by index. */
 function itemsOf(events: readonly StreamEvent[]): readonly Item[] {
   const byIndex = Map.groupBy(events, (event) => Number(event["output_index"]));
   expect([...byIndex.keys()]).toEqual([...byIndex.keys()].map((_, index) => index));
@@ -178,7 +178,7 @@ function itemsOf(events: readonly StreamEvent[]): readonly Item[] {
   });
 }
 
-/** Annotations come once before the part is done, log probabilities at the latest with it. */
+/** Annotations come once, before the part is done. Log probabilities come with it at the latest. */
 function expectDetails(own: readonly StreamEvent[], done: Item): void {
   const text = own.find(({ type }) => type === "response.output_text.done");
   if (text === undefined) return;

@@ -12,7 +12,7 @@ async function ask({ gateway, chat, provider }: TestGateway, content: string): P
   await answer.json();
 }
 
-/** Moves the wall clock alone: leases are renewed every few seconds of the other. */
+/** Moves only the wall clock, because leases are renewed every few seconds of monotonic time. */
 function pass({ clock }: TestGateway, duration: Duration): void {
   clock.setWall(clock.now() + (parseDuration(duration) ?? 0));
 }

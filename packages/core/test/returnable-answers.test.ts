@@ -35,7 +35,7 @@ function ask(made: TestGateway, path: string, fields: object): Promise<Response>
 const chat = (made: TestGateway, fields: object) => ask(made, "/v1/chat/completions", fields);
 const respond = (made: TestGateway, fields: object) => ask(made, "/v1/responses", fields);
 
-/** Whether each endpoint takes its own answer back, and the message that the client got in a chat. */
+/** The statuses when each endpoint gets its own answer back, and the message that a chat client received. */
 async function turn(made: TestGateway) {
   const answer = await chat(made, { messages: [question] });
   const { message } = JSON.parse(await answer.text()).choices[0];

@@ -69,7 +69,7 @@ const acme = { organizationId: "acme" };
 interface Example {
   readonly schema: Schema<unknown>;
   readonly valid: object;
-  /** Each breaks a rule that JSON Schema has words for. */
+  /** Each breaks a rule that JSON Schema can express. */
   readonly invalid: readonly object[];
 }
 

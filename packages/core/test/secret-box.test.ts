@@ -9,7 +9,7 @@ import { failureOf } from "./wire.ts";
 
 const acme = { organizationId: "organization-1", gateway: "own" };
 
-/** A box that does what a test tells it to. */
+/** A box that a test controls. */
 function fakeBox(overrides: Partial<SecretBox> = {}): SecretBox {
   return {
     contract: 1,

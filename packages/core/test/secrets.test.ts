@@ -11,7 +11,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { eventLog } from "./event-log.ts";
 import { stores } from "./stores.ts";
 
-/** Every form in which a secret could show itself. Of a key, only `tg_` and four characters may be seen. */
+/** Every form in which a secret could leak. Only `tg_` and four characters of a key may be visible. */
 function formsOf(secret: string): readonly string[] {
   return [
     secret,

@@ -36,7 +36,7 @@ describe("service tiers and hard dollar budgets", () => {
     expect(await held("default")).toBe(standard);
     expect(await held("auto")).toBe(standard);
     expect(await held("priority")).toBe(2 * standard);
-    // Flex may be served at the standard tier.
+    // A call that requests flex may be served at the standard tier.
     expect(await held("flex")).toBe(standard);
     const open2 = { autoTiers: ["priority"] };
     expect(await held("auto", open2)).toBe(2 * standard);

@@ -5,7 +5,7 @@ import { createNaiveSessions, type SentMessage } from "./naive-sessions.ts";
 import { stores } from "./stores.ts";
 import { completionOf } from "./wire.ts";
 
-/** One request of a random tree: a history known so far, cut, extended, written in some spelling, with ids or without. */
+/** One request of a random tree: a known history, cut and extended, in any spelling, with or without ids. */
 interface Send {
   readonly key: number;
   readonly from: number;
@@ -21,7 +21,7 @@ interface Send {
 const call = { id: "call_1", type: "function", function: { name: "f", arguments: "{}" } };
 const toolCall: SentMessage = { role: "assistant", content: null, tool_calls: [call] };
 
-// Few texts, so that histories meet again and again.
+// Few different texts, so histories often match.
 const message = fc.constantFrom<SentMessage>(
   { role: "user", content: "a" },
   { role: "user", content: "b" },
@@ -127,7 +127,7 @@ describe.each(stores)("session assignment on %s", (_, open) => {
     const property = fc.asyncProperty(
       fc.array(send, { minLength: 4, maxLength: 25 }),
       async (sends) => {
-        // Each run has an organization of its own, so that one gateway serves all of them.
+        // Each run has its own organization, so one gateway can serve all runs.
         const organizationId = `random-${++runs}`;
         const keys = [0, 1].map(() => test.createKey({ organizationId }));
         const sides = (await Promise.all(keys)).map((key) => createSide(test, key));

@@ -31,7 +31,7 @@ function responseRequest(secret: string, stream: boolean): Request {
   });
 }
 
-/** A store of which one verb fails so many times, before or after it did its work. */
+/** A store with one verb that fails this many times, before or after it does its work. */
 function failing(
   verb: "openStep" | "openAttempt" | "settleStep" | "recordRefusal",
   { times = Number.POSITIVE_INFINITY, after = false } = {},

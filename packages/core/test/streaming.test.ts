@@ -28,7 +28,7 @@ const answers: readonly (readonly [string, ScriptedAnswer])[] = [
   ],
 ];
 
-/** What a client makes of the chunks of a stream. */
+/** The message that a client assembles from the chunks of a stream. */
 function joined(chunks: readonly Chunk[]) {
   const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
   const text = (parts: readonly (string | null | undefined)[]) => {

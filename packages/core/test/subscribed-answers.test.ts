@@ -9,7 +9,7 @@ const sent: readonly CompletionEvent[] = [
 const said = (text: string): readonly CompletionEvent[] => [{ type: "text-delta", text }];
 const finish: readonly CompletionEvent[] = [{ type: "finish", reason: "stop" }];
 
-/** A gateway whose provider `told/a/b` tells its answers, and what became of its calls. */
+/** A gateway whose provider `told/a/b` pushes its answers, and a record of its calls. */
 async function gatewayOf(tell: (sink: AnswerSink) => void, end: () => void = () => {}) {
   const { provider } = await createTestGateway();
   const seen = { sinks: [] as AnswerSink[], ended: 0 };

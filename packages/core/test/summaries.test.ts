@@ -14,7 +14,7 @@ const prices = {
 };
 
 describe.each(stores)("summaries on %s", (_, open) => {
-  /** A call that falls back, one that does not, one of a colleague, and one of a stranger. */
+  /** A call that falls back, one that doesn't, one by a colleague, and one by another organization. */
   async function spend() {
     const test = await createTestGateway({
       store: open(),

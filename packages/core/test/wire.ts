@@ -86,7 +86,7 @@ const failure = z.strictObject({
 export type ChatCompletion = z.infer<typeof completion>;
 /** A chunk of section 2.3. */
 export type Chunk = z.infer<typeof chunk>;
-/** What an error body says. */
+/** The members of an error body. */
 export type Failure = z.infer<typeof failure>["error"];
 
 /** Reads a completed plain answer. */
@@ -99,7 +99,7 @@ export async function failureOf(answer: Response | Promise<Response>): Promise<F
   return failure.parse(await (await answer).json()).error;
 }
 
-/** One thing a stream sends. */
+/** One event or comment of a stream. */
 export type Sent =
   | { readonly type: "chunk"; readonly chunk: Chunk }
   | { readonly type: "error"; readonly error: Failure }
@@ -126,7 +126,7 @@ export async function streamed(answer: Response | Promise<Response>): Promise<re
   return sentIn(await (await answer).text());
 }
 
-/** The chunks among what a stream sent. */
+/** The chunks of a stream. */
 export function chunksOf(sent: readonly Sent[]): readonly Chunk[] {
   return sent.flatMap((event) => (event.type === "chunk" ? event.chunk : []));
 }

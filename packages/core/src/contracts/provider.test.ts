@@ -4,8 +4,8 @@ import { retryAfterMs } from "./provider.ts";
 const now = Date.UTC(2026, 0, 1);
 const after = (value: string): number | null => retryAfterMs({ "retry-after": value }, now);
 
-describe("how long an upstream asks to wait (F15)", () => {
-  it("reads seconds, dates and milliseconds", () => {
+describe("the wait that an upstream asks for (F15)", () => {
+  it("is read from seconds, dates and milliseconds", () => {
     expect(after("7")).toBe(7_000);
     expect(after("0")).toBe(0);
     expect(after("0.5")).toBe(500);
@@ -15,7 +15,7 @@ describe("how long an upstream asks to wait (F15)", () => {
     expect(retryAfterMs({ "retry-after-ms": "soon", "retry-after": "7" }, now)).toBe(7_000);
   });
 
-  it("ignores garbage", () => {
+  it("is null for invalid values", () => {
     for (const garbage of [
       "",
       "-1",
@@ -29,7 +29,7 @@ describe("how long an upstream asks to wait (F15)", () => {
     expect(retryAfterMs({ "retry-after": ["1", "2"] }, now)).toBeNull();
   });
 
-  it("waits an hour at most", () => {
+  it("is at most an hour", () => {
     expect(after("315360000")).toBe(3_600_000);
     expect(after(new Date(now + 315_360_000_000).toUTCString())).toBe(3_600_000);
   });

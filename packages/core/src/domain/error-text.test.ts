@@ -58,7 +58,7 @@ describe("the text of a provider's error", () => {
     "Bearer authentication required",
     "See https://platform.openai.com/docs/guides/error-codes/api-errors.",
     "Rate limit reached for gpt-5 in organization org-acme on tokens per min (TPM): Limit 30000",
-  ])("keeps what tells what went wrong: %j", (said) => {
+  ])("keeps the description of the problem: %j", (said) => {
     expect(errorText(said, [credential])).toBe(said);
   });
 
@@ -88,7 +88,7 @@ describe("the text of a provider's error", () => {
     );
   });
 
-  it("holds no 8 characters of a credential, wherever and however it is cut", () => {
+  it("contains no 8 consecutive characters of a credential, wherever it is cut", () => {
     const secret = fc.string({
       unit: fc.constantFrom(..."abcXYZ019-_+/="),
       minLength: 8,
@@ -119,7 +119,7 @@ describe("the text of a provider's error", () => {
     expect(errorText(text.slice(0, 16_384) + credential)).not.toContain("sk-");
   });
 
-  it("takes time that grows with the length of the text alone", () => {
+  it("takes linear time", () => {
     for (const unit of ["a", "sk-", "://", "@", "key=", "a:", "-_", "eyJ."])
       expect(errorText(unit.repeat(200_000), [unit.repeat(3_000)]) ?? "").toMatch(/^.{0,2048}$/u);
   });

@@ -10,7 +10,7 @@ const tool = (id: string, content: Extract<Message, { role: "tool" }>["content"]
   content,
 });
 
-it("shows what tools returned as images in one user message after all of them", () => {
+it("moves the images of several tool messages into one user message after them", () => {
   const before: Message = { role: "user", content: [image] };
   const after: Message = { role: "assistant", content: "Two cats." };
   const messages = [before, tool("1", [text, image]), tool("2", [image]), tool("3", "x"), after];

@@ -32,7 +32,7 @@ describe("the cost of usage", () => {
     expect(costOf(usage(1_000, 0, 4_000), price)).toBe(1_000 * 125);
   });
 
-  it("takes the prices of a long prompt for the whole request, from the next token on", () => {
+  it("uses the prices of a long prompt for the whole request, from one token above the threshold", () => {
     expect(costOf(usage(200_000, 10, 100), price)).toBe(199_900 * 1_250 + 100 * 125 + 100_000);
     expect(costOf(usage(200_001, 10, 100), price)).toBe(200_001 * 2_500 + 150_000);
   });
@@ -50,13 +50,13 @@ describe("the cost of usage", () => {
     );
   });
 
-  it("is the most that can be counted where it is more", () => {
+  it("is the largest exact number if it would be more", () => {
     const dear: Price = { input: Number.MAX_SAFE_INTEGER, output: 0, source: "custom" };
     expect(costOf(usage(2_000_000, 0), dear)).toBe(Number.MAX_SAFE_INTEGER);
   });
 });
 
-describe("the dearest cost of a hold", () => {
+describe("the highest cost of a hold", () => {
   const rate = fc.integer({ min: 0, max: 1_000_000_000 });
   const rates = fc.record(
     {
@@ -74,7 +74,7 @@ describe("the dearest cost of a hold", () => {
   const prices = fc.record({ standard: rates, long: rates, priority: rates, request: rate });
   const part = fc.double({ min: 0, max: 1, noNaN: true });
 
-  it("is never less than what the tokens cost, whatever they turn out to be", () => {
+  it("is never less than the actual cost, whatever kinds of tokens are used", () => {
     const tokens = fc.nat(1_000_000);
     fc.assert(
       fc.property(
@@ -114,7 +114,7 @@ describe("the dearest cost of a hold", () => {
     );
   });
 
-  it("is unknown where a tier has no price", () => {
+  it("is unknown if a tier has no price", () => {
     const held = { promptTokens: 1, completionTokens: 1 };
     expect(maxCost(held, price, ["scale", "default"])).toBeNull();
   });

@@ -12,7 +12,7 @@ const details = (...entries: readonly object[]): StateFields => ({
 });
 
 describe("state that arrives in pieces", () => {
-  it("is nothing where none arrived", () => {
+  it("is null if no state arrived", () => {
     expect(folded()).toBeNull();
   });
 
@@ -35,12 +35,12 @@ describe("state that arrives in pieces", () => {
     );
   });
 
-  it("keeps entries apart that have no index once the one before is signed", () => {
+  it("keeps entries without an index apart if the one before is signed", () => {
     const signed = { type: "thinking", thinking: "a", signature: "s" };
     expect(folded(details(signed), details(signed))).toEqual(details(signed, signed));
   });
 
-  it("joins the members of objects, and takes the last of everything else", () => {
+  it("joins the members of objects, and uses the last of any other value", () => {
     expect(
       folded(
         { extra_content: { google: 1 }, other: "a", list: [1] },

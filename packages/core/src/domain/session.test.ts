@@ -5,7 +5,7 @@ import { messagePrefix } from "./session.ts";
 const arrayOf = (messages: readonly string[]): string => `[${messages.join(",")}]`;
 
 describe("messagePrefix", () => {
-  it("gives the first messages byte for byte", () => {
+  it("returns the first messages byte for byte", () => {
     fc.assert(
       fc.property(fc.array(fc.json()), fc.nat(12), (messages, count) => {
         const prefix = messagePrefix(Buffer.from(arrayOf(messages)), count);

@@ -171,7 +171,7 @@ const refusals: readonly DecisionRefusal[] = [
 ];
 
 describe("evidence leaves", () => {
-  it.each(refusals)("attests what refused a permitted request: $by", (refusal) => {
+  it.each(refusals)("attest what refused a permitted request: $by", (refusal) => {
     const { meta } = refusalLeaf("l", { owner, decision: { ...decision, refusal } });
     expect(JSON.parse(meta)).toMatchObject({ decision: { effect: "permit", refusal } });
   });

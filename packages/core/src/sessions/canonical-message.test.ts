@@ -21,7 +21,7 @@ describe("the canonical form of tool arguments (section 3.6)", () => {
     ["0.001", "1e-3"],
     ["-0.0", "-0"],
     ["", "{}"],
-  ])("takes %s and %s for the same", (a, b) => {
+  ])("treats %s and %s as equal", (a, b) => {
     expect(areSame(a, b)).toBe(true);
   });
 
@@ -33,11 +33,11 @@ describe("the canonical form of tool arguments (section 3.6)", () => {
     ['""', "{}"],
     ["null", "{}"],
     ["[1,2]", "[2,1]"],
-  ])("tells %s from %s", (a, b) => {
+  ])("treats %s and %s as different", (a, b) => {
     expect(areSame(a, b)).toBe(false);
   });
 
-  it("tells arguments apart in the second call, too", () => {
+  it("compares the arguments of the second call, too", () => {
     expect(isSame(calling("{}", '{"a":1}'), calling("", '{"a":1.0}'))).toBe(true);
     expect(isSame(calling("{}", '{"a":1}'), calling("{}", '{"a":2}'))).toBe(false);
   });
@@ -48,13 +48,13 @@ describe("the canonical form of tool arguments (section 3.6)", () => {
     ["zeros after a point", `1.${"0".repeat(2_000_000)}1`],
     ["nines", "9".repeat(2_000_000)],
     ["an exponent", `1e${"0".repeat(2_000_000)}1`],
-  ])("reads a number of two million %s in time that grows with its length alone", (_, number) => {
+  ])("reads a number of two million %s in linear time", (_, number) => {
     const text = `{"a":${number}}`;
     expect(areSame(text, text)).toBe(true);
     expect(areSame(text, `{"a":${number}1}`)).toBe(false);
   });
 
-  it("compares as text what nests deeper than it reads", () => {
+  it("compares arguments as text if they nest too deeply", () => {
     const deep = `${"[".repeat(100_000)}1${"]".repeat(100_000)}`;
     expect(areSame(deep, deep)).toBe(true);
     expect(areSame(deep, ` ${deep}`)).toBe(false);
@@ -71,14 +71,14 @@ describe("the canonical form of tool arguments (section 3.6)", () => {
 });
 
 describe("the canonical form of messages (section 3.6)", () => {
-  it("leaves the name of an assistant message out, and keeps those of others", () => {
+  it("omits the name of an assistant message, and keeps those of others", () => {
     const assistant: Message = { role: "assistant", content: "a" };
     const user: Message = { role: "user", content: "a" };
     expect(isSame(assistant, { ...assistant, name: "model" })).toBe(true);
     expect(isSame(user, { ...user, name: "ada" })).toBe(false);
   });
 
-  it("leaves the state of a provider out, wherever it is", () => {
+  it("omits provider state everywhere", () => {
     const state = { from: "g/v", fields: { reasoning_content: "because" } };
     const [call] = calling("{}").tool_calls ?? [];
     const content = [{ type: "text", text: "a" }] as const;

@@ -29,7 +29,7 @@ function create(maxBytes: number) {
 }
 
 describe("known conversations", () => {
-  it("forget who was not heard of the longest when the memory is full", () => {
+  it("drop the least recently used when the memory is full", () => {
     const { remember, knows } = create(100_000);
     for (const name of ["a", "b"]) remember(name);
     remember("a", ["more"]);
@@ -45,7 +45,7 @@ describe("known conversations", () => {
     expect(knows("b")).toBe(true);
   });
 
-  it("keep some that begin alike, the latest ones", () => {
+  it("keep only the latest of those that begin alike", () => {
     const known = createConversationCache<string>("items", 10_000_000);
     const bodies = Array.from({ length: 20 }, (_, at) => bodyOf("a", [String(at), "more"]));
     for (const body of bodies) known.listOf("key", body)?.remember(conversation);
@@ -53,7 +53,7 @@ describe("known conversations", () => {
     expect(found).toEqual(bodies.map((_, at) => at >= 4));
   });
 
-  it("are not looked for in a body that is small, has no such list, or one item of it", () => {
+  it("are not looked up for a body that is small, or has no list or only one item", () => {
     const { listOf } = createConversationCache<string>("items", 10_000_000);
     const filler = "x".repeat(10_000);
     const bodies = [
@@ -78,7 +78,7 @@ describe("the chain of a known conversation", () => {
     { role: "assistant", content: "c" },
   );
 
-  it("goes on as if all of it were new", async () => {
+  it("continues as if all messages were new", async () => {
     const messages = fc.array(message, { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(messages, fc.nat(8), async (all, count) => {
