@@ -7,26 +7,53 @@ export interface FunctionLength {
   readonly path: string;
   /** From the first to the last line of the function, including nested functions. */
   readonly lines: number;
+  /** The same without the functions that it declares or that are members of its objects. */
+  readonly ownLines: number;
 }
 
 /** The length of each function in a file: declarations, expressions, arrows and methods. */
 export function functionLengths(file: SourceFile): readonly FunctionLength[] {
-  const lengths: FunctionLength[] = [];
+  const found: MeasuredFunction[] = [];
   const measure = (
-    node: { readonly start: number; readonly end: number },
+    { start, end }: { readonly start: number; readonly end: number },
     ownName: string | undefined,
   ) => {
-    const before = /([\w$]+)\s*(?:<[^>]*>)?\s*[=:(]?\s*(?:async\s*)?$/;
-    const name = ownName ?? before.exec(file.text.slice(0, node.start).slice(-80))?.[1];
-    const lines = file.text.slice(node.start, node.end).split("\n").length;
-    lengths.push({ name: name ?? "(anonymous)", path: file.path, lines });
+    const before = file.text.slice(0, start).slice(-80);
+    const name = ownName ?? /([\w$]+)\s*(?:<[^>]*>)?\s*[=:(]?\s*(?:async\s*)?$/.exec(before)?.[1];
+    const isMember = ownName !== undefined || /(?:[=:]|\b[\w$]+)\s*(?:async\s*)?$/.test(before);
+    const lines = file.text.slice(start, end).split("\n").length;
+    found.push({ name: name ?? "(anonymous)", start, end, lines, isMember });
   };
   visit(file, {
     FunctionDeclaration: (node) => measure(node, node.id?.name),
     FunctionExpression: (node) => measure(node, node.id?.name),
     ArrowFunctionExpression: (node) => measure(node, undefined),
   });
-  return lengths;
+  return found.map(({ name, lines, ...range }) => ({
+    name,
+    path: file.path,
+    lines,
+    ownLines: membersOf(range, found).reduce((rest, member) => rest - member.lines, lines),
+  }));
+}
+
+interface MeasuredFunction {
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+  readonly lines: number;
+  /** Whether it has a name of its own, and is no callback. */
+  readonly isMember: boolean;
+}
+
+type Range = Pick<MeasuredFunction, "start" | "end">;
+
+/** The outermost functions of several lines that a function declares. */
+function membersOf(outer: Range, all: readonly MeasuredFunction[]): readonly MeasuredFunction[] {
+  const contains = (a: Range, b: Range) =>
+    a.start <= b.start && b.end <= a.end && a.end - a.start > b.end - b.start;
+  const inside = all.filter((one) => one.isMember && one.lines > 1 && contains(outer, one));
+  return inside.filter((one) => !inside.some((other) => contains(other, one)));
 }
 
 const minLines = 60;

@@ -26,6 +26,38 @@ describe("the length of functions", () => {
   });
 });
 
+/** The suites of the conformance package are lists of tests. */
+const governed = everyFolder().filter((folder) => folder !== "packages/conformance");
+
+describe("no function has more than 70 lines of its own, its SQL included", () => {
+  it.each(governed)("in %s", (folder) => {
+    const long = shippedSources(folder)
+      .flatMap(functionLengths)
+      .filter(({ ownLines }) => ownLines > 70);
+    expect(long).toEqual([]);
+  });
+
+  it("counts callbacks, and no functions that are declared or members", () => {
+    const text = `
+      function outer() {
+        list.map((one) => {
+          return one;
+        });
+        function inner() {
+          return 1;
+        }
+        return {
+          member() {
+            return inner();
+          },
+        };
+      }
+    `;
+    const [outer] = functionLengths(parseSource("a.ts", text));
+    expect(outer).toMatchObject({ name: "outer", lines: 13, ownLines: 13 - 3 - 3 });
+  });
+});
+
 /** Short files with one importer that stay on their own, each with its reason. */
 const separateFiles: Readonly<Record<string, string>> = {
   "packages/cli/src/require-node.ts": "checks the version of Node before anything else loads",

@@ -85,15 +85,8 @@ function apply(
     case "settle step":
       return settleStep(target, operation.row, change);
     case "insert session":
-    case "update session": {
-      const { row, write } = operation;
-      const session = { ...row, updated: sequence };
-      known.sessions.set(row.organizationId, row.id, session);
-      known.recent.touch(session, row.updated);
-      const statement =
-        write === "insert session" ? writes.session.statement : writes.movedSession.statement;
-      return run(statement, sessionToRow(row, sequence));
-    }
+    case "update session":
+      return writeSession(target, operation);
     case "insert turn": {
       const { organizationId, id, sessionId } = operation.row;
       const turn = { organization_id: organizationId, id, session_id: sessionId };
@@ -143,6 +136,18 @@ function apply(
       return run(writes.erasure.statement, { organization_id: organizationId, updated });
     }
   }
+}
+
+function writeSession(
+  { run, known, sequence }: WriteTarget,
+  { row, write }: Extract<Operation, { readonly write: "insert session" | "update session" }>,
+): number {
+  const session = { ...row, updated: sequence };
+  known.sessions.set(row.organizationId, row.id, session);
+  known.recent.touch(session, row.updated);
+  const statement =
+    write === "insert session" ? writes.session.statement : writes.movedSession.statement;
+  return run(statement, sessionToRow(row, sequence));
 }
 
 const oldSteps = retentionStatements("steps");
