@@ -46,7 +46,7 @@ export function createKeyRing({ current, keys }: SecretKeys, ids: IdSource): Sec
   const ring = new Map(Object.entries(keys).flatMap(([id, text]) => entryOf(id, text)));
   const lockOf = (keyId: string, context: Uint8Array): CipherParameters => {
     const key = ring.get(keyId);
-    if (!key) throw new TypeError("there is no such key-encryption key");
+    if (!key) throw new TypeError("unknown key-encryption key");
     return { key, context: wrapContext(keyId, context) };
   };
   return {

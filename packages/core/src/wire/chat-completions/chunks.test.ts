@@ -106,7 +106,7 @@ describe("createChunkWriter", () => {
     ]);
   });
 
-  it("writes nothing for what the client does not see", () => {
+  it("writes nothing for events that the client doesn't see", () => {
     const writer = createChunkWriter({ ...head, includeUsage: false });
     const unseen: readonly CompletionEvent[] = [
       { type: "request-sent", host: "h", bodySha256: "0" },
@@ -121,7 +121,7 @@ describe("createChunkWriter", () => {
     expect(writer.write(unseen)).toBe("");
   });
 
-  it("begins an empty answer with the role, and leaves usage out unless it was asked for", () => {
+  it("begins an empty answer with the role, and omits usage unless requested", () => {
     const chunks = chunksOf(
       createChunkWriter({ ...head, includeUsage: false }).finish("stop", usage),
     );
@@ -157,7 +157,7 @@ describe("createChunkWriter", () => {
     });
   });
 
-  it("asks for the configuration when it writes the first chunk", () => {
+  it("reads the configuration when it writes the first chunk", () => {
     let fingerprint: string | null = null;
     const writer = createChunkWriter({
       ...head,
@@ -233,7 +233,7 @@ const answers: fc.Arbitrary<readonly CompletionEvent[]> = fc
   ]);
 
 describe("a streamed answer", () => {
-  it("joined, equals the plain body, whatever is in it and however it is split", () => {
+  it("equals the plain body when joined, whatever it contains and however it is split", () => {
     fc.assert(
       fc.property(answers, fc.nat(), fc.boolean(), (events, cut, includeUsage) => {
         const writer = createChunkWriter({ ...head, includeUsage });

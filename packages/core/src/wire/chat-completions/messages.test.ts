@@ -31,7 +31,7 @@ describe("messages", () => {
     { role: "assistant" },
     { role: "tool", tool_call_id: "call_1", content: "r" },
     { role: "tool", tool_call_id: "call_1", content: [{ type: "text", text: "r" }] },
-  ])("are read as they are: %j", (message) => {
+  ])("are read unchanged: %j", (message) => {
     expect(read(message)).toEqual([message]);
   });
 
@@ -53,7 +53,7 @@ describe("messages", () => {
     refused({ role: "tool", tool_call_id: "1" }, "missing_required_parameter", `${at}.content`);
   });
 
-  it("have parts by their role", () => {
+  it("have the parts that their role allows", () => {
     const part = (role: string, content: unknown) => ({
       role,
       tool_call_id: "1",
@@ -118,7 +118,7 @@ describe("images", () => {
 });
 
 describe("assistant history", () => {
-  it("may hold what SDKs add, which is dropped, and what providers add, which is carried", () => {
+  it("may contain members of SDKs, which are dropped, and of providers, which are carried", () => {
     const answer = { role: "assistant", content: "a", refusal: null, name: null, tool_calls: null };
     const added = {
       annotations: [],
@@ -136,7 +136,7 @@ describe("assistant history", () => {
     ]);
   });
 
-  it("holds content that is empty, null or absent", () => {
+  it("may have empty, null or absent content", () => {
     const message = { role: "assistant", tool_calls: [call] };
     for (const content of [null, undefined, []])
       expect(read({ ...message, content })).toEqual([message]);
@@ -146,7 +146,7 @@ describe("assistant history", () => {
     ]);
   });
 
-  it("holds tool calls as clients collect them from a stream or parse them", () => {
+  it("may have tool calls as clients join them from a stream or parse them", () => {
     const collected = {
       ...call,
       index: 0,
@@ -157,7 +157,7 @@ describe("assistant history", () => {
     ]);
   });
 
-  it("does not lose an earlier function call or audio in silence", () => {
+  it("is refused with an old function call or audio, instead of dropping it silently", () => {
     const old = { name: "f", arguments: "{}" };
     refused(
       { role: "assistant", function_call: old },
@@ -205,8 +205,8 @@ describe("a tool's result", () => {
 const dropped = (...messages: readonly unknown[]): Readonly<Record<string, number>> =>
   parseChatCompletion({ model: "m", messages }, defaultLimits).droppedFields;
 
-describe("what a message holds beyond the API", () => {
-  it("is left out and counted by name, wherever it is", () => {
+describe("members of a message beyond the API", () => {
+  it("are dropped and counted by name, wherever they are", () => {
     const messages = [
       { role: "system", content: "s", __source: "a" },
       { role: "user", content: [{ ...text, extra: { deep: [1] } }], tool_calls: [], gone: null },
@@ -237,7 +237,7 @@ describe("what a message holds beyond the API", () => {
     });
   });
 
-  it("is counted under at most 33 short names that any store takes", () => {
+  it("are counted under at most 33 short names that any store accepts", () => {
     const many = Array.from({ length: 300 }, (_, index) => [`key${index}`, 1]);
     const counts = dropped(
       { role: "user", content: "x", ["k".repeat(500)]: 1, "a\u0000\uD800b": 1 },
@@ -247,7 +247,7 @@ describe("what a message holds beyond the API", () => {
     expect(counts).toMatchObject({ [`${"k".repeat(63)}…`]: 1, "a��b": 1, "…": 270 });
   });
 
-  it("is refused where it is content that is not offered", () => {
+  it("are refused if they are unsupported content", () => {
     const part = { ...text, file_id: "f" };
     refused(
       { role: "user", content: [part] },
@@ -289,7 +289,7 @@ describe("state of a provider", () => {
     ]);
   });
 
-  it("moves from the parts of an answer to their message, which goes before them", () => {
+  it("moves from the parts of an answer to their message, whose own state takes precedence", () => {
     const whole = { role: "assistant", refusal: null, annotations: [], reasoning_content: "r" };
     expect(
       read({
@@ -312,7 +312,7 @@ describe("state of a provider", () => {
     ]);
   });
 
-  it("is refused where it is malformed", () => {
+  it("is refused if it is malformed", () => {
     const at = "messages[1]";
     const said = (more: object) => ({ role: "assistant", content: "a", ...more });
     refused(said({ reasoning_content: {} }), "invalid_type", `${at}.reasoning_content`);

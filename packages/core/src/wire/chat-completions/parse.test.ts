@@ -399,7 +399,7 @@ describe.each(rows)("the field $field", ({ field, accepts, rejects }) => {
       expect(readWith({ [field]: value }).request).toEqual({ messages: base.messages, ...request });
   });
 
-  it("may be null, which is not given", () => {
+  it("may be null, which counts as absent", () => {
     expect(readWith({ [field]: null })).toEqual(read(base));
   });
 
@@ -409,7 +409,7 @@ describe.each(rows)("the field $field", ({ field, accepts, rejects }) => {
   });
 });
 
-describe("the fields that say how to answer", () => {
+describe("the fields about the form of the answer", () => {
   const id = "0190A000-0000-7000-8000-00000000000A";
 
   it("are off and absent by default", () => {
@@ -479,7 +479,7 @@ describe("the body", () => {
     expect(readWith({ [field]: null })).toEqual(read(base));
   });
 
-  it("may give the effort under both of its names, if they agree", () => {
+  it("may contain the effort under both of its names, if they agree", () => {
     const both = { reasoning_effort: "low", reasoning: { effort: "low" } };
     expect(readWith(both).request.reasoningEffort).toBe("low");
     expect(refusal({ ...base, ...both, reasoning: { effort: "high" } })).toEqual([
@@ -494,7 +494,7 @@ describe("the body", () => {
     expect(refusal({ ...faulty, unknown: 1 })).toEqual(["unknown_parameter", "unknown"]);
   });
 
-  it("is never quoted in a refusal, but for the names of its members", () => {
+  it("is never quoted in an error, except for names of members", () => {
     const secret = "hunter2";
     const bodies = rows.flatMap(({ field }) => [
       { ...base, [field]: secret.repeat(100) },
@@ -510,7 +510,7 @@ describe("the body", () => {
     }
   });
 
-  it("whatever it is, is read or refused with 400", () => {
+  it("is either read or refused with 400, whatever it contains", () => {
     const fields = [...rows.map(({ field }) => field), "model", "messages", "stream", "session_id"];
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...fields), fc.jsonValue()), (body) => {
@@ -525,7 +525,7 @@ describe("the body", () => {
     );
   });
 
-  it("leaves none of its own objects in the request, but JSON Schemas", () => {
+  it("shares no objects with the request except JSON Schemas", () => {
     const parameters = { type: "object", properties: { ["__proto__"]: { type: "string" } } };
     const body = {
       ...base,
@@ -552,7 +552,7 @@ describe("tool use", () => {
     });
   });
 
-  it("refuses a function that is not offered", () => {
+  it("refuses a function that isn't among the tools", () => {
     const tool_choice = { type: "function", function: { name: "other" } };
     const fault = ["invalid_value", "tool_choice.function.name"];
     expect(refusal({ ...base, ...withTools, tool_choice })).toEqual(fault);
