@@ -34,7 +34,7 @@ export interface LoadOrder {
   readonly secrets: readonly string[];
   readonly workload: Workload;
   readonly concurrency: number;
-  /** The first requests start evenly over this time, so that streams are not in step. */
+  /** The first requests start evenly over this time, so streams do not run in step. */
   readonly spreadSeconds: number;
   /** No request starts after this time; the worker waits for those in flight. */
   readonly seconds: number;

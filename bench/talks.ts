@@ -78,7 +78,7 @@ function growing(maxMessages: number, name: string): Talk {
   };
 }
 
-/** Keeps the history as text, so a body only needs a new end, at any length. */
+/** Keeps the history as text, so a body of any length only needs a new end. */
 function long(workload: Extract<Workload, { kind: "long" }>, name: string): Talk {
   const { messages, endpoint, respelled } = workload;
   const isChat = endpoint === "chat/completions";

@@ -1,4 +1,4 @@
-/** This gateway with nothing switched off: keys, policy, prices, a hard budget, transcripts, evidence. */
+/** This gateway with nothing switched off: keys, policy, prices, two hard budgets, transcripts, evidence. */
 import { createGateway } from "@tollgate/core";
 import { definePolicy, forbid, permit } from "@tollgate/core/policy";
 import type { Store } from "@tollgate/core/store";

@@ -8,7 +8,7 @@ import { run, runJson, temporaryFolder } from "./command-line.ts";
 
 const folder = temporaryFolder();
 
-/** Two calls of ada's and one of bob's, as the default gateway would have recorded them. */
+/** Two calls of ada and one of bob, as the default gateway records them. */
 beforeAll(async () => {
   const gateway = createGateway({
     store: sqliteStore({ filename: join(folder, "tollgate.db") }),

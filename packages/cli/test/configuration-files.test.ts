@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is how these files name variables
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these files name variables this way
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const apiKey = "sk-proj-0123456789abcdefghij";
 const keyEncryptionKey = Buffer.alloc(32, 7).toString("base64");
 const password = "correct-horse-battery";
 
-/** A configuration that has every part a file can have. */
+/** A configuration with every section. */
 const valid = () => ({
   $schema: "./tollgate.schema.json",
   store: {
@@ -489,7 +489,7 @@ const pathOf = (keys: Keys): string =>
 /** Objects whose members have names that the operator chooses. */
 const named =
   /^(?:providers|prices|secrets\.keys|providers\.\w+\.(?:models|headers)|providers\.openai\.models\["openai\/gpt-5"\]\.tiers)$/;
-/** Members that take any text, or that aren't needed. */
+/** Members that accept any text or are optional. */
 const anyText = /reason$|\$schema$|host$|\.id$|version$|organization$|vendor$|headers/;
 
 interface Fault {
@@ -498,7 +498,7 @@ interface Fault {
   readonly value: unknown;
 }
 
-/** A copy of the configuration in which one place is changed; `change` gets the object it is in. */
+/** Copies the configuration and changes one place. `change` gets the object that contains it. */
 function changed(keys: Keys, change: (parent: object, key: string | number) => void): unknown {
   const copy = structuredClone(valid());
   const parent = valueAt(copy, keys.slice(0, -1));
@@ -627,7 +627,7 @@ it("lists the valid effects of a rule", async () => {
   ]);
 });
 
-/** Where a file is found wrong whose member is misnamed that says what kind of thing it is. */
+/** The path of the error if the misnamed member is the one that selects a type. */
 const insteadOf: ReadonlyMap<string, string> = new Map([
   ["store.typex", "store.type"],
   ["providers.openai.typex", "providers.openai.type"],

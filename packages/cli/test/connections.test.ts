@@ -10,7 +10,7 @@ const KEK2 = randomBytes(32).toString("base64");
 const acme = ["--organization", "acme"];
 const folder = temporaryFolder();
 
-/** Runs `connections` with the keys of the environment, `k1` the current one unless told otherwise. */
+/** Runs `connections` with the keys in the environment. The current key is `k1` by default. */
 function connections(words: readonly string[], environment = {}, input?: string) {
   const all = ["connections", ...words, "--config", config, "--json"];
   return run(folder, all, { KEK1, ...environment }, input);

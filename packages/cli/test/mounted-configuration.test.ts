@@ -13,7 +13,7 @@ const pace: number = 0;
 export default { store: memoryStore(), providers: { sim: simProvider({ pace }) } };
 `,
   );
-  // A warning of Node would be on standard error.
+  // Node would print a warning to standard error.
   expect(await run(folder, ["check", "--strict"])).toMatchObject({ code: 0, errors: "" });
   writeFileSync(join(folder, "tollgate.config.ts"), 'import "@tollgate/nothing";\n');
   const { code, errors } = await run(folder, ["keys", "list"]);

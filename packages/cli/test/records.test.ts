@@ -10,7 +10,7 @@ const folder = temporaryFolder();
 const lastWeek = ["--from", "2026-01-01", "--to", "2026-01-08"];
 const page = z.object({ data: z.array(z.looseObject({ id: z.string() })) });
 
-/** A call that fails after a part of its answer, one that a provider rejects, and one that a budget refuses. */
+/** A call that fails in mid-answer, one that a provider rejects, and one that a budget refuses. */
 beforeAll(async () => {
   const { gateway, chat, provider, clock } = await createTestGateway({
     store: sqliteStore({ filename: join(folder, "tollgate.db") }),

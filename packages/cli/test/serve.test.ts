@@ -79,7 +79,7 @@ describe("npm start", () => {
     }
     npm.stdout.resume();
     npm.kill("SIGTERM");
-    // A server that the signal did not reach would listen for ever.
+    // Without the signal, the server would listen forever.
     await vi.waitFor(async () => expect(await accepts(url ?? "")).toBe(false), 10_000);
   });
 });
@@ -144,7 +144,7 @@ describe("tollgate serve, stopped in mid-stream", () => {
     while (await accepts(atOnce.served.url));
     atOnce.served.child.kill("SIGINT");
     atOnce.served.child.kill("SIGTERM");
-    // Which of two signals sent at once comes first is up to the system.
+    // Two signals sent at once can arrive in either order.
     expect([130, 143]).toContain(await atOnce.served.exited);
   });
 
@@ -172,7 +172,7 @@ describe("tollgate serve, stopped in mid-stream", () => {
   }
 });
 
-/** How the last two events of a stream are called: by their type, or for chat by what they hold. */
+/** The names of the last two events of a stream: their types, or for chat their content. */
 function endOf(stream: string): readonly string[] {
   const events = stream.split("\n\n").filter((event) => event.includes("data: "));
   return events.slice(-2).map((event) => {

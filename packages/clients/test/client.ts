@@ -2,7 +2,7 @@
 export interface Client {
   /** One plain call. */
   plain(prompt: string): Promise<Answer>;
-  /** One streamed call, read to its end; `onDelta` sees each piece of text as it comes. */
+  /** One streamed call, read to its end; `onDelta` sees each piece of text as it arrives. */
   streamed(prompt: string, onDelta: (text: string) => void): Promise<Answer>;
   /** A call with the tool `get_weather`, looped by the library or as its documentation loops. */
   withTool(prompt: string, getWeather: (city: string) => string): Promise<string>;
@@ -29,7 +29,7 @@ export interface Target {
 
 export type CreateClient = (target: Target) => Client;
 
-/** JSON Schema of what `structured` gives. */
+/** The JSON Schema for `structured`. */
 export const degreesSchema = {
   type: "object",
   properties: { city: { type: "string" as const }, degrees: { type: "number" as const } },

@@ -9,13 +9,13 @@ import { Refused, serveUpstream } from "./upstreams/upstream-server.ts";
 
 const model = "mock/openai/mini";
 
-/** How upstreams say that a conversation is too long: agents read it and shorten their history. */
+/** How upstreams report that a conversation is too long. Agents read this error and shorten their history. */
 const refusals = [
   { error: { message: "Too many tokens.", code: "context_length_exceeded" } },
   { error: { message: "This model's maximum context length is 8192 tokens.", code: null } },
 ];
 
-describe.each(refusals)("an upstream that finds $error.message too long", (body) => {
+describe.each(refusals)("an upstream that rejects a long conversation: $error.message", (body) => {
   let upstream: Awaited<ReturnType<typeof serveUpstream>> | undefined;
   let gateway: ReturnType<typeof createGateway> | undefined;
 
@@ -38,7 +38,7 @@ describe.each(refusals)("an upstream that finds $error.message too long", (body)
     return { baseURL: "http://in-process/v1", apiKey, fetch: gateway.fetch, maxRetries: 0 };
   }
 
-  it.each(["chat", "responses"] as const)("has OpenAI's SDK throw its code: %s", async (api) => {
+  it.each(["chat", "responses"] as const)("makes OpenAI's SDK throw its code: %s", async (api) => {
     const openai = new OpenAI(await target());
     const asked =
       api === "chat"
@@ -51,10 +51,13 @@ describe.each(refusals)("an upstream that finds $error.message too long", (body)
     });
   });
 
-  it.each([false, true])("is LangChain's own error over Responses: %s", async (over) => {
-    const { apiKey, ...configuration } = await target();
-    const options = { model, apiKey, maxRetries: 0, useResponsesApi: over, configuration };
-    const error: unknown = await new ChatOpenAI(options).invoke("Hi").catch((thrown) => thrown);
-    expect(ContextOverflowError.isInstance(error), String(error)).toBe(true);
-  });
+  it.each([false, true])(
+    "makes LangChain throw its own error, over Responses: %s",
+    async (over) => {
+      const { apiKey, ...configuration } = await target();
+      const options = { model, apiKey, maxRetries: 0, useResponsesApi: over, configuration };
+      const error: unknown = await new ChatOpenAI(options).invoke("Hi").catch((thrown) => thrown);
+      expect(ContextOverflowError.isInstance(error), String(error)).toBe(true);
+    },
+  );
 });

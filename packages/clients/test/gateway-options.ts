@@ -2,7 +2,7 @@ import { openaiCompatible } from "@tollgate/provider-openai";
 import { memoryStore } from "@tollgate/store-memory";
 import { sqliteStore } from "@tollgate/store-sqlite";
 
-/** The model every client asks for: one dollar per million tokens in, two out. */
+/** The model that every client uses. It costs one dollar per million input tokens and two per million output tokens. */
 export const model = "mock/openai/mini";
 
 /** The user whose keys may open one Step a day. */

@@ -40,7 +40,7 @@ const recordings = readdirSync(folder).map((name) =>
   recording.parse(JSON.parse(readFileSync(new URL(name, folder), "utf8"))),
 );
 
-/** An upstream that answers with these messages in their order. */
+/** An upstream that answers with these messages in order. */
 async function startUpstream(answers: readonly object[]) {
   const bodies: Record<string, unknown>[] = [];
   const server = createServer(async (request, response) => {
@@ -81,8 +81,8 @@ async function startGateway(baseURL: string) {
   return { post, steps, stepOf };
 }
 
-describe("what clients keep in their histories", () => {
-  it.each(recordings)("is accepted, and one Session: $client", async (recorded) => {
+describe("the history that a client keeps", () => {
+  it.each(recordings)("continues one Session: $client", async (recorded) => {
     const upstream = await startUpstream(recorded.exchanges.map(({ answer }) => answer));
     const { post, steps, stepOf } = await startGateway(upstream.baseURL);
     let last: Record<string, unknown> = {};

@@ -96,7 +96,7 @@ describe.each([
     expect(new Set(rows.map(({ turnId }) => turnId)).size).toBe(2);
   });
 
-  it("loops over a tool without storing, its own output sent back as input", async () => {
+  it("loops over a tool without storage, sending its output back as input", async () => {
     const responses = await clientOf("stateless");
     const asked = { model, tools: [weatherTool], store: false };
     const input: OpenAI.Responses.ResponseInputItem[] = [
@@ -122,7 +122,7 @@ describe.each([
     ]);
   });
 
-  it("raises for unsupported features", async () => {
+  it("throws for unsupported features", async () => {
     const responses = await clientOf("refused");
     const hosted = responses.create({ model, input: "Say hello", tools: [{ type: "web_search" }] });
     await expect(hosted).rejects.toMatchObject({ status: 400, param: "tools[0].type" });

@@ -23,7 +23,7 @@ import { scripted } from "./upstream.ts";
 
 const question = "What is the weather in Paris?";
 
-/** A fetch that remembers the bodies it sent. */
+/** A fetch that records the bodies it sends. */
 function watchedFetch() {
   const sent: string[] = [];
   const watched: typeof fetch = (url, init) => {

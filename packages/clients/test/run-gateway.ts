@@ -10,7 +10,7 @@ export interface RunningGateway {
 
 const maxStartMs = 40_000;
 
-/** Starts both before the tests of the `describe` it is called in, and stops them after. */
+/** Starts both before the tests of the current `describe`, and stops them afterwards. */
 export function runGateway(start: StartGateway): RunningGateway {
   let upstream: Upstream | undefined;
   let gateway: ServedGateway | undefined;

@@ -35,13 +35,13 @@ const activityPage = z.object({
   ),
 });
 
-/** One row of activity, as a program reads it. */
+/** One activity record in JSON. */
 export type ActivityRow = z.infer<typeof activityPage>["data"][number];
 
-/** A gateway that listens, with a database of its own. */
+/** A listening gateway with its own database. */
 export interface ServedGateway {
   readonly baseURL: string;
-  /** A new key of this user: its secret. */
+  /** Creates a key for this user and returns its secret. */
   createKey(key: { readonly user: string; readonly label: string }): Promise<string>;
   /** The activity of one user, newest first. */
   activity(user: string): Promise<readonly ActivityRow[]>;
@@ -53,13 +53,13 @@ export type StartGateway = (upstream: string) => Promise<ServedGateway>;
 const temporaryFolder = () => mkdtemp(join(tmpdir(), "tollgate-clients-"));
 const remove = (folder: string) => rm(folder, { recursive: true, force: true });
 
-/** The gateway in this process, on a port of its own, with a SQLite file. */
+/** Starts the gateway in this process, on its own port, with a SQLite file. */
 export const serveInProcess: StartGateway = async (upstream) => {
   const folder = await temporaryFolder();
   return serveOn({ upstream, database: join(folder, "tollgate.db") }, () => remove(folder));
 };
 
-/** The same in memory. */
+/** The same with the memory store. */
 export const serveInMemory: StartGateway = (upstream) =>
   serveOn({ upstream, database: null }, async () => {});
 
@@ -100,10 +100,10 @@ async function listeningUrl(output: NodeJS.ReadableStream): Promise<string> {
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
     if (url !== undefined) return url;
   }
-  throw new Error("serve ended before it printed where it listens");
+  throw new Error("serve ended before it printed its address");
 }
 
-/** The gateway as `tollgate serve` in a process of its own; everything else goes through the command line, too. */
+/** Starts the gateway as `tollgate serve` in its own process, and administers it on the command line. */
 export const serveByCommand: StartGateway = async (upstream) => {
   const folder = await temporaryFolder();
   const environment = {

@@ -10,7 +10,7 @@ afterAll(() => running?.stop());
 
 const matrix = () => running ?? expect.unreachable("the matrix did not start");
 
-/** Libraries that give the state back by themselves, with each upstream that they do it for. */
+/** Libraries that return the state themselves, with each upstream that they support. */
 const givesBack: readonly Omit<Cell, "keepsState">[] = [
   ...(["deepseek", "kimi", "gemini"] as const).flatMap((upstream) => [
     { client: "openai chat", upstream, stream: false },
@@ -41,7 +41,7 @@ const ways = [
 
 const strict = ["deepseek", "gemini", "anthropic"] as const;
 
-/** Each library in front of two of the upstreams, in two of the ways; `npm run clients:matrix` has all of them. */
+/** Each library with two of the upstreams, in two variants. `npm run clients:matrix` runs all of them. */
 const throughGateway = Object.keys(clients).flatMap((client, number) =>
   [0, 1].map((at): Cell => {
     const upstream = strict[(number + at) % strict.length] ?? "kimi";

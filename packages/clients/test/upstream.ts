@@ -3,7 +3,7 @@ import { LLMock } from "@copilotkit/aimock";
 /** The usage of every complete answer. */
 export const upstreamUsage = { prompt_tokens: 12, completion_tokens: 3 };
 
-/** Prompts the upstream knows, with what it answers. */
+/** The prompts that the upstream knows, and its answers. */
 export const scripted = {
   hello: "Hello there, how are you?",
   degrees: { city: "Paris", degrees: 18 },
@@ -13,14 +13,14 @@ export const scripted = {
 
 export interface Upstream {
   readonly url: string;
-  /** The JSON bodies it was asked with, oldest first. */
+  /** The JSON bodies of its requests, oldest first. */
   bodies(): readonly unknown[];
   /** Answers the next request with this status. */
   failNext(status: number): void;
   stop(): Promise<void>;
 }
 
-/** An OpenAI-compatible server that nobody here wrote, with a script. */
+/** A third-party OpenAI-compatible server with scripted answers. */
 export async function startUpstream(): Promise<Upstream> {
   const usage = upstreamUsage;
   const mock = new LLMock({ port: 0, logLevel: "silent" });

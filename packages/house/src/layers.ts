@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { SourceFile } from "./source-file.ts";
 
-/** Which imports of a file in core go up, or sideways to another module. Type imports count. */
+/** Lists the imports of a file in core that go up, or sideways to another module. Type imports count. */
 export function layerProblems(file: SourceFile): readonly string[] {
   const module = moduleOf(file.path);
   const own = layerOf(module);

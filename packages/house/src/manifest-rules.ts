@@ -38,10 +38,10 @@ function addressProblems({ directory, manifest }: Workspace): readonly string[] 
   if (repository?.url !== `git+${repositoryUrl}.git` || repository.directory !== directory)
     problems.push(`does not name the repository ${repositoryUrl} and its folder in it`);
   if (homepage !== `${repositoryUrl}/tree/main/${directory}#readme`)
-    problems.push("has no homepage, or another one than its README");
-  if (bugs !== `${repositoryUrl}/issues`) problems.push("does not say where to report a bug");
+    problems.push("has no homepage, or one other than its README");
+  if (bugs !== `${repositoryUrl}/issues`) problems.push("has no address for bug reports");
   if (keywords.length < 3 || new Set(keywords).size < keywords.length)
-    problems.push("has fewer than three keywords, or one of them twice");
+    problems.push("has fewer than three keywords, or repeats one");
   return problems;
 }
 
@@ -52,7 +52,7 @@ export function manifestProblems(at: Workspace): readonly string[] {
   if (manifest.license !== "MIT") problems.push("has no MIT license");
   if (manifest.type !== "module") problems.push("is not a module");
   if (!manifest.description) problems.push("has no description");
-  if (manifest.engines?.["node"] !== nodeFloor) problems.push(`does not ask for node ${nodeFloor}`);
+  if (manifest.engines?.["node"] !== nodeFloor) problems.push(`does not require node ${nodeFloor}`);
   if (!manifest.files?.includes("!src/**/*.test.ts")) problems.push("would publish its tests");
   return problems.map((problem) => `${directory} ${problem}`);
 }

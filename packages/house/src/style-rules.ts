@@ -38,7 +38,7 @@ export const ambientAccess: Rule = (file) => {
 
 const collections = new Set(["Map", "Set", "WeakMap", "WeakSet"]);
 
-/** An empty collection at module level exists only to be filled. */
+/** An empty collection at module level can only be meant to be filled later. */
 function startsEmpty(value: ESTree.Expression | null): boolean {
   if (value?.type !== "NewExpression" || value.callee.type !== "Identifier") return false;
   return collections.has(value.callee.name) && value.arguments.length === 0;

@@ -1,6 +1,6 @@
 import type { StreamBody } from "@tollgate/core";
 
-/** A body that writes the given texts one after the other, and ends the iteration when the client leaves. */
+/** A body that writes texts one after the other, and ends the iteration when the client disconnects. */
 export function bodyOf(texts: AsyncGenerator<string>): StreamBody {
   return {
     async start(sink) {

@@ -7,7 +7,7 @@ import { post, rawClient } from "./raw-client.ts";
 let server: RunningServer | undefined;
 afterEach(() => server?.close());
 
-/** A promise and the function that keeps it. */
+/** A promise and the function that resolves it. */
 function signalled(): { readonly promise: Promise<void>; readonly done: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { promise, done: () => resolve() };

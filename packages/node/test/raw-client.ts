@@ -1,15 +1,15 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** A TCP client that sends bytes as they are given and keeps what comes back. */
+/** A TCP client that sends bytes unchanged and keeps the bytes it receives. */
 export interface RawClient {
   readonly socket: Socket;
   write(bytes: string): void;
-  /** All that has come so far. */
+  /** Everything received so far. */
   received(): string;
-  /** Resolves once `text` has come. */
+  /** Resolves once `text` has arrived. */
   until(text: string): Promise<void>;
-  /** Resolves with all that came once the server closed the connection. */
+  /** Resolves with everything received once the server has closed the connection. */
   closed(): Promise<string>;
 }
 

@@ -32,7 +32,7 @@ function endlessStream(limit = Number.POSITIVE_INFINITY) {
   return { handler, produced };
 }
 
-/** Waits until the producer was not asked for more over many turns of the event loop. */
+/** Waits until many turns of the event loop pass without a request for more. */
 async function untilPaused(produced: { readonly events: number }): Promise<number> {
   for (let quiet = 0, last = -1; quiet < 200; quiet++) {
     if (produced.events !== last) {
@@ -54,7 +54,7 @@ describe("a client that does not read", () => {
     client.write(post("{}", "/", "connection: close\r\n"));
     const paused = await untilPaused(produced);
     expect(paused).toBeGreaterThan(0);
-    // The two kernels' buffers and our 64 KiB are far below 32 MB.
+    // The system's buffers on both sides and our 64 KiB are far below 32 MB.
     expect(paused).toBeLessThan(total / 2);
 
     client.socket.resume();

@@ -15,7 +15,7 @@ import { type NodeRequest, send, toRequest } from "../src/index.ts";
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** Serves what `prepare`, standing for a framework, leaves of each request, and answers what the gateway would see. */
+/** Lets `prepare` change each request, as a framework would, and answers with the request that the gateway sees. */
 async function bridged(
   prepare: (incoming: IncomingMessage) => Promise<object>,
   init: RequestInit & { readonly path?: string; readonly asWeb?: boolean },

@@ -11,13 +11,13 @@ function pricesOf(model: ModelInfo): readonly ModelPrice[] {
   return Array.isArray(model.prices) ? model.prices.map(({ prices }) => prices) : [model.prices];
 }
 
-/** Dollars from nanodollars by moving the decimal point in the text: no arithmetic that could round. */
+/** Converts nanodollars to dollars by moving the decimal point in the text, so nothing is rounded. */
 function dollars(nano: number): string {
   const digits = String(nano).padStart(10, "0");
   return `${digits.slice(0, -9)}.${digits.slice(-9)}`.replace(/\.?0+$/, "");
 }
 
-/** What the catalog gives for a kind of token and a prompt longer than a threshold. */
+/** The catalog's price for a kind of token in prompts above a threshold. */
 function written(value: ModelPrice[string], above: number): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "number") return String(value);
@@ -77,7 +77,7 @@ describe("every entry of the catalog", () => {
         "output_image_mtok",
         "requests_kcount",
       ],
-      // With one of these an entry is refused.
+      // An entry with one of these units has no price.
       ...["input_text_messages_kcount", "output_citation_mtok"],
       // Video, documents, sound by the hour and hosted searches are not part of a completion here.
       ...["cache_audio_read_mtok", "audio_hours"],

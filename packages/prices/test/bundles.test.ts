@@ -12,7 +12,7 @@ const program = `
   console.log(JSON.stringify(catalogPrices().priceOf(model, Date.UTC(2026, 8, 1))));
 `;
 
-/** A gateway whose prices come from the catalog. */
+/** A gateway with prices from the catalog. */
 const app = `
   import { createGateway } from "@tollgate/core";
   import { catalogPrices } from "@tollgate/prices";
@@ -23,7 +23,7 @@ const app = `
   console.log(JSON.stringify("started"));
 `;
 
-/** Runs a program as one file in a folder that has nothing else. */
+/** Runs a program as a single file in an otherwise empty folder. */
 async function runBundled(contents: string, options: BuildOptions): Promise<unknown> {
   const folder = mkdtempSync(join(tmpdir(), "bundled-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -46,7 +46,7 @@ async function runBundled(contents: string, options: BuildOptions): Promise<unkn
   );
 }
 
-/** A file in the place of the catalog package that has its functions and none of its prices. */
+/** Replaces the catalog package with a file that has its functions but no prices. */
 function emptyCatalog(): string {
   const folder = mkdtempSync(join(tmpdir(), "empty-catalog-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -7,7 +7,7 @@ import type { AiSdkOptions, Connect } from "./options.ts";
 const connect: Connect = ({ fetch, credential }) => createAnthropic({ apiKey: credential, fetch });
 const model = new MockLanguageModelV4();
 
-/** As JavaScript would call it. */
+/** Calls it as untyped JavaScript would. */
 const problems = (source: unknown, options: unknown = {}): readonly string[] =>
   readOptions(source, options).problems;
 

@@ -8,7 +8,7 @@ export interface Outcome {
   readonly thrown: unknown;
 }
 
-/** One call of a fresh provider: its events, and what it threw. */
+/** One call of a fresh provider: its events and its error. */
 export async function callProvider(
   source: Parameters<typeof aiSdk>[0],
   call: Partial<ProviderCall> = {},
@@ -26,7 +26,7 @@ export async function callProvider(
   }
 }
 
-/** The same, to a scripted upstream. */
+/** The same with a scripted upstream. */
 export async function callUpstream(
   connect: (url: string) => Connect,
   script: Parameters<typeof scriptedUpstream>[0],
@@ -38,7 +38,7 @@ export async function callUpstream(
   return { upstream, ...(await callProvider(connect(upstream.url), call, given)) };
 }
 
-/** An upstream that is closed when the test is over. */
+/** An upstream that closes at the end of the test. */
 export async function startUpstream(
   script: Parameters<typeof scriptedUpstream>[0],
 ): Promise<ScriptedUpstream> {

@@ -11,7 +11,7 @@ const { text, toolCall, error } = anthropic.fixtures;
 const bytesOf = (native: typeof error): Buffer =>
   answer(native.contentType, native.body, native.status);
 
-/** A gateway whose one upstream speaks Anthropic's protocol and answers the first request by the script's first item. */
+/** A gateway with one upstream for Anthropic's protocol, which answers each request with the next item of the script. */
 async function overAnthropic(
   script: readonly (typeof error)[],
   options: Pick<GatewayOptions, "toolOutputs"> = {},
@@ -179,7 +179,7 @@ describe("a gateway over an AI SDK provider", () => {
       expect(JSON.stringify(reasoning_details)).toContain("tg1:");
       const result = { role: "tool", tool_call_id: "toolu_1", content: "sunny" };
       const kept = keeps ? { ...reply, reasoning_details } : reply;
-      // With another question it is a new Session, which has no record.
+      // Another question starts a new Session, which has no record.
       const asked = keeps ? [{ role: "user", content: "Say it again." }] : messages;
       const loop = { messages: [...asked, kept, result], tools };
       expect((await post("/v1/chat/completions", loop)).status).toBe(200);

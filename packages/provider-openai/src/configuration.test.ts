@@ -126,7 +126,7 @@ describe("the options of a provider", () => {
     expect([...new Set(readOptions(written).problems.map(({ path }) => path))].sort()).toEqual(
       [...paths].sort(),
     );
-    // As JavaScript would call it.
+    // As untyped JavaScript would call it.
     expect(Reflect.apply(openaiCompatible, undefined, [written]).problems).not.toEqual([]);
   });
 });

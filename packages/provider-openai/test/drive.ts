@@ -5,7 +5,7 @@ import { type OpenaiCompatibleOptions, openaiCompatible } from "../src/index.ts"
 
 type Script = Parameters<typeof scriptedUpstream>[0];
 
-/** A call of a fresh provider to a scripted upstream: its events, what it threw, and the upstream to look at. */
+/** A call of a fresh provider to a scripted upstream: its events, its error and the upstream. */
 export async function callUpstream(
   script: Script,
   call: Partial<ProviderCall> = {},

@@ -21,7 +21,7 @@ export function cutAt(bytes: Uint8Array, places: readonly number[]): readonly Ui
   return [0, ...sorted].map((from, at) => bytes.subarray(from, sorted[at] ?? bytes.length));
 }
 
-/** The events with neighbouring deltas of one kind joined: what an answer says, however it was cut. */
+/** Joins neighbouring deltas of one kind, so answers compare equal however they were cut. */
 export function joined(events: readonly CompletionEvent[]): readonly CompletionEvent[] {
   const result: CompletionEvent[] = [];
   for (const event of events) {

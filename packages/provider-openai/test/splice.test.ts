@@ -10,7 +10,7 @@ const streams = readdirSync(new URL("fixtures", import.meta.url)).filter((name) 
   name.endsWith(".sse"),
 );
 
-/** The events as each of them was parsed: a byte at a time, no frame is there in one piece. */
+/** The events if every frame is parsed: bytes arrive one at a time, so no frame arrives whole. */
 function parsed(bytes: Uint8Array): readonly CompletionEvent[] {
   return readBytes(Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)));
 }

@@ -48,26 +48,26 @@ export function defineRateLimits(program: Command): void {
     .description("limits on requests, tokens and concurrent Steps");
   listCommand(
     noun,
-    "rate limits, by id: all, or those that can count an organization's calls",
+    "list rate limits by id: all, or those that can count an organization's calls",
   ).action(
     listAction<object, RateLimitRecord>(
       (gateway, scope, page) => gateway.rateLimits.list(scope, page),
       columns,
     ),
   );
-  noun.command("get <id>").description("one rate limit").action(get);
+  noun.command("get <id>").description("show one rate limit").action(get);
   noun
     .command("status <id>")
-    .description("what a rate limit has left now")
-    .option("--subject <id>", "one counter, as the column COUNTS shows it")
-    .option("--limit <count>", "rows of a page", wholeNumber(1, 1_000))
-    .option("--cursor <cursor>", "where the last page ended")
+    .description("show the amounts that a rate limit has left")
+    .option("--subject <id>", "only this counter, as in the column COUNTS")
+    .option("--limit <count>", "maximum number of rows", wholeNumber(1, 1_000))
+    .option("--cursor <cursor>", "start after this cursor of the previous page")
     .action(status);
   withRateLimit(noun.command("create <id>"))
-    .description("create a rate limit; it applies to the next request")
+    .description("create a rate limit, which applies from the next request on")
     .action(write((gateway, rateLimit) => gateway.rateLimits.create(rateLimit)));
   withRateLimit(noun.command("update <id>"))
-    .description("replace a rate limit; its used part stays used")
+    .description("replace a rate limit and keep the amount already used")
     .action(write((gateway, rateLimit) => gateway.rateLimits.update(rateLimit)));
   noun.command("remove <id>").description("remove a rate limit").action(remove);
 }
@@ -80,12 +80,12 @@ function withRateLimit(command: Command): Command {
     .option("--per <period>", "second, minute, hour or day", periods)
     .option(
       "--burst <count>",
-      "requests or tokens allowed at once (default: a tenth)",
+      "requests or tokens allowed at once (default: a tenth of the limit)",
       wholeNumber(1),
     );
   return withScope(limited).option(
     "--each <subject>",
-    "a counter for each: key, user, organization, gateway or model",
+    "use a separate counter for each key, user, organization, gateway or model",
     subjects,
   );
 }
@@ -99,7 +99,7 @@ function rateLimitOf(id: string, options: RateLimitOptions): RateLimitConfigurat
   ].flat();
   const [limit, ...others] = limits;
   if (limit === undefined || others.length > 0)
-    throw new CommandError("give one of --requests, --tokens and --concurrent-steps", 2);
+    throw new CommandError("pass exactly one of --requests, --tokens and --concurrent-steps", 2);
   return {
     id,
     scope: scopeOf(options),

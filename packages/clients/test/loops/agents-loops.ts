@@ -14,7 +14,7 @@ import { type Converse, type LoopTarget, tools } from "./loop.ts";
 const clientOf = ({ baseURL, apiKey, fetch }: LoopTarget) =>
   new OpenAI({ baseURL, apiKey, fetch, maxRetries: 0 });
 
-/** OpenAI Agents: the history goes on as its items, or by the id of the last response. */
+/** OpenAI Agents: the history continues as items, or by the id of the last response. */
 const agentsLoop =
   (make: (target: LoopTarget) => Model, chained: boolean): Converse =>
   async (target, prompts) => {

@@ -13,7 +13,7 @@ type Make<Model> = (target: LoopTarget) => Model;
 
 const maxSteps = 5;
 
-/** Carries the history of a conversation: `ask` answers the messages so far with what they become, and the text. */
+/** Keeps the history of a conversation. `ask` takes the messages so far, and returns the new messages and the text. */
 async function converse<Message>(
   prompts: readonly string[],
   question: (content: string) => Message,
@@ -30,7 +30,7 @@ async function converse<Message>(
   return answers;
 }
 
-/** The scripted tools as one version of the SDK has them. */
+/** The scripted tools in the format of one version of the SDK. */
 const toolSet = <Tool>(make: (scripted: (typeof tools)[number]) => Tool) =>
   Object.fromEntries(tools.map((scripted) => [scripted.name, make(scripted)]));
 
@@ -107,10 +107,10 @@ const aiSdk5Loop =
     });
   };
 
-// Under this name the library gives Gemini's signatures back.
+// The library returns Gemini's signatures only under this name.
 const name = "google";
 
-/** Every way the AI SDK 5, 6 and 7 speaks to a gateway. */
+/** Every way to call a gateway with the AI SDK 5, 6 and 7. */
 export const aiSdkLoops = {
   "ai 5, @ai-sdk/openai Responses": aiSdk5Loop((to) => createOpenAI2(to)(to.model)),
   "ai 5, @ai-sdk/openai chat": aiSdk5Loop((to) => createOpenAI2(to).chat(to.model)),

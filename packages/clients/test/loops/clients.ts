@@ -11,7 +11,7 @@ import {
 } from "./openai-loops.ts";
 import { openrouterLoop } from "./openrouter-loop.ts";
 
-/** Every client of the matrix by its name. */
+/** Every client of the matrix, by name. */
 export const clients: Readonly<Record<string, Converse>> = {
   "openai chat": chatLoop,
   "openai runTools": runToolsLoop,
@@ -23,13 +23,13 @@ export const clients: Readonly<Record<string, Converse>> = {
   "@openrouter/sdk chat": openrouterLoop,
 };
 
-/** The clients that speak Chat Completions, which the scripted upstreams speak, too. */
+/** The clients for Chat Completions, the protocol of the scripted upstreams. */
 export const chatClients = Object.keys(clients).filter((name) => !name.includes("Responses"));
 
-/** The clients that read no stream: their schema of one takes no `usage: null`, which every chunk but the last has. */
+/** Clients that can't read streams: they reject `usage: null`, which every chunk except the last has. */
 export const plainOnly: readonly string[] = ["@openrouter/sdk chat"];
 
-/** The AI SDK's own way to Anthropic. */
+/** The AI SDK with its own Anthropic provider. */
 export const anthropicLoop: Converse = aiSdk7Loop(({ baseURL, apiKey, model, fetch }) =>
   createAnthropic({ baseURL, apiKey, fetch })(model),
 );

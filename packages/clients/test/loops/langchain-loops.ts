@@ -5,7 +5,7 @@ import { ChatOpenAI } from "@langchain/openai";
 import { createAgent } from "langchain";
 import { type Converse, tools } from "./loop.ts";
 
-/** LangChain's `createAgent`, which carries the messages of its state. */
+/** LangChain's `createAgent`, which sends the messages in its state. */
 const langchainLoop =
   (useResponsesApi: boolean): Converse =>
   async ({ baseURL, apiKey, model, stream, fetch }, prompts) => {

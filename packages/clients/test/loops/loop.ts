@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { toolResult } from "../upstreams/script.ts";
 
-/** Where a conversation is held, and how. */
+/** The endpoint and the options of a conversation. */
 export interface LoopTarget {
   readonly baseURL: string;
   readonly apiKey: string;
@@ -12,8 +12,8 @@ export interface LoopTarget {
 }
 
 /**
- * Holds a conversation the way a library's users do: asks each prompt, lets the library (or its documentation's loop)
- * call the tools, and carries the library's own history to the next. Returns the text of each answer.
+ * Runs a conversation as a library's users do: sends each prompt, lets the library (or its documented loop) call the
+ * tools, and continues with the library's own history. Returns the text of each answer.
  */
 export type Converse = (
   target: LoopTarget,
@@ -51,14 +51,14 @@ export const tools = [
   scriptedTool("get_time", {}),
 ];
 
-/** Calls a tool as a loop by hand does: by its name, with the arguments as the model wrote them. */
+/** Calls a tool like a handwritten loop: by name, with the arguments that the model wrote. */
 export function runTool(name: string, written: string): string {
   const found = tools.find((tool) => tool.name === name);
   if (found === undefined) throw new Error(`Unknown tool: ${name}.`);
   return found.run(JSON.parse(written === "" ? "{}" : written));
 }
 
-/** Keys and items in which a request carries a provider's state. */
+/** Keys and items of a request that contain a provider's state. */
 const stateKeys = new Set([
   "reasoning_content",
   "reasoning_details",
@@ -72,7 +72,7 @@ const isState = z.union([
   z.looseObject({ type: z.literal("item_reference"), id: z.string().startsWith("rs_") }),
 ]);
 
-/** A fetch of a library that keeps none of a provider's state: what would carry it is taken out of every request. */
+/** A fetch that removes a provider's state from every request, like a library that doesn't keep it. */
 export const fetchWithoutState: typeof fetch = async (url, init) => {
   const request = new Request(url, init);
   const body = await request.clone().text();

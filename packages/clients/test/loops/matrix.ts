@@ -48,13 +48,13 @@ export interface Cell {
   readonly client: string;
   readonly upstream: UpstreamName;
   readonly stream: boolean;
-  /** Whether the client may keep its copy of the provider's state; otherwise every trace is taken out of its requests. */
+  /** Whether the client may keep its copy of the provider's state. Otherwise it is removed from its requests. */
   readonly keepsState: boolean;
 }
 
 /** All scripted upstreams, and a gateway in front of them that listens on a port. */
 export interface Matrix {
-  /** Holds the conversation with the upstream itself. Returns why it failed, or null. */
+  /** Runs the conversation directly with the upstream. Returns why it failed, or null. */
   direct(cell: Cell): Promise<string | null>;
   /** Runs the same conversation through the gateway with its own user, and compares the records. */
   governed(cell: Cell): Promise<string | null>;
@@ -152,12 +152,12 @@ function providersOf(upstreams: Readonly<Record<UpstreamName, LoopUpstream>>) {
   };
 }
 
-/** Position of every Step in its Turn, oldest first. */
+/** The position of every Step in its Turn, oldest first. */
 const expectedSteps = turns.flatMap(({ steps }, turn) =>
   Array.from({ length: steps.length + 1 }, (_, step) => `${turn}.${step}`),
 );
 
-/** Compares a conversation's record with one Session with a Turn for each question. Null if they match. */
+/** Checks that a conversation is recorded as one Session with a Turn for each question. Returns null if it is. */
 async function recordProblem(
   gateway: Gateway,
   user: string,
@@ -176,7 +176,7 @@ async function recordProblem(
   return stateProblem(gateway, [...sessions], upstream);
 }
 
-/** Every call in the transcript must be recorded with the state it was issued with. */
+/** Every call in the transcript must have the state that the provider sent with it. */
 async function stateProblem(
   gateway: Gateway,
   sessions: readonly string[],

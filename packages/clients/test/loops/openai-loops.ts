@@ -31,7 +31,7 @@ export const runToolsLoop: Converse = async (target, prompts) => {
   return answers;
 };
 
-/** The documented loop over Chat Completions: each message is appended as it came. */
+/** The documented loop over Chat Completions: each message is appended unchanged. */
 export const chatLoop: Converse = async (target, prompts) => {
   const { chat } = clientOf(target);
   const offered = tools.map(({ name, description, parameters }) => ({
@@ -75,7 +75,7 @@ const functionTools = tools.map(({ name, description, parameters }) => ({
 
 type Output = OpenAI.Responses.ResponseOutputItem;
 
-/** The kinds of output of a model with function tools; the others do not all fit the type of an input. */
+/** The kinds of output of a model with function tools. Some other kinds don't fit the type of an input. */
 const isKept = (
   item: Output,
 ): item is Extract<Output, { type: "message" | "reasoning" | "function_call" }> =>

@@ -40,7 +40,7 @@ const offered = tools.map(({ name, description, parameters }) => ({
   function: { name, description, parameters },
 }));
 
-/** OpenRouter's SDK in the loop its users write: each message is appended as it came. It reads no stream of ours. */
+/** OpenRouter's SDK in a typical loop: each message is appended unchanged. It can't read this gateway's streams. */
 export const openrouterLoop: Converse = async (target, prompts) => {
   const { baseURL, apiKey, model, fetch } = target;
   const { HTTPClient, OpenRouter }: OpenrouterSdk = await import(specifier);

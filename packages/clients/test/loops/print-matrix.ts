@@ -1,8 +1,8 @@
 /**
  * `npm run clients:matrix`: every client library's three-turn tool loop in front of every scripted upstream, streamed and
- * plain, with the client's copy of the provider's state and without it. First directly, for comparison: there the libraries
- * that drop the state are refused. Then through the gateway, where every conversation must pass. `--client` and
- * `--upstream` keep those whose name contains a text. Ends with 1 when a conversation through the gateway fails.
+ * plain, with and without the client's copy of the provider's state. Runs them first directly, for comparison: upstreams
+ * refuse libraries that drop the state. Then it runs them through the gateway, where every conversation must pass.
+ * `--client` and `--upstream` select names that contain a text. Exits with 1 if a conversation through the gateway fails.
  */
 import { parseArgs } from "node:util";
 import { chatClients, clients, plainOnly } from "./clients.ts";

@@ -97,7 +97,7 @@ const isThinking = ({ type }: IssuedBlock | Block): boolean =>
 
 const isResult = ({ type }: Block) => type === "tool_result";
 
-/** Whether a message is a question: results of tools come under the role `user`, too. */
+/** Whether a message is a question: tool results also have the role `user`. */
 const isQuestion = ({ role, content }: Message) => role === "user" && !content.some(isResult);
 
 function nextAnswer(messages: readonly Message[], number: number): readonly IssuedBlock[] {
@@ -138,7 +138,7 @@ function checkHistory(messages: readonly Message[]): void {
   ]);
   for (const [at, message] of messages.entries()) {
     if (sayingOf(message) !== expected[at])
-      throw refuse(`The history says ${sayingOf(message)} where the script has ${expected[at]}`);
+      throw refuse(`The history has ${sayingOf(message)} instead of ${expected[at]}`);
     const results = messages[at + 1]?.content.flatMap((part) =>
       part.type === "tool_result" ? [part.tool_use_id] : [],
     );
@@ -180,7 +180,7 @@ function checkThinking(
   }
 }
 
-/** A block with the keys that the API issued, in its order. */
+/** A block with the keys that the API issues, in its order. */
 function withoutMarks(part: Block): object {
   if (part.type === "thinking")
     return { type: part.type, thinking: part.thinking, signature: part.signature };

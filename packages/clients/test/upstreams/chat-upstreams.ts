@@ -48,13 +48,13 @@ interface AnsweredCall {
   readonly extra_content?: unknown;
 }
 
-/** How one provider issues its state, and which messages it wants it back on. */
+/** How one provider issues its state, and which messages must return it. */
 interface Dialect {
   /** Adds the state to an answer. */
   issue(answer: AnsweredMessage, number: number): AnsweredMessage;
-  /** The state of a call in an answer, or in a message that came back. */
+  /** The state of a call in an answer, or in a returned message. */
   stateOf(of: AnsweredMessage | Message, call: AnsweredCall | ToolCall): unknown;
-  /** Whether calls before the last question need their state, too. */
+  /** Whether calls before the last question also need their state. */
   readonly wantsAll: boolean;
   refuse(position: number, name: string): Refused;
 }
@@ -108,16 +108,16 @@ const stateless: Dialect = {
   refuse: () => refuseHistory("was refused for its state"),
 };
 
-/** A model that keeps no state, in the shape that OpenAI gives its answers: only the history itself is compared. */
+/** A model without state, with answers in OpenAI's format: only the history itself is compared. */
 export const startStateless = () => startChat(stateless);
 
-/** DeepSeek in thinking mode: every message with tool calls must carry the `reasoning_content` it was issued with. */
+/** DeepSeek in thinking mode: every message with tool calls must return the `reasoning_content` issued with it. */
 export const startDeepseek = () => startChat(thinking(true));
 
-/** Kimi thinks the same way, and wants `reasoning_content` back since the last question only. */
+/** Kimi does the same, but only messages after the last question must return `reasoning_content`. */
 export const startKimi = () => startChat(thinking(false));
 
-/** Gemini 3: since the last question, the first call of every step must carry its `thought_signature`. */
+/** Gemini 3: after the last question, the first call of every step must return its `thought_signature`. */
 export const startGemini = () => startChat(signatures);
 
 async function startChat(dialect: Dialect): Promise<LoopUpstream> {

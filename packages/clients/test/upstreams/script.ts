@@ -1,10 +1,10 @@
-/** One call the scripted model makes. */
+/** One call of the scripted model. */
 export interface ScriptedCall {
   readonly name: "get_weather" | "get_clothes" | "get_time";
   readonly args: Readonly<Record<string, string | number>>;
 }
 
-/** One answer that calls tools: what it says first, and its calls. */
+/** One answer that calls tools: its text and its calls. */
 export interface ScriptedStep {
   readonly text: string;
   readonly calls: readonly ScriptedCall[];
@@ -17,7 +17,7 @@ export interface ScriptedTurn {
   readonly answer: string;
 }
 
-/** The conversation that every scripted upstream has: text before a call, calls in a row, in parallel and without arguments. */
+/** The conversation of every scripted upstream: text before a call, then sequential calls, parallel calls and a call without arguments. */
 export const turns: readonly ScriptedTurn[] = [
   {
     prompt: "How is the weather in Paris, and what should I wear?",
@@ -47,7 +47,7 @@ export const turns: readonly ScriptedTurn[] = [
   },
 ];
 
-/** How many requests the whole conversation takes. */
+/** The number of requests in the whole conversation. */
 export const requestsOfConversation = turns.reduce((sum, { steps }) => sum + steps.length + 1, 0);
 
 const degrees: Readonly<Record<string, string>> = { Paris: "18", Oslo: "4", Rome: "27" };
@@ -62,6 +62,6 @@ export function toolResult({ name, args }: ScriptedCall): string {
 export const thoughtOf = (number: number): string =>
   `Thought ${number}: the user "asks" \\n about <weather> — 🌦\n\u2028\t{"n":${number}} …  `;
 
-/** An opaque signature, as long and as odd as real ones. */
+/** An opaque signature, as long and as unusual as real ones. */
 export const signatureOf = (number: number): string =>
   Buffer.from(`signature ${number} ${"~?>".repeat(40 + number)}`).toString("base64");

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { json as readJson } from "node:stream/consumers";
 
-/** A provider's refusal of a request: the body it answers with status 400. */
+/** A provider's refusal of a request, with the body of its 400 answer. */
 export class Refused extends Error {
   readonly body: unknown;
 
@@ -20,14 +20,14 @@ export interface LoopUpstream {
   readonly url: string;
   /** Why it refused requests, oldest first. */
   refusals(): readonly string[];
-  /** How many requests it answered, refused ones included. */
+  /** The number of requests it answered, including refused ones. */
   requests(): number;
-  /** The state issued with a call, which must come back with it; undefined for a call that carries none. */
+  /** The state issued with a call, which must come back with it; undefined for a call without state. */
   stateOf(callId: string): string | undefined;
   stop(): Promise<void>;
 }
 
-/** Serves `answer` at `path`. Events are written one by one, so that a client sees them in separate pieces. */
+/** Serves `answer` at `path`. Events are written one by one, so a client receives them in separate pieces. */
 export async function serveUpstream(
   path: string,
   answer: (body: unknown) => ScriptedReply,

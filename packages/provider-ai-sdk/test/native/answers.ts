@@ -1,6 +1,6 @@
 import type { NativeAnswer } from "@tollgate/conformance/provider-contract";
 
-/** A stream of server-sent events, each with the name of its type where it has one. */
+/** A stream of server-sent events, each with the name of its type, if any. */
 export function events(...list: readonly object[]): NativeAnswer {
   const body = list.map((event) => {
     const name = "type" in event ? `event: ${event.type}\n` : "";

@@ -12,7 +12,7 @@ export const frameType = "application/vnd.amazon.eventstream";
 
 const usage = { inputTokens: 8, outputTokens: 5, totalTokens: 17, cacheReadInputTokens: 4 };
 
-/** The frames that end an answer well. */
+/** The frames that end a complete answer. */
 export const ending = (stopReason: string): Buffer =>
   Buffer.concat([
     frame("contentBlockStop", { contentBlockIndex: 0 }),

@@ -58,5 +58,5 @@ export async function expectExhausted(answer: Response, id: string): Promise<voi
       },
     );
   if (!error.message.startsWith(`The budget ${id} `))
-    fail(`Another budget than ${id} rejected the request: ${error.message}`);
+    fail(`A budget other than ${id} rejected the request: ${error.message}`);
 }

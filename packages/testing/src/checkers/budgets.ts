@@ -66,7 +66,7 @@ function applyHolds(
   openStep: OpenStep,
   accounts: Map<string, Account>,
 ): string[] {
-  // A pace follows the time, and no ledger.
+  // Rate limits recover with time, so no ledger records their use.
   openStep.holds = leafHolds(leaf).filter(({ unit }) => !unit.endsWith("_pace"));
   return openStep.holds.flatMap((hold) => {
     const name = counterName(hold);
