@@ -112,6 +112,6 @@ describe("expectBudget and expectExhausted", () => {
     await gateway.fetch(other.chat());
     expect(await messageOf(expectBudget(gateway, "each", {}))).toContain("has several counters");
     const refused = await gateway.fetch(chat());
-    expect(await messageOf(expectExhausted(refused, "each"))).toContain("Another budget");
+    expect(await messageOf(expectExhausted(refused, "each"))).toContain("A budget other than each");
   });
 });
