@@ -18,7 +18,7 @@ describe("the command line with PostgreSQL in its configuration", () => {
   it("reports a missing schema in a check, creates it and keeps keys in it", async () => {
     const before = await tollgate("migrate", "--check");
     expect(before.code).toBe(1);
-    expect(before.errors).toContain("there is no schema tollgate_cli yet");
+    expect(before.errors).toContain("schema tollgate_cli does not exist");
     expect((await tollgate("migrate")).code).toBe(0);
     expect((await tollgate("migrate", "--check")).code).toBe(0);
     const names = ["--organization", "acme", "--user", "ada", "--label", "laptop"];

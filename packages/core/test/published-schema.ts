@@ -9,7 +9,7 @@ export function createPublishedSchemas(): (name: string, value: unknown) => read
   ajv.addSchema(JSON.parse(readFileSync(fixture, "utf8")), "openai");
   return (name, value) => {
     const validate = ajv.getSchema(`openai#/$defs/${name}`);
-    if (validate === undefined) throw new Error(`there is no schema ${name}`);
+    if (validate === undefined) throw new Error(`Unknown schema: ${name}.`);
     if (validate(value)) return [];
     return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
   };

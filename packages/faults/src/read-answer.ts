@@ -13,7 +13,7 @@ export function readAnswer(received: string): ReadAnswer {
   const end = received.indexOf("\r\n\r\n");
   const [first = "", ...lines] = received.slice(0, end).split("\r\n");
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1]);
-  if (end === -1 || Number.isNaN(status)) throw new Error(`This is no answer: ${received}`);
+  if (end === -1 || Number.isNaN(status)) throw new Error(`Not an HTTP answer: ${received}`);
   const headers = Object.fromEntries(lines.map(headerOf));
   const rest = Buffer.from(received.slice(end + 4));
   if (headers["transfer-encoding"] === "chunked") return { status, headers, ...dechunked(rest) };

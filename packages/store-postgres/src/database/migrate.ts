@@ -43,7 +43,7 @@ export async function requireSchema(connection: Connection, schema: string): Pro
   if (version === schemaVersion) return;
   throw new PostgresFailure(
     version === 0
-      ? `there is no schema ${schema} yet; call migrate() first`
+      ? `schema ${schema} does not exist; call migrate() first`
       : `schema ${schema} has version ${version}, made by an older release; call migrate() first`,
   );
 }
