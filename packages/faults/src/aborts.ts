@@ -25,7 +25,7 @@ const cancelled = steps.filter(({ outcome }) => outcome === "cancelled").length;
 const failures = [
   ...(await processes.problems()),
   ...(cancelled === steps.length ? [] : [`only ${cancelled} of ${steps.length} were cancelled`]),
-  // A reset right after a request can take the request with it.
+  // A reset right after a request can drop the request too.
   ...(steps.length > 0.9 * (warmUp + streams) ? [] : [`only ${steps.length} Steps were opened`]),
   ...(processes.upstream.connections.open === 0 ? [] : ["connections to the upstream are open"]),
   ...growth(before, after),
@@ -41,7 +41,7 @@ for (const name of names(before))
   );
 for (const failure of failures) process.stdout.write(`  ${failure}\n`);
 process.stdout.write(
-  failures.length === 0 ? "nothing is left over\n" : `${failures.length} failures\n`,
+  failures.length === 0 ? "no resources are left over\n" : `${failures.length} failures\n`,
 );
 process.exit(failures.length === 0 ? 0 : 1);
 
@@ -56,7 +56,7 @@ async function abort(on: GatewayProcess, count: number): Promise<void> {
   await Promise.all(Array.from({ length: concurrency }, worker));
 }
 
-/** Half of the clients leave before the first byte. A third each uses FIN, RST and a half-close. */
+/** Half of the clients leave before the first byte. A third each use FIN, RST and a half-close. */
 async function leave(client: RawClient, number: number): Promise<void> {
   if (number % 2 === 0) await client.until("Half");
   else await client.until("").catch(() => {});

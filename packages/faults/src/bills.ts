@@ -1,7 +1,7 @@
 /**
  * `npm run faults -- bills --runs 2000 --postgres 200 --seed 7`: concurrent calls that end early in every way, with an
- * upstream that knows its true bill. Hard budgets hold, and no charge is below the known bill. PostgreSQL takes
- * about thirty times as long, so it has its own number of runs; none with `--postgres 0`.
+ * upstream that knows its true bill. Checks that hard budgets hold and that no charge is below the known bill.
+ * PostgreSQL takes about thirty times as long, so it has its own number of runs; `--postgres 0` skips it.
  */
 import { startPostgres } from "@tollgate/testing/postgres";
 import fc from "fast-check";

@@ -145,8 +145,8 @@ async function measureOnce(
 }
 
 /**
- * The longest turn of the event loop until it is stopped, in the time that its own thread computed: how busy the
- * machine is otherwise is left out.
+ * Measures the longest turn of the event loop until it is stopped, in CPU time of its own thread, so that other load on
+ * the machine does not count.
  */
 function watchTurns(): { stop(): number } {
   let longest = 0;

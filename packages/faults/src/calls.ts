@@ -1,6 +1,6 @@
 /**
- * `npm run faults -- calls`: each call of the store fails, before and after its commit, once and from then on, or its
- * client leaves meanwhile, in every scenario, on all three stores.
+ * `npm run faults -- calls`: makes each call of the store fail in every scenario on all three stores: before and after
+ * its commit, once and from then on. Also lets the client leave during the call.
  */
 import { startPostgres } from "@tollgate/testing/postgres";
 import { scenarios } from "./single-faults/scenarios.ts";

@@ -1,4 +1,4 @@
-/** `npm run faults -- flood --megabytes 256`: one endless event, and a million tiny ones, and their cost for the process. */
+/** `npm run faults -- flood --megabytes 256`: what one endless event and a million tiny ones cost the process. */
 import type { GatewayProcess, UpstreamExchange } from "@tollgate/testing";
 import { readNumbers } from "./arguments.ts";
 import { openProcesses } from "./processes.ts";

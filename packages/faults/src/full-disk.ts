@@ -1,6 +1,7 @@
 /**
- * `npm run faults -- full-disk`, as root: the disk of PostgreSQL is full while two gateway processes send requests without a
- * pause. They answer 503 and keep running. Acknowledged Steps are there after the disk has space again.
+ * `npm run faults -- full-disk`, as root: fills the disk of PostgreSQL while two gateway processes send requests
+ * without a pause. Checks that they answer 503 and keep running, and that acknowledged Steps exist once the disk has
+ * space again.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";

@@ -91,7 +91,7 @@ function setMachineClockAhead(milliseconds: number): void {
   Date.now = () => now() + milliseconds;
 }
 
-/** Pushes the clock of an idle gateway, and resolves when the due round has ended and set the timer of the next. */
+/** Advances the clock of an idle gateway, and resolves when the due round has ended and set the timer of the next. */
 async function runRound(clock: PushedClock, milliseconds: number): Promise<void> {
   const timers = clock.timers();
   clock.push(milliseconds);

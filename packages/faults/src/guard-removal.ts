@@ -46,7 +46,7 @@ function isGuard(value: unknown): value is Guard {
   );
 }
 
-/** A copy of the repository's working state, which may be broken at will. */
+/** A copy of the repository's working tree, which may be broken at will. */
 export interface ScratchCopy {
   readonly root: string;
   remove(): void;
@@ -54,7 +54,10 @@ export interface ScratchCopy {
 
 const scope = "@tollgate";
 
-/** Copies what git knows or would add; installed packages are linked, and those of the workspace link into the copy. */
+/**
+ * Copies every file that git tracks or would add. Links installed packages; links between workspaces lead into the
+ * copy.
+ */
 export function scratchCopy(repository: string): ScratchCopy {
   const root = mkdtempSync(join(tmpdir(), "tollgate-guards-"));
   const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "-z"], {
@@ -77,7 +80,7 @@ export function scratchCopy(repository: string): ScratchCopy {
 function linkInstalled(from: string, to: string): void {
   for (const name of readdirSync(from))
     if (name !== scope && !name.startsWith(".")) link(join(from, name), join(to, name));
-  // The link of a workspace is relative: in the copy it leads into the copy.
+  // The link of a workspace is relative, so in the copy it leads into the copy.
   for (const name of readdirSync(join(from, scope)))
     link(readlinkSync(join(from, scope, name)), join(to, scope, name));
 }

@@ -41,7 +41,7 @@ function runWithout(root: string, { file, find, replace, test }: Guard): TestRun
   const path = join(root, file);
   const source = readFileSync(path, "utf8");
   if (source.split(find).length !== 2)
-    throw new Error(`${file} does not hold this exactly once: ${find}`);
+    throw new Error(`${file} does not contain this exactly once: ${find}`);
   writeFileSync(
     path,
     source.replace(find, () => replace),

@@ -1,6 +1,7 @@
 /**
- * `npm run faults -- holds --holds 10000 --seed 7`: three processes exhaust one hard budget after the other while they
- * are killed at random, on SQLite and on PostgreSQL. Nothing is overspent, no counter drifts, nobody is refused what fits.
+ * `npm run faults -- holds --holds 10000 --seed 7`: three processes exhaust one hard budget after another while they
+ * are killed at random, on SQLite and on PostgreSQL. Checks that nothing is overspent, no counter drifts, and no
+ * request that fits is refused.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +19,7 @@ import { seededRandom } from "./random.ts";
 import { type DatabaseLocation, openDatabase } from "./stores/database-location.ts";
 
 const organizationId = "acme";
-/** Of each key: about a hundred answers, and what a dozen requests hold. */
+/** The limit of each key: about a hundred answers, and the holds of a dozen requests. */
 const usd = 0.002;
 const answersPerKey = 90;
 const processes = 3;
@@ -58,7 +59,7 @@ async function run(name: string, place: DatabaseLocation): Promise<boolean> {
   const ledger = await readLedger(store, { organizationId, budgetId: "each-key" });
   await store.close();
   const problems = [checkUsage, checkEvidence, checkQuiet].flatMap((check) => check(ledger));
-  // Several commit at once, so that the order of the leaves is not that of the holds: only their sums count here.
+  // Several commit at once, so the order of the leaves may differ from that of the holds: only their sums count here.
   const drift = checkBudgets(ledger).filter((problem) => !problem.includes("against a limit"));
   const audit = await readAudit(place);
   const limit = usd * 1_000_000_000;

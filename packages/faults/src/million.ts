@@ -1,7 +1,8 @@
 /**
- * `npm run faults -- million --holds 1000000 --seed 7`: two processes take a million holds, sixteen for each request, while
- * one of them is killed now and then and the store fails, on SQLite and on PostgreSQL, at most 20 minutes each. Nothing
- * is overspent, no counter drifts, nobody is refused what fits. `--store 1` is SQLite alone, `--store 2` PostgreSQL.
+ * `npm run faults -- million --holds 1000000 --seed 7`: two processes take a million holds, sixteen for each request,
+ * on SQLite and on PostgreSQL, at most 20 minutes each. Meanwhile one of them is killed now and then, and the store
+ * fails. Checks that nothing is overspent, no counter drifts, and no request that fits is refused. `--store 1` runs
+ * SQLite only, `--store 2` PostgreSQL only.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +21,7 @@ import { seededRandom } from "./random.ts";
 import { type DatabaseLocation, openDatabase } from "./stores/database-location.ts";
 
 const organizationId = "acme";
-/** Of each key: about five hundred answers, and what a hundred requests hold. */
+/** The limit of each key: about five hundred answers, and the holds of a hundred requests. */
 const usd = 0.01;
 const answersPerKey = 480;
 const processes = 2;
@@ -92,7 +93,7 @@ async function killUntilDone(workers: Workers, started: number): Promise<number>
   }
 }
 
-/** What the product says of its own ledger, and every refusal that it recorded. */
+/** The product's own view of its ledger, and every refusal that it recorded. */
 async function readRecords(
   place: DatabaseLocation,
 ): Promise<{ readonly drift: number; readonly refusals: readonly EvidenceLeaf[] }> {

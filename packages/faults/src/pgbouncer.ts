@@ -1,6 +1,6 @@
 /**
- * `npm run faults -- pgbouncer`: the contract of stores through PgBouncer in transaction mode, over 4 connections to the
- * server, without named statements. Needs PgBouncer (on Debian: `apt-get install pgbouncer`).
+ * `npm run faults -- pgbouncer`: runs the contract of stores through PgBouncer in transaction mode, over 4 connections
+ * to the server, without named statements. Needs PgBouncer (on Debian: `apt-get install pgbouncer`).
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

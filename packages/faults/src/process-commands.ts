@@ -8,7 +8,7 @@ const organizationId = "acme";
 /** How long a rotated secret still works, in milliseconds: longer than a test. */
 export const overlapMs = 60_000;
 
-/** Trusts the user in a header, like a host in a private network. */
+/** Trusts a header that names the user, like a host in a private network. */
 export const authenticate: Authenticate = (request) => {
   const userId = request.headers.get("x-user");
   return userId === null ? null : { organizationId, userId, label: "web" };
@@ -91,7 +91,7 @@ export interface Holdings {
 /** `timers` is the number of the clock's timers, which the event loop doesn't count. */
 export async function measure(timers: number): Promise<Holdings> {
   const collect = garbageCollector();
-  // Finalizers free more, so collect several times.
+  // Finalizers free more memory, so collect several times.
   for (let round = 0; round < 3; round++) {
     collect();
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -25,26 +25,26 @@ type Script = Parameters<typeof scriptedUpstream>[0];
 /** Gateway processes that share one database and one upstream. */
 export interface Processes {
   readonly upstream: ScriptedUpstream;
-  /** The database's file, where it is one of theirs alone. */
+  /** The file of the database, if they have one of their own. */
   readonly filename: string;
   start(settings?: Omit<ProcessSettings, "place" | "upstream">): Promise<GatewayProcess>;
   /** A key that works in every process. */
   secret(): Promise<string>;
-  /** A chat completion request to a process. */
+  /** Sends a chat completion request to a process. */
   post(to: GatewayProcess, fields?: object): Promise<RawClient>;
-  /** What the database holds, read by a process that has nothing else to do with it. */
+  /** The content of the database, read by a separate process. */
   dump(): Promise<StoreDump>;
   steps(): Promise<readonly Step[]>;
   /** How many Steps are open; at most 1,000. */
   openSteps(): Promise<number>;
-  /** Everything that does not hold of the database; `quiet` asks also that nothing runs. */
+  /** Every problem in the database; `quiet` also requires that nothing runs. */
   problems(quiet?: boolean): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
 const script = new URL("./gateway-process.ts", import.meta.url);
 
-/** Where no place is given, the database is a SQLite file. */
+/** Without a location, the database is a SQLite file. */
 export async function openProcesses(
   answer: Script,
   sharedPlace?: DatabaseLocation,
@@ -90,7 +90,7 @@ export async function openProcesses(
   };
 }
 
-/** A gateway on the database that sends nothing and recovers nothing. */
+/** A gateway on the database that sends no requests and runs no recovery. */
 function openReader(place: DatabaseLocation) {
   const store = openDatabase(place);
   const providers = { up: openaiCompatible({ baseURL: "http://127.0.0.1:1/v1", apiKey: null }) };

@@ -1,4 +1,4 @@
-/** Numbers from 0 up to 1 that a seed determines. */
+/** Random numbers from 0 up to 1, determined by a seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

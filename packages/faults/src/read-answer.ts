@@ -1,4 +1,4 @@
-/** An HTTP answer as a client that checks every byte sees it. */
+/** An HTTP answer, as read by a client that checks every byte. */
 export interface ReadAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -8,7 +8,7 @@ export interface ReadAnswer {
   readonly whole: boolean;
 }
 
-/** Reads the one answer in what came over a connection. */
+/** Reads the one answer in the bytes of a connection. */
 export function readAnswer(received: string): ReadAnswer {
   const end = received.indexOf("\r\n\r\n");
   const [first = "", ...lines] = received.slice(0, end).split("\r\n");

@@ -1,6 +1,6 @@
 /**
  * `npm run faults -- restarts --restarts 200 --seed 7`: PostgreSQL crashes over and over, while two gateway processes
- * send requests without a pause. Every answer that a client saw complete is in the database.
+ * send requests without a pause. Checks that every complete answer that a client saw is in the database.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { checkBudgets, checkEvidence, checkQuiet, checkUsage } from "@tollgate/testing";

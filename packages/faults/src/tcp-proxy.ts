@@ -7,16 +7,17 @@ export interface TcpProxy {
   /** How many pieces clients have sent since the last `atPiece`. */
   readonly pieces: () => number;
   /**
-   * At the n-th piece from now that a client sends: `before` drops it and cuts the connection, `after` sends it on and
-   * cuts when the server answers, so that the answer is lost, `hold` keeps it, with all that follow, until `release`.
+   * Selects the n-th piece that a client sends from now on. `before` drops it and cuts the connection. `after` forwards
+   * it and cuts when the server answers, so the answer is lost. `hold` keeps it and everything after it until
+   * `release`.
    */
   atPiece(nth: number, action: "cut before" | "cut after" | "hold"): void;
-  /** Resolves when that piece has come. */
+  /** Resolves when that piece has arrived. */
   reached(): Promise<void>;
   release(): void;
   /** Silently drops everything in both directions from now on. */
   blackHole(): void;
-  /** Passes new connections again, and cuts the hanging ones. */
+  /** Forwards new connections again, and cuts the silent ones. */
   heal(): void;
   close(): Promise<void>;
 }
@@ -28,7 +29,7 @@ interface Trap {
   readonly released: PromiseWithResolvers<void>;
 }
 
-/** Listens on a free port of this machine and passes on to a server's. */
+/** Listens on a free port of this machine and forwards to a server's port. */
 export async function tcpProxy(port: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let trap: Trap | null = null;

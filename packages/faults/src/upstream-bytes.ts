@@ -1,9 +1,9 @@
-/** The bytes an upstream answers with, in pieces. */
+/** The bytes of an upstream's answer, in pieces. */
 export const head = (...lines: readonly string[]): string =>
   `${["HTTP/1.1 200 OK", ...lines].join("\r\n")}\r\n\r\n`;
 
 export const streamHead = head("content-type: text/event-stream", "transfer-encoding: chunked");
-/** A stream whose end is the end of its connection. */
+/** A stream that ends with its connection. */
 export const openHead = head("content-type: text/event-stream", "connection: close");
 
 export const chunked = (text: string): string =>
@@ -18,11 +18,11 @@ export const usage = (prompt_tokens: number, completion_tokens: number): string 
   data({ choices: [], usage: { prompt_tokens, completion_tokens } });
 export const done = "data: [DONE]\n\n";
 
-/** A whole stream of server-sent events, as it should be. */
+/** A complete, valid stream of server-sent events. */
 export const goodEvents = text("Hello") + text(" there") + finish + usage(10, 5) + done;
 export const goodStream = streamHead + chunked(goodEvents) + lastChunk;
 
-/** A whole answer in one JSON body. */
+/** A complete answer in one JSON body. */
 export function plainAnswer(content: string, usage: object | null = defaultUsage): string {
   const body = {
     id: "up-1",
@@ -44,6 +44,6 @@ export function json(status: number, body: unknown, ...lines: readonly string[])
 /** Whether the gateway asked for a stream. */
 export const asksForStream = (body: string): boolean => body.includes('"stream":true');
 
-/** The good answer to whatever was asked. */
+/** The correct answer to a request, streamed if it asked for a stream. */
 export const goodAnswer = (body: string): string =>
   asksForStream(body) ? goodStream : plainAnswer("Hello there");

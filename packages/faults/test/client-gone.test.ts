@@ -29,7 +29,7 @@ it.each(leavings)("F20 a client that leaves %s before the first byte", async (_,
   await product.upstream.requests[0]?.closed;
   client.close();
   expect(await product.steps()).toMatchObject([{ outcome: "cancelled", reason: "client_closed" }]);
-  // Nothing of its answer was seen: it is charged what it held.
+  // No answer was seen: the Step is charged its hold.
   const [attempt] = (await product.steps())[0]?.attempts ?? [];
   expect(await endings(product)).toMatchObject([
     { usageBasis: "estimated", usage: { completionTokens: attempt?.estimatedOutputTokens } },
@@ -38,7 +38,7 @@ it.each(leavings)("F20 a client that leaves %s before the first byte", async (_,
 });
 
 it.each(leavings)(
-  "F20 a client that leaves %s has its plain answer read on, and pays what it cost",
+  "F20 after a client leaves %s, its plain answer is read to the end and charged",
   async (_, leave) => {
     const go = Promise.withResolvers<void>();
     const product = await startProduct(async ({ send }) => {
@@ -62,7 +62,7 @@ it.each(leavings)(
   },
 );
 
-it("F20 a client that leaves before the first byte is read for where answers are drained", async () => {
+it("F20 after a client leaves before the first byte, its stream is read on if answers are drained", async () => {
   const go = Promise.withResolvers<void>();
   const product = await startProduct(
     async ({ send }) => {
@@ -111,7 +111,7 @@ it("F21 a client that leaves after any chunk pays for the output until then", as
     }
 });
 
-it("F21 a client that leaves in mid stream is read for to the end, or to the bound of that", async () => {
+it("F21 after a client leaves in the middle of a stream, the stream is drained to its end or limit", async () => {
   for (const ends of [true, false]) {
     const go = Promise.withResolvers<void>();
     const product = await startProduct(
@@ -143,12 +143,12 @@ it("F21 a client that leaves in mid stream is read for to the end, or to the bou
   }
 });
 
-/** A reset on this machine is there at once; the server sees it when the event loop next asks. */
+/** A reset arrives at once on the same machine; the server sees it when the event loop next polls. */
 async function noticed(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await nextTurn();
 }
 
-it("F22 a client that leaves while the settlement is written has had a complete answer", async () => {
+it("F22 a client that leaves while the settlement is written counts as completely answered", async () => {
   let settling: RunningFault | undefined;
   const product = await startProduct(good, {
     wrap: (store) => {
@@ -189,7 +189,7 @@ it("F23 a silent stream is kept open by comments every 15 seconds", async () => 
   await expectWhole(product);
 });
 
-it("F23 a client that vanished without a word is cut off when nothing of its stream is taken", async () => {
+it("F23 a client that silently vanished is cut off when it reads nothing of its stream", async () => {
   const product = await startProduct(flood, { ...roomy, server: { limits: { writeStall: 150 } } });
   const client = await product.post({ stream: true });
   await client.until("xxxx");
@@ -201,7 +201,7 @@ it("F23 a client that vanished without a word is cut off when nothing of its str
   await expectWhole(product);
 });
 
-it("F24 an upstream is paused while its reader is slow, and goes on when it reads again", async () => {
+it("F24 an upstream is paused while the client reads slowly, and continues when it reads again", async () => {
   const pieces = 500;
   let sent = 0;
   const product = await startProduct(async ({ send }) => {
@@ -222,10 +222,10 @@ it("F24 an upstream is paused while its reader is slow, and goes on when it read
   await expectWhole(product);
 }, 30_000);
 
-/** An answer that no buffer on the way holds. */
+/** An answer larger than all buffers on its way. */
 const roomy = { gateway: { limits: { answerBytes: 67_108_864 } } };
 
-/** Resolves when a count has not moved for a tenth of a second: the buffers of the system are full. */
+/** Resolves when a count has not changed for a tenth of a second: the system's buffers are full. */
 async function standsStill(count: () => number): Promise<void> {
   for (let before = -1; before !== count(); ) {
     before = count();

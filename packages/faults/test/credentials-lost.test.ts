@@ -10,7 +10,7 @@ type Script = Parameters<typeof startProduct>[0];
 const own = { organizationId: organization, gateway: "up" };
 const secrets = { current: "k1", keys: { k1: Buffer.alloc(32, 1).toString("base64") } };
 
-/** A product whose gateway is reached with the organizations' own credentials. */
+/** A product that uses the organizations' own credentials. */
 async function ownProduct(script: Script, box: typeof secrets | SecretBox = secrets) {
   const provider = { apiKey: null, connection: "customer" } as const;
   const product = await startProduct(script, { provider, gateway: { secrets: box } });
@@ -21,7 +21,7 @@ async function ownProduct(script: Script, box: typeof secrets | SecretBox = secr
 const credentials = ({ upstream }: Product) =>
   upstream.requests.map(({ head }) => /^authorization: Bearer (.*)$/im.exec(head)?.[1]);
 
-it("F48 a call whose credential is removed meanwhile finishes, and the next is refused", async () => {
+it("F48 a call finishes after its credential is removed, and the next is refused", async () => {
   const held = Promise.withResolvers<void>();
   const product = await ownProduct(async ({ send, body }) => {
     await held.promise;
@@ -41,7 +41,7 @@ it("F48 a call whose credential is removed meanwhile finishes, and the next is r
   expect(credentials(product)).toEqual(["sk-first", "sk-second"]);
 });
 
-it("F49 a key service that fails for one credential stops that organization there, and no other", async () => {
+it("F49 a key service that fails for one credential stops only that organization at that gateway", async () => {
   let isDown = true;
   const box: SecretBox = {
     contract: 1,

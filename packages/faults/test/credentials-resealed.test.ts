@@ -35,7 +35,7 @@ function temporaryFile(): DatabaseLocation {
   return { filename: join(folder, "tollgate.db") };
 }
 
-/** An upstream that says which credential it was asked with. */
+/** An upstream that returns the credential of each request. */
 async function openUpstream() {
   const upstream = await scriptedUpstream(({ head, send }) =>
     send(plainAnswer(/^authorization: Bearer (.*)$/im.exec(head)?.[1] ?? "none")),
@@ -44,7 +44,7 @@ async function openUpstream() {
   return upstream;
 }
 
-/** Runs with a gateway on the database that serves nothing. */
+/** Runs with a gateway on the database that serves no requests. */
 async function administer<Result>(
   { place, upstream, secrets }: CredentialProcessSettings,
   run: (gateway: ReturnType<typeof createGateway>) => Promise<Result>,
@@ -91,7 +91,7 @@ async function ask({ url }: GatewayProcess, { secret, apiKey }: Customer): Promi
   return text.includes(`"content":"${apiKey}"`) ? `${answer.status}` : `${answer.status} ${text}`;
 }
 
-/** Asks every process for every customer, a few at a time, and tells how far it is. */
+/** Sends a request of every customer to every process, a few at a time, and reports progress. */
 function load(processes: readonly GatewayProcess[], customers: readonly Customer[]) {
   const requests = customers.flatMap((customer) =>
     processes.map((process) => ({ customer, process })),
@@ -109,7 +109,7 @@ function load(processes: readonly GatewayProcess[], customers: readonly Customer
 }
 
 it.each(places)(
-  "S36 two processes on %s reseal under load, the old key goes, and no request fails",
+  "S36 two processes on %s reseal under load and drop the old key without a failed request",
   async (_name, open) => {
     const upstream = await openUpstream();
     const place = open();

@@ -25,7 +25,7 @@ it.each([
     onTestFinished(() => processes.close());
     const two = await Promise.all([1, 2].map(() => processes.start({ requestsOfEachKey: fits })));
     const keys = await Promise.all([0, 1, 0, 1].map((at) => secretOf(two[at])));
-    // Every key's first requests come at once, half of them to each process.
+    // The first requests of all keys arrive at once, half at each process.
     const statuses = await Promise.all(
       keys.map((secret) =>
         Promise.all(Array.from({ length: asked }, (_, at) => statusOf(two[at % 2], secret))),
@@ -46,7 +46,7 @@ async function secretOf(process: GatewayProcess | undefined): Promise<string> {
 }
 
 async function statusOf(to: GatewayProcess | undefined, secret: string): Promise<number | null> {
-  if (to === undefined) throw new Error("there is no such process");
+  if (to === undefined) throw new Error("unknown process");
   const client = await rawClient(to.url);
   client.post(chat(), { secret, headers: ["connection: close"] });
   return readAnswer(await client.ended()).status;

@@ -14,31 +14,34 @@ export async function startProduct(script: Script, options?: ProductOptions): Pr
   return opened;
 }
 
-/** An upstream that answers every request with these bytes, and leaves the connection as it is. */
+/** An upstream that answers every request with these bytes and keeps the connection open. */
 export const answering =
   (bytes: string): Script =>
   ({ send }) =>
     send(bytes);
 
-/** An upstream that streams these events in one piece and ends the answer as it should. */
+/** An upstream that streams these events in one piece and ends the answer correctly. */
 export const streaming = (events: string): Script =>
   answering(streamHead + chunked(events) + lastChunk);
 
-/** An upstream that answers as it should. */
+/** An upstream that answers correctly. */
 export const good: Script = ({ send, body }) => send(goodAnswer(body));
 
-/** Resolves when so many requests have reached the upstream. */
+/** Resolves when this many requests have reached the upstream. */
 export async function requestsArrived({ upstream }: Product, requests = 1): Promise<void> {
   while (upstream.requests.length < requests) await nextTurn();
 }
 
-/** How the attempts of the first Step ended, one after the other. */
+/** The outcomes of the first Step's attempts, in order. */
 export async function endings(product: Product, step = 0): Promise<readonly AttemptEnd[]> {
   const attempts: readonly Attempt[] = (await product.steps())[step]?.attempts ?? [];
   return attempts.flatMap(({ end }) => end ?? []);
 }
 
-/** Checks after every row of the matrix: one usage record each, nothing held, complete evidence, nothing left over. */
+/**
+ * Checks that hold after every row of the matrix: one usage record for each Step, no holds, complete evidence, no
+ * leaked resources.
+ */
 export async function expectWhole(product: Product): Promise<void> {
   expect(await product.problems()).toEqual([]);
   product.heal();
@@ -58,7 +61,7 @@ function closing({ upstream }: Product): Promise<unknown> {
   return Promise.any(upstream.requests.slice(0, -1).map(({ closed }) => closed));
 }
 
-/** A stream that failed after its headers: an error, then `[DONE]`, and no finish reason that nobody gave. */
+/** Checks a stream that failed after its headers: an error, then `[DONE]`, and no invented finish reason. */
 export function expectFailedStream(answer: ReadAnswer, code = "upstream_error"): void {
   const { error, done, finishReason } = readStream(answer);
   expect(answer.status).toBe(200);

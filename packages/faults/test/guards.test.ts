@@ -17,7 +17,7 @@ it("gives each row of the fault matrix a test that names it", () => {
   expect(rows.filter((row) => !names.some((name) => rowsOf(name).includes(row)))).toEqual([]);
 });
 
-it("gives each row a guard whose removal its tests are there to notice", () => {
+it("gives each row a guard whose removal fails its tests", () => {
   expect(rows.filter((row) => !guards.some((guard) => guard.row === row))).toEqual([]);
   for (const { row, test } of guards) expect(test.startsWith(`${row} `), row).toBe(true);
 });
@@ -35,7 +35,7 @@ it("rejects an invalid list", () => {
   expect(() => readGuards('[{"row":"F1"}]')).toThrow('Invalid guard: {"row":"F1"}');
 });
 
-/** A title starts with the rows it is about. */
+/** A title starts with its rows. */
 function rowsOf(title: string): readonly string[] {
   return /^(?:F\d+ )*/.exec(title)?.[0].trim().split(" ") ?? [];
 }

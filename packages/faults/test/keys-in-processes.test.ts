@@ -142,15 +142,15 @@ function load(pair: Pair, secret: string) {
   };
 }
 
-/** Moves both clocks over the overlap. Nothing may run: one process could take the other for dead. */
+/** Moves both clocks past the overlap. Nothing may run, because one process could take the other for dead. */
 async function outliveOverlap(pair: Pair): Promise<void> {
   for (const one of pair) await one.command("push", overlapMs);
-  // By the answer to this, each has renewed its own lease.
+  // Once this is answered, each process has renewed its own lease.
   for (const one of pair) await one.command("recover");
 }
 
 it.each(places)(
-  "a key rotated under load fails no request of either secret, and outlives no overlap: %s",
+  "a key rotated under load accepts both secrets during the overlap, and only the new one after it: %s",
   async (_name, place) => {
     const [processes, ...pair] = await twoProcesses(place());
     const { id, secret: first } = await createKey(pair[0], "jane");

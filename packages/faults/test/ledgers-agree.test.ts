@@ -18,7 +18,7 @@ it.each([
   ["SQLite", emptySqliteStores, 25],
   ["PostgreSQL", postgres, 6],
 ] as const)(
-  "B2 what budgets settled, Steps and billing records agree to the nanodollar, whatever happened, on %s",
+  "B2 budgets, Steps and billing records agree to the nanodollar on %s",
   async (_name, stores, numRuns) => {
     await fc.assert(
       fc.asyncProperty(anyActs, anyActs, (acts, later) => agree(stores, acts, later)),

@@ -5,7 +5,7 @@ import { garbageCollector } from "../src/collect-garbage.ts";
 const events = 50_000;
 const maxBytes = 6_000_000;
 
-it("keeps nothing of the waits for a client that reads a long answer slowly", async () => {
+it("leaks no memory while a client reads a long answer slowly", async () => {
   const { gateway, provider, chat } = await createTestGateway();
   provider.reply({ text: Array.from({ length: events }, () => "x") });
   const { body } = await gateway.answer(chat({ stream: true }));

@@ -3,7 +3,9 @@ import type { ModelOptions } from "@tollgate/core/provider";
 import { createTestGateway, scriptedProvider } from "@tollgate/testing";
 import { expect, it } from "vitest";
 
-/** The answers of a gateway `gw` that forbids `gw/openai/gpt-5` to each spelling, and the names it sent upstream. */
+/**
+ * The answers of a gateway `gw` that forbids `gw/openai/gpt-5` to each spelling, and the model names it sent upstream.
+ */
 async function answersOf(models: ModelOptions, spellings: readonly string[]) {
   const upstream = scriptedProvider(models);
   const policy = definePolicy({
@@ -16,7 +18,7 @@ async function answersOf(models: ModelOptions, spellings: readonly string[]) {
   return { statuses, sent: upstream.calls.map(({ upstreamName }) => upstreamName) };
 }
 
-it("F63 a vendor the caller made up reaches no forbidden model", async () => {
+it("F63 an invented vendor name reaches no forbidden model", async () => {
   const spellings = ["gw/openai/gpt-5", "gw/abcdef/gpt-5", "gw/OpenAI/gpt-5", "gw/openai/GPT-5"];
   expect(await answersOf({ vendor: "openai" }, spellings)).toEqual({
     statuses: [403, 200, 403, 403],
@@ -24,7 +26,7 @@ it("F63 a vendor the caller made up reaches no forbidden model", async () => {
   });
 });
 
-it("F63 a name of a listed model is reached by its own id alone", async () => {
+it("F63 a listed model is reached only by its own id", async () => {
   const models = { "openai/gpt-5": { upstreamName: "deployment" } };
   const spellings = ["gw/openai/gpt-5", "gw/openai/deployment", "gw/openai/Deployment"];
   const open = { models, open: true, vendor: "openai" };

@@ -129,7 +129,7 @@ function isRecord(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whose names are the configuration's own. */
+/** Paths whose member names are chosen by the configuration. */
 function isMap(path: Path): boolean {
   return ["models", "tiers", "headers"].includes(path.at(-1) ?? "");
 }

@@ -10,7 +10,7 @@ type Script = Parameters<typeof startProduct>[0];
 
 export const freshSchema = (): string => `faults_${randomBytes(6).toString("hex")}`;
 
-/** A product on a schema of its own. */
+/** A product on its own schema. */
 export function productOn(
   url: string,
   script: Script,
@@ -39,7 +39,7 @@ interface TestPoolOptions {
   readonly around?: (pool: PostgresPool) => PostgresPool;
 }
 
-/** A product that reaches its database by a way that can be broken. */
+/** A product that reaches its database through a proxy that can be broken. */
 export async function productByProxy(
   script: Script,
 ): Promise<{ readonly product: Product; readonly proxy: TcpProxy }> {
@@ -47,7 +47,7 @@ export async function productByProxy(
   return { product: await productOn(url, script), proxy };
 }
 
-/** A way to the run's server that can be broken. */
+/** A proxy to the test server that can be broken. */
 export async function proxied(): Promise<{ readonly url: string; readonly proxy: TcpProxy }> {
   const address = new URL(inject("postgresUrl"));
   const proxy = await tcpProxy(Number(address.port));
@@ -56,7 +56,7 @@ export async function proxied(): Promise<{ readonly url: string; readonly proxy:
   return { url: address.href, proxy };
 }
 
-/** Runs statements past the store. */
+/** Runs statements that bypass the store. */
 export async function directly(url: string, ...statements: readonly string[]): Promise<void> {
   const client = new pg.Client(url);
   client.on("error", () => {});

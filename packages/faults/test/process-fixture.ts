@@ -7,7 +7,7 @@ import { asksForStream, chunked, goodAnswer, streamHead, text } from "../src/ups
 
 type Script = Parameters<typeof openProcesses>[0];
 
-/** Answers as it should, but a request for a stream stops in its middle. */
+/** Answers correctly, except that a streamed answer stops in its middle. */
 const stopsInStreams: Script = ({ send, body }) =>
   send(asksForStream(body) ? streamHead + chunked(text("Half of it")) : goodAnswer(body));
 
@@ -19,7 +19,7 @@ export async function startProcesses(script: Script = stopsInStreams): Promise<P
 
 export const leaseLapseMs = 20_000;
 
-/** Lets the leases of the dead lapse for this process, and gives how many Steps it recovered. */
+/** Lets the leases of dead processes lapse, as seen by this process, and returns the number of recovered Steps. */
 export async function recoverAfterLapse(process: GatewayProcess): Promise<unknown> {
   await process.command("push", leaseLapseMs);
   return process.command("recover");

@@ -28,7 +28,7 @@ it("F25 a process killed between the intent and the request: the next start sett
   await expectNextWorks(processes, next);
 });
 
-it("F26 a process killed in mid stream: after the lapse its Step is interrupted, and nothing else changed", async () => {
+it("F26 a process killed in the middle of a stream: its Step is interrupted once its lease lapses, and nothing else changes", async () => {
   const processes = await startProcesses();
   const first = await processes.start();
   const whole = await processes.post(first);
@@ -57,7 +57,7 @@ it("F26 a process killed in mid stream: after the lapse its Step is interrupted,
   await expectNextWorks(processes, next);
 });
 
-it("F26 the output a process last told of is what its Step is charged", async () => {
+it("F26 a Step is charged for the output that its killed process last recorded", async () => {
   const processes = await startProcesses();
   const killed = await processes.start();
   const client = await processes.post(killed, { stream: true });
@@ -75,7 +75,7 @@ it("F26 the output a process last told of is what its Step is charged", async ()
   expect(await processes.problems()).toEqual([]);
 });
 
-/** Resolves when the file names some output of its open Step. */
+/** Resolves when the file contains some output of its open Step. */
 async function progressed(processes: Processes): Promise<void> {
   const store = sqliteStore({ filename: processes.filename });
   const far = Date.now() + 1_000_000;
@@ -86,14 +86,14 @@ async function progressed(processes: Processes): Promise<void> {
   await store.close();
 }
 
-it("F26 a peer on the same file recovers the Steps of a killed process, once and by itself", async () => {
+it("F26 a peer on the same file recovers the Steps of a killed process once, without a command", async () => {
   const processes = await startProcesses();
   const [killed, gateway] = [await processes.start(), await processes.start()];
   const clients = await Promise.all([1, 2, 3].map(() => processes.post(killed, { stream: true })));
   const mine = await processes.post(gateway, { stream: true });
   for (const client of [...clients, mine]) await client.until("Half of it");
   await killed.kill();
-  // The peer's own rounds recover: no command does. It missed renewals itself, so its first round only renews.
+  // The peer's own rounds recover, without a command. It missed renewals itself, so its first round only renews.
   await gateway.command("push", leaseLapseMs);
   await processes.steps();
   await gateway.command("push", 5_000);
@@ -118,24 +118,27 @@ const stops: readonly (readonly [string, StoreFault["verb"], StoreFault["when"],
   ["between the settlement and the answer", "settleStep", "after", { steps: 1 }],
 ];
 
-it.each(stops)("F27 a process killed %s: all of it or nothing", async (_, verb, when, expected) => {
-  const processes = await startProcesses(({ send, body }) => send(goodAnswer(body)));
-  const killed = await processes.start({ waitsAt: { verb, nth: 1, when } });
-  const client = await processes.post(killed, { stream: true });
-  await killed.reached("store");
-  await killed.kill();
-  expect(await client.ended()).not.toContain("[DONE]");
-  expect({ steps: (await processes.steps()).length }).toEqual(expected);
+it.each(stops)(
+  "F27 a process killed %s: the change is whole or absent",
+  async (_, verb, when, expected) => {
+    const processes = await startProcesses(({ send, body }) => send(goodAnswer(body)));
+    const killed = await processes.start({ waitsAt: { verb, nth: 1, when } });
+    const client = await processes.post(killed, { stream: true });
+    await killed.reached("store");
+    await killed.kill();
+    expect(await client.ended()).not.toContain("[DONE]");
+    expect({ steps: (await processes.steps()).length }).toEqual(expected);
 
-  const next = await processes.start();
-  await recoverAfterLapse(next);
-  const [step] = await processes.steps();
-  if (verb === "settleStep" && when === "after") expect(step?.outcome).toBe("completed");
-  else if (step) expectInterrupted(step);
-  await expectNextWorks(processes, next);
-});
+    const next = await processes.start();
+    await recoverAfterLapse(next);
+    const [step] = await processes.steps();
+    if (verb === "settleStep" && when === "after") expect(step?.outcome).toBe("completed");
+    else if (step) expectInterrupted(step);
+    await expectNextWorks(processes, next);
+  },
+);
 
-it("F26 a process that was stopped longer than its lease finds its Step settled and shows no end of it", async () => {
+it("F26 a process suspended longer than its lease finds its Step settled and sends no end of its answer", async () => {
   const processes = await startProcesses(async ({ send, body, closed }) => {
     if (!asksForStream(body)) return send(goodAnswer(body));
     await send(streamHead + chunked(text("Half of it")));

@@ -30,7 +30,7 @@ it("F28 recovery that is killed, and two recoveries at once, settle each Step on
 
   const gateways = [await processes.start(), await processes.start()];
   await Promise.all(gateways.map(recoverAfterLapse));
-  // The leaves tell that each was settled once: the checkers count them.
+  // The leaves show that each was settled once: the checks count them.
   for (const step of await processes.steps()) expectInterrupted(step);
   expect(await processes.problems()).toEqual([]);
   const [next] = gateways;
@@ -55,7 +55,7 @@ it("F26 two processes recover each other's Steps, each once", async () => {
   await expectNextWorks(processes, third);
 });
 
-it("F40 two processes on one file let through together what a hard budget fits", async () => {
+it("F40 two processes on one file together admit exactly what fits a hard budget", async () => {
   const held = Promise.withResolvers<void>();
   const processes = await startProcesses(async ({ send, body }) => {
     await held.promise;
@@ -84,7 +84,7 @@ it("F40 two processes on one file let through together what a hard budget fits",
   expect(few).toMatchObject({ settled: 50, held: 0 });
 });
 
-it("P2 of two suspended processes the first to wake leaves the other's stream alone for one more round", async () => {
+it("P2 the first of two suspended processes to wake waits one more round before it recovers the other's stream", async () => {
   const processes = await startProcesses();
   const [running, gateway] = [await processes.start(), await processes.start()];
   const client = await processes.post(running, { stream: true });

@@ -10,7 +10,7 @@ import { readAnswer, readStream } from "../src/read-answer.ts";
 import { chunked, done, finish, lastChunk, streamHead, text } from "../src/upstream-bytes.ts";
 import { codeOf, expectFailedStream, expectWhole, good, startProduct } from "./fixture.ts";
 
-/** A product on a connection that the test holds as well. */
+/** A product whose database connection the test can use too. */
 async function onConnection(
   script: Parameters<typeof startProduct>[0] = good,
 ): Promise<{ readonly product: Product; readonly database: DatabaseSync }> {
@@ -27,7 +27,7 @@ async function onConnection(
   return { product, database };
 }
 
-/** Leaves the database no page to grow by. */
+/** Leaves the database no page to grow into. */
 function fill(database: DatabaseSync): void {
   const pages = Object.values(database.prepare("PRAGMA page_count").get() ?? {})[0];
   database.exec(`PRAGMA max_page_count = ${pages}`);
@@ -35,7 +35,7 @@ function fill(database: DatabaseSync): void {
 
 const empty = (database: DatabaseSync): void => database.exec("PRAGMA max_page_count = 1000000");
 
-/** Refused for want of a record: nothing was sent, whatever form was asked for. */
+/** Refused because the record can't be written: nothing was sent, for plain and streamed requests alike. */
 async function expectNothingSent(product: Product, fields: object = {}): Promise<void> {
   const asked = product.upstream.requests.length;
   for (const stream of [true, false]) {
@@ -49,7 +49,7 @@ async function expectNothingSent(product: Product, fields: object = {}): Promise
 
 const long = { messages: [{ role: "user", content: "x".repeat(200_000) }] };
 
-it("F29 on a full disk nothing is sent, and it goes on when there is room again", async () => {
+it("F29 a full disk sends nothing upstream, and service resumes once there is room", async () => {
   const { product, database } = await onConnection();
   expect((await product.ask()).status).toBe(200);
   fill(database);
@@ -58,7 +58,7 @@ it("F29 on a full disk nothing is sent, and it goes on when there is room again"
   await expectWhole(product);
 });
 
-it("F29 a disk that is full at the settlement ends the stream with an error; recovery releases the hold", async () => {
+it("F29 a disk that is full at the settlement ends the stream with an error, and recovery releases the hold", async () => {
   const { product, database } = await onConnection(async ({ send }) => {
     await send(streamHead + chunked(text("x".repeat(200_000))));
     await full.promise;
@@ -83,7 +83,7 @@ it("F29 a disk that is full at the settlement ends the stream with an error; rec
   await expectWhole(product);
 });
 
-/** The settlement is tried again a few times; each wait is pushed over. */
+/** The settlement is retried a few times; each pause is skipped. */
 async function pushUntil({ clock }: Product, answer: Promise<unknown>): Promise<void> {
   let isAnswered = false;
   void answer.finally(() => {
@@ -100,7 +100,7 @@ async function held({ store }: Product): Promise<number | undefined> {
   return (await store.budgets.counters({ budgetId: "whole" }, paging)).data[0]?.held;
 }
 
-it("F30 on a database that cannot be written nothing is sent, and reading goes on", async () => {
+it("F30 a read-only database sends nothing upstream, and reading continues", async () => {
   const { product, database } = await onConnection();
   expect((await product.ask()).status).toBe(200);
   database.exec("PRAGMA query_only = 1");
@@ -134,12 +134,12 @@ it("F30 a gateway that starts on a database it cannot write sends nothing", asyn
   await expectWhole(product);
 });
 
-it("F31 a lock of another process is waited for, and the event loop goes on", async () => {
+it("F31 a request waits for another process's lock without blocking the event loop", async () => {
   const product = await startProduct(good);
   const other = new DatabaseSync(product.filename);
   other.exec("BEGIN IMMEDIATE");
   const answer = product.ask();
-  // Were the loop blocked, nothing here could let the lock go.
+  // If the loop were blocked, nothing here could release the lock.
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
   expect(product.upstream.requests).toHaveLength(0);
   other.exec("COMMIT");
@@ -148,7 +148,7 @@ it("F31 a lock of another process is waited for, and the event loop goes on", as
   await expectWhole(product);
 });
 
-it("F31 a lock that is not let go is 503 after two seconds", async () => {
+it("F31 a lock that is not released answers 503 after two seconds", async () => {
   const product = await startProduct(good);
   const other = new DatabaseSync(product.filename);
   other.exec("BEGIN IMMEDIATE");
@@ -169,7 +169,7 @@ it("F32 a file that was removed stops admission and is not created again", async
   expect(existsSync(product.filename)).toBe(false);
 });
 
-it("F32 a file that another took the place of stops admission, and neither is written", async () => {
+it("F32 a replaced file stops admission, and neither file is written", async () => {
   const [product, other] = [await startProduct(good), await startProduct(good)];
   expect((await product.ask()).status).toBe(200);
   const before = await other.steps();
@@ -185,13 +185,13 @@ it("F32 a file that is corrupt stops admission", async () => {
   database.exec("PRAGMA shrink_memory");
   const { size } = statSync(product.filename);
   const file = openSync(product.filename, "r+");
-  // The first page names the tables, so that only their pages are lost.
+  // The first page names the tables, so only the tables' pages are overwritten.
   writeSync(file, Buffer.alloc(size - 16_384, 0xff), 0, size - 16_384, 16_384);
   closeSync(file);
   await expectNothingSent(product);
 });
 
-it("F32 a library that is too old is refused at the start", async () => {
+it("F32 a SQLite library that is too old is rejected at the start", async () => {
   const client = new DatabaseSync(":memory:");
   onTestFinished(() => client.close());
   const old: SqliteClient = {
@@ -208,7 +208,7 @@ it("F32 a library that is too old is refused at the start", async () => {
   });
 });
 
-it("F27 a settlement whose commit is not known of is settled again, and counts once", async () => {
+it("F27 a settlement with an unknown commit is repeated, and counts once", async () => {
   for (const when of ["before", "after"] as const) {
     const product = await startProduct(good, {
       wrap: (store) => faultyStore(store, { on: { verb: "settleStep", nth: 1, when } }).store,
@@ -223,7 +223,7 @@ it("F27 a settlement whose commit is not known of is settled again, and counts o
   }
 });
 
-it("F27 an opening whose commit is not known of sends nothing, and its hold is released", async () => {
+it("F27 an opening with an unknown commit sends nothing, and its hold is released", async () => {
   const product = await startProduct(good, {
     wrap: (store) => faultyStore(store, { on: { verb: "openStep", nth: 1, when: "after" } }).store,
   });

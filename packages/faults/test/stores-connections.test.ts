@@ -20,7 +20,7 @@ vi.setConfig({ testTimeout: 30_000 });
 
 const whole = { finishReason: "stop", error: null, done: true };
 
-/** An upstream that stops in the middle of a stream until it is let go on. */
+/** An upstream that stops in the middle of a stream until it is released. */
 function stopping() {
   const goes = Promise.withResolvers<void>();
   const script: Parameters<typeof startProduct>[0] = async ({ send, body }) => {
@@ -32,7 +32,7 @@ function stopping() {
   return { script, goOn: () => goes.resolve() };
 }
 
-/** 503 with nothing sent, said within so many milliseconds. */
+/** Expects 503 within this many milliseconds, with nothing sent. */
 async function expectUnavailable(product: Product, within: number): Promise<void> {
   const asked = product.upstream.requests.length;
   const began = performance.now();
@@ -45,7 +45,7 @@ async function expectUnavailable(product: Product, within: number): Promise<void
 }
 
 it.each(["immediate", "fast"] as const)(
-  "F33 a server that is restarted (%s) in mid stream loses nothing that was acknowledged",
+  "F33 a server restarted (%s) in the middle of a stream loses nothing acknowledged",
   async (mode) => {
     const server = await startPostgres({ fsync: true });
     onTestFinished(() => server.stop());
@@ -63,7 +63,7 @@ it.each(["immediate", "fast"] as const)(
   },
 );
 
-it("F33 connections that the server ends are replaced, between requests and in the middle of one", async () => {
+it("F33 connections that the server closes are replaced, between and during requests", async () => {
   const url = inject("postgresUrl");
   const name = `faults_${process.pid}`;
   const product = await productOn(`${url}?application_name=${name}`, good);
@@ -78,7 +78,7 @@ it("F33 connections that the server ends are replaced, between requests and in t
   await expectWhole(product);
 });
 
-it("F33 a server that takes no writes any more is 503, until it does again", async () => {
+it("F33 a server that turns read-only answers 503 until it accepts writes again", async () => {
   const url = inject("postgresUrl");
   const name = `faults_read_only_${process.pid}`;
   await directly(url, `CREATE DATABASE ${name}`);
@@ -98,7 +98,7 @@ it("F33 a server that takes no writes any more is 503, until it does again", asy
 });
 
 it.each(["cut before", "cut after"] as const)(
-  "F34 a connection %s any message to the server: each Step once, and only settled answers complete",
+  "F34 a connection %s any message to the server: each Step exists once, and only settled answers are complete",
   async (does) => {
     const { product, proxy } = await productByProxy(good);
     let shown = 0;
@@ -147,7 +147,7 @@ function failing(
 }
 
 it.each(["40001", "40P01", "55P03", "57014", "53300"])(
-  "F35 F36 what fails with %s is run again a few times, and then 503",
+  "F35 F36 a statement that fails with %s is retried a few times, and then answers 503",
   async (state) => {
     let failer: ReturnType<typeof failing> | undefined;
     const { product } = await productOnPool(good, {
@@ -166,7 +166,7 @@ it.each(["40001", "40P01", "55P03", "57014", "53300"])(
   },
 );
 
-it("F36 a server that takes no more connections (53300) is 503, and serves again once it does", async () => {
+it("F36 a server that accepts no more connections (53300) answers 503 until it does again", async () => {
   const url = inject("postgresUrl");
   const name = `faults_few_${process.pid}`;
   const [user, database] = [`${name}_user`, `${name}_database`];
@@ -179,7 +179,7 @@ it("F36 a server that takes no more connections (53300) is 503, and serves again
   address.username = user;
   address.pathname = database;
   const product = await productOn(address.href, good);
-  // More wish for a connection at once than the server gives: those that it gives serve them all.
+  // More calls want a connection at once than the server allows: the allowed connections serve them all.
   const answers = await Promise.all(Array.from({ length: 7 }, () => product.ask()));
   expect(answers.map(({ status }) => status)).toEqual(Array(7).fill(200));
   const limit = (to: number) =>
@@ -211,7 +211,7 @@ it("F36 streams hold no connection, and a request that waits too long for one ge
   expect(await product.problems()).toEqual([]);
 });
 
-it("F37 a server that does not answer is 503 within five seconds, and a settlement outlasts it", async () => {
+it("F37 an unresponsive server answers 503 within five seconds, and a settlement outlasts it", async () => {
   const { script, goOn } = stopping();
   const { product, proxy } = await productByProxy(script);
   // Several connections are open: statements hang, and so do new connections.

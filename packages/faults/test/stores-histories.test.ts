@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const postgres = emptyPostgresStores(inject("postgresUrl"));
 afterAll(() => postgres.close());
 
-it("A3 the same commands have the same history in memory and on SQLite", async () => {
+it("A3 the same commands produce the same history in memory and on SQLite", async () => {
   await fc.assert(
     fc.asyncProperty(someCommands, async (commands) => {
       const [memory, sqlite] = await playOnEach([emptyMemoryStores, emptySqliteStores], commands);
@@ -23,7 +23,7 @@ it("A3 the same commands have the same history in memory and on SQLite", async (
   );
 });
 
-it("A3 the same commands have the same history in memory and on PostgreSQL", async () => {
+it("A3 the same commands produce the same history in memory and on PostgreSQL", async () => {
   await fc.assert(
     fc.asyncProperty(someCommands, async (commands) => {
       const [memory, other] = await playOnEach([emptyMemoryStores, postgres], commands);

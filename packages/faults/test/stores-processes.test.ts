@@ -24,7 +24,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 type Script = Parameters<typeof openProcesses>[0];
 
-/** Answers as it should, but a request for a stream stops in its middle. */
+/** Answers correctly, except that a streamed answer stops in its middle. */
 const stopsInStreams: Script = ({ send, body }) =>
   send(asksForStream(body) ? streamHead + chunked(text("Half of it")) : goodAnswer(body));
 
@@ -36,7 +36,7 @@ async function onPostgres(script: Script = stopsInStreams): Promise<Processes> {
   return opened;
 }
 
-it("F25 F26 F28 on PostgreSQL, a peer settles once what killed processes left, even when it is killed over it", async () => {
+it("F25 F26 F28 on PostgreSQL, a peer settles the Steps of killed processes once, even if it is killed meanwhile", async () => {
   const processes = await onPostgres();
   const [killed, opening] = await Promise.all([
     processes.start(),
@@ -69,7 +69,7 @@ it("F25 F26 F28 on PostgreSQL, a peer settles once what killed processes left, e
   if (next) await expectNextWorks(processes, next);
 });
 
-it("F27 on PostgreSQL, a process killed between the settlement and the answer has settled all of it", async () => {
+it("F27 on PostgreSQL, a process killed between the settlement and the answer has settled everything", async () => {
   const processes = await onPostgres(({ send, body }) => send(goodAnswer(body)));
   const killed = await processes.start({ waitsAt: { verb: "settleStep", nth: 1, when: "after" } });
   const client = await processes.post(killed, { stream: true });
@@ -80,7 +80,7 @@ it("F27 on PostgreSQL, a process killed between the settlement and the answer ha
   expect(await processes.problems()).toEqual([]);
 });
 
-it("F39 on PostgreSQL, a process whose machine's clock is two minutes ahead takes no peer for dead", async () => {
+it("F39 on PostgreSQL, a process whose clock is two minutes ahead recovers no live peer", async () => {
   const goes = Promise.withResolvers<void>();
   const processes = await onPostgres(async ({ send }) => {
     await send(streamHead + chunked(text("Half of it")));
@@ -98,7 +98,7 @@ it("F39 on PostgreSQL, a process whose machine's clock is two minutes ahead take
   expect(await processes.problems()).toEqual([]);
 });
 
-it("F40 four processes and 64 clients on one hard budget let through exactly what it fits", async () => {
+it("F40 four processes with 64 clients admit exactly what fits one hard budget", async () => {
   const fits = 37;
   const held = Promise.withResolvers<void>();
   const processes = await onPostgres(async ({ send, body }) => {
@@ -112,7 +112,7 @@ it("F40 four processes and 64 clients on one hard budget let through exactly wha
     if (answer.status === 429) refused++;
     return answer.status;
   });
-  // The provider holds all that it was sent: the refused have nothing left to wait for.
+  // The provider holds every request it received: the refused ones have nothing left to wait for.
   while (refused < 64 - fits || processes.upstream.requests.length < fits)
     await new Promise((resolve) => setTimeout(resolve, 5));
   expect(processes.upstream.requests).toHaveLength(fits);
@@ -127,7 +127,7 @@ it("F40 four processes and 64 clients on one hard budget let through exactly wha
 });
 
 async function askAt(processes: Processes, process: GatewayProcess | undefined) {
-  if (process === undefined) throw new Error("there is no such process");
+  if (process === undefined) throw new Error("unknown process");
   const client = await processes.post(process);
   return readAnswer(await client.ended());
 }

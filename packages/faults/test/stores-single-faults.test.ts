@@ -12,15 +12,18 @@ vi.setConfig({ testTimeout: 60_000 });
 const postgres = emptyPostgresStores(inject("postgresUrl"));
 afterAll(() => postgres.close());
 
-/** In memory every fault is tried, on the others one of so many; a command tries them all. */
+/** In memory every fault is tried, on the other stores one in several; `npm run faults -- calls` tries them all. */
 describe.each([
   [emptyMemoryStores, 1],
   [emptySqliteStores, 5],
   [postgres, 31],
-])("F55 F56 one call of the store fails, or its client leaves, on $0.name", (stores, every) => {
-  it.each(scenarios)("$name", async (scenario) => {
-    const { faults, problems } = await runEveryFault(stores, scenario, every);
-    expect(problems).toEqual([]);
-    expect(faults).toBeGreaterThan(0);
-  });
-});
+])(
+  "F55 F56 survives a failed call of the store, or a client that leaves during it, on $0.name",
+  (stores, every) => {
+    it.each(scenarios)("$name", async (scenario) => {
+      const { faults, problems } = await runEveryFault(stores, scenario, every);
+      expect(problems).toEqual([]);
+      expect(faults).toBeGreaterThan(0);
+    });
+  },
+);

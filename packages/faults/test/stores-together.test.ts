@@ -20,7 +20,7 @@ vi.setConfig({ testTimeout: 30_000 });
 
 let series = 0;
 
-/** A gateway with a connection pool, ids and a provider of its own. */
+/** A gateway with its own connection pool, ids and provider. */
 async function gatewayOn(
   schema: string,
   options: TestGatewayOptions = {},
@@ -42,7 +42,7 @@ async function problems({ store, gateway, clock }: TestGateway): Promise<readonl
 const user = (content: string) => ({ role: "user", content });
 const assistant = { role: "assistant", content: "OK" };
 
-/** Two gateways on one schema, and a Session that the key of the first began. */
+/** Two gateways on one schema, and a Session that the first gateway's key started. */
 async function twoOnOneSession() {
   const schema = freshSchema();
   const [one, other] = [await gatewayOn(schema), await gatewayOn(schema)];
@@ -56,7 +56,7 @@ async function twoOnOneSession() {
   return { one, other, sessionId: told.sessionId, release, schema };
 }
 
-/** Keeps a Session locked until this many statements wait for it, so that none of them sees what another did before. */
+/** Keeps a Session locked until this many statements wait for it, so none of them sees another's change early. */
 async function lockUntil(
   waiting: number,
   schema: string,
@@ -82,7 +82,7 @@ async function lockUntil(
   };
 }
 
-it("F41 two gateways on one named Session keep every Step, and one history without a gap", async () => {
+it("F41 two gateways on one named Session keep every Step and a complete history", async () => {
   const { one, other, sessionId, release, schema } = await twoOnOneSession();
   const ask = async (at: number) => {
     const { gateway } = at % 2 === 0 ? one : other;
@@ -98,7 +98,7 @@ it("F41 two gateways on one named Session keep every Step, and one history witho
   release();
   const told = (await Promise.all(answers)).map(referenceIn);
   const sessions = told.map((answer) => answer?.sessionId);
-  // One was first and goes on with it; the others' histories left it, and branch.
+  // The first one continues the Session; the others' histories have diverged from it, so they branch.
   expect(sessions.filter((id) => id === sessionId)).toHaveLength(1);
   expect(new Set(sessions).size).toBe(12);
   const organizationId = "organization-1";
@@ -109,7 +109,7 @@ it("F41 two gateways on one named Session keep every Step, and one history witho
   expect(await problems(one)).toEqual([]);
 });
 
-it("F42 the same request without ids, from two gateways at once, goes on with the one Session", async () => {
+it("F42 the same request without ids, sent to two gateways at once, continues one Session", async () => {
   const { one, other, sessionId, release } = await twoOnOneSession();
   const messages = [user("A"), assistant, user("B")];
   const answers = [one, other].map(async ({ gateway }) =>
@@ -138,7 +138,7 @@ it("F39 clocks an hour apart: each gateway counts its own period, and nothing is
   for (const { gateway } of [one, other, one, other, one, other])
     statuses.push((await receive(await gateway.fetch(one.chat()))).status);
   expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
-  // Set back by an hour, in the middle of an answer: durations are of the other clock.
+  // Set back by an hour in the middle of an answer: durations use the monotonic clock.
   const hold = other.provider.hold();
   late.setWall("2026-03-29T03:10:00.000Z");
   const answer = other.gateway.fetch(one.chat());
@@ -154,7 +154,7 @@ it("F39 clocks an hour apart: each gateway counts its own period, and nothing is
 
 const hour = 3_600_000;
 
-/** A response that expires within the hour, and one that continues it and lives on. */
+/** A response that expires within the hour, and one that continues it and expires later. */
 async function expiringChain(
   product: TestGateway,
 ): Promise<{ readonly gone: string; readonly lives: string }> {
@@ -175,7 +175,7 @@ async function expiringChain(
   return { gone, lives };
 }
 
-it("F44 wherever a sweep stops, readers get whole answers or none", async () => {
+it("F44 readers get complete answers or none wherever a sweep stops", async () => {
   const schema = freshSchema();
   const clock = manualClock();
   const retention = { responses: "90m" } as const;
@@ -201,7 +201,7 @@ it("F44 wherever a sweep stops, readers get whole answers or none", async () => 
       ask("GET", `responses/${gone}`),
       reading.gateway.fetch(requestOf(continued)).then(receive),
     ]);
-    // A reader may wait for what the sweep has locked; it is let go on before that is too long.
+    // A reader may wait for rows that the sweep has locked; the sweep continues before the wait times out.
     await Promise.race([readers, new Promise((resolve) => setTimeout(resolve, 50))]);
     proxy.release();
     const [whole, none, continuation] = await readers;
@@ -221,7 +221,7 @@ it("F44 wherever a sweep stops, readers get whole answers or none", async () => 
   expect(await problems(reading)).toEqual([]);
 });
 
-it("F45 gateways that start at once on an empty schema all serve, and one history comes of it", async () => {
+it("F45 gateways that start at once on an empty schema all serve, with one shared history", async () => {
   for (let round = 0; round < 5; round++) {
     const schema = freshSchema();
     const gateways = await Promise.all([1, 2, 3, 4].map(() => gatewayOn(schema)));
@@ -233,7 +233,7 @@ it("F45 gateways that start at once on an empty schema all serve, and one histor
   }
 });
 
-it("F45 a release that is older than the schema sends nothing and says why; what runs already goes on", async () => {
+it("F45 a release older than the schema sends nothing and reports why, and running gateways continue", async () => {
   const schema = freshSchema();
   const url = inject("postgresUrl");
   const running = await gatewayOn(schema);

@@ -24,7 +24,7 @@ const call = (index: number): object => ({
 const calls = (count: number): readonly object[] =>
   Array.from({ length: count }, (_, index) => call(index));
 
-describe("F60 an answer that no client could take is the provider's failure", () => {
+describe("F60 an answer that no client could process is the provider's failure", () => {
   it.each([
     ["nests too deep", withLogprobs(nested(20_000)), "too_deep"],
     [
@@ -244,7 +244,7 @@ describe("F62 an upstream's error", () => {
     await expectWhole(product);
   });
 
-  it("never passes for one of ours", async () => {
+  it("never looks like one of the gateway's errors", async () => {
     for (const code of ["budget_exceeded", "invalid_api_key", "policy_denied", "not_found"]) {
       const error = { message: "of the provider", code, type: code };
       for (const bytes of [json(400, { error }), json(200, { error })]) {

@@ -16,7 +16,7 @@ import { endings, expectFailedStream, expectWhole, startProduct, streaming } fro
 
 const complete = { finishReason: "stop", error: null, done: true };
 
-it("F9 noise between events is skipped", async () => {
+it("F9 skips noise between events", async () => {
   for (const events of [
     `\ufeff: a comment\n\n${text("Hi")}data:\n\nevent: nothing\n\nid: 7\nretry: 10\n\n${finish}${done}`,
     (text("Hi") + finish + done).replaceAll("\n", "\r"),
@@ -43,7 +43,7 @@ it("F9 an event that is not JSON fails the answer and is never passed on", async
 
 const letters = "añ€😀z";
 
-it("F10 bytes of one character may arrive apart", async () => {
+it("F10 joins the bytes of one character that arrive apart", async () => {
   const events = Buffer.from(text(letters) + finish + usage(1, 2) + done);
   const from = events.indexOf(letters);
   for (let at = from; at <= from + Buffer.byteLength(letters); at++) {
@@ -86,7 +86,7 @@ it("F10 bytes that are not UTF-8 fail the answer", async () => {
 const fragment = (index: number, call: object): string =>
   data({ choices: [{ index: 0, delta: { tool_calls: [{ index, ...call }] } }] });
 
-it("F11 the forwarded answer is the stored one, and fragments of tool calls go by their index", async () => {
+it("F11 the forwarded answer equals the stored one, and fragments of tool calls are joined by index", async () => {
   const product = await startProduct(
     streaming(
       text("A") +
@@ -117,7 +117,7 @@ it("F11 the forwarded answer is the stored one, and fragments of tool calls go b
   await expectWhole(product);
 });
 
-it("F12 an event without end is cut off at its limit, and so is an answer of endless events", async () => {
+it("F12 cuts off an endless event at its limit, and an answer of endless events at its own", async () => {
   for (const [limits, first, piece] of [
     [{ upstreamEventBytes: 65_536 }, "data: ", "x".repeat(16_384)],
     [{ upstreamBytes: 65_536 }, "", text("x").repeat(100)],
@@ -139,7 +139,7 @@ it("F12 an event without end is cut off at its limit, and so is an answer of end
   }
 });
 
-it("F13 without usage the answer is complete and its usage estimated", async () => {
+it("F13 an answer without usage is complete, and its usage is estimated", async () => {
   const product = await startProduct(({ send, body }) =>
     send(
       body.includes('"stream":true')
@@ -161,7 +161,7 @@ it("F13 without usage the answer is complete and its usage estimated", async () 
   await expectWhole(product);
 });
 
-it("F14 the last usage counts, never the sum, and figures that cannot be are not believed", async () => {
+it("F14 the last usage counts, never the sum, and impossible figures are ignored", async () => {
   const base = (last: string): string => text("Hello") + last + finish;
   for (const [events, expected] of [
     [base(usage(10, 1) + usage(10, 2)) + usage(10, 3), { completionTokens: 3, basis: "reported" }],

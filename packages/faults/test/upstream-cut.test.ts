@@ -21,7 +21,7 @@ import {
   streaming,
 } from "./fixture.ts";
 
-/** The partial text is kept with the Step, never joins the Session, and unreported usage is estimated. */
+/** Checks that the partial text is kept with the Step, never joins the Session, and unreported usage is estimated. */
 async function expectPartial(product: Product, step: number, said: string): Promise<void> {
   const { id, sessionId, organizationId, outcome } = (await product.steps())[step] ?? {};
   expect(outcome).toBe("failed");
@@ -33,7 +33,7 @@ async function expectPartial(product: Product, step: number, said: string): Prom
 
 const half = streamHead + chunked(text("Half"));
 
-it("F5 a reset or an end in mid body fails the answer, streamed or not", async () => {
+it("F5 a reset or an end in the middle of a body fails the answer, streamed or not", async () => {
   for (const leave of ["reset", "end"] as const)
     for (const stream of [true, false]) {
       const product = await startProduct(async (exchange) => {
@@ -56,7 +56,7 @@ it("F5 a reset or an end in mid body fails the answer, streamed or not", async (
     }
 });
 
-it("F5 usage that came before the reset is the least that is charged", async () => {
+it("F5 the charge is at least the usage reported before a reset", async () => {
   const product = await startProduct(async ({ send, reset }) => {
     await send(half + chunked(usage(33, 44)));
     reset();
@@ -114,7 +114,7 @@ it("F8 after the finish reason usage is awaited for two seconds, and then estima
   await expectWhole(product);
 });
 
-it("F17 an error event in mid stream fails the answer and shows nothing of its text", async () => {
+it("F17 an error event in the middle of a stream fails the answer and reveals nothing of its text", async () => {
   for (const event of [
     data({ error: { message: "secret of the upstream", code: "server_error" } }),
     `event: error\n${data({ message: "secret of the upstream" })}`,

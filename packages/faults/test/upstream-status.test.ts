@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { goodAnswer, head, json } from "../src/upstream-bytes.ts";
 import { answering, codeOf, endings, expectWhole, good, startProduct } from "./fixture.ts";
 
-it("F15 what the upstream asks to retry is retried, and each attempt has its own record", async () => {
+it("F15 retries when the upstream asks for it, and each attempt has its own record", async () => {
   for (const [status, header] of [
     [429, "retry-after: 0"],
     [500, "x-nothing: 1"],
@@ -27,7 +27,7 @@ it("F15 what the upstream asks to retry is retried, and each attempt has its own
   }
 });
 
-it("F15 a wait of ten years is not waited for", async () => {
+it("F15 does not wait for a retry in ten years", async () => {
   const product = await startProduct(answering(json(429, {}, "retry-after: 315360000")), {
     gateway: { retries: { max: 2, backoff: 1 } },
   });
@@ -39,7 +39,7 @@ it("F15 a wait of ten years is not waited for", async () => {
   await expectWhole(product);
 });
 
-it("F15 retries end with the deadline of the whole", async () => {
+it("F15 retries end at the deadline of the request", async () => {
   const product = await startProduct(answering(json(503, {})), {
     gateway: { retries: { max: 1_000, backoff: 5_000 }, deadlines: { total: "60s" } },
   });
@@ -51,7 +51,7 @@ it("F15 retries end with the deadline of the whole", async () => {
   expect(await product.problems()).toEqual([]);
 });
 
-it("F16 a 200 that is no answer is never an empty success", async () => {
+it("F16 a 200 without a valid answer is never an empty success", async () => {
   for (const bytes of [
     json(200, { error: { message: "no", code: "quota" } }),
     json(200, ""),
@@ -71,7 +71,7 @@ it("F16 a 200 that is no answer is never an empty success", async () => {
     }
 });
 
-it("F18 a redirect is refused, and where it points to hears nothing", async () => {
+it("F18 a redirect is refused, and its target receives nothing", async () => {
   const canary = await scriptedUpstream(() => {});
   onTestFinished(() => canary.close());
   for (const status of [301, 302, 303, 307, 308]) {
@@ -85,7 +85,7 @@ it("F18 a redirect is refused, and where it points to hears nothing", async () =
   expect(canary.connections.made).toBe(0);
 });
 
-it("F18 interim answers, a switch of protocols, 204 and an early 413 are handled", async () => {
+it("F18 handles interim answers, a switch of protocols, 204 and an early 413", async () => {
   const interim = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
   const few = await startProduct(({ send, body }) => send(interim.repeat(3) + goodAnswer(body)));
   expect((await few.ask()).status).toBe(200);
@@ -102,7 +102,7 @@ it("F18 interim answers, a switch of protocols, 204 and an early 413 are handled
   }
 });
 
-it("F19 compression, large headers and contradictory framing are typed failures", async () => {
+it("F19 compression, large headers and contradictory framing fail with typed errors", async () => {
   const bomb = gzipSync(Buffer.alloc(1_000_000));
   const compressed = head(
     "content-type: application/json",
@@ -122,7 +122,7 @@ it("F19 compression, large headers and contradictory framing are typed failures"
   }
 });
 
-it("F16 a good answer to the same questions is a success", async () => {
+it("F16 a valid answer to the same requests is a success", async () => {
   const product = await startProduct(good);
   for (const stream of [true, false]) expect((await product.ask({ stream })).status).toBe(200);
   await expectWhole(product);

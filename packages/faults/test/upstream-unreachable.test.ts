@@ -27,7 +27,7 @@ import {
 const nothingUsed = { costNanoUsd: 0, usage: { totalTokens: 0 }, usageBasis: "reported" };
 const estimated = { usageBasis: "estimated", priceSource: "custom" };
 
-it("F1 a refused connection is tried again, and costs nothing when it stays refused", async () => {
+it("F1 retries a refused connection, and charges nothing if it stays refused", async () => {
   const closed = createServer();
   await once(closed.listen(0, "127.0.0.1"), "listening");
   const address = closed.address();
@@ -52,7 +52,7 @@ it("F1 a refused connection is tried again, and costs nothing when it stays refu
   expect(await product.problems()).toEqual([]);
 });
 
-it("F1 a refused connection goes to the policy's fallback, and each attempt has its own record", async () => {
+it("F1 tries the policy's fallback after a refused connection, and records each attempt", async () => {
   const other = await scriptedUpstream(good);
   onTestFinished(() => other.close());
   const product = await startProduct(good, {
@@ -83,10 +83,10 @@ it("F1 a refused connection goes to the policy's fallback, and each attempt has 
   expect(await product.problems()).toEqual([]);
 });
 
-/** Tokens of output that a product's requests ask for. */
+/** The output tokens that a product's requests ask for. */
 const held = 1_000;
 
-it("F2 a request whose fate is unknown is not sent again, and its usage is estimated", async () => {
+it("F2 a request with an unknown outcome is not sent again, and its usage is estimated", async () => {
   for (const end of ["reset", "end"] as const) {
     const product = await startProduct((exchange) => exchange[end](), {
       gateway: { retries: { max: 2, backoff: 1 } },
@@ -99,13 +99,13 @@ it("F2 a request whose fate is unknown is not sent again, and its usage is estim
     expect(more).toEqual([]);
     expect(attempt).toMatchObject({ ...estimated, outcome: "failed" });
     expect(attempt?.usage.promptTokens).toBeGreaterThan(0);
-    // Nothing of its answer was seen: it is charged what it held.
+    // No answer was seen: the Step is charged its hold.
     expect(attempt?.usage.completionTokens).toBe(held);
     await expectWhole(product);
   }
 });
 
-it("F2 a request whose fate is unknown is sent again where duplicates are allowed", async () => {
+it("F2 a request with an unknown outcome is sent again if duplicates are allowed", async () => {
   const product = await startProduct(
     (exchange, number) =>
       number === 1 ? exchange.reset() : exchange.send(goodAnswer(exchange.body)),
@@ -119,7 +119,7 @@ it("F2 a request whose fate is unknown is sent again where duplicates are allowe
   await expectWhole(product);
 });
 
-it("F3 a host without a name, or without TLS, gets nothing and costs nothing", async () => {
+it("F3 a host without a DNS name or TLS receives nothing and costs nothing", async () => {
   const speaker = createServer((socket) => socket.on("error", () => {}).end("220 hello\r\n"));
   await once(speaker.listen(0, "127.0.0.1"), "listening");
   onTestFinished(() => void speaker.close());
@@ -138,7 +138,7 @@ it("F3 a host without a name, or without TLS, gets nothing and costs nothing", a
   }
 });
 
-it("F4 an upstream that says nothing is given up with 504 before the headers", async () => {
+it("F4 a silent upstream answers 504 before the headers", async () => {
   const product = await startProduct(() => {}, {
     gateway: { deadlines: { plainAnswer: "100s" } },
   });
@@ -151,7 +151,7 @@ it("F4 an upstream that says nothing is given up with 504 before the headers", a
   await expectWhole(product);
 });
 
-it("F4 a plain answer may take ten minutes by default, where a stream must begin in two", async () => {
+it("F4 by default a plain answer may take ten minutes, and a stream must begin within two", async () => {
   let answer = () => {};
   const product = await startProduct((exchange) => {
     answer = () => exchange.send(goodAnswer(exchange.body));
@@ -168,7 +168,7 @@ it("F4 a plain answer may take ten minutes by default, where a stream must begin
   expect((await stream).body).toContain("The provider stopped answering.");
 });
 
-it("F4 an upstream that falls silent in mid body ends the stream with an error", async () => {
+it("F4 an upstream that falls silent in the middle of a body ends the stream with an error", async () => {
   const product = await startProduct(answering(streamHead + chunked(text("Half"))), {
     gateway: { deadlines: { idle: "50s" } },
   });
@@ -180,7 +180,7 @@ it("F4 an upstream that falls silent in mid body ends the stream with an error",
   await expectWhole(product);
 });
 
-it("F4 an answer that never ends is ended by the deadline of the whole", async () => {
+it("F4 the deadline of the request ends an endless answer", async () => {
   const product = await startProduct(answering(streamHead + chunked(text("Half"))), {
     gateway: { deadlines: { idle: "2h", total: "1h" } },
   });
@@ -192,7 +192,7 @@ it("F4 an answer that never ends is ended by the deadline of the whole", async (
   await expectWhole(product);
 });
 
-it("F4 a slow but living upstream is waited for", async () => {
+it("F4 waits for a slow upstream that still sends", async () => {
   const go = Promise.withResolvers<void>();
   const product = await startProduct(async ({ send }) => {
     await send(streamHead);

@@ -11,16 +11,15 @@ import { scriptsOn } from "./database/scripts.ts";
 import { createResponseRepository, createSessionRepository, sweepSteps } from "./repositories.ts";
 
 /**
- * Where the database is: a `postgres://…` address, for which the store opens up to 10 connections and closes them, or
- * an open pool of `pg` 8 that the caller closes.
+ * The location of the database: a `postgres://…` address, for which the store opens up to 10 connections and closes
+ * them, or an open pool of `pg` 8 that the caller closes.
  */
 export type PostgresSource = { readonly url: string } | { readonly pool: PostgresPool };
 
-/** How a PostgreSQL store is kept. */
+/** How a PostgreSQL store keeps its data. */
 export interface PostgresStoreOptions {
   /**
-   * The schema its tables are in, created by `migrate()`: lower-case letters, digits and underscores. Default
-   * `tollgate`.
+   * The schema of its tables, created by `migrate()`: lower-case letters, digits and underscores. Default `tollgate`.
    */
   readonly schema?: string;
   /**
@@ -107,7 +106,7 @@ export function postgresStore(source: PostgresSource, options: PostgresStoreOpti
     settleStep: async (settlement) => {
       const { outcome } = settlement;
       const { result, isUnsure } = await driver.settle((view) => settleStep(view, settlement));
-      // An earlier run of it may be the settlement that it meets.
+      // An earlier run of this call may have written the settlement that it finds.
       return isUnsure && result.outcome === outcome ? { settled: true, outcome } : result;
     },
     correct: (intent) => {
@@ -133,7 +132,7 @@ function openDatabase(source: PostgresSource, options: PostgresStoreOptions): Da
   return createDatabase({ ...settings, pool, end: () => pool.end() });
 }
 
-/** A pool of the store's own. */
+/** A pool that belongs to the store. */
 interface OpenedPool extends PostgresPool {
   end(): Promise<void>;
 }
@@ -142,7 +141,7 @@ interface OpenedPool extends PostgresPool {
 const connectTimeout = 1_800;
 const maxConnections = 10;
 
-/** Opens nothing yet: connections are made as they are needed. */
+/** Opens nothing yet: connections open when they are needed. */
 function openPool(url: string): OpenedPool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -153,7 +152,7 @@ function openPool(url: string): OpenedPool {
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
   });
-  // Even after `end()` a connection that closes may still have something to say, and nobody else would hear it.
+  // A connection may still report an error while it closes, even after `end()`, and nothing else would listen.
   pool.on("error", () => {});
   return pool;
 }

@@ -15,7 +15,7 @@ async function openGateway(schema: string, series = 0) {
   return test;
 }
 
-it("finds the counters that something else has changed, and no others", async () => {
+it("reports exactly the counters that something outside the store changed", async () => {
   const schema = freshSchema();
   const { gateway, chat, key } = await openGateway(schema);
   await gateway.fetch(chat());
@@ -37,7 +37,7 @@ it("finds the counters that something else has changed, and no others", async ()
   });
 });
 
-it("lets exactly as many first requests of each key through as its own counter holds, over two connections", async () => {
+it("accepts exactly as many concurrent first requests of each key as its counter allows", async () => {
   const schema = freshSchema();
   const here = await openGateway(schema);
   const there = await openGateway(schema, 1);

@@ -5,7 +5,7 @@ import { insertKey, stepIntent } from "../../store-engine/test/step-intents.ts";
 import { postgresStore } from "../src/index.ts";
 import { freshSchema } from "./databases.ts";
 
-/** A message of the server's side of the protocol. */
+/** A message from the server in PostgreSQL's protocol. */
 function message(type: string, content: Buffer): Buffer {
   const head = Buffer.alloc(5);
   head.write(type);
@@ -15,14 +15,14 @@ function message(type: string, content: Buffer): Buffer {
 
 const fields = ["SFATAL", "VFATAL", "C57P01", "Mterminating connection", ""];
 
-/** What a server says that takes a session and ends it, when all of it arrives at once. */
+/** A server's messages that open a session and end it at once, all in one packet. */
 const greetingAndFarewell = Buffer.concat([
   message("R", Buffer.alloc(4)),
   message("Z", Buffer.from("I")),
   message("E", Buffer.from(`${fields.join("\0")}\0`)),
 ]);
 
-/** A way to the run's server on which the first sessions end as they begin. */
+/** A proxy to the test server that ends the first sessions as they begin. */
 async function openBehindFarewells(count: number): Promise<string> {
   const { port, hostname } = new URL(inject("postgresUrl"));
   const sockets = new Set<Socket>();

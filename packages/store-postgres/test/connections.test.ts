@@ -6,7 +6,7 @@ import { freshSchema, withClient } from "./databases.ts";
 const acme = { organizationId: "organization-1", gateway: "own" };
 const globex = { organizationId: "globex", gateway: "own" };
 
-/** A gateway on a schema of its own, with the credentials of two organizations. */
+/** A gateway on its own schema, with the credentials of two organizations. */
 async function openGateway() {
   const schema = freshSchema();
   const upstream = scriptedProvider();
@@ -43,7 +43,7 @@ it.each([
   ],
   ["ciphertexts", "credential = t.credential"],
   ["data keys", "wrapped_key = t.wrapped_key"],
-])("opens nothing where %s were swapped between organizations (S36)", async (_name, columns) => {
+])("opens no credential if %s were swapped between organizations (S36)", async (_name, columns) => {
   const { schema, statuses, credentials } = await openGateway();
   const { rowCount } = await withClient((client) =>
     client.query(
@@ -56,7 +56,7 @@ it.each([
   expect(credentials()).toEqual([]);
 });
 
-it("keeps no credential in the open", async () => {
+it("stores no credential in plain text", async () => {
   const { schema } = await openGateway();
   const { rows } = await withClient((client) =>
     client.query(`SELECT table_name FROM information_schema.tables WHERE table_schema = $1`, [

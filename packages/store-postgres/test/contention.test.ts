@@ -25,7 +25,7 @@ async function openOn(settings: pg.PoolConfig) {
   return { store, pool, schema };
 }
 
-it("holds no connection between opening and settling: one serves any number of Steps (F36)", async () => {
+it("holds no connection between opening and settling a Step (F36)", async () => {
   const { store, pool } = await openOn({ max: 1 });
   const ids = Array.from({ length: 20 }, (_, at) => `step ${at}`);
   await Promise.all(ids.map((id) => store.openStep(stepIntent(id))));
@@ -34,7 +34,7 @@ it("holds no connection between opening and settling: one serves any number of S
   expect(results.every(({ settled }) => settled)).toBe(true);
 });
 
-it("rejects after 2 seconds without a connection, at once behind 256 others, and takes none later (F36)", async () => {
+it("rejects after 2 seconds without a connection, or at once behind 256 waiting calls (F36)", async () => {
   const { store, pool } = await openOn({ max: 1 });
   const taken = await pool.connect();
   const openings = Array.from({ length: 300 }, (_, at) => store.openStep(stepIntent(`${at}`)));
@@ -51,21 +51,21 @@ it("rejects after 2 seconds without a connection, at once behind 256 others, and
   ).toHaveLength(1);
 }, 10_000);
 
-it("runs again as a whole what a lock, a deadlock or another transaction rolled back (F35)", async () => {
+it("runs a change again after a lock timeout, a deadlock or a conflict rolled it back (F35)", async () => {
   const { store, schema } = await openOn({ max: 8 });
   await store.openStep(stepIntent("first", [hold(1_000)]));
   await withClient(async (client) => {
     await client.query("BEGIN");
     await client.query(`SELECT FROM ${schema}.budget_counters FOR UPDATE`);
     const waiting = store.openStep(stepIntent("second", [hold(1_000)]));
-    // Longer than a call waits for a lock: the first run of it gives up.
+    // Longer than a call waits for a lock, so its first run gives up.
     await pause(1_700);
     await client.query("COMMIT");
     expect(await waiting).toMatchObject({ opened: true });
   });
 });
 
-it("keeps its promises on a server that serializes every transaction (F35)", async () => {
+it("enforces a budget on a server that serializes every transaction (F35)", async () => {
   const { store } = await openOn({
     max: 8,
     options: "-c default_transaction_isolation=serializable",
@@ -80,7 +80,7 @@ it("keeps its promises on a server that serializes every transaction (F35)", asy
   expect(opened.length).toBeLessThanOrEqual(8);
 });
 
-/** How many deadlocks the server has broken so far. */
+/** How many deadlocks the server has detected so far. */
 const deadlocks = () =>
   withClient(async (client) => {
     await client.query("SELECT pg_stat_force_next_flush()");
@@ -92,7 +92,7 @@ const deadlocks = () =>
 
 const fourHolds = ["a", "b", "c", "d"].map((budgetId) => ({ ...hold(1_000_000), budgetId }));
 
-it("never deadlocks by its own order: further attempts give up holds and take others (F35)", async () => {
+it("never deadlocks while further attempts release holds and take others (F35)", async () => {
   const { store } = await openOn({ max: 8 });
   const ids = Array.from({ length: 60 }, (_, at) => `step ${at}`);
   const [a = [], b = []] = [fourHolds.slice(0, 2), fourHolds.slice(2)];
@@ -112,7 +112,7 @@ it("never deadlocks by its own order: further attempts give up holds and take ot
   }
 });
 
-it("never deadlocks by its own order: many Steps on the same budgets in any order of arrival (F35)", async () => {
+it("never deadlocks while many Steps use the same budgets in any order (F35)", async () => {
   const { store } = await openOn({ max: 8 });
   const before = await deadlocks();
   const ids = Array.from({ length: 60 }, (_, at) => `step ${at}`);
@@ -133,7 +133,7 @@ it("never deadlocks by its own order: many Steps on the same budgets in any orde
   ).toHaveLength(60);
 });
 
-it("says so when the database takes no writes, and still reads (F33)", async () => {
+it("reports a read-only database, and still reads from it (F33)", async () => {
   const { store, schema } = await openOn({ max: 2 });
   const pool = new pg.Pool({
     connectionString: inject("postgresUrl"),

@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, inject, onTestFailed, onTestFinished } from "vitest";
 import { postgresStore } from "../src/index.ts";
 
-/** A schema of its own, which goes when the test ends. */
+/** Creates a schema for one test, and drops it when the test ends. */
 export function freshSchema(): string {
   const schema = `test_${randomBytes(8).toString("hex")}`;
   onTestFinished(async () => {
@@ -13,8 +13,8 @@ export function freshSchema(): string {
 }
 
 /**
- * A schema for the tests of one file, one after the other: each finds it migrated and empty. After a test that failed
- * it is another one, for what a test that ran out of time still does may come late.
+ * One schema for all tests of a file: each test finds it migrated and empty. After a failed test the schema is
+ * replaced, because a test that timed out may still write to the old one.
  */
 export function sharedSchema(): () => Promise<string> {
   const schemas: string[] = [];
@@ -60,7 +60,7 @@ function emptying(schema: string): string {
     END $body$`;
 }
 
-/** A connection past the store, closed when `use` is done. */
+/** A connection that bypasses the store, closed when `use` is done. */
 export async function withClient<Result>(
   use: (client: pg.Client) => Promise<Result>,
   url = inject("postgresUrl"),

@@ -12,7 +12,7 @@ import { freshSchema, withClient } from "./databases.ts";
 const day = 86_400_000;
 const at = Date.UTC(2026, 0, 8);
 
-it("waits for a Session that goes on in this moment, and then leaves it alone", async () => {
+it("waits for a Session that is being continued, and then does not erase it", async () => {
   const schema = freshSchema();
   const store = postgresStore({ url: inject("postgresUrl") }, { schema });
   onTestFinished(() => store.close());

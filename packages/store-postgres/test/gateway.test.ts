@@ -12,7 +12,7 @@ import { freshSchema } from "./databases.ts";
 
 const organization = "organization-1";
 
-/** Two gateways on one schema, each with a store and connections of its own. */
+/** Two gateways on one schema, each with its own store and connections. */
 async function openGateways(options: TestGatewayOptions = {}) {
   const schema = freshSchema();
   const open = async (series: number) => {
@@ -40,7 +40,7 @@ async function problemsOf({
   return [...checkDump(dump), ...checkQuiet(dump)];
 }
 
-it("lets exactly 50 of 200 requests through that arrive at two gateways at once (F40, B1)", async () => {
+it("accepts exactly 50 of 200 concurrent requests to two gateways (F40, B1)", async () => {
   const gateways = await openGateways();
   const [first] = gateways;
   const holds = gateways.map(({ provider }) => provider.hold());
@@ -89,7 +89,7 @@ it("continues one Session when the same request reaches two gateways at once (F4
   expect(await problemsOf(first)).toEqual([]);
 });
 
-it("removes each Step once, and erases each Session once, although two gateways sweep at the same time", async () => {
+it("removes each Step and erases each Session once while two gateways sweep at the same time", async () => {
   const gateways = await openGateways({
     maintenance: false,
     retention: { activity: "1d", transcripts: "1d" },
@@ -110,7 +110,7 @@ it("removes each Step once, and erases each Session once, although two gateways 
   expect(await problemsOf(first)).toEqual([]);
 });
 
-it("sends a signature back that the client dropped, from the Session that the Step goes on with", async () => {
+it("restores a signature that the client dropped, from the Session that the Step continues", async () => {
   const [{ gateway, provider, chat }, other] = await openGateways();
   const state = { extra_content: { google: { thought_signature: "thought" } } };
   provider.reply({ toolCalls: [{ name: "look_up", arguments: "{}", state }] });
@@ -123,7 +123,7 @@ it("sends a signature back that the client dropped, from the Session that the St
     { role: "assistant", content: null, tool_calls: [called] },
     { role: "tool", tool_call_id: "call_1", content: "18 degrees" },
   ];
-  // Any process of the store restores it.
+  // Any process that shares the store restores it.
   expect((await other.gateway.fetch(chat({ messages, tools }))).status).toBe(200);
   expect(other.provider.calls[0]?.request.messages[1]).toMatchObject({
     tool_calls: [{ state: { from: "test/tollgate", fields: state } }],

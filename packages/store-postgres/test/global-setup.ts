@@ -8,7 +8,7 @@ declare module "vitest" {
   }
 }
 
-/** Starts a server for the run, or takes the one that `TOLLGATE_TEST_PG_URL` names. */
+/** Starts a server for the run, or uses the one that `TOLLGATE_TEST_PG_URL` names. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const url = process.env["TOLLGATE_TEST_PG_URL"];
   if (url !== undefined) {

@@ -22,14 +22,14 @@ async function openStores() {
   return { schema, store, peer };
 }
 
-/** A beat of a process whose machine's clock is apart from the server's. */
+/** A lease renewal of a process whose machine's clock differs from the server's. */
 function beat(processId: string, apart: number): LeaseRenewal {
   const at = Date.now() + apart;
   return { processId, renewal: 1, at, until: at + leaseMs, clock: "store", steps: [] };
 }
 
 it.each([-2 * minutes, 2 * minutes])(
-  "counts leases by the server's clock: a peer %i ms apart takes nobody for dead (F39)",
+  "measures leases by the server's clock: a peer whose clock is %i ms off recovers no live process (F39)",
   async (apart) => {
     const { store, peer } = await openStores();
     const query = { at: Date.now() + apart, clock: "store", limit: 9 } as const;
@@ -41,7 +41,7 @@ it.each([-2 * minutes, 2 * minutes])(
   },
 );
 
-it("forgets processes whose lease lapsed once none of their Steps is open", async () => {
+it("forgets a process with a lapsed lease once none of its Steps is open", async () => {
   const { schema, store, peer } = await openStores();
   const lapsed = { until: 0, at: 0 };
   await store.renewLease({ ...beat("idle", 0), ...lapsed });

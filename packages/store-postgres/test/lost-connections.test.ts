@@ -50,7 +50,7 @@ it.each(["before", "after"] as const)(
 );
 
 it.each(["before", "after"] as const)(
-  "settles a Step once, and knows that it did, when the connection is cut %s its commit (F34)",
+  "settles a Step once, and reports its outcome, when the connection is cut %s its commit (F34)",
   async (when) => {
     const { store, peer, proxy } = await openBehindProxy();
     await store.openStep(stepIntent("torn", [hold(10)]));
@@ -66,7 +66,7 @@ it.each(["before", "after"] as const)(
   },
 );
 
-it("writes a change of several statements whole or not at all when it is cut on COMMIT (F34)", async () => {
+it("writes all or nothing of a change when the connection is cut on COMMIT (F34)", async () => {
   const { store, peer, proxy } = await openBehindProxy();
   const budget = {
     id: "b",
@@ -78,7 +78,7 @@ it("writes a change of several statements whole or not at all when it is cut on 
     warnAt: [],
   } as const;
   const { leaf } = stepSettlement("budget");
-  // The zero byte tells it from "READ COMMITTED", with which the transaction begins.
+  // The zero byte excludes "READ COMMITTED", with which the transaction begins.
   const happened = proxy.cutAt("COMMIT\u0000", "after");
   // It is unknown whether the budget existed before, so the store does not retry.
   await expect(store.budgets.insert(budget, leaf)).rejects.toThrow("PostgreSQL store");
@@ -87,7 +87,7 @@ it("writes a change of several statements whole or not at all when it is cut on 
   expect(await peer.budgets.version()).toBe(1);
 });
 
-it("does not change keys again when it is not known whether they changed (F34)", async () => {
+it("does not repeat a change of keys whose outcome is unknown (F34)", async () => {
   const { store, peer, proxy } = await openBehindProxy();
   let asked = 0;
   const happened = proxy.cutAt("COMMIT\u0000", "after");
@@ -96,7 +96,7 @@ it("does not change keys again when it is not known whether they changed (F34)",
       ? { patch: { revokedAt: 7 }, leaf: leafOf("key.revoked", `revocation ${++asked}`) }
       : null,
   );
-  // A second run would find nothing to revoke and say so, or write a second leaf.
+  // A second run would find nothing to revoke and report that, or write a second leaf.
   await expect(revocation).rejects.toThrow("PostgreSQL store");
   await happened;
   expect(asked).toBe(1);
@@ -104,7 +104,7 @@ it("does not change keys again when it is not known whether they changed (F34)",
   expect(data.filter(({ kind }) => kind === "key.revoked")).toHaveLength(1);
 });
 
-it("goes on when every backend is ended, and what idles in its pool does not end the process (F33)", async () => {
+it("continues after every backend ends, and idle connections do not end the process (F33)", async () => {
   const { store, schema } = await openBehindProxy();
   await Promise.all(Array.from({ length: 8 }, (_, at) => store.openStep(stepIntent(`idle ${at}`))));
   await withClient((client) =>
@@ -120,7 +120,7 @@ it("goes on when every backend is ended, and what idles in its pool does not end
   expect(openings.every(({ opened }) => opened)).toBe(true);
 });
 
-it("rejects within 5 seconds when the server falls silent, and serves again when it speaks (F37)", async () => {
+it("rejects within 5 seconds if the server stops answering, and recovers with it (F37)", async () => {
   const { store, proxy } = await openBehindProxy();
   proxy.blackHole();
   const started = performance.now();
@@ -130,10 +130,10 @@ it("rejects within 5 seconds when the server falls silent, and serves again when
   expect(await store.openStep(stepIntent("heard"))).toMatchObject({ opened: true });
 }, 10_000);
 
-it("opens every Step that waited once a server that fell silent speaks again (F37)", async () => {
+it("opens every waiting Step once a silent server answers again (F37)", async () => {
   const { store, proxy, schema } = await openBehindProxy();
   await store.openStep(stepIntent("first", [hold(1_000_000)]));
-  // Each statement keeps the counter to itself for a while, as the flush of its commit does on a slow disk.
+  // Each statement locks the counter for a while, as the flush of its commit does on a slow disk.
   await withClient((client) =>
     client.query(`CREATE FUNCTION ${schema}.flush() RETURNS TRIGGER LANGUAGE plpgsql
         AS $$ BEGIN PERFORM pg_sleep(0.06); RETURN NULL; END $$;
@@ -149,7 +149,7 @@ it("opens every Step that waited once a server that fell silent speaks again (F3
   expect((await Promise.all(openings)).filter(({ opened }) => opened)).toHaveLength(64);
 }, 15_000);
 
-it("neither repeats nor loses what recovery and its process settle at once (F28)", async () => {
+it("settles a Step once when recovery and its own process settle it at once (F28)", async () => {
   const { store, peer } = await openBehindProxy();
   await store.openStep(stepIntent("raced", [hold(10)]));
   const recovery = { ...stepSettlement("raced"), outcome: "interrupted" } as const;
@@ -163,7 +163,7 @@ it("neither repeats nor loses what recovery and its process settle at once (F28)
   expect(data).toMatchObject([{ settled: 7, held: 0 }]);
 });
 
-it("serves as before when connections are cut while nothing runs on them", async () => {
+it("works as before after idle connections are cut", async () => {
   const { store, proxy } = await openBehindProxy();
   await Promise.all(Array.from({ length: 4 }, (_, at) => store.steps.get("acme", `${at}`)));
   expect(proxy.connections()).toBeGreaterThan(1);

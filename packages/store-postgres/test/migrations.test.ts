@@ -28,7 +28,7 @@ function startProcess(schema: string) {
   };
 }
 
-it("is migrated by 4 processes at once: one does, the others wait for it (F45)", async () => {
+it("is migrated by one of 4 concurrent processes while the others wait (F45)", async () => {
   const schema = freshSchema();
   const processes = Array.from({ length: 4 }, () => startProcess(schema));
   await Promise.all(processes.map(({ ready }) => ready));
@@ -44,7 +44,7 @@ it("is migrated by 4 processes at once: one does, the others wait for it (F45)",
   expect(await store.openStep(stepIntent("first"))).toMatchObject({ opened: true });
 }, 20_000);
 
-it("waits for a migration that runs, and then finds it done (F45)", async () => {
+it("waits for a running migration, and then finds it done (F45)", async () => {
   const schema = freshSchema();
   const store = openStore(schema);
   await withClient(async (client) => {
@@ -53,7 +53,7 @@ it("waits for a migration that runs, and then finds it done (F45)", async () => 
     await client.query(`SELECT ${lock}`, [`tollgate migration of ${schema}`]);
     const migrated = store.migrate();
     const isWaiting = async (): Promise<boolean> => {
-      // Read in a transaction of its own: within one, the answer would stay the same.
+      // Read in its own transaction: within one, the answer would stay the same.
       const { rows } = await withClient((observer) =>
         observer.query(
           `SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND query LIKE $1`,
@@ -71,7 +71,7 @@ it("waits for a migration that runs, and then finds it done (F45)", async () => 
   expect(await store.budgets.version()).toBe(0);
 });
 
-it("leaves a schema alone that is current", async () => {
+it("does not change a current schema", async () => {
   const schema = freshSchema();
   const store = openStore(schema);
   await store.migrate();
@@ -80,7 +80,7 @@ it("leaves a schema alone that is current", async () => {
   expect(await store.openStep(stepIntent("first"))).toMatchObject({ opened: true });
 });
 
-it("refuses the schema of a newer release, and every call on it (F45)", async () => {
+it("rejects the schema of a newer release, and every call on it (F45)", async () => {
   const schema = freshSchema();
   await openStore(schema).migrate();
   await withClient((client) => client.query(`UPDATE ${schema}.tollgate_schema SET version = 99`));
@@ -90,7 +90,7 @@ it("refuses the schema of a newer release, and every call on it (F45)", async ()
   await expect(older.steps.get("acme", "late")).rejects.toThrow("newer release");
 });
 
-it("only looks when asked to check", async () => {
+it("changes nothing if migrate is set to check", async () => {
   const schema = freshSchema();
   const store = openStore(schema, "check");
   await expect(store.migrate()).rejects.toThrow("call migrate() first");
@@ -100,14 +100,14 @@ it("only looks when asked to check", async () => {
   expect(rows).toHaveLength(0);
 });
 
-it("only looks when one migration is asked to check, and then creates when asked to", async () => {
+it("checks in one migration without changes, and creates the schema in the next", async () => {
   const store = openStore(freshSchema());
   await expect(store.migrate("check")).rejects.toThrow("call migrate() first");
   await store.migrate();
   await store.migrate("check");
 });
 
-it("works in databases whose search path and text order are other than its own", async () => {
+it("works in databases with another search path and text order", async () => {
   const schema = freshSchema();
   const store = openStore(schema);
   await store.migrate();
@@ -122,7 +122,7 @@ it("works in databases whose search path and text order are other than its own",
 });
 
 it.each(["", "Tollgate", "1st", "pg_mine", "a-b", "x; DROP SCHEMA public", "s".repeat(49)])(
-  "refuses %j as the name of a schema",
+  "rejects %j as the name of a schema",
   (schema) => {
     expect(() => postgresStore({ url: "postgres://localhost" }, { schema })).toThrow(
       expect.objectContaining({ code: "invalid_configuration", param: "schema" }),
@@ -130,7 +130,7 @@ it.each(["", "Tollgate", "1st", "pg_mine", "a-b", "x; DROP SCHEMA public", "s".r
   },
 );
 
-it("goes on when its schema is dropped and made again, as a restored backup does", async () => {
+it("continues after its schema is dropped and created again, as by restoring a backup", async () => {
   const schema = freshSchema();
   const store = openStore(schema);
   const peer = openStore(schema);
@@ -143,7 +143,7 @@ it("goes on when its schema is dropped and made again, as a restored backup does
   expect(await store.openStep(stepIntent("after"))).toMatchObject({ opened: true });
 });
 
-it("rejects after closing, and closes twice", async () => {
+it("rejects calls after closing, and can be closed twice", async () => {
   const store = postgresStore({ url: inject("postgresUrl") }, { schema: freshSchema() });
   await store.migrate();
   await store.close();

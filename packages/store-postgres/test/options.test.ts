@@ -16,7 +16,7 @@ describe("the options of a PostgreSQL store", () => {
     [{ url, pol: 1 }, {}, "pol"],
     [{ pool: {} }, {}, "pool"],
     [undefined, {}, "url"],
-  ])("are refused when they are %j, %j", (source, options, path) => {
+  ])("are rejected if they are %j, %j", (source, options, path) => {
     // As JavaScript would call it.
     const open = () => Reflect.apply(postgresStore, undefined, [source, options]);
     expect(open).toThrow(GatewayError);

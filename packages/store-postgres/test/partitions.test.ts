@@ -60,7 +60,7 @@ async function partitionsOf(schema: string): Promise<readonly PartitionRange[]> 
   return rows.flatMap(({ bounds }) => rangeOf(String(bounds)) ?? []);
 }
 
-/** The first partition of a schema, made if there is none. */
+/** The first partition of a schema, created if there is none. */
 async function firstPartition(store: Store, schema: string): Promise<PartitionRange> {
   await sweep(store, 0);
   const [first] = await partitionsOf(schema);
@@ -68,7 +68,7 @@ async function firstPartition(store: Store, schema: string): Promise<PartitionRa
   return first;
 }
 
-/** Opens a Step at a time, with an id of that time, and settles it unless `settles` is false. */
+/** Opens a Step at a time, with an id of that time. Settles it unless `settles` is false. */
 async function stepAt(store: Store, at: number, { settles = true } = {}): Promise<string> {
   const id = `${boundAt(at)}-7000-8000-${String(++leaves).padStart(12, "0")}`;
   expect(await store.openStep({ ...stepIntent(id), at })).toMatchObject({ opened: true });
@@ -91,7 +91,7 @@ async function stepIds(store: Store): Promise<readonly string[]> {
   return data.map(({ id }) => id);
 }
 
-it("has no partitions until activity is kept for a limited time, and then some ahead of time", async () => {
+it("has no partitions until activity has a retention, and then creates some ahead of time", async () => {
   const { store, schema } = await openMigrated();
   expect(await partitionsOf(schema)).toEqual([]);
   await Promise.all([store, open(schema), open(schema)].map((one) => sweep(one, Date.now())));
@@ -105,7 +105,7 @@ it("has no partitions until activity is kept for a limited time, and then some a
   expect(await partitionsOf(schema)).toEqual(partitions);
 });
 
-it("drops a partition once all of it is old, with one leaf that counts what went", async () => {
+it("drops a partition once all its Steps are old, and writes one leaf with their number", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   for (const at of [from, from + day, until - 1]) await stepAt(store, at);
@@ -118,7 +118,7 @@ it("drops a partition once all of it is old, with one leaf that counts what went
   expect(await sweep(store, until + keep)).toEqual({ removed: 0, more: false });
 });
 
-it("comes to an end although the clock of the gateway is far ahead of the database's", async () => {
+it("finishes a sweep although the gateway's clock is far ahead of the database's", async () => {
   const { store, schema } = await openMigrated();
   const { until } = await firstPartition(store, schema);
   const before = await partitionsOf(schema);
@@ -126,7 +126,7 @@ it("comes to an end although the clock of the gateway is far ahead of the databa
   expect(await partitionsOf(schema)).toEqual(before);
 });
 
-it("keeps a partition in which a Step is open, until it settled", async () => {
+it("keeps a partition until its open Step is settled", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   const id = await stepAt(store, from, { settles: false });
@@ -138,7 +138,7 @@ it("keeps a partition in which a Step is open, until it settled", async () => {
   expect(await stepIds(store)).toEqual([]);
 });
 
-it("keeps a partition with a Step that opened later than its id says", async () => {
+it("keeps a partition with a Step that opened later than the time of its id", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   const id = `${boundAt(from)}-7000-8000-000000000000`;
@@ -148,7 +148,7 @@ it("keeps a partition with a Step that opened later than its id says", async () 
   expect(await sweep(store, until + keep + day + 1)).toEqual({ removed: 1, more: true });
 });
 
-it("removes Steps with ids of another shape row by row, outside the partitions", async () => {
+it("removes Steps with other kinds of ids row by row, outside the partitions", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   for (const id of ["one", "two", "three"]) {
@@ -179,7 +179,7 @@ it("drops each partition once when several processes sweep at the same time", as
   expect(await stepIds(store)).toEqual([]);
 });
 
-it("waits for no one who reads the table: what can be done is done, the rest when they are gone", async () => {
+it("does not wait for readers of the table, and finishes in a later sweep", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   await stepAt(store, from);
@@ -192,7 +192,7 @@ it("waits for no one who reads the table: what can be done is done, the rest whe
   expect(await sweep(store, until + keep)).toEqual({ removed: 1, more: true });
 });
 
-it("leaves partition and evidence as they were when its connection is cut before it is done", async () => {
+it("changes neither partition nor evidence if its connection is cut before it finishes", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   const id = await stepAt(store, from);
@@ -211,7 +211,7 @@ it("leaves partition and evidence as they were when its connection is cut before
   expect(await counted(store)).toEqual([1]);
 });
 
-it("makes and drops no table where the store may not change its schema", async () => {
+it("creates and drops no table if the store may not change its schema", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   await stepAt(store, from);
@@ -224,7 +224,7 @@ it("makes and drops no table where the store may not change its schema", async (
   expect(await stepIds(store)).toHaveLength(1);
 });
 
-it("opens, reads and settles a Step in its own partition, and asks no other", async () => {
+it("opens, reads and settles a Step without touching other partitions", async () => {
   const { store, schema } = await openMigrated();
   const { from, until } = await firstPartition(store, schema);
   const count = 40;
@@ -237,21 +237,21 @@ it("opens, reads and settles a Step in its own partition, and asks no other", as
     const rows = await query(`SELECT relname AS name, idx_scan + seq_scan AS scans
       FROM pg_stat_user_tables WHERE schemaname = '${schema}'`);
     const scans = new Map(rows.map((row) => [String(row["name"]), Number(row["scans"])]));
-    // A backend tells what it did when it ends.
+    // A backend reports its statistics when it ends.
     if ((scans.get(own ?? "") ?? 0) < 3 * count) continue;
     for (const name of [other ?? "", "steps_rest"]) expect(scans.get(name)).toBeLessThan(count / 2);
     break;
   }
 });
 
-/** The promises of a schema's rest, by name. */
+/** The names of the constraints on a schema's default partition. */
 async function promisesOf(schema: string): Promise<readonly unknown[]> {
   const rows = await query(`SELECT conname FROM pg_constraint
     WHERE conrelid = '${schema}.steps_rest'::regclass AND contype = 'c'`);
   return rows.map(({ conname }) => conname);
 }
 
-it("takes partitions from a large rest without reading it while others wait", async () => {
+it("creates partitions next to a large default partition without scanning it under a lock", async () => {
   const { store, schema } = await openMigrated();
   const [first, last] = missingRanges([], { now: Date.now(), keep });
   if (!first || !last) return expect.fail("Nothing is missing.");
@@ -275,7 +275,7 @@ it("takes partitions from a large rest without reading it while others wait", as
   await stepAt(store, first.from);
 });
 
-it("ends what another process began before it was killed, and takes back what it will not use", async () => {
+it("finishes the work of a killed process, and removes a constraint that it will not use", async () => {
   const { store, schema } = await openMigrated();
   const promise = (name: string, check: string) =>
     query(`ALTER TABLE ${schema}.steps_rest
@@ -289,7 +289,7 @@ it("ends what another process began before it was killed, and takes back what it
   expect(await promisesOf(schema)).toEqual([]);
 });
 
-it("leaves Steps where they are whose time came before their partition", async () => {
+it("leaves Steps in the default partition if they opened before their partition existed", async () => {
   const { store, schema } = await openMigrated();
   const [first] = missingRanges([], { now: Date.now(), keep });
   if (!first) return expect.fail("Nothing is missing.");

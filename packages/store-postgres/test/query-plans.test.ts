@@ -18,7 +18,7 @@ import { postgresDialect } from "../src/database/postgres-dialect.ts";
 import { createQualify } from "../src/database/schema-name.ts";
 import { postgresStore } from "../src/index.ts";
 
-/** As PostgreSQL names the indexes of a partition. */
+/** PostgreSQL's names for the indexes of a partition. */
 const stepsByTime = "steps_rest_organization_id_opened_at_sequence_idx";
 const stepsBySession = "steps_rest_organization_id_session_id_opened_at_sequence_idx";
 
@@ -39,7 +39,7 @@ afterAll(async () => {
   await client.end();
 });
 
-/** How many rows each index and each table of a schema was asked for so far. */
+/** How many rows were read so far through each index and from each table of a schema. */
 async function rowsRead(schema: string): Promise<ReadonlyMap<string, number>> {
   await client.query("SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()");
   const { rows } = await client.query(
@@ -64,7 +64,7 @@ async function planOf(text: string): Promise<readonly string[]> {
   }
 }
 
-describe("pages of an organization are read by an index, in its order", () => {
+describe("reads an organization's pages through an index, in its order", () => {
   const conditions = createConditions(postgresDialect);
   const organizationId = "acme";
   const placed = { cursor: null, limit: 20 };
@@ -119,7 +119,7 @@ describe("pages of an organization are read by an index, in its order", () => {
   });
 });
 
-/** The tables that hold rows themselves, and none for their partitions. */
+/** The tables that contain rows themselves, without their partitioned parents. */
 async function tablesOf(schema: string): Promise<readonly string[]> {
   const { rows } = await client.query(
     "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = $1::regnamespace",
@@ -150,13 +150,13 @@ async function insertOtherSessions(schema: string, count: number): Promise<void>
   );
 }
 
-/** Has a command done to every table, so that the server plans again for what it knows of them now. */
+/** Runs a command on every table, so that the server plans again with its current statistics. */
 async function learn(schema: string, command: string): Promise<void> {
   const names = ["steps_rest", "sessions"];
   await client.query(`${command} ${names.map((name) => `${schema}.${name}`).join(", ")}`);
 }
 
-/** Until every backend of a schema has told what it read. */
+/** Waits until every backend of a schema has reported its statistics. */
 async function settledStatistics(schema: string): Promise<ReadonlyMap<string, number>> {
   for (;;) {
     const { rows } = await client.query(
@@ -167,7 +167,7 @@ async function settledStatistics(schema: string): Promise<ReadonlyMap<string, nu
   }
 }
 
-describe("opening and settling read no more rows of what grows as it grows, from an empty database on", () => {
+describe("opening and settling read no more rows as the tables grow", () => {
   it.each([
     ["before any statistics", null, 0],
     ["with the sizes of one row known", "VACUUM", 1],
@@ -178,13 +178,13 @@ describe("opening and settling read no more rows of what grows as it grows, from
   ] as const)("%s", async (name, command, learnedAt) => {
     const own = `test_plans_${name.replaceAll(" ", "_")}`;
     const store = await createUnobserved(own);
-    // Each makes a Session, a Turn, a Step and three records; one key and one budget serve them all.
+    // Each creates a Session, a Turn, a Step and three records; one key and one budget serve them all.
     const count = 301;
     let together = 1;
     for (let at = 0; at < count; at += together) {
       together = at === 0 ? 1 : 10;
       if (command && at === learnedAt) await learn(own, command);
-      // By now the plans are made.
+      // By now the server has its plans.
       if (at === 101) await insertOtherSessions(own, 50_000);
       await Promise.all(
         Array.from({ length: together }, async (_, place) => {
@@ -216,7 +216,7 @@ describe("opening and settling read no more rows of what grows as it grows, from
       "sessions_by_key",
     ])
       expect(read.get(index), index).toBe(0);
-    // By its own id a few times for each Step; the 100 candidates by their index.
+    // Each Step reads a few rows by id and its 100 candidates by their index.
     for (const index of ["steps_rest_pkey", "sessions_pkey", "holds_pkey"])
       expect(read.get(index), index).toBeLessThan(count * 6);
     expect(read.get("sessions_by_update")).toBeGreaterThan(count);
@@ -225,7 +225,10 @@ describe("opening and settling read no more rows of what grows as it grows, from
   });
 });
 
-/** Organizations with as many Steps each, all at one time after all others: only their numbers tell which come first. */
+/**
+ * Creates organizations with equally many Steps, all at one time later than the others: only their numbers determine
+ * the order.
+ */
 async function insertStepsOf(organizations: number, steps: number): Promise<void> {
   const { rows } = await client.query(
     `SELECT column_name AS name, data_type AS type FROM information_schema.columns
@@ -252,7 +255,7 @@ async function insertStepsOf(organizations: number, steps: number): Promise<void
 }
 
 describe("a page of every organization", () => {
-  it("reads one row of each, and pages of no more than it has rows", async () => {
+  it("reads one row of each organization, and at most one page per row of the result", async () => {
     const [organizations, limit] = [400, 10];
     await insertStepsOf(organizations, 30);
     const before = await rowsRead(schema);
@@ -273,7 +276,8 @@ describe("a page of every organization", () => {
     const after = await rowsRead(schema);
     const read = (after.get(stepsByTime) ?? 0) - (before.get(stepsByTime) ?? 0);
     expect(read).toBeGreaterThan(organizations);
-    // A page of each would be 4,400. Rows of other tests, and those an update left behind, count as well.
+    // Reading a page of each would take 4,400 rows. Rows of other tests, and those that an update left behind, count as
+    // well.
     expect(read).toBeLessThan(organizations + 2 * (limit + 1) ** 2);
   });
 });

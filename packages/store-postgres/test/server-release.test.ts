@@ -9,7 +9,7 @@ afterAll(() => pool.end());
 
 type Pool = Extract<Parameters<typeof postgresStore>[0], { readonly pool: unknown }>["pool"];
 
-/** The pool of a server that says it is another release; all else it says is its own. */
+/** A pool whose server claims to be another release; everything else is unchanged. */
 function poolOf(release: string): Pool {
   return {
     on: (event, listener) => pool.on(event, listener),
@@ -41,12 +41,15 @@ function openStore(release: string, schema: string, migrate: "auto" | "check" = 
 const refusal = "PostgreSQL store: the server runs PostgreSQL 17; use PostgreSQL 18 or newer";
 
 describe("the release of the server", () => {
-  it.each(["auto", "check"] as const)("is too old to be migrated (%s)", async (migrate) => {
-    const store = openStore("170012", freshSchema(), migrate);
-    await expect(store.migrate()).rejects.toThrow(refusal);
-  });
+  it.each(["auto", "check"] as const)(
+    "is rejected by migrate() if it is too old (%s)",
+    async (migrate) => {
+      const store = openStore("170012", freshSchema(), migrate);
+      await expect(store.migrate()).rejects.toThrow(refusal);
+    },
+  );
 
-  it("is too old on first use, even if the schema is current", async () => {
+  it("is rejected on first use if it is too old, even with a current schema", async () => {
     const schema = freshSchema();
     await openStore("180000", schema).migrate();
     const store = openStore("179999", schema);
@@ -55,7 +58,7 @@ describe("the release of the server", () => {
     await expect(store.budgets.version()).rejects.toThrow(refusal);
   });
 
-  it("is new enough from PostgreSQL 18 on", async () => {
+  it("is accepted from PostgreSQL 18 on", async () => {
     const store = openStore("180000", freshSchema());
     await store.migrate();
     expect(await store.budgets.version()).toBe(0);

@@ -12,7 +12,7 @@ import { withClient } from "./databases.ts";
 
 const restarts = 2;
 
-it("loses nothing acknowledged and tears nothing when the server crashes under load (F27, F33)", async () => {
+it("keeps every acknowledged change whole when the server crashes under load (F27, F33)", async () => {
   const server = await startPostgres({ fsync: true });
   onTestFinished(() => server.stop());
   const store = postgresStore({ url: server.url });
@@ -57,7 +57,7 @@ it("loses nothing acknowledged and tears nothing when the server crashes under l
   await expectWhole(server.url);
 }, 60_000);
 
-/** Every Step has all of its rows, no row is without its Step, and the counters are the sums of their holds. */
+/** Checks that every Step has all its rows, every row has its Step, and the counters are the sums of their holds. */
 async function expectWhole(url: string): Promise<void> {
   const { rows } = await withClient(
     (client) =>
@@ -77,7 +77,7 @@ async function expectWhole(url: string): Promise<void> {
         (SELECT held FROM budget_counters) AS held,
         (SELECT settled - (SELECT sum(settled) FROM holds) FROM budget_counters) AS drift`)
         .then(
-          // The answers of both statements come together.
+          // The results of both statements arrive together.
           (results) => [results].flat().at(-1) ?? { rows: [] },
         ),
     url,

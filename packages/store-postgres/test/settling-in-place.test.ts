@@ -21,7 +21,7 @@ it("settles most Steps in place, without writing their indexes again", async () 
          WHERE schemaname = $1 AND relname = 'steps_rest'`,
         [schema],
       );
-      // A backend tells what it did when it ends.
+      // A backend reports its statistics when it ends.
       if (Number(rows[0]?.all) === count) return Number(rows[0]?.in_place);
     }
   });

@@ -28,7 +28,7 @@ async function openStores(count = 1) {
   return { schema, store, stores };
 }
 
-/** A Step that goes on with the Session another one made. */
+/** A Step that continues the Session that another Step created. */
 function next(of: string, name: string): StepIntent {
   const intent = stepIntent(name, [], of);
   return { ...intent, transcript: { ...intent.transcript, sessionId: `session of ${of}` } };
@@ -41,7 +41,7 @@ async function deadlocks(): Promise<number> {
   return Number(rows[0].deadlocks);
 }
 
-it("opens and settles in few commits what comes together", async () => {
+it("opens and settles concurrent Steps in few commits", async () => {
   const { schema, store } = await openStores();
   await store.openStep(stepIntent("first"));
   await Promise.all(names.map((name) => store.openStep(stepIntent(name, [hold(1_000)]))));
@@ -57,7 +57,7 @@ it("opens and settles in few commits what comes together", async () => {
   expect(data).toMatchObject([{ settled: 40 * 7, held: 0 }]);
 });
 
-it("opens together no more than a budget fits, and refuses nothing that fits", async () => {
+it("opens exactly as many concurrent Steps as fit a budget", async () => {
   const { store } = await openStores();
   const openings = await Promise.all(
     names.map((name, at) => {
@@ -66,12 +66,12 @@ it("opens together no more than a budget fits, and refuses nothing that fits", a
     }),
   );
   expect(openings.filter(({ opened }) => !opened).length).toBeGreaterThan(0);
-  // Refused is only what does not fit, so that the fives and tens fill it.
+  // Only Steps that don't fit are refused, so the fives and tens use up the budget.
   const { data } = await store.budgets.counters({ budgetId: "budget" }, page);
   expect(data).toMatchObject([{ settled: 0, held: 200 }]);
 });
 
-it("opens together what a pace allows, though each Step arrives at its own time", async () => {
+it("opens in few commits what a pace allows, although each Step arrives at its own time", async () => {
   const { schema, store } = await openStores();
   const [start, burst] = [1_000_000_000, 100_000];
   const pace = (at: number, amount: number) => {
@@ -92,7 +92,7 @@ it("opens together what a pace allows, though each Step arrives at its own time"
   expect(rows[0].commits).toBeLessThan(opened / 2);
 });
 
-it("lets no Step suffer from one that fails in the same statement", async () => {
+it("opens the other Steps of a statement in which one fails", async () => {
   const { store } = await openStores();
   await store.openStep(stepIntent("taken"));
   const failing = stepIntent("failing");
@@ -112,7 +112,7 @@ it("lets no Step suffer from one that fails in the same statement", async () => 
   expect(ends.map(({ status }) => status)).toEqual([...Array(9).fill("fulfilled"), "rejected"]);
 });
 
-it("holds up no Step for a Session that somebody else has locked, but its own", async () => {
+it("delays only the Steps of a Session that another process has locked", async () => {
   const { schema, store } = await openStores();
   await store.openStep(stepIntent("origin"));
   await withClient(async (client) => {
@@ -126,7 +126,7 @@ it("holds up no Step for a Session that somebody else has locked, but its own", 
   });
 });
 
-it("never deadlocks over Sessions that two processes go on with in opposite orders (F35)", async () => {
+it("never deadlocks when two processes continue Sessions in opposite orders (F35)", async () => {
   const { store, stores } = await openStores(2);
   const origins = names.slice(0, 16);
   await Promise.all(origins.map((name) => store.openStep(stepIntent(name))));

@@ -1,6 +1,6 @@
 import { nonChangeKinds } from "@tollgate/core/store";
 
-/** The condition of the leaves of administrative changes, in the words of their partial indexes. */
+/** The condition for the leaves of administrative changes, worded as in their partial indexes. */
 export const changesAlone: string = `kind NOT IN (${nonChangeKinds
   .map((kind) => `'${kind}'`)
   .join(", ")})`;

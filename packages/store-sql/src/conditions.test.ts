@@ -23,10 +23,10 @@ const conditions = createConditions({
   list: (values) => JSON.stringify(values),
 });
 
-/** What the indexes for lists state of every row. */
+/** The conditions of the indexes for lists, which every row meets. */
 const ofIndexes = { text: "sequence >= 0", parameters: {} };
 
-it("never lets a filter's value into the text (S1)", () => {
+it("never puts a filter's value into the statement's text (S1)", () => {
   const hostile = "x' OR 1=1; DROP TABLE steps; --";
   const texts = [
     ...conditions.ofSteps({ organizationId: hostile, model: [hostile], keyId: [hostile] }),
@@ -41,7 +41,7 @@ it("never lets a filter's value into the text (S1)", () => {
     expect(text).toMatch(/^(?:[a-z_]+|lower\(model\)) = (:[a-z_]+|ANY\(:[a-z_]+\))$/);
 });
 
-it("reads across organizations only when asked to, and then with no condition but the indexes'", () => {
+it("reads across organizations only on request, with only the indexes' conditions", () => {
   expect(conditions.ofSteps({ organizationId: null })).toEqual([ofIndexes]);
   expect(conditions.ofSteps({ organizationId: "acme" })).toEqual([
     ofIndexes,
@@ -49,14 +49,14 @@ it("reads across organizations only when asked to, and then with no condition bu
   ]);
 });
 
-it("takes an empty list as matching nothing, not as no filter", () => {
+it("matches nothing for an empty list", () => {
   expect(conditions.ofSteps({ organizationId: null, model: [] })).toEqual([
     ofIndexes,
     { text: "lower(model) = ANY(:model)", parameters: { model: "[]" } },
   ]);
 });
 
-it("finds the Steps of a Turn through its Session, and the unsuccessful in a column of their own", () => {
+it("finds a Turn's Steps through its Session, and unsuccessful Steps by their own column", () => {
   const texts = (query: Parameters<typeof conditions.ofSteps>[0]) =>
     conditions.ofSteps(query).map(({ text }) => text.replaceAll(/\s+/g, " "));
   expect(texts({ organizationId: "acme", turnId: ["t"] })).toContain(

@@ -19,10 +19,10 @@ export interface Conditions {
   ofKeys(query: KeyQuery): readonly Condition[];
   ofSessions(query: SessionQuery): readonly Condition[];
   ofSteps(query: StepQuery): readonly Condition[];
-  /** Steps whose attempts a summary looks at: what belongs to an attempt selects no Steps. */
+  /** The Steps whose attempts a summary reads. Filters on single attempts select no Steps. */
   ofSummary(query: SummaryQuery): readonly Condition[];
   ofDecisions(query: DecisionQuery): readonly Condition[];
-  /** The same of Steps that carry the permit they opened with; null where it cannot be one. */
+  /** The same for Steps that store the permit they opened with; null if the filter cannot match one. */
   ofPermits(query: DecisionQuery): readonly Condition[] | null;
   ofChanges(query: ChangeQuery): readonly Condition[];
   ofCounters(query: {
@@ -40,14 +40,14 @@ export function createConditions(dialect: SqlDialect): Conditions {
     expression = column,
   ): readonly Condition[] => {
     if (values === undefined) return [];
-    // One value compares plainly, so that an index on the column can serve it.
+    // A single value is compared with `=`, so an index on the column can serve it.
     if (values.length === 1) return is(column, values[0], expression);
     const text = dialect.isOneOf(expression, `:${column}`);
     return [{ text, parameters: { [column]: dialect.list(values) } }];
   };
   const pairsOf = (metadata: Metadata = {}): readonly Condition[] =>
     Object.entries(metadata).flatMap((pair, at) => {
-      // Names of parameters have no digits.
+      // Parameter names have no digits.
       const name = `pair${"_".repeat(at)}`;
       const text = dialect.contains("metadata", `:${name}`);
       const condition = { text, parameters: { [name]: pairText(pair) } };
@@ -78,7 +78,7 @@ export function createConditions(dialect: SqlDialect): Conditions {
       ...(live === undefined ? [] : [live.is ? liveAt(live.at) : endedAt(live.at)]),
     ],
     ofSessions: (query) => [
-      // With both, the index of a request's candidates serves.
+      // With both conditions, the index of a request's candidates can serve it.
       query.keyId !== undefined && query.source !== undefined
         ? { text: continued, parameters: {} }
         : { text: listed.sessions, parameters: {} },
@@ -146,7 +146,7 @@ function is(
     : [{ text: `${expression} = :${column}`, parameters: { [column]: value } }];
 }
 
-/** As partial indexes say it: a parameter would not tell that they serve. */
+/** The conditions of the partial indexes. A parameter would hide from the planner that they can serve. */
 const labelled: Condition = { text: "metadata IS NOT NULL", parameters: {} };
 const carried: Condition = { text: "verdict IS NOT NULL", parameters: {} };
 const denied: Condition = { text: "effect = 'deny'", parameters: {} };
@@ -164,12 +164,12 @@ function endedAt(at: number): Condition {
   return { text: "(revoked_at <= :at OR expires_at <= :at)", parameters: { at } };
 }
 
-/** Whether only Steps of one outcome are asked for that few have, and that has a column of its own. */
+/** Whether the filter asks only for one outcome that is rare and has its own column. */
 function isUnsuccessful({ outcome }: StepQuery): boolean {
   return outcome?.length === 1 && outcome[0] !== "completed" && outcome[0] !== "open";
 }
 
-/** A Turn belongs to one Session, whose Steps an index has; `o` is each organization where none is named. */
+/** A Turn belongs to one Session, whose Steps have an index. `o` is each organization if the filter names none. */
 function sessionOf({ organizationId, turnId }: StepQuery): readonly Condition[] {
   if (turnId?.length !== 1) return [];
   const organization = organizationId === null ? "o.id" : ":organization_id";

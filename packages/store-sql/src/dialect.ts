@@ -1,36 +1,36 @@
-/** A value as both SQL clients take and give it; bytes may come back as any view. */
+/** A value that both SQL clients accept and return; bytes may be returned as any view. */
 export type SqlValue = string | number | Uint8Array | null;
 
-/** What differs between the databases, in one small object. */
+/** The differences between the databases. */
 export interface SqlDialect {
-  /** The placeholder of the parameter at a position, from 1. */
+  /** The placeholder of the parameter at a position, counted from 1. */
   placeholder(position: number): string;
   /** Column types; text sorts by its bytes. */
   readonly text: string;
   readonly integer: string;
   readonly bytes: string;
-  /** The clause after the columns of a table that only its primary key serves. */
+  /** The clause after the columns of a table that is read only by its primary key. */
   readonly keyedTable: string;
-  /** The clause for a table of wide rows, which are written in the order of their arrival. */
+  /** The clause for a table of wide rows, which are written in the order of arrival. */
   readonly wideTable: string;
-  /** The clause for the table of Steps, whose rows are wide and removed when old. */
+  /** The clause for the table of Steps, whose rows are wide and are removed when they are old. */
   readonly stepsTable: string;
-  /** Columns that a Step has here besides, each with its type and a comma: where Steps go one by one, theirs may be moved. */
+  /** Columns that Steps have only in this database, each with its type and a comma. */
   readonly stepsBesides: string;
-  /** The table of holds: of all, or of those alone whose Step does not carry them. */
+  /** The table of holds: all holds, or only those that are not stored in their Step. */
   readonly holdsTable: string;
-  /** The statement of an index for lists of the Sessions of a key, of whatever source; none where each source is asked. */
+  /** The index for lists of a key's Sessions from all sources; empty if each source is read separately. */
   readonly sessionsByKey: readonly string[];
-  /** What follows the number of a leaf, and what follows the columns of a leaf: what tells it from others. */
+  /** The clauses after a leaf's number and after a leaf's columns that make its row unique. */
   readonly leafNumber: string;
   readonly leafKey: string;
   /** A condition: the column equals one of the values of a list parameter. */
   isOneOf(column: string, parameter: string): string;
-  /** A condition: the column's text has the parameter's in it. */
+  /** A condition: the column's text contains the parameter's. */
   contains(column: string, parameter: string): string;
-  /** Joins, to each organization `o` of a FROM, as `r` the rows of a table that a page of it holds. */
+  /** Joins a page of a table's rows, as `r`, to each organization `o` of a FROM. */
   joinPage(table: string, page: string): string;
-  /** A statement whose rows stay as they are read until its transaction ends. */
+  /** Locks the rows that a statement reads until its transaction ends. */
   locked(statement: string): string;
   /** Selects the database's time as `now`, in milliseconds. Null if the database runs on the gateway's clock. */
   readonly databaseTime: string | null;

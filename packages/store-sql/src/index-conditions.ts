@@ -1,6 +1,6 @@
 /**
- * A condition that every row of a table meets. Only its lists and their indexes state it. A look-up by id doesn't, so
- * only the primary key can serve it, with any statistics of the planner.
+ * A condition that every row of a table meets. Only the table's lists and their indexes state it. A look-up by id
+ * leaves it out, so the planner can serve it from the primary key alone, whatever its statistics say.
  */
 export const listed = {
   keys: "sequence >= 0",
@@ -9,5 +9,5 @@ export const listed = {
   decisions: "sequence >= 0",
 } as const;
 
-/** The same of the Sessions that a request may continue. */
+/** The same for the Sessions that a request may continue. */
 export const continued = "length >= 0";

@@ -10,7 +10,7 @@ const newestFirst = {
   tie: { column: "sequence", direction: "DESC", type: "integer" },
 } as const;
 
-/** Every list of the store, with the order its pages follow. */
+/** Every list of the store, with the sort order of its pages. */
 export const lists = {
   keys: {
     name: "keys",

@@ -6,9 +6,9 @@ import { continued, listed } from "./index-conditions.ts";
 export const schemaVersion = 1;
 
 /**
- * The statements that lead from each version to the next, by the version they lead to; forward only.
- * Few, wide rows: every key begins with the organization, and each index is there for a read that a request makes or a
- * list that would otherwise pass over the whole organization.
+ * The statements that lead from each version to the next, keyed by the version they lead to; forward only. Tables have
+ * few, wide rows. Every key begins with the organization. Each index serves a read that a request makes, or a list that
+ * would otherwise scan the whole organization.
  */
 export function schemaSteps(dialect: SqlDialect): ReadonlyMap<number, readonly string[]> {
   return new Map([
@@ -43,7 +43,7 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
       WHERE ${listed.keys}`,
     `CREATE INDEX api_keys_by_user ON api_keys (organization_id, user_id, created_at, sequence)
       WHERE ${listed.keys}`,
-    // One key without a secret for each user and label.
+    // At most one key without a secret for each user and label.
     `CREATE UNIQUE INDEX api_keys_without_secret ON api_keys (organization_id, user_id, label)
       WHERE prefix = ''`,
     `CREATE TABLE key_secrets (
@@ -53,7 +53,7 @@ function identity({ text, integer, bytes, keyedTable }: SqlDialect): readonly st
     `CREATE TABLE processes (
       id ${text} NOT NULL PRIMARY KEY, renewal ${integer} NOT NULL,
       lapses_at ${integer} NOT NULL)${keyedTable}`,
-    // Sealed credentials of customer-owned gateways, found and listed by their key alone.
+    // Sealed credentials of customer-owned gateways, found and listed by their key only.
     `CREATE TABLE connections (
       organization_id ${text} NOT NULL, gateway ${text} NOT NULL, id ${text} NOT NULL,
       created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL,
@@ -71,15 +71,16 @@ function sessions({
   sessionsByKey,
 }: SqlDialect): readonly string[] {
   return [
-    // `updated` is the store's sequence; `data_classes` a JSON array that only grows; `in_flight` marks a Session whose first Step alone is all it has, unanswered.
+    // `updated` is the store's sequence. `data_classes` is a JSON array that only grows. `in_flight` marks a Session
+    // that consists of its unanswered first Step.
     `CREATE TABLE sessions (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
       source ${text} NOT NULL, head ${bytes} NOT NULL, length ${integer} NOT NULL,
       created_at ${integer} NOT NULL, updated_at ${integer} NOT NULL, updated ${integer} NOT NULL,
       in_flight ${integer} NOT NULL, turn_id ${text} NOT NULL, branched_from_session_id ${text},
       common_length ${integer} NOT NULL, data_classes ${text} NOT NULL, PRIMARY KEY (organization_id, id))${keyedTable}`,
-    // For lists, whose condition every row meets and no request states. Otherwise PostgreSQL would also use these to
-    // find the Session of a request, and read every Session of its key.
+    // For lists, whose condition every row meets and no request states. Without it, PostgreSQL would also use these
+    // indexes to find the Session of a request, and read every Session of its key.
     `CREATE INDEX sessions_by_time ON sessions (organization_id, updated) WHERE ${listed.sessions}`,
     ...sessionsByKey,
     `CREATE INDEX sessions_by_update ON sessions
@@ -90,21 +91,21 @@ function sessions({
     `CREATE TABLE turns (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, session_id ${text} NOT NULL,
       PRIMARY KEY (organization_id, id))${keyedTable}`,
-    // Positions below 0 aren't part of the transcript and belong to their Step: -1 a reply that did not join, -2 instructions,
-    // -3 the reasoning that was shown.
+    // Positions below 0 aren't part of the transcript and belong to their Step: -1 is a reply that did not join, -2 the
+    // instructions, -3 the reasoning that the client saw.
     `CREATE TABLE transcript_parts (
       organization_id ${text} NOT NULL, session_id ${text} NOT NULL, position ${integer} NOT NULL,
       step_id ${text} NOT NULL, kind ${text} NOT NULL, count ${integer} NOT NULL, chain ${bytes} NOT NULL,
       content ${bytes}, salt ${bytes} NOT NULL, commitment ${bytes} NOT NULL,
       PRIMARY KEY (organization_id, session_id, position, step_id))${wideTable}`,
-    // What providers said of attempts that failed: next to the Steps, so that it is erased with their Session's transcript.
+    // The error texts of failed attempts. A separate table, so that they are erased with their Session's transcript.
     `CREATE TABLE attempt_errors (
       organization_id ${text} NOT NULL, step_id ${text} NOT NULL, attempt ${integer} NOT NULL,
       session_id ${text} NOT NULL, content ${bytes}, salt ${bytes} NOT NULL, commitment ${bytes} NOT NULL,
       PRIMARY KEY (organization_id, step_id, attempt))${keyedTable}`,
     `CREATE INDEX attempt_errors_by_session ON attempt_errors
       (organization_id, session_id, step_id, attempt)`,
-    // Up to which Session, in the order of their updates, each organization's transcripts were looked at for erasure.
+    // For each organization, the last Session (by update) whose transcript was checked for erasure.
     `CREATE TABLE erasures (
       organization_id ${text} NOT NULL PRIMARY KEY, updated ${integer} NOT NULL)${keyedTable}`,
   ];
@@ -112,8 +113,8 @@ function sessions({
 
 function steps({ text, integer, bytes, stepsTable, stepsBesides }: SqlDialect): readonly string[] {
   return [
-    // `unsuccessful` is the outcome of those few Steps. An index on the outcome itself would make PostgreSQL write every
-    // index again whenever a Step settles. This column stays null then.
+    // `unsuccessful` is the outcome of the few unsuccessful Steps, null for others. An index on the outcome itself
+    // would make PostgreSQL update every index whenever a Step settles.
     `CREATE TABLE steps (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
       key_label ${text} NOT NULL, source ${text} NOT NULL, endpoint ${text} NOT NULL, stream ${integer} NOT NULL,
@@ -139,7 +140,7 @@ function steps({ text, integer, bytes, stepsTable, stepsBesides }: SqlDialect): 
       WHERE ${listed.steps}`,
     `CREATE INDEX steps_unsuccessful ON steps (organization_id, unsuccessful, opened_at, sequence)
       WHERE unsuccessful IS NOT NULL`,
-    // A pair of metadata is looked for among those Steps alone that have some, newest first.
+    // A search for a metadata pair reads only the Steps that have metadata, newest first.
     `CREATE INDEX steps_with_metadata ON steps (organization_id, opened_at, sequence)
       WHERE metadata IS NOT NULL`,
   ];
@@ -147,7 +148,7 @@ function steps({ text, integer, bytes, stepsTable, stepsBesides }: SqlDialect): 
 
 function responses({ text, integer, bytes, keyedTable }: SqlDialect): readonly string[] {
   return [
-    // A history is read through `built_on` to the root; `inherited` are the messages of responses that are gone.
+    // A history is read through `built_on` to the root; `inherited` holds the messages of deleted responses.
     `CREATE TABLE responses (
       organization_id ${text} NOT NULL, id ${text} NOT NULL, user_id ${text} NOT NULL, key_id ${text} NOT NULL,
       step_id ${text} NOT NULL, session_id ${text} NOT NULL, data_class ${text} NOT NULL,
@@ -186,7 +187,7 @@ function evidence({
     `CREATE TABLE leaves (
       organization_id ${text} NOT NULL, sequence ${leafNumber}, id ${text} NOT NULL,
       kind ${text} NOT NULL, at ${integer} NOT NULL, meta ${text} NOT NULL, hash ${bytes} NOT NULL${leafKey})${wideTable}`,
-    // The few leaves of administrative changes in the order of their lists.
+    // The few leaves of administrative changes, in the order of their lists.
     `CREATE INDEX leaves_changes ON leaves (organization_id, at, sequence) WHERE ${changesAlone}`,
     `CREATE INDEX leaves_changes_of_all ON leaves (at, sequence) WHERE ${changesAlone}`,
   ];
@@ -217,8 +218,9 @@ function budgets({ text, integer, keyedTable, holdsTable }: SqlDialect): readonl
       budget_id ${text} NOT NULL, subject ${text} NOT NULL, period_start ${integer} NOT NULL,
       unit ${text} NOT NULL, amount ${integer} NOT NULL, settled ${integer},
       PRIMARY KEY (organization_id, step_id, attempt, budget_id, subject, period_start))${keyedTable}`,
-    // Later corrections of an attempt. The ledger of a counter is what its holds settled and, for those of `held_by`, the
-    // differences here: they stay when Steps go. `held_by` is the attempt that took the holds; null where none were taken.
+    // Later corrections of an attempt. A counter's ledger is the settled amounts of its holds plus the differences
+    // here, for corrections with `held_by`; they stay when Steps are removed. `held_by` is the attempt that took the
+    // holds, null if there were none.
     `CREATE TABLE corrections (
       organization_id ${text} NOT NULL, step_id ${text} NOT NULL, id ${text} NOT NULL,
       attempt ${integer} NOT NULL, at ${integer} NOT NULL, actor ${text}, reason ${text} NOT NULL,

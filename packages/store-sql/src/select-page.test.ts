@@ -26,7 +26,7 @@ const dialect: SqlDialect = {
   list: (values) => JSON.stringify(values),
 };
 
-it("asks for one row more than the page holds, which tells whether another follows", () => {
+it("asks for one row more than the page holds, to learn whether another page follows", () => {
   const { parameters } = selectPage(lists.leaves, [], { cursor: null, limit: 2 }, dialect);
   expect(parameters).toEqual({ page_limit: 3 });
   const row = (sequence: number) => ({ sequence });
@@ -39,7 +39,7 @@ it("asks for one row more than the page holds, which tells whether another follo
   expect(read([])).toEqual({ data: [], nextCursor: null });
 });
 
-it("begins behind the place of the cursor", () => {
+it("begins after the cursor's position", () => {
   const cursor = encodeCursor("steps", { order: 500, tie: "7" });
   const { parameters } = selectPage(lists.steps, [], { cursor, limit: 10 }, dialect);
   expect(parameters).toEqual({ page_order: 500, page_tie: 7, page_limit: 11 });
@@ -55,7 +55,7 @@ it.each([
   );
 });
 
-it("reads pages of the organizations whose rows come first if no organization is given", () => {
+it("reads from the organizations whose rows sort first if no organization is given", () => {
   const paging = { cursor: null, limit: 10 };
   const named = {
     text: "organization_id = :organization_id",

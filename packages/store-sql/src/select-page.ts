@@ -15,18 +15,18 @@ export interface Condition {
   readonly parameters: SqlParameters;
 }
 
-/** A list in one fixed order, read page by page behind the last row seen. */
+/** A list in one fixed order, read page by page after the last row seen. */
 export interface PagedList {
-  /** Names the list in its cursors. */
+  /** The list's name in its cursors. */
   readonly name: string;
   readonly table: string;
-  /** Whether its rows belong to organizations, which may each be asked for their part. */
+  /** Whether its rows belong to organizations, so a page can be read from each organization. */
   readonly byOrganization: boolean;
   readonly columns: readonly string[];
-  /** The column it is sorted by, a whole number. */
+  /** The column it is sorted by, an integer. */
   readonly order: string;
   readonly direction: "ASC" | "DESC";
-  /** What tells rows of the same order apart; null where the order alone does. */
+  /** The column that orders rows with equal values of the first; null if those are unique. */
   readonly tie: {
     readonly column: string;
     readonly direction: "ASC" | "DESC";
@@ -40,7 +40,7 @@ export interface PageStatement {
   readonly parameters: SqlParameters;
 }
 
-/** One row more than the page holds is asked for: it tells whether another page follows. */
+/** Asks for one row more than the page holds, to learn whether another page follows. */
 export function selectPage(
   list: PagedList,
   conditions: readonly Condition[],
@@ -62,8 +62,9 @@ function pageOfOne(list: PagedList, conditions: readonly string[]): string {
 }
 
 /**
- * Every index begins with the organization, so each is asked for itself: first for the row it would begin with, and those
- * whose rows come first, no more than the page has rows, then for their pages. The others cannot have a row of the page.
+ * Every index begins with the organization, so each organization is read separately. The first query finds each
+ * organization's first row. Only the organizations whose first rows sort first, at most as many as the page has rows,
+ * can have a row on the page, so pages are read from those alone.
  */
 function pageOfAll(list: PagedList, conditions: readonly string[], dialect: SqlDialect): string {
   const rowsOf = (limit?: string): string =>
@@ -94,7 +95,7 @@ function behind(list: PagedList, cursor: string): Condition {
   if (!tie)
     return { text: `${order} ${beyond} :page_order`, parameters: { page_order: place.order } };
   const tied = tie.type === "text" ? place.tie : tieNumber(place.tie);
-  // The first comparison alone lets the index begin at the place.
+  // This comparison alone lets the index start at the cursor's position.
   return {
     text: `${order} ${beyond}= :page_order AND (${order} ${beyond} :page_order
       OR ${tie.column} ${tie.direction === "ASC" ? ">" : "<"} :page_tie)`,
@@ -110,7 +111,7 @@ function tieNumber(tie: string): number {
   });
 }
 
-/** The page that the statement's rows make. */
+/** Builds the page from the statement's rows. */
 export function pageOf<Record>(
   list: PagedList,
   rows: readonly unknown[],

@@ -24,7 +24,7 @@ const numbered: SqlDialect = {
   list: (values) => JSON.stringify(values),
 };
 
-it("turns names into the dialect's placeholders, each in its place", () => {
+it("turns names into the dialect's numbered or named placeholders", () => {
   const text = "SELECT id FROM steps WHERE at = :at AND (id = :id OR id > :at)";
   expect(compileStatement(text, numbered)).toEqual({
     text: "SELECT id FROM steps WHERE at = $1 AND (id = $2 OR id > $3)",
@@ -32,11 +32,11 @@ it("turns names into the dialect's placeholders, each in its place", () => {
   });
 });
 
-it("orders parameters as the statement names them and leaves others aside", () => {
+it("orders parameters as the statement names them and ignores others", () => {
   expect(orderParameters(["b", "a", "b"], { a: 1, b: null, c: "unused" })).toEqual([null, 1, null]);
 });
 
-it("refuses a statement whose parameter is missing", () => {
+it("rejects a missing parameter of a statement", () => {
   expect(() => orderParameters(["a"], { b: 1 })).toThrow("statement parameter a is missing");
 });
 

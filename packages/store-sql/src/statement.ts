@@ -1,15 +1,15 @@
 import type { SqlDialect, SqlValue } from "./dialect.ts";
 
-/** Parameters by name; what a statement does not name is left aside. */
+/** Parameters by name. Parameters that a statement does not name are ignored. */
 export type SqlParameters = Readonly<Record<string, SqlValue>>;
 
-/** A statement a database can prepare, and the names of its parameters in order. */
+/** A statement that a database can prepare, and the names of its parameters in order. */
 export interface CompiledStatement {
   readonly text: string;
   readonly names: readonly string[];
 }
 
-/** Turns `:name` into the dialect's placeholders. Text is always a constant of the source, never input. */
+/** Turns `:name` into the dialect's placeholders. The text is always a constant of the source, never input. */
 export function compileStatement(text: string, dialect: SqlDialect): CompiledStatement {
   const names: string[] = [];
   const compiled = text.replace(/:([a-z_]+)/g, (_, name: string) => {
@@ -19,14 +19,14 @@ export function compileStatement(text: string, dialect: SqlDialect): CompiledSta
   return { text: compiled, names };
 }
 
-/** The values of a statement's parameters in its order; a missing one is a mistake in the code. */
+/** The values of a statement's parameters, in its order. Throws for a missing one, which is a mistake in the code. */
 export function orderParameters(names: readonly string[], parameters: SqlParameters): SqlValue[] {
   const values: SqlValue[] = [];
   addParameters(values, names, parameters);
   return values;
 }
 
-/** Adds them to the values of the rows before. */
+/** Appends a row's values to those of earlier rows. */
 export function addParameters(
   values: SqlValue[],
   names: readonly string[],

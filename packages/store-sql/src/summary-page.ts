@@ -9,7 +9,7 @@ import { lists } from "./lists.ts";
 import { summedColumns } from "./rows/summed-row.ts";
 import type { PagedList } from "./select-page.ts";
 
-/** Steps in the order of their list, with what a summary reads of them. */
+/** Steps in the order of their list, with the columns that a summary reads. */
 export const summedSteps: PagedList = { ...lists.steps, columns: summedColumns };
 
 /** The sums over a page of Steps. */

@@ -14,16 +14,17 @@ import { holdColumns } from "./statements/hold.ts";
 /** One way to write rows of a table. */
 export interface RowWrite {
   /**
-   * `insert` a new row; `claim` one that must not be there, or nothing is written of its change; `note` one unless it is
-   * there; `set` one whether or not it is there; `update` some columns or `remove` what has this key.
+   * `insert` writes a new row. `claim` writes a row that must not exist yet; if it exists, nothing of the change is
+   * written. `note` writes a row unless it exists, `set` whether or not it exists. `update` changes some columns, and
+   * `remove` deletes the rows with this key.
    */
   readonly kind: "insert" | "claim" | "note" | "set" | "update" | "remove";
   readonly table: string;
-  /** What finds the rows, for `set`, `update` and `remove`. */
+  /** The columns that find the rows, for `set`, `update` and `remove`. */
   readonly key: readonly string[];
-  /** Every column that is written, or compared. */
+  /** Every column that is written or compared. */
   readonly columns: readonly string[];
-  /** The column that takes the number of the change. */
+  /** The column that stores the number of the change. */
   readonly numbered: string | null;
   /** The statement that writes one such row. */
   readonly statement: string;
@@ -34,7 +35,7 @@ const bySession = ["organization_id", "session_id"];
 const byOpenStep = ["process_id", "step_id", "organization_id"];
 const ofHold = ["organization_id", "step_id", "attempt", "budget_id", "subject", "period_start"];
 
-/** Every way in which the changes of decisions write rows, but for counters, in the order in which a database writes them. */
+/** Every way in which the changes of decisions write rows, except counters, in the order of writing. */
 export const writes = {
   step: insertion("claim", "steps", stepColumns, "sequence"),
   openStep: insertion("insert", "open_steps", [...byOpenStep, "renewal", "output_tokens"]),
@@ -126,13 +127,13 @@ function statementOf({ kind, table, key, columns }: Omit<RowWrite, "statement">)
   }
 }
 
-/** An operation that writes rows: all but those that move a counter. */
+/** An operation that writes rows: every operation except those that move a counter. */
 type RowOperation = Exclude<Operation, { readonly write: "move counter" }>;
 
-/** A row with the way in which it is written. */
+/** A row and how it is written. */
 type NamedRow = readonly [name: WriteName, row: SqlParameters];
 
-/** The rows of an operation, in order; `sequence` is the number of its change. */
+/** The rows of an operation, in order. `sequence` is the number of its change. */
 export function rowsOf(operation: RowOperation, sequence: number): readonly NamedRow[] {
   switch (operation.write) {
     case "insert step": {

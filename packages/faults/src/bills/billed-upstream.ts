@@ -8,7 +8,7 @@ import {
 } from "@tollgate/core/provider";
 import type { Plan, PlannedCall } from "./plan.ts";
 
-/** What one call truly used, as its upstream would put it on the invoice. */
+/** The true usage of one call, as its upstream would bill it. */
 export interface Bill {
   readonly call: PlannedCall;
   readonly cap: number;
@@ -16,14 +16,14 @@ export interface Bill {
   output: number;
   /** Output that only the bill shows. */
   hidden: number;
-  /** Tokens that the gateway took, and whether any of them was text or a tool call, or showed reasoning. */
+  /** The tokens that the gateway received, and whether any of them was text, a tool call or shown reasoning. */
   received: number;
   isVisible: boolean;
   hasReasoned: boolean;
   tier: string;
 }
 
-/** Nanodollars a token. */
+/** Prices in nanodollars per token. */
 const rates: Readonly<Record<string, { readonly input: number; readonly output: number }>> = {
   default: { input: 1_000, output: 2_000 },
   priority: { input: 2_000, output: 4_000 },
@@ -32,7 +32,7 @@ const rates: Readonly<Record<string, { readonly input: number; readonly output: 
 const cachedInput = 100;
 const reasoning = 3_000;
 
-/** The dearest token of a prompt at any tier. */
+/** The highest price of a prompt token at any tier. */
 export const maxInputRate = 2_000;
 const maxOutputTokens = 25_000;
 
@@ -50,7 +50,7 @@ function configuration({ reasons, maxOutputTokens }: Plan): ModelConfiguration {
   };
 }
 
-/** The invoice's amount, computed apart from the gateway's own arithmetic. */
+/** The amount of the bill, computed without the gateway's own arithmetic. */
 export function amountOf(bill: Bill): number {
   const { input, output } = rates[bill.tier] ?? { input: 0, output: 0 };
   const cached = bill.call.cached ? Math.floor(bill.prompt / 2) : 0;
@@ -68,13 +68,13 @@ function reasoningTokensOf({ call, hidden }: Bill): number {
   return call.report === "whole" ? hidden : 0;
 }
 
-/** What a test does to a call while its answer comes. */
+/** The points at which a test acts on a call while its answer arrives. */
 export interface Incidents {
-  /** Before the event at this place is sent; resolves when the upstream may go on. */
+  /** Called before the event at this position is sent; the upstream continues when it resolves. */
   readonly before: (call: number, index: number) => Promise<void>;
 }
 
-/** An upstream that does what a plan says, keeps to the caps it is given, and knows its true bill. */
+/** An upstream that follows a plan, respects the caps it is given, and knows its true bill. */
 export function billedUpstream(
   plan: Plan,
   promptOf: (call: ProviderCall) => number,
@@ -86,7 +86,7 @@ export function billedUpstream(
     yield [{ type: "request-sent", host: "up.test", bodySha256: "00" }];
     const number = numberOf(call);
     const planned = plan.calls[number];
-    if (planned === undefined) throw new TypeError("a call that nobody planned");
+    if (planned === undefined) throw new TypeError("an unplanned call");
     if (planned.end === "refuse") throw failure("answered", 503);
     const bill: Bill = {
       call: planned,
@@ -125,7 +125,7 @@ export function billedUpstream(
       const events = eventsOf(next.kind, tokens, index, bill);
       if (call.stream && !isStopped && events.length > 0) {
         yield events;
-        // Asked for the next one, so the one before has arrived.
+        // The gateway asked for the next event, so the previous one has arrived.
         receive(bill, next.kind, tokens);
       }
       collected.push(...events);
@@ -177,7 +177,7 @@ function eventsOf(
   const text = token.repeat(tokens);
   switch (kind) {
     case "tool":
-      // The name is output as well: the first of its tokens.
+      // The name of a tool is output as well: its first token.
       return [
         { type: "tool-call-started", index, id: `call_${index}`, name: token },
         { type: "tool-call-delta", index, arguments: token.repeat(tokens - 1) },
@@ -199,7 +199,7 @@ function usageOf(bill: Bill): UsageReport {
   };
 }
 
-/** Calls say their number in what they ask. */
+/** Calls contain their number in their prompt. */
 function numberOf({ request }: ProviderCall): number {
   const { content } = request.messages.at(-1) ?? {};
   return typeof content === "string" ? Number(content.split(" ")[1]) : Number.NaN;

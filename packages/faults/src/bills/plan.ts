@@ -12,18 +12,18 @@ export interface PlannedCall {
   readonly cap: number | null;
   readonly tier: "default" | "priority" | "flex" | null;
   readonly parts: readonly OutputPart[];
-  /** By how many tokens the prompt is longer than its estimate. */
+  /** The number of tokens by which the prompt is longer than its estimate. */
   readonly underestimatedBy: number;
   readonly cached: boolean;
-  /** What the upstream reports at its end. */
+  /** The usage that the upstream reports at its end. */
   readonly report: "whole" | "none";
   readonly end: "finish" | "cut" | "fail" | "refuse" | "silent";
-  /** The client leaves, or its process dies, before the event at this place; null for neither. */
+  /** The position of the event before which the client leaves or its process dies; null for neither. */
   readonly clientLeavesAt: number | null;
   readonly processDiesAt: number | null;
   /** Whether its process renewed its lease before it died. */
   readonly renewedLease: boolean;
-  /** Whether the upstream ignores an abort, and bills the output after it. */
+  /** Whether the upstream ignores an abort and bills the output after it. */
   readonly ignoresAbort: boolean;
 }
 

@@ -11,7 +11,7 @@ const estimatedInput = 10;
 const organizationId = "organization-1";
 
 /**
- * Plays a plan on two gateways with one store, of which one dies, and compares the charges with the upstream's bills.
+ * Plays a plan on two gateways with one store, one of which dies, and compares the charges with the upstream's bills.
  * Returns the problems.
  */
 export async function playPlan(stores: EmptyStores, plan: Plan): Promise<readonly string[]> {
@@ -69,7 +69,7 @@ async function play({ store, untilIdle }: ObservedStore, plan: Plan): Promise<re
   });
   void Promise.allSettled(asked);
   for (let count = 0; count < 4; count++) await untilIdle();
-  // One lease renewal records the progress until then.
+  // One lease renewal records the progress so far.
   if (plan.calls.some(({ renewedLease }) => renewedLease)) await doomed.clock.advance("5s");
   await untilIdle();
   for (let minute = 0; minute < 20; minute++) {
@@ -135,7 +135,7 @@ function attemptProblems(
   if (end === null) return ["an attempt stays open"];
   const { completionTokens, totalTokens } = end.usage;
   const cost = end.costNanoUsd ?? 0;
-  // The process that asked may be the one that died before it knew.
+  // The process that sent the request may have died before it learned the outcome.
   if (bill === undefined)
     return end.outcome === "interrupted" || totalTokens === 0
       ? []

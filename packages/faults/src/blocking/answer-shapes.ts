@@ -1,12 +1,12 @@
 import { data, done, finish, head, usage } from "../upstream-bytes.ts";
 import { defaultLimits } from "./limits.ts";
 
-/** The largest accepted answer of one shape, or more of it than is accepted, in pieces. */
+/** The largest accepted answer of one shape, or one that exceeds the limit, in pieces. */
 export interface AnswerShape {
   readonly stream: boolean;
-  /** What the gateway answers with: 502 for more than is accepted. */
+  /** The gateway's status: 502 for an answer that exceeds the limit. */
   readonly status: number;
-  /** Whether it is more of what the AI SDK leaves out: then its rest is answered with. */
+  /** Whether it exceeds the limit of content that the AI SDK omits: then the gateway answers with the rest. */
   readonly isLeftOutByAiSdk?: boolean;
   readonly pieces: () => Iterable<string>;
 }
@@ -19,7 +19,7 @@ const frame = 4_096;
 const delta = (members: object): string => data({ choices: [{ index: 0, delta: members }] });
 const nested = (levels: number): string => `${"[".repeat(levels)}1${"]".repeat(levels)}`;
 
-/** So many pieces of a stream, in reads of a usual size, and a good end. */
+/** A stream of this many pieces, in reads of a usual size, with a regular end. */
 function* stream(count: number, piece: (index: number) => string): Generator<string> {
   yield streamHead;
   let read = "";
@@ -55,14 +55,14 @@ const call = (index: number, written: string): object => ({
   id: `call_${index}`,
   function: { name: "f", arguments: written },
 });
-/** A tool call with all the state that is kept for it. */
+/** A tool call with the most state that is kept for it. */
 export const restoredShape = "plain: a tool call with the most values of state";
 
 const signedCall = (index: number): object => ({
   ...call(index, "{}"),
   extra_content: { google: { thought_signature: "s".repeat(3_000) } },
 });
-/** What the state of one message may hold, the objects and lists around its values among them. */
+/** The number of values that the state of one message may have, including the objects and lists around them. */
 const maxStateValues = 65_536;
 const entries = (count: number, first: number): readonly object[] =>
   Array.from({ length: count }, (_, index) => ({ index: first + index, text: "" }));
@@ -75,7 +75,7 @@ const logprobs = (bytes: number): string =>
 const rawDelta = (members: string): string =>
   `data: {"choices":[{"index":0,"delta":{"content":"a"},${members}}]}\n\n`;
 
-/** The bytes that one answer, in one body or in all its text, is allowed. */
+/** The bytes allowed for one answer, in one body or as the sum of its text. */
 const whole = defaultLimits.answerBytes - frame;
 
 export const answerShapes: Readonly<Record<string, AnswerShape>> = {

@@ -1,4 +1,4 @@
-/** The default limits of a gateway that make a body or an answer the largest of its shape. */
+/** The default limits of a gateway, which determine the largest body or answer of each shape. */
 export const defaultLimits = {
   bodyBytes: 4_194_304,
   imageBodyBytes: 8_388_608,

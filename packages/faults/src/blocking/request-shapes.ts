@@ -5,9 +5,9 @@ import { defaultLimits } from "./limits.ts";
 export interface RequestShape {
   readonly name: string;
   readonly path: "/v1/chat/completions" | "/v1/responses";
-  /** A request that comes before this one, which refers to its response or goes on with its Session. */
+  /** A request that is sent before this one, which refers to its response or continues its Session. */
   readonly before?: () => string;
-  /** `earlier` is the opaque part of that response's id. */
+  /** `earlier` is the opaque part of the earlier response's id. */
   readonly body: (earlier: string) => string;
 }
 
@@ -44,7 +44,7 @@ const user = (content: unknown): object => ({ role: "user", content });
 const times = <Value>(count: number, of: (index: number) => Value): readonly Value[] =>
   Array.from({ length: Math.floor(count) }, (_, index) => of(index));
 
-/** A conversation in which the model called tools with these arguments, so many in one message. */
+/** A conversation in which the model called tools with these arguments, with this number of calls per message. */
 function calling(all: readonly string[], perMessage: number): readonly object[] {
   const messages: object[] = [user("Hi")];
   for (let at = 0; at < all.length; at += perMessage) {
@@ -59,10 +59,10 @@ function calling(all: readonly string[], perMessage: number): readonly object[] 
   return messages;
 }
 
-/** The model whose answers have the state that a later request is given back. */
+/** The model whose answers contain the state that a later request gets back. */
 const restoring = `up/vendor/shape-${Object.keys(answerShapes).indexOf(restoredShape)}`;
 
-/** A call with a signature of the gateway's form, which has to be checked. */
+/** A call with a signature in the gateway's format, which has to be checked. */
 const signedCall = (index: number): object => ({
   id: `call_${index}`,
   type: "function",
@@ -87,7 +87,7 @@ const imageItem = (): object => ({
     },
   ],
 });
-/** As many calls as messages allow where every call has its answer. */
+/** As many calls as fit into the messages if every call has its answer. */
 const calls = messages * 0.9;
 
 export const requestShapes: readonly RequestShape[] = [
@@ -255,7 +255,7 @@ export const requestShapes: readonly RequestShape[] = [
   ]),
   responses("one huge image, stored", () => [imageItem()]),
   referring(
-    "goes on after one huge image",
+    "continues after one huge image",
     () => [imageItem()],
     (earlier) => ({ previous_response_id: `resp_${earlier}`, input: "Hi" }),
   ),

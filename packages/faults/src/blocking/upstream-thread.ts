@@ -1,4 +1,4 @@
-/** An upstream on a thread of its own: it answers by the shape that the asked model is named after. */
+/** An upstream on its own thread. The requested model names the shape of its answer. */
 import { parentPort } from "node:worker_threads";
 import { scriptedUpstream } from "@tollgate/testing";
 import { goodAnswer } from "../upstream-bytes.ts";

@@ -13,7 +13,7 @@ type CommandOf<Type extends AdministrativeCommand["type"]> = Extract<
 const minute = 60_000;
 const actor = "ops";
 
-/** Does what an administrator does; null where there is nothing to do it to. */
+/** Does what an administrator does; null if there is nothing to act on. */
 export async function administer(
   world: World,
   state: HistoryState,

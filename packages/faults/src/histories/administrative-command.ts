@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** What an administrator does in a history. Numbers that name something count modulo how many of it there are. */
+/** An act of an administrator in a history. Numbers that select something wrap around. */
 export type AdministrativeCommand =
   | { readonly type: "createKey"; readonly user: number; readonly organization: number }
   | { readonly type: "rotateKey" | "revokeKey" | "revokeUser"; readonly key: number }
@@ -13,7 +13,7 @@ export type AdministrativeCommand =
       readonly hard: boolean;
     }
   | { readonly type: "removeBudget"; readonly budget: number }
-  /** Of any budget, declared ones too. */
+  /** Any budget, including declared ones. */
   | {
       readonly type: "raiseBudget";
       readonly budget: number;
@@ -21,7 +21,7 @@ export type AdministrativeCommand =
       readonly minutes: number;
     }
   | { readonly type: "cancelRaise"; readonly budget: number; readonly raise: number }
-  /** Of the Step of this number from the newest; null leaves a figure as it is. */
+  /** The n-th Step from the newest; null leaves a figure unchanged. */
   | {
       readonly type: "correct";
       readonly step: number;
@@ -32,7 +32,7 @@ export type AdministrativeCommand =
   | { readonly type: "reprice" }
   | { readonly type: "setConnection"; readonly organization: number; readonly credential: number }
   | { readonly type: "removeConnection"; readonly organization: number }
-  /** After a restart, which comes with another key-encryption key. */
+  /** Requires a restart, which brings another key-encryption key. */
   | { readonly type: "reseal" };
 
 const key = fc.nat({ max: 3 });
@@ -41,7 +41,7 @@ const ownBudget = fc.nat({ max: 1 });
 const anyBudget = fc.nat({ max: 3 });
 const one = <const Type extends string>(...types: readonly Type[]) => fc.constantFrom(...types);
 
-/** Any of them, each as often as its weight. */
+/** Any of them, with frequencies by weight. */
 export const administrativeCommand: fc.Arbitrary<AdministrativeCommand> = fc.oneof(
   {
     weight: 2,

@@ -1,4 +1,4 @@
-/** A request of a history, so that it can be made again. */
+/** A request of a history, kept so that it can be sent again. */
 export interface HistoryRequest {
   readonly secret: string;
   readonly path: string;
@@ -9,7 +9,7 @@ export interface HistoryRequest {
 export interface ReceivedAnswer {
   readonly status: number;
   readonly headers: readonly (readonly [string, string])[];
-  /** What came of the body; an answer that broke off ends with how. */
+  /** The body as received; an answer that broke off ends with the reason. */
   readonly body: string;
 }
 
@@ -29,14 +29,14 @@ export function requestWithoutBody(method: string, path: string, secret: string)
   });
 }
 
-/** Reads an answer to its end, however it ends. */
+/** Reads an answer to its end, whatever the end is. */
 export async function receive(response: Response): Promise<ReceivedAnswer> {
   const receiver = createReceiver();
   await receiver.read(response);
   return receiver.seen();
 }
 
-/** What has been seen of an answer so far, at any moment. */
+/** The part of an answer received so far. */
 export function receiveInBackground(answer: Promise<Response>): () => ReceivedAnswer {
   const receiver = createReceiver();
   void answer.then(receiver.read, receiver.brokeOff);
@@ -67,7 +67,7 @@ function createReceiver() {
   };
 }
 
-/** What a whole answer tells that later requests go on with; null of any other. */
+/** The parts of a complete answer that later requests continue from; null for any other answer. */
 export interface AnswerReference {
   readonly id: string;
   readonly sessionId: string;
@@ -97,7 +97,7 @@ function readReference(value: Readonly<Record<string, unknown>>): AnswerReferenc
     : null;
 }
 
-/** A streamed chat completion that came to its end: its text put together again. */
+/** A streamed chat completion that reached its end, with its text joined. */
 function streamedReference(body: string): AnswerReference | null {
   if (!body.endsWith("data: [DONE]\n\n") || body.includes('"error":')) return null;
   const chunks = body

@@ -11,7 +11,7 @@ import { at } from "./at.ts";
 import type { Command } from "./command.ts";
 import type { World } from "./world.ts";
 
-/** What later commands refer to. */
+/** The earlier results that later commands refer to. */
 export interface HistoryState {
   readonly keys: { readonly id: string; readonly organizationId: string; secret: string }[];
   readonly conversations: { readonly sessionId: string; readonly messages: readonly unknown[] }[];
@@ -72,7 +72,7 @@ export async function retry(world: World, state: HistoryState): Promise<unknown>
   return state.last === null ? null : ask(world, state, state.last);
 }
 
-/** Asks, and remembers what a later request can go on with. */
+/** Sends a request, and remembers what later requests can continue. */
 async function ask(
   world: World,
   state: HistoryState,
@@ -91,7 +91,7 @@ async function ask(
   return answer;
 }
 
-/** Four events of an answer, five seconds apart: the client is there until it leaves. */
+/** Four events of an answer, five seconds apart, until the client leaves. */
 export async function beginSlowly(
   world: World,
   state: HistoryState,

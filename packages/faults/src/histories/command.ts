@@ -1,35 +1,35 @@
 import fc from "fast-check";
 import { type AdministrativeCommand, administrativeCommand } from "./administrative-command.ts";
 
-/** One thing that happens in a history. Numbers that name something count modulo how many of it there are. */
+/** One event of a history. Numbers that select something wrap around. */
 export type Command =
   | AdministrativeCommand
   | {
       readonly type: "chat";
       readonly key: number;
-      /** The conversation it goes on with; null begins one. */
+      /** The conversation it continues; null starts one. */
       readonly after: number | null;
       readonly stream: boolean;
-      /** Whether it names the Session. */
+      /** Whether the request names its Session. */
       readonly named: boolean;
-      /** Over our account, over the organization's own, or one that the policy denies. */
+      /** Through our account, the organization's own, or a model that the policy denies. */
       readonly model: "ours" | "own" | "denied";
       readonly words: number;
     }
   | {
       readonly type: "respond";
       readonly key: number;
-      /** The response it continues; null begins a conversation. */
+      /** The response it continues; null starts a conversation. */
       readonly after: number | null;
       readonly stream: boolean;
       readonly store: boolean;
       readonly words: number;
     }
-  /** A streamed chat whose answer takes twenty seconds, so that others happen meanwhile. */
+  /** A streamed chat whose answer takes twenty seconds, so that other commands run meanwhile. */
   | { readonly type: "chatSlowly"; readonly key: number; readonly words: number }
   | { readonly type: "retry" }
   | { readonly type: "disconnect"; readonly stream: number }
-  /** What the next call upstream meets. */
+  /** The behaviour of the next call upstream. */
   | { readonly type: "upstream"; readonly behavior: UpstreamBehavior }
   | {
       readonly type: "getResponse" | "listItems" | "deleteResponse";
@@ -38,10 +38,10 @@ export type Command =
     }
   | { readonly type: "sweep" | "recover" | "restart" | "observe" }
   | { readonly type: "advance"; readonly seconds: number }
-  /** The wall clock alone is set, as an operator would. */
+  /** Sets only the wall clock, as an operator would. */
   | { readonly type: "setWall"; readonly hours: number };
 
-/** Once refused, refused until the fallback is asked, cut in mid answer, a call of a tool, an answer that ran out. */
+/** Refused once, refused until the fallback is tried, cut in the middle, a tool call, an answer that hit its limit. */
 export type UpstreamBehavior = "refuse" | "exhaust" | "break" | "callTool" | "truncate";
 
 const reference = fc.nat({ max: 7 });

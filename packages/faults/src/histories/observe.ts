@@ -4,10 +4,10 @@ import type { Store } from "@tollgate/core/store";
 /** The organizations of a history. */
 export const organizations = ["acme", "globex"] as const;
 
-/** Small pages, so that lists go over their edges. */
+/** Small pages, so that lists span several. */
 const paging = { limit: 3 };
 
-/** Everything that administration can see, and every leaf. */
+/** Everything that administration can read, and every leaf. */
 export async function observe(gateway: Gateway, store: Store): Promise<unknown> {
   const everyone = { organizationId: everyOrganization } as const;
   const sessions = await rows(gateway.sessions.list(everyone, paging));

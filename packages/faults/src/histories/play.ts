@@ -23,7 +23,7 @@ export type History = readonly unknown[];
 
 const hour = 3_600_000;
 
-/** Plays commands on a store that has nothing in it. */
+/** Plays commands on an empty store. */
 export async function play(store: Store, commands: readonly Command[]): Promise<History> {
   const world = createWorld(store);
   const state: HistoryState = {

@@ -3,7 +3,7 @@ import type { Clock } from "@tollgate/core";
 /** A clock that moves only in steps, and waits for pending work between two timers. */
 export interface SteppedClock extends Clock {
   advance(milliseconds: number): Promise<void>;
-  /** Sets the wall clock alone. */
+  /** Sets only the wall clock. */
   moveWall(milliseconds: number): void;
 }
 

@@ -5,7 +5,7 @@ import type { Store } from "@tollgate/core/store";
 import { countingIds, createTestGateway, manualClock } from "@tollgate/testing";
 import fc from "fast-check";
 
-/** One act on a ledger: a request with the way it ends, or a correction of what an attempt used and cost. */
+/** One act on a ledger: a request and how it ends, or a correction of an attempt's usage and cost. */
 export type LedgerAct =
   | {
       readonly type: "ask";
@@ -66,7 +66,7 @@ const budgets = [
   { id: "spare-usd", scope: { gateway: "spare" }, limit: { usd: 1_000 }, period: "week" },
 ] as const;
 
-/** A gateway on a store, and one whose process is gone as soon as it has asked. */
+/** Two gateways on a store; the process of the second dies as soon as it has sent its request. */
 export async function openLedger(store: Store) {
   const options = {
     store,
@@ -87,7 +87,7 @@ export async function openLedger(store: Store) {
   async function cancel(body: Record<string, unknown>): Promise<void> {
     const client = new AbortController();
     const calls = provider.calls.length;
-    // A plain answer is read on after its client left, and has to end before the lease is let lapse.
+    // The gateway reads a plain answer to its end after its client left, which must happen before the lease lapses.
     provider.reply({ text: ["a", "b"], delay: "10s" });
     const request = new Request(living.chat(body), { signal: client.signal });
     const asked = gateway.fetch(request).then((answer) => answer.text());
@@ -138,7 +138,7 @@ export async function openLedger(store: Store) {
     gateway,
     steps,
     act: (one: LedgerAct) => (one.type === "ask" ? ask(one) : correct(one)),
-    /** Lets the lease of the process that is gone lapse, and waits until nothing is open any more. */
+    /** Lets the lease of the dead process lapse, and waits until no Step is open. */
     async recover(): Promise<void> {
       await clock.advance("40s");
       for (let round = 0; round < 100 && (await openSteps()) > 0; round++) await gateway.recover();

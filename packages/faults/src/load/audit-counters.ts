@@ -4,7 +4,7 @@ import type { DatabaseLocation } from "../stores/database-location.ts";
 
 /** A counter right after one change of it, as the database saw it. */
 export interface CounterState {
-  /** The key that it counts. */
+  /** The key that it counts for. */
   readonly subject: string;
   /** Milliseconds since the epoch, on this machine's clock. */
   readonly at: number;
@@ -14,7 +14,9 @@ export interface CounterState {
   readonly isHold: boolean;
 }
 
-/** Lets the database itself note every change of a counter. The store must have been migrated, and nothing may run. */
+/**
+ * Makes the database itself record every change of a counter. The store must have been migrated, and nothing may run.
+ */
 export async function auditCounters(place: DatabaseLocation): Promise<void> {
   if ("filename" in place) return void onSqlite(place.filename, (file) => file.exec(sqliteAudit));
   await onPostgres(place.url, (client) => client.query(postgresAudit(place.schema)));
@@ -41,7 +43,7 @@ export async function readAudit(place: DatabaseLocation): Promise<readonly Count
   }));
 }
 
-/** The budget that a load exhausts; whatever else it holds has room. */
+/** The budget that a load exhausts; every other budget has room. */
 const isAudited = "NEW.budget_id = 'each-key'";
 
 const sqliteNote = (old: string) => `INSERT INTO counter_audit (subject, at, settled, held, is_hold)
@@ -64,10 +66,10 @@ const postgresAudit = (schema: string) => `
   CREATE TRIGGER note_counter AFTER INSERT OR UPDATE ON ${schema}.budget_counters
     FOR EACH ROW WHEN (${isAudited}) EXECUTE FUNCTION ${schema}.note_counter()`;
 
-/** What the database itself says of the ledger, without a line of the product. */
+/** The sums of the ledger, computed by the database alone, without any product code. */
 export interface LedgerSums {
   readonly holds: number;
-  /** Counters that are not the sum of what their holds settled, or hold something although nothing runs. */
+  /** Counters that differ from the sum of their settled holds, or that hold something although nothing runs. */
   readonly drift: number;
 }
 

@@ -4,13 +4,13 @@ import type { CounterState } from "./audit-counters.ts";
 /** How long a request may have been under way when it was refused, in milliseconds. */
 const maxRequestMs = 5_000;
 
-/** What every key may use, and what one request holds. */
+/** The limit of every key, and the amount that one request holds. */
 export interface Allowance {
   readonly limit: number;
   readonly amount: number;
 }
 
-/** How many holds were taken that did not fit. */
+/** The number of holds that were taken although they did not fit. */
 export function countOverspends(audit: readonly CounterState[], limit: number): number {
   return audit.filter(({ isHold, settled, held }) => isHold && settled + held > limit).length;
 }

@@ -2,7 +2,7 @@ import { createGateway } from "@tollgate/core";
 import { scriptedProvider } from "@tollgate/testing";
 import { type DatabaseLocation, openDatabase } from "../stores/database-location.ts";
 
-/** Keys of one organization, made by a process that does nothing else. */
+/** Creates keys of one organization, in a process that does nothing else. */
 export async function createSecrets(
   place: DatabaseLocation,
   { organizationId, count }: { readonly organizationId: string; readonly count: number },

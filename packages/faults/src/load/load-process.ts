@@ -15,13 +15,16 @@ export interface LoadSettings {
   readonly place: DatabaseLocation;
   /** The hard limit of each key, in US dollars. */
   readonly usd: number;
-  /** How many further hard budgets every request is held on, with room for all; at most 15. */
+  /** The number of further hard budgets that every request is held on, all with room; at most 15. */
   readonly extraBudgetCount: number;
-  /** How many of a thousand openings and settlements fail, before or after they were written. */
+  /** How many of a thousand openings and settlements fail, before or after they are written. */
   readonly failing: number;
 }
 
-/** Budgets of every unit, period and `each`, with room for whatever a load spends: some hold all, most each key. */
+/**
+ * Budgets of every unit, period and `each`, with enough room for the whole load: some count for all keys, most for each
+ * key.
+ */
 const extraBudgets: readonly BudgetConfiguration[] = [
   { id: "all", limit: { usd: 1_000_000 }, period: "total" },
   { id: "gateway", scope: { gateway: "test" }, limit: { requests: 1_000_000_000 }, period: "day" },

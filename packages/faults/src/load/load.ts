@@ -7,12 +7,12 @@ import {
   requestOf,
 } from "../histories/ask.ts";
 
-/** What to ask, and with which keys, one after the other. */
+/** The requests to send, and their keys in order. */
 export interface LoadPlan {
   readonly secrets: readonly string[];
-  /** How many ask at once. */
+  /** How many requests run at once. */
   readonly concurrency: number;
-  /** How many refusals for its budget a worker takes before it goes on to the next key. */
+  /** How many budget refusals a worker receives before it goes on to the next key. */
   readonly refusals: number;
   /** Whether the report contains Step ids. */
   readonly keepsIds?: boolean;
@@ -20,13 +20,13 @@ export interface LoadPlan {
 
 /** The results of a load so far. */
 export interface LoadReport {
-  /** The key that the last worker is at. */
+  /** The key that the last worker uses. */
   readonly key: number;
-  /** Ids of the Steps whose answers came whole, where the plan asks for them. */
+  /** Ids of the Steps with complete answers, if the plan asks for them. */
   readonly acknowledged: readonly string[];
   readonly answered: number;
   readonly refused: number;
-  /** Answers of neither kind: 503 and cut streams. */
+  /** Answers of other kinds: 503 and cut streams. */
   readonly failed: number;
   readonly isDone: boolean;
 }
@@ -37,7 +37,7 @@ export interface Load {
   report(): LoadReport;
 }
 
-/** Asks a gateway in its own process, streamed and plain in turn. */
+/** Sends requests to a gateway in its own process, streamed and plain in turn. */
 export function createLoad(gateway: Gateway): Load {
   const acknowledged: string[] = [];
   const keys: number[] = [];

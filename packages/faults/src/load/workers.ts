@@ -6,7 +6,7 @@ import type { LoadSettings } from "./load-process.ts";
 /** Processes that share a database and load it, and are killed and replaced. */
 export interface Workers {
   begin(plan: LoadPlan): Promise<void>;
-  /** Kills one and starts another in its place, which goes on where the slowest of the others is. */
+  /** Kills one and starts another in its place, which continues where the slowest of the others is. */
   kill(number: number): Promise<void>;
   isDone(): Promise<boolean>;
   reports(): Promise<readonly LoadReport[]>;
@@ -30,7 +30,7 @@ export async function startWorkers(
   const start = (): Promise<GatewayProcess> => spawnGateway(script, settings);
   const children = await Promise.all(Array.from({ length: processes }, start));
   let plan: LoadPlan = { secrets: [], concurrency: 0, refusals: 0 };
-  /** The place in the plan at which each began. */
+  /** The position in the plan at which each one began. */
   const begun = children.map(() => 0);
   const reports = (): Promise<readonly LoadReport[]> => Promise.all(children.map(reportOf));
 

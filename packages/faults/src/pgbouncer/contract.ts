@@ -10,7 +10,7 @@ import { vi } from "vitest";
 vi.setConfig({ testTimeout: 60_000 });
 
 const url = process.env["TOLLGATE_TEST_PG_URL"] ?? "";
-/** The server and all that is in it goes when the command ends. */
+/** The server and its data are removed when the command ends. */
 const freshSchema = (): string => `test_${randomBytes(8).toString("hex")}`;
 const openIn = (schema: string) => postgresStore({ url }, { schema, namedStatements: false });
 

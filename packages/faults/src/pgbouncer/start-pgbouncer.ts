@@ -10,12 +10,12 @@ import pg from "pg";
 /** A PgBouncer in front of a server, until it is stopped. */
 export interface RunningPgBouncer {
   readonly url: string;
-  /** As it says it. */
+  /** The version that it reports. */
   readonly version: string;
   stop(): Promise<void>;
 }
 
-/** How long it may take to answer, and how often it is asked. Milliseconds. */
+/** How long it may take to answer, and the time between checks, in milliseconds. */
 const maxStartMs = 10_000;
 const intervalMs = 50;
 
@@ -33,7 +33,7 @@ export async function startPgBouncer({
   const file = join(folder, "pgbouncer.ini");
   writeFileSync(file, configuration(new URL(server), port, connections));
   chmodSync(folder, 0o755);
-  // It refuses to run as root.
+  // PgBouncer refuses to run as root.
   const isRoot = process.getuid?.() === 0;
   const child = spawn("pgbouncer", ["-q", ...(isRoot ? ["-u", "nobody"] : []), file], {
     stdio: ["ignore", "ignore", "inherit"],

@@ -26,7 +26,7 @@ const respond = (body: object): Omit<HistoryRequest, "secret"> => ({
 });
 const isWhole = (answer: ReceivedAnswer): boolean => referenceIn(answer) !== null;
 
-/** Everything a client can set going, each with the calls of the store it makes. */
+/** Everything that a client can start, with the calls of the store that it makes. */
 export const scenarios: readonly Scenario[] = [
   {
     name: "a plain answer",
@@ -93,7 +93,7 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: "a client that leaves in mid stream",
+    name: "a client that leaves in the middle of a stream",
     statuses: [200],
     async run({ askAndLeave, provider }) {
       provider.reply({ text: ["One", " two", " three"], pace: "5s" });

@@ -25,7 +25,7 @@ import { observeStore } from "../stores/observed-store.ts";
 import { wrapStore } from "../stores/wrap-store.ts";
 import type { Scenario } from "./scenarios.ts";
 
-/** A scenario under way. */
+/** A running scenario. */
 export interface Trial {
   readonly provider: ScriptedProvider;
   ask(asked: Omit<HistoryRequest, "secret">): Promise<ReceivedAnswer>;
@@ -45,7 +45,10 @@ export interface TrialResult {
 const organizationId = "acme";
 const leaseLapseMs = 40_000;
 
-/** Plays a scenario on an empty store while one of its calls meets a fault; mends it, recovers, and looks at everything. */
+/**
+ * Plays a scenario on an empty store while one of its calls has a fault. Then repairs the store, recovers, and checks
+ * everything.
+ */
 export async function runTrial(
   beneath: Store,
   scenario: Scenario,
@@ -97,7 +100,7 @@ export async function runTrial(
   const calls = [...counted.calls];
 
   counted.mend();
-  // The first that failed may not even have opened its gateway: the next request opens it.
+  // The first request may have failed before it opened its gateway; then the next request opens it.
   await drive(gateway.ready());
   await clock.advance(leaseLapseMs);
   const query = { organizations: [organizationId], at: clock.now(), activity: gateway.activity };
@@ -108,7 +111,7 @@ export async function runTrial(
 
 const models = { "tollgate/scripted": { input: "1", output: "2", maxOutputTokens: 100 } };
 
-/** A key, made by a process that did nothing else. */
+/** Creates a key in a process that does nothing else. */
 async function createSecret(store: Store, clock: SteppedClock): Promise<string> {
   const silent = { ...clock, after: () => () => {} };
   const provider = scriptedProvider({ clock });
@@ -155,7 +158,7 @@ function watchProvider(provider: ScriptedProvider, store: Store, problems: strin
       const query = { organizationId, outcome: ["open" as const] };
       const { data } = await store.steps.list(query, { cursor: null, limit: 10 });
       if (data.flatMap(({ attempts }) => attempts).every(({ end }) => end !== null))
-        problems.push("a request was sent of which no attempt is open");
+        problems.push("a request was sent without an open attempt");
       yield* provider.complete(call);
     },
   };
@@ -179,10 +182,12 @@ async function answerProblems(
   const reference = referenceIn(answer);
   if (reference === null) return [];
   const step = await store.steps.get(organizationId, stepOf(reference.id));
-  return step?.outcome === "completed" ? [] : [`a whole answer of a Step that is ${step?.outcome}`];
+  return step?.outcome === "completed"
+    ? []
+    : [`a complete answer of a Step with outcome ${step?.outcome}`];
 }
 
-/** Answers are named for their Steps. */
+/** The id of an answer names its Step. */
 function stepOf(id: string): string {
   const name = id.replace(/^(chatcmpl-|resp_)/, "");
   return name.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
@@ -204,7 +209,7 @@ const kinds: readonly Omit<CallFault, "nth">[] = [
 
 /**
  * Plays a scenario once without a fault, to learn its calls of the store, and then once for each call and kind of
- * fault; `every` takes only each so-manieth of those.
+ * fault. `every` plays only each n-th of these.
  */
 export async function runEveryFault(
   stores: EmptyStores,
@@ -240,11 +245,11 @@ interface CallFault {
   readonly nth: number;
   /** Fails before the change or after it was committed, or the client leaves while the call runs. */
   readonly action: "fail before" | "fail after" | "client leaves";
-  /** Whether every later call fails too, until it is mended. */
+  /** Whether every later call fails too, until the store is repaired. */
   readonly lasting: boolean;
 }
 
-/** A store whose calls are counted, and one of which meets a fault. */
+/** A store that counts its calls and fails one of them. */
 interface CountedStore {
   readonly store: Store;
   /** The name of each call so far. */

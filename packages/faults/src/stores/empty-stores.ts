@@ -43,7 +43,7 @@ export function emptyPostgresStores(url: string): EmptyStores {
   return {
     name: "postgresStore",
     async open() {
-      // Each schema is used once: statements prepared for it would only pile up.
+      // Each schema is used once, because statements prepared for it would accumulate.
       const schema = `fresh_${process.pid}_${++count}`;
       const store = postgresStore({ pool }, { schema, namedStatements: false });
       return {

@@ -9,7 +9,7 @@ export interface ObservedStore {
   untilIdle(): Promise<void>;
 }
 
-/** The turns in which code that waited for the store must make its next call. */
+/** The turns of the event loop within which code that waited for the store makes its next call. */
 const turns = 6;
 
 /** Observes a store, so a test with its own clock can wait for real input and output. */

@@ -4,7 +4,7 @@ import { seededRandom } from "../random.ts";
 /** Wraps a call of a store. `name` is, for example, `openStep` or `keys.findByDigest`. */
 export type WrapCall = (name: string, call: () => Promise<unknown>) => Promise<unknown>;
 
-/** A store of which every call, of verbs and repositories alike, goes through `around`. */
+/** A store that passes every call, of verbs and repositories alike, through `around`. */
 export function wrapStore(store: Store, wrap: WrapCall): Store {
   return wrapPart(store, "", wrap);
 }
@@ -32,7 +32,7 @@ export function failingStore(store: Store, failing: number): Store {
   const random = seededRandom(process.pid);
   return wrapStore(store, async (name, call) => {
     const fails = verbs.includes(name) && random() * 1_000 < failing;
-    if (fails && random() < 0.5) throw new Error("the store did not do it");
+    if (fails && random() < 0.5) throw new Error("the store failed");
     const result = await call();
     if (fails) throw new Error("the store's answer was lost");
     return result;

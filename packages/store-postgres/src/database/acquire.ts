@@ -1,11 +1,11 @@
 import type { PostgresClient, PostgresPool } from "./client.ts";
 import { connectFailure, PostgresFailure } from "./failure.ts";
 
-/** Calls that may wait for a connection, and how long each, in milliseconds. */
+/** How many calls may wait for a connection, and for how many milliseconds. */
 const maxWaiting = 256;
 const acquireTimeout = 2_000;
 
-/** A connection in use. */
+/** A borrowed connection. */
 export interface AcquiredClient {
   readonly client: PostgresClient;
   /** Marks the connection as broken: `release` closes it. */
@@ -42,7 +42,7 @@ function acquireFrom(pool: PostgresPool): Promise<AcquiredClient> {
     pool.connect((error, client) => {
       clearTimeout(timer);
       if (!client) return reject(connectFailure(error));
-      // Listens at once: a connection that ends as it opens says so before a promise resolves.
+      // Listens at once: a connection may report an error as it opens, before a promise resolves.
       const loan = acquired(client);
       // The caller gave up, so the next one gets it.
       if (isLate) loan.release();
@@ -51,7 +51,7 @@ function acquireFrom(pool: PostgresPool): Promise<AcquiredClient> {
   });
 }
 
-/** An idle connection that breaks emits an error event, which would end the host process if nobody listened. */
+/** An idle connection that breaks emits an error event, which would end the host process if nothing listened. */
 function acquired(client: PostgresClient): AcquiredClient {
   let isLost = false;
   const lose = (): void => {

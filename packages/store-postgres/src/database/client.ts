@@ -1,9 +1,12 @@
 /**
- * An open pool of connections, as `pg.Pool` is one. It may serve the application as well: the store leaves nothing
- * behind on a connection but prepared statements whose names begin with `tollgate_`.
+ * An open pool of connections, such as `pg.Pool`. The application may use it as well: the store leaves nothing on a
+ * connection except prepared statements whose names begin with `tollgate_`.
  */
 export interface PostgresPool {
-  /** Called back, so that a connection is heard from the moment it is taken: a promise's news comes a moment later. */
+  /**
+   * Uses a callback so that the store can listen from the moment it takes the connection: a promise resolves a moment
+   * later.
+   */
   connect(taken: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
@@ -14,22 +17,22 @@ export interface PostgresClient {
   query(query: PostgresQuery): Promise<PostgresResult>;
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
-  /** Gives it back; `true` closes it instead. */
+  /** Returns it to the pool; `true` closes it instead. */
   release(destroy?: boolean): void;
 }
 
 /** One statement as the store sends it. */
 export interface PostgresQuery {
   readonly text: string;
-  /** Prepared under this name on its connection. */
+  /** The name of the prepared statement on its connection. */
   readonly name?: string;
   readonly values?: unknown[];
-  /** Milliseconds until the client gives up on the answer. */
+  /** Milliseconds until the client stops waiting for the answer. */
   readonly query_timeout?: number;
   readonly types?: { getTypeParser(type: number, format?: string): (value: string) => unknown };
 }
 
-/** What a statement answered. */
+/** The answer to a statement. */
 export interface PostgresResult {
   readonly rows: unknown[];
   readonly rowCount: number | null;

@@ -6,7 +6,7 @@ import { queryFailure } from "./failure.ts";
 import { postgresDialect } from "./postgres-dialect.ts";
 import { columnTypes, toParameter } from "./values.ts";
 
-/** How long an answer may take. Milliseconds. */
+/** How long an answer may take, in milliseconds. */
 export const queryTimeouts = {
   statement: 2_000,
   list: 15_000,
@@ -14,7 +14,7 @@ export const queryTimeouts = {
   migration: 120_000,
 } as const;
 
-/** A borrowed connection; every call runs in whatever transaction is open. */
+/** A borrowed connection; every call runs in the open transaction, if there is one. */
 export interface Connection {
   /** Runs a statement of constant text; returns how many rows changed. */
   run(text: string, parameters: SqlParameters): Promise<number>;
@@ -28,11 +28,13 @@ export interface Connection {
   ): Promise<readonly unknown[]>;
   /** As `all`, for a text put together from a filter, or one that passes over much: not prepared, and may take longer. */
   query(text: string, parameters: SqlParameters, longest?: number): Promise<readonly unknown[]>;
-  /** Runs statements without parameters in one round trip. `COMMIT` alone leaves it unsure whether it happened. */
+  /**
+   * Runs statements without parameters in one round trip. If only `COMMIT` fails, it is unknown whether it happened.
+   */
   exec(sql: string, longest?: number): Promise<void>;
 }
 
-/** Statements as this store sends them: in its schema, prepared by name or not. */
+/** The statements as this store sends them: in its schema, prepared or not. */
 export type Prepare = (text: string) => Prepared;
 
 interface Prepared {

@@ -15,7 +15,7 @@ import { createTransaction, inTransaction, type Transaction, withSettings } from
 /** The database as the verbs and the repositories use it. */
 export interface Database {
   readonly schema: string;
-  /** Whether its user may make and drop tables. */
+  /** Whether the store may create and drop tables. */
   readonly mayRearrange: boolean;
   migrate(mode?: "auto" | "check"): Promise<void>;
   /** Runs a change in one transaction, and again as a whole if a retry can help. Resolves when it is on disk. */
@@ -26,13 +26,13 @@ export interface Database {
   /** Carries out the decisions of the rules. */
   readonly driver: Driver;
   /**
-   * Changes the tables themselves in one transaction, which may take minutes. It waits at most a second for a table,
-   * because every request waits behind it. Null if that was too short; then nothing has changed.
+   * Changes the tables themselves in one transaction, which may take minutes. It waits at most a second for a table's
+   * lock, because every request waits behind it. Returns null without any change if that was too short.
    */
   rearrange<Result>(
     change: (transaction: Transaction, connection: Connection) => Promise<Result>,
   ): Promise<Result | null>;
-  /** Runs statements, each of which sees what has committed before it. */
+  /** Runs statements, each of which sees the state committed before it. */
   read<Result>(query: (connection: Connection) => Promise<Result>): Promise<Result>;
   /** Waits for running calls. */
   close(): Promise<void>;
@@ -44,7 +44,7 @@ export interface DatabaseOptions {
   readonly schema: string;
   readonly migrate: "auto" | "check";
   readonly namedStatements: boolean;
-  /** Ends the pool, where it is the store's own. */
+  /** Ends the pool if it belongs to the store. */
   readonly end: () => Promise<void>;
   readonly chance?: RetryTiming;
 }
@@ -63,7 +63,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const tryAgain = createRetry(chance);
   const acquire = createAcquire(pool);
   const running = new Set<Promise<unknown>>();
-  // The pool replaces an idle connection that breaks. Without a listener its event would end the host process.
+  // The pool replaces an idle connection that breaks. Without a listener, its error event would end the host process.
   const ignore = (): void => {};
   pool.on("error", ignore);
   let checked: Promise<void> | null = null;

@@ -1,4 +1,4 @@
-/** What a failure means for the change that failed. */
+/** The consequences of a failure for the change that failed. */
 export interface FailureKind {
   /** Whether the connection is broken. */
   readonly isLost: boolean;
@@ -35,7 +35,10 @@ export class PostgresFailure extends Error {
 /** SQLSTATE of a unique violation. */
 export const uniqueViolation = "23505";
 
-/** States after which a change runs again as a whole: serialization, deadlock, lock or statement timeout, unique violation. */
+/**
+ * SQLSTATEs after which the whole change runs again: serialization, deadlock, lock or statement timeout, unique
+ * violation.
+ */
 const rolledBack: ReadonlySet<string> = new Set([
   ...["40001", "40P01", "55P03", "57014"],
   uniqueViolation,
@@ -44,7 +47,7 @@ const rolledBack: ReadonlySet<string> = new Set([
 /** The server is starting, stopping, full or read-only. Another connection may reach it or its successor. */
 const unavailable = /^(08|57P|53|25006|25P0[34])/;
 
-/** Any error of the client while it ran a statement. `commits`: the statement was one that commits. */
+/** Converts a client error during a statement. `commits` says whether the statement was one that commits. */
 export function queryFailure(thrown: unknown, commits: boolean): PostgresFailure {
   const message = thrown instanceof Error ? thrown.message : "the client failed";
   const state = sqlState(thrown);
@@ -69,14 +72,14 @@ export function queryFailure(thrown: unknown, commits: boolean): PostgresFailure
   return new PostgresFailure(problem, {}, state);
 }
 
-/** Any error while a connection was opened: nothing was sent. */
+/** Converts an error from opening a connection: nothing was sent. */
 export function connectFailure(thrown: unknown): PostgresFailure {
   const { message, kind } = queryFailure(thrown, false);
   const problem = `cannot connect: ${message.slice("PostgreSQL store: ".length)}`;
   return new PostgresFailure(problem, { isPassing: kind.isLost, isTimeout: kind.isTimeout });
 }
 
-/** The five characters of an error that the server sent; null for any other. */
+/** The SQLSTATE of an error that the server sent; null for any other. */
 function sqlState(thrown: unknown): string | null {
   if (!(thrown instanceof Error) || !("severity" in thrown) || !("code" in thrown)) return null;
   return typeof thrown.code === "string" ? thrown.code : null;

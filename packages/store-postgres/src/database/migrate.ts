@@ -7,7 +7,7 @@ import { createQualify } from "./schema-name.ts";
 /** The oldest release that the store is tested on, as its servers number themselves. */
 const oldestServer = 180_000;
 
-/** Creates or upgrades the schema, and its function, in the open transaction, which other processes wait for. */
+/** Creates or upgrades the schema and its function in the open transaction; other processes wait for it. */
 export async function migrate(
   connection: Connection,
   schema: string,
@@ -20,7 +20,7 @@ export async function migrate(
     `SET LOCAL statement_timeout = ${queryTimeouts.migration}; SET LOCAL lock_timeout = 0;
      SELECT pg_advisory_xact_lock(hashtextextended('tollgate migration of ${schema}', 0))`,
   );
-  // Another process may have been first, so the version counts only once the lock is held.
+  // Another process may have migrated first, so the version counts only once the lock is held.
   const version = await readVersion(connection, schema);
   if (version === schemaVersion) return;
   await exec(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET LOCAL search_path TO ${schema}`);
@@ -36,7 +36,7 @@ export async function migrate(
   );
 }
 
-/** Refuses a server that is too old, and a schema that is not this release's. */
+/** Rejects a server that is too old, and a schema of another release. */
 export async function requireSchema(connection: Connection, schema: string): Promise<void> {
   await requireServer(connection);
   const version = await readVersion(connection, schema);
@@ -60,10 +60,10 @@ async function requireServer(connection: Connection): Promise<void> {
   );
 }
 
-/** 0 where there is no schema. */
+/** 0 if the schema doesn't exist. */
 async function readVersion(connection: Connection, schema: string): Promise<number> {
   const table = `${schema}.tollgate_schema`;
-  // A plain read: what resolves names may still miss a table that was made while the lock was waited for.
+  // A plain read: resolving the name may still miss a table that was created while this process waited for the lock.
   const found = await connection.get(
     "SELECT 1 AS found FROM pg_tables WHERE schemaname = :schema AND tablename = 'tollgate_schema'",
     { schema },

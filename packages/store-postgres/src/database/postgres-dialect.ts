@@ -7,9 +7,9 @@ export const postgresDialect: SqlDialect = {
   bytes: "BYTEA",
   keyedTable: "",
   wideTable: "",
-  // Ids of UUID version 7 sort by their time, so that a partition is a stretch of time, and who has an id needs no other.
+  // Ids of UUID version 7 sort by time, so each partition is a range of time, and an id leads to a single partition.
   stepsTable: " PARTITION BY RANGE (id)",
-  // Whole partitions go at once.
+  // Whole partitions are dropped at once.
   stepsBesides: "",
   holdsTable: "holds",
   sessionsByKey: [
@@ -28,7 +28,7 @@ export const postgresDialect: SqlDialect = {
   list: arrayOf,
 };
 
-/** An array parameter, as the server reads it from text. */
+/** An array parameter in PostgreSQL's text format. */
 export function arrayOf(values: readonly (string | number)[]): string {
   return `{${values.map((value) => element(String(value))).join(",")}}`;
 }

@@ -33,19 +33,19 @@ it("repeats a rolled-back transaction after growing pauses, at most five times (
   expect(endless.seen).toHaveLength(6);
 });
 
-it("tells a repeated call that it may have been done already (F34)", async () => {
+it("tells a retry that an earlier run may have committed (F34)", async () => {
   const { result, seen } = attempts([rolledBack, cutOff, rolledBack]);
   await result;
   expect(seen).toEqual([false, false, true, true]);
 });
 
-it("does not repeat what may have been done where that would show", async () => {
+it("does not repeat a run that may have committed unless that is harmless", async () => {
   const { result, seen } = attempts([cutOff], false);
   await expect(result).rejects.toThrow("failed");
   expect(seen).toHaveLength(1);
 });
 
-it("waits in vain twice at most (F37)", async () => {
+it("gives up after a second timeout (F37)", async () => {
   const timeout = { ...cutOff, isTimeout: true };
   const { result, seen } = attempts([timeout, timeout]);
   await expect(result).rejects.toThrow("failed");

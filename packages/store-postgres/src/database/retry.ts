@@ -5,9 +5,9 @@ const maxRetries = 5;
 /** Milliseconds before the first retry, doubled for each further one. */
 const firstDelay = 20;
 
-/** What passes between attempts, injected so that tests need not wait. */
+/** The wait between attempts, injected so that tests need not wait. */
 export interface RetryTiming {
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   random(): number;
   pause(milliseconds: number): Promise<unknown>;
 }

@@ -12,7 +12,7 @@ import { createQualify } from "./schema-name.ts";
 
 const qualify = createQualify("mine");
 
-it("names the schema of every table, and of nothing else", () => {
+it("adds the schema to every table and to nothing else", () => {
   expect(qualify("SELECT id FROM sessions s JOIN turns ON true")).toBe(
     "SELECT id FROM mine.sessions s JOIN mine.turns ON true",
   );
@@ -21,7 +21,7 @@ it("names the schema of every table, and of nothing else", () => {
   );
 });
 
-it("leaves no table of a shared statement to the search path", () => {
+it("adds the schema to every table of the shared statements", () => {
   const statements = {
     ...administrationStatements,
     ...holdStatements,

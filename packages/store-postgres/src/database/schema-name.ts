@@ -1,13 +1,13 @@
 import { postgresSchema, restOfSteps } from "./schema.ts";
 
-/** Whether a schema's name needs no quotes. */
+/** Whether a schema name needs no quotes. */
 export function isSchemaName(schema: string): boolean {
   return /^[a-z_][a-z0-9_]{0,47}$/.test(schema) && !schema.startsWith("pg_");
 }
 
 /**
- * Names the schema of every table in a statement. The setting that would spare it, `search_path`, belongs to the
- * session, and behind a transaction pooler that is somebody else's.
+ * Adds the schema to the name of every table in a statement. Setting `search_path` would be shorter, but it belongs to
+ * the server session, which a transaction pooler shares with other clients.
  */
 export function createQualify(schema: string): (text: string) => string {
   const statements = [...postgresSchema().values()].flat();

@@ -9,7 +9,7 @@ import { type Connection, queryTimeouts } from "./connection.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** Plays the scripts that both SQL stores share. */
+/** Runs the scripts that both SQL stores share. */
 export function scriptsOn(database: Database): ScriptDatabase {
   return {
     read: (script) => database.read((connection) => readLater(connection, script())),
@@ -18,7 +18,7 @@ export function scriptsOn(database: Database): ScriptDatabase {
   };
 }
 
-/** Plays a script in a transaction. */
+/** Runs a script in a transaction. */
 export function playTransaction<Result>(
   transaction: Transaction,
   script: Script<Result>,
@@ -26,7 +26,7 @@ export function playTransaction<Result>(
   return playLater(script, (ask) => answer(transaction, ask));
 }
 
-/** Plays a script that reads. */
+/** Runs a script that only reads. */
 export function readLater<Result>(
   connection: Pick<Connection, "all" | "query">,
   script: Script<Result>,

@@ -2,20 +2,20 @@ import { readRow } from "@tollgate/store-sql";
 import type { Connection } from "./connection.ts";
 import { PostgresFailure } from "./failure.ts";
 
-/** What a change sees of the transaction it runs in. */
+/** The transaction as a change sees it. */
 export interface Transaction extends Pick<Connection, "run" | "get" | "all"> {
   /** The next number of the store's one sequence. */
   next(): Promise<number>;
 }
 
-/** Milliseconds that the server waits for a lock, for a statement to end, and for us to go on. */
+/** The server's timeouts for a lock, for a statement, and for an idle transaction, in milliseconds. */
 const settings = `SET LOCAL lock_timeout = 1500; SET LOCAL statement_timeout = 1900;
   SET LOCAL idle_in_transaction_session_timeout = 5000`;
 
-/** How a transaction begins that writes, whatever is the default. */
+/** Begins a transaction that writes, whatever the server's default is. */
 export const toWrite = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${settings}`;
 
-/** How one begins that goes by these settings, and reads where nothing can be written. */
+/** Begins a transaction with these settings; it can only read if the database accepts no writes. */
 export function withSettings(further: readonly string[]): string {
   const all = [settings, ...further.map((setting) => `SET LOCAL ${setting}`)];
   return `BEGIN ISOLATION LEVEL READ COMMITTED; ${all.join("; ")}`;
@@ -33,7 +33,7 @@ export async function inTransaction<Result>(
     await connection.exec("COMMIT");
     return result;
   } catch (error) {
-    // With a lost connection the server ends the transaction by itself.
+    // If the connection is lost, the server rolls back by itself.
     if (!(error instanceof PostgresFailure && error.kind.isLost)) await rollBack(connection);
     throw error;
   }
@@ -53,6 +53,6 @@ async function rollBack(connection: Connection): Promise<void> {
   try {
     await connection.exec("ROLLBACK");
   } catch {
-    // The connection is lost now and the transaction with it; the first error is the one to tell.
+    // The connection is lost now, and the transaction with it. The first error is the one to report.
   }
 }

@@ -5,7 +5,7 @@ import { columnTypes, toParameter } from "./values.ts";
 const text = 25;
 const bytea = 17;
 
-it("keeps every text, U+0000 too, which the server does not (S21)", () => {
+it("keeps every text, including U+0000, which the server rejects (S21)", () => {
   const characters = fc.string({
     unit: fc.constantFrom("\u0000", "\u001a", "0", "1", "a", "\u{1f600}"),
   });
@@ -18,7 +18,7 @@ it("keeps every text, U+0000 too, which the server does not (S21)", () => {
   );
 });
 
-it("never sends two texts as one", () => {
+it("encodes different texts differently", () => {
   const characters = fc.string({ unit: fc.constantFrom("\u0000", "\u001a", "0", "1") });
   fc.assert(
     fc.property(characters, characters, (one, other) => {
@@ -27,12 +27,12 @@ it("never sends two texts as one", () => {
   );
 });
 
-it("sends the bytes that a view shows, and no others of its buffer", () => {
+it("sends only the bytes of a view, not its whole buffer", () => {
   const view = new Uint8Array([1, 2, 3, 4]).subarray(1, 3);
   expect(toParameter(view)).toEqual(Buffer.from([2, 3]));
 });
 
-it("reads bytes as hex and refuses another form", () => {
+it("reads bytes in hex and rejects other forms", () => {
   expect(columnTypes.getTypeParser(bytea)("\\x00ff")).toEqual(Buffer.from([0, 255]));
   expect(() => columnTypes.getTypeParser(bytea)("\\000")).toThrow("bytea_output");
 });

@@ -1,6 +1,6 @@
 import type { SqlValue } from "@tollgate/store-sql";
 
-/** PostgreSQL's text cannot hold U+0000, so it and its replacement character are written as two characters. */
+/** PostgreSQL's text can't contain U+0000, so that character and its substitute are each written as two characters. */
 const [nul, standIn, escapedNul, escapedStandIn] = ["\u0000", "\u001a", "\u001a0", "\u001a1"];
 
 /** Type ids of PostgreSQL. */
@@ -10,23 +10,23 @@ const texts: ReadonlySet<number> = new Set([25, 1043]);
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the two that are escaped.
 const isEscaped = /[\u0000\u001a]/;
 
-/** Text as it is sent. */
+/** Encodes a text for the server. */
 export function escapeText(text: string): string {
   return isEscaped.test(text)
     ? text.replaceAll(standIn, escapedStandIn).replaceAll(nul, escapedNul)
     : text;
 }
 
-/** A parameter as it is sent. */
+/** Encodes a parameter for the server. */
 export function toParameter(value: SqlValue): unknown {
   if (typeof value === "string") return escapeText(value);
-  // A view is sent as the bytes it shows.
+  // Only the bytes of the view are sent.
   return value instanceof Uint8Array
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
     : value;
 }
 
-/** How columns are read, whatever parsers the application has set for its own: numbers stay text. */
+/** The parsers of columns, whatever parsers the application has set for itself: numbers stay text. */
 export const columnTypes = {
   getTypeParser(type: number): (value: string) => unknown {
     if (type === bytea) return bytesOf;

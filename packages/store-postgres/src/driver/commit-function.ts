@@ -132,8 +132,8 @@ const refuseWithoutRoom = `SELECT coalesce(array_agg(f.place ORDER BY f.place), 
           ORDER BY m.place, m.move) AS f;`;
 
 /**
- * Changes that fit alone and not together: those that come later are decided again, on what the earlier ones leave. A counter
- * is moved once for all changes, so they must fit under the lowest limit, even from the latest floor.
+ * Changes that fit alone but not together: the later ones are decided again, on the counters that the earlier ones
+ * leave. A counter is moved once for all changes, so they must fit under the lowest limit, even from the latest floor.
  */
 const waitForRoom = `IF cardinality(in_groups) > 1 THEN
       stale := stale || ARRAY(SELECT DISTINCT f.place FROM (

@@ -13,9 +13,9 @@ interface Partition extends PartitionRange {
 }
 
 /**
- * Drops the oldest partition whose Steps are all older than they are to be kept, with a leaf for each organization that
- * counts what it had. Returns how many Steps went, or null where none could be dropped: there is none, somebody else is
- * at it, or the table was in use for longer than everyone can wait.
+ * Drops the oldest partition if all its Steps are past their retention, and writes a leaf for each organization with
+ * the number removed. Returns how many Steps were removed. Returns null if no partition is due, another process is at
+ * work, or the table was in use for longer than requests can wait.
  */
 export async function dropPartition(database: Database, sweep: StepSweep): Promise<number | null> {
   const { schema } = database;
@@ -26,7 +26,7 @@ export async function dropPartition(database: Database, sweep: StepSweep): Promi
     for (const partition of stretches) {
       if (partition.until > before) return null;
       const counts = await countsOf(connection, schema, partition, before);
-      // An empty one of a time to come would only be made again, where a gateway's clock is far ahead.
+      // An empty partition of a future time would only be created again if a gateway's clock is far ahead.
       if (!counts || (counts.length === 0 && partition.until > now)) continue;
       await writeLeaves(transaction, counts, sweep);
       await drop(connection, schema, partition);
@@ -36,7 +36,10 @@ export async function dropPartition(database: Database, sweep: StepSweep): Promi
   });
 }
 
-/** What each organization has in a partition; null where some of it is open or, by a clock that ran ahead, too young. */
+/**
+ * The number of each organization's Steps in a partition. Null if one of them is open, or too young because its clock
+ * ran ahead.
+ */
 async function countsOf(
   connection: Connection,
   schema: string,
@@ -82,7 +85,7 @@ async function writeLeaves(
     );
 }
 
-/** All others wait from here on, so exactly the counted rows are removed. */
+/** All other transactions wait from here on, so exactly the counted rows are removed. */
 async function drop(connection: Connection, schema: string, partition: Partition): Promise<void> {
   const name = `${schema}.${partition.name}`;
   await connection.exec(`LOCK TABLE ${schema}.steps, ${name} IN ACCESS EXCLUSIVE MODE`);

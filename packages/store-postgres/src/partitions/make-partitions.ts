@@ -5,18 +5,19 @@ import { tryPartitionLock } from "./partition-lock.ts";
 import { boundAt, missingRanges, type PartitionRange, partitionName } from "./partition-range.ts";
 import { exclusionPrefix, readPartitions } from "./read-partitions.ts";
 
-/** A default partition of up to this many bytes is checked fast enough to block writes. */
+/** A default partition of at most this many bytes is checked fast enough to block writes meanwhile. */
 const smallRest = 67_108_864;
 
-/** To take back a promise, to make one, to hold the rest to it, to make the partitions. */
+/** The steps towards missing partitions: remove a constraint, add one, validate it, create the partitions. */
 const maxSteps = 4;
 
-/** What a step towards the missing partitions did: nothing is left to do, or another may follow. */
+/** The result of one such step: nothing is left to do, or another step may follow. */
 type Progress = "done" | "more";
 
 /**
- * Creates missing partitions. For each, the server checks that the default partition has none of its rows, and blocks writes
- * meanwhile. If the default partition is large, a constraint is added and validated first, which blocks nobody.
+ * Creates missing partitions. For each one, the server checks that the default partition has none of its rows, and
+ * blocks writes meanwhile. If the default partition is large, a constraint is added and validated first, which blocks
+ * no writes.
  */
 export async function makePartitions(
   database: Database,
@@ -46,7 +47,7 @@ async function advance(
   const wanted = missing && promiseOf(missing.whole);
   const exec = (sql: string): Promise<void> => connection.exec(sql, queryTimeouts.migration);
   const alterRest = (change: string) => exec(`ALTER TABLE ${schema}.${restOfSteps} ${change}`);
-  // For another range: its process ended before it used the promise.
+  // The constraint is for another range: its process ended before it used it.
   if (promise && promise.name !== wanted?.name) {
     await alterRest(`DROP CONSTRAINT ${promise.name}`);
     return "more";
@@ -61,7 +62,7 @@ async function advance(
   return "more";
 }
 
-/** Null where nothing is missing, or where the rest has Steps of that time already: they stay with it. */
+/** Null if nothing is missing, or if the default partition already has Steps of that time, which stay there. */
 async function missingOf(connection: Connection, each: readonly PartitionRange[]) {
   const [first, last] = [each[0], each.at(-1)];
   if (!first || !last) return null;

@@ -5,7 +5,7 @@ import { boundAt, missingRanges, partitionName, rangeOf } from "./partition-rang
 const day = 86_400_000;
 const now = Date.UTC(2026, 0, 5, 12);
 
-it("bounds a time as ids of UUID version 7 begin", () => {
+it("turns a time into the bound of its version 7 UUIDs", () => {
   const before = Date.now();
   const id = createRandomIds().uuid();
   expect(id >= boundAt(before)).toBe(true);
@@ -13,7 +13,7 @@ it("bounds a time as ids of UUID version 7 begin", () => {
   expect(boundAt(0)).toBe("00000000-0000");
 });
 
-it("reads back the bounds that the server tells, and none of the rest", () => {
+it("reads the bounds that the server prints, and null for the default partition", () => {
   const stretch = { from: now, until: now + day };
   const bounds = `FOR VALUES FROM ('${boundAt(now)}') TO ('${boundAt(now + day)}')`;
   expect(rangeOf(bounds)).toEqual(stretch);
@@ -21,7 +21,7 @@ it("reads back the bounds that the server tells, and none of the rest", () => {
   expect(partitionName(stretch)).toBe("steps_20260105");
 });
 
-it("makes partitions of a sixth of the time that is kept, in whole days, none within a day from now", () => {
+it("creates partitions of a sixth of the retention, in whole days, from a day ahead", () => {
   const missing = missingRanges([], { now, keep: 90 * day });
   const first = Date.UTC(2026, 0, 7);
   expect(missing).toEqual([
@@ -31,7 +31,7 @@ it("makes partitions of a sixth of the time that is kept, in whole days, none wi
   expect(missingRanges([], { now, keep: 1 })).toEqual([{ from: first, until: first + day }]);
 });
 
-it("goes on where the last one ends, and has a bounded number of them whatever is kept", () => {
+it("continues where the last partition ends, and bounds their number for any retention", () => {
   for (const days of [1, 6, 30, 395, 3_650]) {
     let known: ReturnType<typeof missingRanges> = [];
     for (let at = now; at < now + 2 * days * day; at += Math.max(day / 2, (days * day) / 50)) {
@@ -48,7 +48,7 @@ it("goes on where the last one ends, and has a bounded number of them whatever i
   }
 });
 
-it("begins again after a long time without partitions", () => {
+it("starts a day ahead again after a long time without partitions", () => {
   const old = { from: now - 90 * day, until: now - 60 * day };
   expect(missingRanges([old], { now, keep: 30 * day })[0]?.from).toBe(Date.UTC(2026, 0, 7));
 });

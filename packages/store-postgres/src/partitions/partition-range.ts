@@ -10,7 +10,7 @@ const parts = 6;
 /** Partitions that exist ahead of the current one. */
 const ahead = 2;
 
-/** The bound of a time in ids: a UUID of version 7 begins with its time. */
+/** A time as a bound of ids: a UUID of version 7 begins with its time. */
 export function boundAt(time: number): string {
   const hex = time.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;

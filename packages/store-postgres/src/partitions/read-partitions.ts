@@ -3,19 +3,19 @@ import type { Connection } from "../database/connection.ts";
 import { restOfSteps } from "../database/schema.ts";
 import { type PartitionRange, rangeOf } from "./partition-range.ts";
 
-/** How the Steps of a schema are parted. */
+/** The partitions of a schema's Steps. */
 export interface Partitions {
-  /** The database's clock, which ids follow where gateways keep theirs. */
+  /** The database's clock. Ids follow it if the gateways use it. */
   readonly now: number;
   /** Oldest first. */
   readonly ranges: readonly (PartitionRange & { readonly name: string })[];
-  /** Bytes of the rest. */
+  /** The size of the default partition in bytes. */
   readonly restBytes: number;
-  /** The promise that the rest has nothing of some stretch, while partitions are made for it. */
+  /** The constraint that keeps a time range out of the default partition while partitions are created for it. */
   readonly promise: { readonly name: string; readonly isKept: boolean } | null;
 }
 
-/** A promise is a constraint whose name begins so. */
+/** The names of these constraints begin with this prefix. */
 export const exclusionPrefix = `${restOfSteps}_without_`;
 
 export async function readPartitions(

@@ -33,12 +33,15 @@ import { administrationStatements } from "../statements/administration.ts";
 import { reconciliationStatements } from "../statements/reconciliation.ts";
 import { insertLeaf, type ReadPage } from "./reading.ts";
 
-/** No raise lasts longer. */
+/** The latest end of a raise. */
 const endOfTime = Number.MAX_SAFE_INTEGER;
 
 type ApplyChange = (leaf: EvidenceLeaf, apply: () => Script<number>) => Promise<boolean>;
 
-/** A change increments the version and writes its leaf; a change of no row writes nothing. Changes happen one by one. */
+/**
+ * A change increments the version and writes its leaf; a change that affects no row writes nothing. Changes run one at
+ * a time.
+ */
 function changesOf(database: ScriptDatabase, { locked }: SqlDialect): ApplyChange {
   const turn = locked(administrationStatements.readState);
   return (leaf, apply) =>

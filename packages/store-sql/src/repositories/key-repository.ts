@@ -81,14 +81,14 @@ function* insert({
   yield* insertLeaf(leaf);
 }
 
-/** Almost always it is there, and a read is all. */
+/** The row is almost always there, so one read is enough. */
 async function ensure(database: ScriptDatabase, entry: KeyEntry): Promise<KeyWithSalt> {
   const known = await database.read(() => withoutSecret(entry.key));
   return known ?? database.write(() => insertWithoutSecret(entry), anyway);
 }
 
 function* insertWithoutSecret(entry: KeyEntry): Script<KeyWithSalt> {
-  // Waits for another process that is just writing the same, and then finds what it wrote.
+  // Waits for another process that is writing the same row, and then finds that row.
   yield* insert({ ...entry, digest: null });
   const found = yield* withoutSecret(entry.key);
   if (!found) throw new GatewayError("invalid_argument", "The id for a new key is taken.");
@@ -100,7 +100,7 @@ function* withoutSecret(key: ApiKey): Script<KeyWithSalt | null> {
   return row === undefined ? null : foundKeyFromRow(row);
 }
 
-/** Keys that stay the same until the transaction ends: a change writes the whole row back. */
+/** Keys that cannot change until the transaction ends, because a change writes the whole row back. */
 function selectionIn({
   locked,
 }: SqlDialect): (selection: KeySelection) => Script<readonly ApiKey[]> {
@@ -149,7 +149,7 @@ function* rotate(
   return rotated;
 }
 
-/** A secret belongs to one key; the same key may bring it again, so that a call can be repeated. */
+/** A secret belongs to one key. The same key may send it again, so a call can be repeated. */
 function* requireFree(digest: Uint8Array, key: ApiKey): Script<"free" | "given"> {
   const row = yield* get(administrationStatements.secretHolder, { digest });
   if (row === undefined) return "free";
@@ -164,7 +164,7 @@ function* insertSecret(digest: Uint8Array, { organizationId, id }: ApiKey): Scri
   yield* run(administrationStatements.insertSecret, secret);
 }
 
-/** In one order, so that processes that note the same keys do not wait for each other in a circle. */
+/** In a fixed order, so processes that note the same keys do not deadlock. */
 function* touch(uses: Parameters<KeyRepository["touch"]>[0]): Script<void> {
   const inOrder = uses.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   for (const { organizationId, keyId, at } of inOrder)

@@ -6,7 +6,7 @@ import { type Condition, type PagedList, pageOf, selectPage } from "../select-pa
 import { openStepStatements } from "../statements/open-step.ts";
 import { selectById } from "../statements/transcript.ts";
 
-/** Reads one row by its id, in an organization or in whichever has it; null when there is none. */
+/** Reads one row by its id, in one organization or in any; null if it does not exist. */
 export function* readById<Record>(
   table: { readonly name: string; readonly columns: readonly string[] },
   { organizationId, id }: { readonly organizationId: Tenant; readonly id: string },

@@ -44,7 +44,7 @@ import { createKeyRepository } from "./key-repository.ts";
 import { createReadPage, insertLeaf, type ReadPage, readById } from "./reading.ts";
 import { createDecisionRepository, createStepRepository } from "./step-repository.ts";
 
-/** The repositories that read and write alike on every database. */
+/** The repositories whose reads and writes are the same on every database. */
 interface SqlRepositories
   extends Pick<
     Store,
@@ -61,7 +61,10 @@ interface SqlRepositories
   readonly sessions: Pick<SessionRepository, "get" | "list" | "transcript">;
 }
 
-/** Makes them of a database and what differs in its SQL. A store adds what its own rows and its driver need. */
+/**
+ * Creates the repositories from a database and the SQL that differs there. Each store adds those that depend on its own
+ * rows and driver.
+ */
 export function createRepositories(database: ScriptDatabase, dialect: SqlDialect): SqlRepositories {
   const conditions = createConditions(dialect);
   const readPage = createReadPage(database, dialect);
@@ -88,7 +91,7 @@ export function createRepositories(database: ScriptDatabase, dialect: SqlDialect
 
 const sessions = { name: "sessions", columns: sessionColumns };
 
-/** The messages that a Session and those it branched from contain from a position on. */
+/** The messages of a Session and its ancestors from a position on. */
 function* transcriptOf(
   place: { readonly organizationId: Tenant; readonly id: string },
   from: number,
@@ -106,7 +109,7 @@ function* transcriptOf(
   return parts;
 }
 
-/** The Sessions whose content a Session's history starts with, by their ids. */
+/** The Sessions whose content a Session's history starts with, by id. */
 function* originsOf(session: SessionState): Script<ReadonlyMap<string, SessionState>> {
   const origins = new Map<string, SessionState>();
   for (let at = session; at.branchedFromSessionId !== null && at.commonLength > 0; ) {
@@ -250,7 +253,7 @@ function createEvidenceRepository(
       readPage(lists.changes, conditions.ofChanges(query), paging, leafFromRow),
     async notePolicy(note) {
       const noted = await database.read(() => versionIn(administrationStatements.policyVersion));
-      // Every start asks; the lock is only for those with something to write.
+      // Every start calls this; only a process that has something to write takes the lock.
       if (noted !== note.version)
         await database.write(() => notePolicy(versionToChange, note), anyway);
     },

@@ -21,7 +21,7 @@ import { transcriptStatements } from "../statements/transcript.ts";
 import { summaryOf, summedSteps } from "../summary-page.ts";
 import { type ReadPage, readById } from "./reading.ts";
 
-/** The Steps of a database; what sweeps them is its store's. */
+/** The Steps of a database. Each store sweeps them in its own way. */
 export function createStepRepository(
   database: ScriptDatabase,
   dialect: SqlDialect,
@@ -61,7 +61,7 @@ export function createDecisionRepository(
 
 const steps = { name: "steps", columns: stepReadColumns };
 
-/** Steps with their corrections and what their providers said. */
+/** Steps with their corrections and their providers' error texts. */
 function stepsIn(dialect: SqlDialect): {
   readonly wholeStep: (organizationId: Tenant, id: string) => Script<Step | null>;
   readonly wholeSteps: (page: readonly Step[]) => Script<readonly Step[]>;
@@ -72,7 +72,7 @@ function stepsIn(dialect: SqlDialect): {
   const errors = errorsOf(dialect);
   const corrections = correctionsOf(dialect);
 
-  /** What a statement gives for Steps, asked for each of their organizations. */
+  /** Runs a statement for Steps once for each of their organizations. */
   function* rowsOf(statement: string, page: readonly Correctable[]): Script<readonly unknown[]> {
     const rows: unknown[] = [];
     for (const [organizationId, own] of Map.groupBy(page, (step) => step.organizationId)) {
@@ -100,7 +100,7 @@ function stepsIn(dialect: SqlDialect): {
 
 const places = { name: "steps", columns: ["organization_id", "id", "session_id", "length"] };
 
-/** What one Step recorded; null when there is no such Step. */
+/** The record of one Step; null if the Step does not exist. */
 function* contentsOf(organizationId: Tenant, id: string): Script<StepContents | null> {
   const place = yield* readById(places, { organizationId, id }, readRow);
   if (!place) return null;

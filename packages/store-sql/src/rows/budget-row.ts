@@ -50,7 +50,7 @@ export function budgetToRow(budget: Budget, sequence: number): SqlParameters {
   };
 }
 
-/** The budget a row holds. */
+/** The budget in a row. */
 export function budgetFromRow(row: unknown): Budget {
   const read = readRow(row);
   return {
@@ -80,7 +80,7 @@ export function rateLimitToRow(rateLimit: RateLimit, sequence: number): SqlParam
   return { id, scope: JSON.stringify(scope), unit, amount: limit, period: per, burst, sequence };
 }
 
-/** The rate limit a row holds. */
+/** The rate limit in a row. */
 export function rateLimitFromRow(row: unknown): RateLimit {
   const read = readRow(row);
   const per = read.textOrNull("period");
@@ -100,7 +100,7 @@ export function raiseToRow(raise: BudgetRaise, sequence: number): SqlParameters 
   return { budget_id: budgetId, id, unit, amount, at, until, actor, sequence };
 }
 
-/** The raise a row holds. */
+/** The raise in a row. */
 export function raiseFromRow(row: unknown): BudgetRaise {
   const read = readRow(row);
   return {
@@ -114,7 +114,7 @@ export function raiseFromRow(row: unknown): BudgetRaise {
   };
 }
 
-/** The counter a row holds. */
+/** The counter in a row. */
 export function counterFromRow(row: unknown): BudgetCounter {
   const read = readRow(row);
   return {
@@ -138,7 +138,7 @@ export function counterToRow({
   return { budget_id: budgetId, subject, period_start: periodStart, unit, settled, held };
 }
 
-/** How far a counter moves, as parameters. */
+/** The amounts that a counter moves by, as parameters. */
 export function moveToRow(move: CounterMove): SqlParameters {
   const { budgetId, subject, periodStart, unit, floor, settled, held, taken, limit } = move;
   const counter = { budget_id: budgetId, subject, period_start: periodStart, unit };
@@ -160,7 +160,7 @@ export function holdToRow(hold: HoldRecord): SqlParameters {
   };
 }
 
-/** The hold a row holds. */
+/** The hold in a row. */
 export function holdFromRow(row: unknown): HoldRecord {
   const read = readRow(row);
   return {
@@ -176,7 +176,7 @@ export function holdFromRow(row: unknown): HoldRecord {
   };
 }
 
-/** The drift a row of the reconciliation holds. */
+/** The drift in a row of the reconciliation. */
 export function driftFromRow(row: unknown): CounterDrift {
   const read = readRow(row);
   const ledger = { settled: read.integer("ledger_settled"), held: read.integer("ledger_held") };

@@ -28,7 +28,7 @@ export function connectionToRow(connection: SealedConnection): SqlParameters {
   };
 }
 
-/** The connection a row holds. */
+/** The connection in a row. */
 export function connectionFromRow(row: unknown): SealedConnection {
   const read = readRow(row);
   return {

@@ -19,7 +19,7 @@ export const correctionColumns = [
   "sequence",
 ] as const;
 
-/** A correction as the parameters of its row; `sequence` is its place in what the store wrote. */
+/** A correction as the parameters of its row; `sequence` is its place in the order of the store's writes. */
 export function correctionToRow(record: CorrectionRecord, sequence: number): SqlParameters {
   const { correction, delta } = record;
   return {
@@ -39,7 +39,7 @@ export function correctionToRow(record: CorrectionRecord, sequence: number): Sql
   };
 }
 
-/** What corrections need to know of a Step. */
+/** The fields of a Step that corrections need. */
 export interface Correctable extends Pick<Step, "organizationId" | "id"> {
   readonly attempts: readonly Pick<Attempt, "number" | "corrections">[];
 }
@@ -71,7 +71,7 @@ function nameOf(organizationId: string, stepId: string, attempt: number): string
   return JSON.stringify([organizationId, stepId, attempt]);
 }
 
-/** The correction a row holds. */
+/** The correction in a row. */
 export function correctionFromRow(row: unknown): Correction {
   const read = readRow(row);
   return {

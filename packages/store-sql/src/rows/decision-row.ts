@@ -43,7 +43,7 @@ export function decisionToRow(
   };
 }
 
-/** The decision a row holds. */
+/** The decision in a row. */
 export function decisionFromRow(row: unknown): PolicyDecision {
   const read = readRow(row);
   return {

@@ -20,7 +20,7 @@ export const keyColumns = [
   "sequence",
 ] as const;
 
-/** An API key as the parameters of its row; `sequence` counts when it was made. */
+/** An API key as the parameters of its row; `sequence` gives the order of creation. */
 export function keyToRow(key: ApiKey, sequence: number): SqlParameters {
   return {
     organization_id: key.organizationId,
@@ -40,7 +40,7 @@ export function keyToRow(key: ApiKey, sequence: number): SqlParameters {
   };
 }
 
-/** The API key a row holds. */
+/** The API key in a row. */
 export function keyFromRow(row: unknown): ApiKey {
   const read = readRow(row);
   return {
@@ -60,12 +60,12 @@ export function keyFromRow(row: unknown): ApiKey {
   };
 }
 
-/** The API key a row holds, with its organization's salt. */
+/** The API key in a row, with its organization's salt. */
 export function foundKeyFromRow(row: unknown): KeyWithSalt {
   return { key: keyFromRow(row), salt: readRow(row).bytes("salt") };
 }
 
-/** The same, for a key that was found by a secret. */
+/** The same for a key that was found by a secret. */
 export function foundSecretFromRow(row: unknown): KeyOfSecret {
   return { ...foundKeyFromRow(row), secretEndsAt: readRow(row).integerOrNull("secret_ends_at") };
 }

@@ -2,7 +2,7 @@ import type { EvidenceLeaf, LeafKind } from "@tollgate/core/store";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
-/** The columns of the row of a leaf. */
+/** The columns of a leaf's row. */
 export const leafColumns = [
   "organization_id",
   "sequence",
@@ -13,7 +13,7 @@ export const leafColumns = [
   "hash",
 ] as const;
 
-/** A leaf as the parameters of its row; `sequence` is its place in what the store wrote. */
+/** A leaf as the parameters of its row; `sequence` is its place in the order of the store's writes. */
 export function leafToRow(leaf: EvidenceLeaf, sequence: number): SqlParameters {
   return {
     organization_id: leaf.organizationId,
@@ -26,7 +26,7 @@ export function leafToRow(leaf: EvidenceLeaf, sequence: number): SqlParameters {
   };
 }
 
-/** The leaf a row holds. */
+/** The leaf in a row. */
 export function leafFromRow(row: unknown): EvidenceLeaf {
   const read = readRow(row);
   return {

@@ -1,11 +1,11 @@
 import type { PartRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 
-/** Where the reply of a Step is that did not join the transcript, in the column of positions. */
+/** The position of a Step's reply that did not join the transcript. */
 const besidePosition = -1;
-/** Where its instructions are. */
+/** The position of its instructions. */
 const instructionsPosition = -2;
-/** Where the reasoning is that its client was shown. */
+/** The position of the reasoning that its client saw. */
 const reasoningPosition = -3;
 
 /** Every position outside the transcript, for a statement. */
@@ -15,7 +15,7 @@ export const positionsBeside: string = [
   reasoningPosition,
 ].join(", ");
 
-/** The columns of what a Step adds to its Session. */
+/** The columns of a part that a Step adds to its Session. */
 export const partColumns = [
   "organization_id",
   "session_id",
@@ -29,7 +29,7 @@ export const partColumns = [
   "commitment",
 ] as const;
 
-/** What a Step adds to its Session as the parameters of its row. */
+/** The parts that a Step adds to its Session, as the parameters of their rows. */
 export function partToRow(part: PartRecord): SqlParameters {
   return {
     organization_id: part.organizationId,
@@ -45,7 +45,7 @@ export function partToRow(part: PartRecord): SqlParameters {
   };
 }
 
-/** A Step has one of each kind, so that the kind says where it is. */
+/** A Step has at most one part of each kind, so the kind determines the position. */
 function positionOf(kind: PartRecord["kind"]): number {
   switch (kind) {
     case "instructions":

@@ -3,7 +3,7 @@ import type { ResponseRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
 import { readRow } from "./row-reader.ts";
 
-/** The columns that make a stored response when it is read, its content last. */
+/** The columns that a stored response is read from, its content last. */
 export const responseColumns = [
   "organization_id",
   "id",
@@ -48,7 +48,7 @@ export function responseRecordToRow(response: ResponseRecord): SqlParameters {
   return { ...responseToRow(response), built_on: builtOn, inherited };
 }
 
-/** The stored response a row holds. */
+/** The stored response in a row. */
 export function responseFromRow(row: unknown): StoredResponse {
   const read = readRow(row);
   return {

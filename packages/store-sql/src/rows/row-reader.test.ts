@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { readRow } from "./row-reader.ts";
 
-it("reads a column as what it holds", () => {
+it("reads each column as its type", () => {
   const read = readRow({
     text: "a",
     number: 7,

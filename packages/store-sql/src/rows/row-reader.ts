@@ -1,4 +1,7 @@
-/** Reads one row's columns and refuses what the schema does not allow, so that damage is an error and not a wrong answer. */
+/**
+ * Reads the columns of one row and rejects values that the schema does not allow, so damaged data causes an error, not
+ * a wrong answer.
+ */
 interface RowReader {
   text(column: string): string;
   textOrNull(column: string): string | null;
@@ -6,17 +9,17 @@ interface RowReader {
   integerOrNull(column: string): number | null;
   bytes(column: string): Uint8Array;
   bytesOrNull(column: string): Uint8Array | null;
-  /** What this store wrote as JSON; its shape is the writer's. */
+  /** A JSON value that this store wrote. Its type is the one that was written. */
   json<Value>(column: string): Value;
   jsonOrNull<Value>(column: string): Value | null;
 }
 
-/** Reads a row that a client gave. Throws a TypeError naming the column that does not hold what it should. */
+/** Reads a row from a database client. Throws a TypeError that names the column with an invalid value. */
 export function readRow(row: unknown): RowReader {
   return new Reader(row);
 }
 
-/** A class, as one that closes over its row would be ten functions for each row. */
+/** A class, because closures would cost ten functions for each row. */
 class Reader implements RowReader {
   readonly #row: unknown;
 
@@ -35,7 +38,7 @@ class Reader implements RowReader {
 
   integer(column: string): number {
     const found = this.#value(column);
-    // PostgreSQL's clients give 64-bit integers as text.
+    // PostgreSQL's clients return 64-bit integers as text.
     const number = typeof found === "string" ? Number(found) : found;
     return Number.isSafeInteger(number) ? Number(number) : mismatch(column, "a safe integer");
   }

@@ -22,7 +22,7 @@ export const sessionColumns = [
   "data_classes",
 ] as const;
 
-/** A Session as the parameters of its row; `updated` is its place in what the store wrote. */
+/** A Session as the parameters of its row; `updated` is its place in the order of the store's writes. */
 export function sessionToRow(session: SessionState, updated: number): SqlParameters {
   return {
     organization_id: session.organizationId,
@@ -43,7 +43,7 @@ export function sessionToRow(session: SessionState, updated: number): SqlParamet
   };
 }
 
-/** The Session a row holds. */
+/** The Session in a row. */
 export function sessionFromRow(row: unknown): Session {
   const read = readRow(row);
   return {
@@ -62,7 +62,7 @@ export function sessionFromRow(row: unknown): Session {
   };
 }
 
-/** The Session a row holds, with what only the rules look at. */
+/** The Session in a row, with the fields that only the rules read. */
 export function sessionRecordFromRow(row: unknown): SessionState {
   const read = readRow(row);
   return {

@@ -51,7 +51,7 @@ export const stepColumns = [
   "sequence",
 ] as const;
 
-/** The columns that make a Step when it is read. */
+/** The columns that a Step is read from. */
 export const stepReadColumns = [
   ...stepColumns,
   "settled_at",
@@ -62,7 +62,7 @@ export const stepReadColumns = [
   "earlier_attempts",
 ] as const;
 
-/** A Step that opens, as the parameters of its row; `sequence` is its place in what the store wrote. */
+/** A Step that opens, as the parameters of its row; `sequence` is its place in the order of the store's writes. */
 export function stepToRow(record: StepRecord, sequence: number): SqlParameters {
   const { step, carried } = record;
   return {
@@ -97,7 +97,7 @@ export function stepToRow(record: StepRecord, sequence: number): SqlParameters {
   };
 }
 
-/** What another attempt changes in a Step's row. */
+/** The columns of a Step's row that a further attempt changes. */
 export function nextAttemptToRow({ step, holds, carried }: StepRecord): SqlParameters {
   const { earlier, running } = attemptsOf(step);
   return {
@@ -111,7 +111,7 @@ export function nextAttemptToRow({ step, holds, carried }: StepRecord): SqlParam
   };
 }
 
-/** What its end changes in a Step's row. */
+/** The columns of a Step's row that its end changes. */
 export function endToRow({ step }: StepRecord): SqlParameters {
   const end = step.attempts.at(-1)?.end ?? null;
   return {
@@ -127,7 +127,7 @@ export function endToRow({ step }: StepRecord): SqlParameters {
   };
 }
 
-/** A Step's attempts as its row has them while the last one runs. */
+/** A Step's attempts as its row stores them while the last one runs. */
 function attemptsOf({ attempts }: Step): {
   readonly earlier: readonly Attempt[];
   readonly running: AttemptStart;
@@ -138,7 +138,7 @@ function attemptsOf({ attempts }: Step): {
   return { earlier: attempts.slice(0, -1), running };
 }
 
-/** Null for none: most requests have none. */
+/** Null for no metadata, as in most requests. */
 function droppedFieldsJson(fields: DroppedFields): string | null {
   return Object.keys(fields).length === 0 ? null : JSON.stringify(fields);
 }
@@ -149,7 +149,7 @@ function metadataText(metadata: Metadata): string | null {
   return pairs.length === 0 ? null : pairs.map(pairText).join("");
 }
 
-/** One pair as a line: its JSON has no line break, and equal texts have equal JSON. */
+/** One pair as a line: JSON has no line break, and equal texts have equal JSON. */
 export function pairText(pair: readonly [name: string, value: string]): string {
   return `\n${JSON.stringify(pair)}\n`;
 }
@@ -171,7 +171,7 @@ export function attemptToRow(attempt: AttemptStart): SqlParameters {
   };
 }
 
-/** The Step a row of `stepReadColumns` holds, with what only the rules look at. */
+/** The Step in a row of `stepReadColumns`, with the fields that only the rules read. */
 export function stepRecordFromRow(row: unknown): StepRecord {
   const read = readRow(row);
   return {
@@ -185,7 +185,7 @@ export function stepRecordFromRow(row: unknown): StepRecord {
   };
 }
 
-/** The Step a row of `stepReadColumns` holds. */
+/** The Step in a row of `stepReadColumns`. */
 export function stepFromRow(row: unknown): Step {
   const read = readRow(row);
   const outcome = read.text("outcome");

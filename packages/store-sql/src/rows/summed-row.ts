@@ -23,7 +23,7 @@ export const summedColumns = [
   "earlier_attempts",
 ] as const;
 
-/** What a summary reads of the Step a row of `summedColumns` holds. */
+/** The fields that a summary reads, from a row of `summedColumns`. */
 export function summedFromRow(row: unknown): SummedStep {
   const read = readRow(row);
   const outcome = read.text("outcome");

@@ -5,7 +5,7 @@ import { insertInto } from "../statement.ts";
 
 const keysOwn = keyColumns.map((column) => `k.${column}`).join(", ");
 
-/** Keys, secrets, budgets and the store's own counters. */
+/** Statements on keys, secrets, budgets and the store's own counters. */
 export const administrationStatements = {
   readState: "SELECT budgets_version FROM store_state WHERE id = 1",
   policyVersion: "SELECT policy_version FROM store_state WHERE id = 1",
@@ -49,7 +49,7 @@ export const administrationStatements = {
   updateRateLimit: `UPDATE rate_limits SET scope = :scope, unit = :unit, amount = :amount,
       period = :period, burst = :burst WHERE id = :id`,
   removeRateLimit: "DELETE FROM rate_limits WHERE id = :id",
-  /** Budgets and rate limits share their ids: a counter and an error name one or the other. */
+  /** Budgets and rate limits share one set of ids, because counters and errors name either. */
   holdsId: `SELECT id FROM budgets WHERE id = :id
     UNION ALL SELECT id FROM rate_limits WHERE id = :id`,
   raises: `SELECT ${raiseColumns.join(", ")} FROM budget_raises ORDER BY sequence`,

@@ -19,7 +19,7 @@ const replaced = connectionColumns
 
 /** Statements on the sealed credentials of customer-owned gateways. */
 export const connectionStatements = {
-  /** Changes no row where this very credential is there already. */
+  /** Changes no row if exactly this credential is stored already. */
   set: `${insertInto("connections AS held", connectionColumns)}
     ON CONFLICT (organization_id, gateway) DO UPDATE SET ${replaced.join(", ")}
     WHERE held.credential <> excluded.credential`,
@@ -55,7 +55,7 @@ export function selectConnections(query: ConnectionQuery, paging: StorePaging): 
   };
 }
 
-/** The page that the statement's rows make. */
+/** Builds the page from the statement's rows. */
 export function connectionPage(
   rows: readonly unknown[],
   { limit }: StorePaging,
@@ -65,7 +65,7 @@ export function connectionPage(
   return { data, nextCursor: last && rows.length > limit ? cursorAt(last) : null };
 }
 
-/** No gateway's name has a slash in it. */
+/** Gateway names contain no slash. */
 function cursorAt({ organizationId, gateway }: GatewayConnection): string {
   return encodeCursor(listName, { order: 0, tie: `${organizationId}/${gateway}` });
 }

@@ -16,7 +16,7 @@ export const holdColumns = [
 const ofCounter = "budget_id = :budget_id AND subject = :subject AND period_start = :period_start";
 const ofStep = "organization_id = :organization_id AND step_id = :step_id";
 
-/** Counters and their holds. */
+/** Statements on counters and their holds. */
 export const holdStatements = {
   counter: `SELECT ${counterColumns.join(", ")} FROM budget_counters WHERE ${ofCounter}`,
   setCounter: `${insertInto("budget_counters", counterColumns)}

@@ -1,13 +1,13 @@
 import { stepReadColumns } from "../rows/step-row.ts";
 
-/** Processes' leases, and the Steps that no process will settle. */
+/** Statements on processes' leases and on the Steps that no process will settle. */
 export const leaseStatements = {
-  /** A renewal that a later one overtook has nothing to say any more. */
+  /** A renewal that arrives after a later one changes nothing. */
   renew: `INSERT INTO processes (id, renewal, lapses_at)
     VALUES (:process_id, :renewal, :lapses_at)
     ON CONFLICT (id) DO UPDATE SET renewal = excluded.renewal, lapses_at = excluded.lapses_at
     WHERE processes.renewal <= excluded.renewal`,
-  /** Of a lapsed process only its open Steps matter, and they count as left without it as well. */
+  /** Of a lapsed process only its open Steps matter, and those are found without its row as well. */
   forget: `DELETE FROM processes WHERE lapses_at <= :at AND id <> :process_id
     AND NOT EXISTS (SELECT 1 FROM open_steps WHERE process_id = processes.id)`,
   progress: `UPDATE open_steps SET renewal = :renewal, output_tokens = :output_tokens

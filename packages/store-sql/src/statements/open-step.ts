@@ -10,8 +10,8 @@ const session = sessionColumns.join(", ");
 const ofSession = sessionColumns.map((column) => `s.${column}`).join(", ");
 
 /**
- * Whether a request's history begins with that of a Session: the last value of a chain depends on all before it.
- * PostgreSQL takes the type of a parameter from the text next to it.
+ * Whether a request's history begins with a Session's history. One comparison is enough, because the last value of a
+ * chain depends on all earlier ones. PostgreSQL infers the type of a parameter from the text next to it.
  */
 function isBegunBy(row: string, given: (name: "chain" | "length") => string): string {
   return `${row}.length BETWEEN 1 AND ${given("length")}
@@ -22,8 +22,9 @@ function isBegunBy(row: string, given: (name: "chain" | "length") => string): st
 type MatchParameter = "organization_id" | "key_id" | "source" | "chain" | "length";
 
 /**
- * For a FROM, with a condition at its end: of a key's most recently updated Sessions, those that a history begins with.
- * Equal requests at once would each read what all the others began; none continues that.
+ * A FROM clause that ends with a condition: those of a key's most recently updated Sessions that a history begins with.
+ * It leaves out Sessions in flight of the same length: concurrent equal requests would each read all that the others
+ * began, and none of them continues one.
  */
 export function recentMatches(given: (name: MatchParameter) => string, joined = ""): string {
   return `(SELECT id, updated, length, in_flight, head FROM sessions
@@ -36,7 +37,7 @@ export function recentMatches(given: (name: MatchParameter) => string, joined = 
 
 const named = (name: MatchParameter): string => `:${name}`;
 
-/** What opening a Step reads and writes. */
+/** The statements that opening a Step runs. */
 export const openStepStatements = {
   key: `SELECT user_id, label, expires_at, revoked_at, version FROM api_keys
     WHERE organization_id = :organization_id AND id = :id`,
@@ -46,10 +47,10 @@ export const openStepStatements = {
   recent: `SELECT ${session} FROM sessions
     WHERE organization_id = :organization_id AND key_id = :key_id AND source = :source AND ${continued}
     ORDER BY updated DESC LIMIT ${maxCandidates}`,
-  /** Joined in this order, so that of the candidates only those that match are read. */
+  /** Joined in this order so that only the matching candidates are read. */
   recentMatches: `SELECT ${ofSession} FROM ${recentMatches(named, "CROSS JOIN sessions s")}
       AND s.organization_id = :organization_id AND s.id = recent.id`,
-  /** Joined in this order, so that nothing but the branches is read. */
+  /** Joined in this order so that only the branches are read. */
   matchingBranches: `WITH RECURSIVE branch (id) AS (
       SELECT id FROM sessions
         WHERE organization_id = :organization_id AND branched_from_session_id = :id

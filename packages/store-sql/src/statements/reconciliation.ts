@@ -1,14 +1,14 @@
 const most = Number.MAX_SAFE_INTEGER;
 
-/** A pace follows the time, and no ledger. */
+/** A pace depends on the time and has no ledger. */
 const isCounted = "unit NOT IN ('requests_pace', 'tokens_pace')";
 
-/** How counters are compared with their ledger. */
+/** Statements that compare counters with their ledger. */
 export const reconciliationStatements = {
   counters: `SELECT count(*) AS counters FROM budget_counters WHERE ${isCounted}`,
   /**
-   * One statement, which sees holds, corrections and counters at one moment. It passes over every hold once: holds are
-   * found by their Step, and an index by counter would cost every request a write.
+   * One statement, so it sees holds, corrections and counters at the same moment. It scans every hold once: holds are
+   * indexed by Step, and a second index by counter would cost every request a write.
    */
   drift: `WITH corrected (organization_id, step_id, attempt, usd, tokens) AS (
       SELECT organization_id, step_id, held_by, sum(usd_delta), sum(tokens_delta) FROM corrections

@@ -2,11 +2,11 @@ import { responseColumns } from "../rows/response-row.ts";
 
 const columns = responseColumns.join(", ");
 
-/** A response that is its owner's and has not expired. */
+/** A response that belongs to its owner and has not expired. */
 const live = `organization_id = :organization_id AND id = :id
   AND user_id = :user_id AND key_id = :key_id AND expires_at > :at`;
 
-/** Of a chain, only the response that was asked for is read whole. */
+/** Reads only the requested response of a chain in full. */
 const chained = responseColumns.map((column) =>
   column === "body" || column === "input"
     ? `CASE link.distance WHEN 0 THEN r.${column} END AS ${column}`
@@ -17,8 +17,8 @@ const chained = responseColumns.map((column) =>
 export const responseStatements = {
   get: `SELECT ${columns} FROM responses WHERE ${live}`,
   /**
-   * A response and those it is built on, oldest first, in one snapshot. Joined in this order, it reads only the
-   * chain.
+   * A response and the responses it is built on, oldest first, in one snapshot. Joined in this order so that only the
+   * chain is read.
    */
   history: `WITH RECURSIVE chain (id, built_on, distance) AS (
       SELECT id, built_on, 0 FROM responses WHERE ${live}
@@ -33,7 +33,7 @@ export const responseStatements = {
     WHERE organization_id = :organization_id AND id = :id`,
   expired: `SELECT organization_id, id FROM responses WHERE expires_at <= :at
     ORDER BY expires_at, organization_id, id LIMIT :limit`,
-  /** What a response adds to the histories built on it. */
+  /** The messages that a response adds to the histories built on it. */
   link: `SELECT built_on, inherited, messages FROM responses
     WHERE organization_id = :organization_id AND id = :id`,
   continuations: `SELECT id FROM responses

@@ -1,11 +1,13 @@
 import { listed } from "../index-conditions.ts";
 import { sessionColumns } from "../rows/session-row.ts";
 
-/** How Steps are removed that are older than they are to be kept, from the table that has them. */
+/** Statements that remove Steps past their retention from the given table. */
 export function retentionStatements(table: string) {
   const due = `${listed.steps} AND opened_at < :before AND outcome <> 'open'`;
   return {
-    /** Organizations that have some, each asked by an index for its oldest; an open one keeps none of the others. */
+    /**
+     * Organizations with old settled Steps; an index finds each one's oldest. An open Step does not hold up the others.
+     */
     organizations: `SELECT o.id FROM organizations o
       WHERE (SELECT t.opened_at FROM ${table} t WHERE t.organization_id = o.id AND ${due}
         ORDER BY t.opened_at, t.sequence LIMIT 1) IS NOT NULL
@@ -19,13 +21,13 @@ export function retentionStatements(table: string) {
   } as const;
 }
 
-/** The error texts of a Session, found by its index alone: the primary key would pass over all that the organization has. */
+/** The error texts of a Session, found by its own index: the primary key would scan the whole organization. */
 const ofSession = `(step_id, attempt) IN (SELECT step_id, attempt FROM attempt_errors
   WHERE organization_id = :organization_id AND session_id = :id)`;
 
-/** How transcripts are erased that are older than they are to be kept. */
+/** Statements that erase transcripts past their retention. */
 export const erasureStatements = {
-  /** Organizations whose longest unused Session is due, behind the mark up to which all were looked at. */
+  /** Organizations whose longest-unused Session is due, after the mark up to which all were checked. */
   organizationsOfOldSessions: `SELECT o.id, coalesce(e.updated, -1) AS mark
     FROM organizations o LEFT JOIN erasures e ON e.organization_id = o.id
     WHERE (SELECT s.updated_at FROM sessions s
@@ -35,7 +37,7 @@ export const erasureStatements = {
   sessionsInOrder: `SELECT ${sessionColumns.join(", ")} FROM sessions
     WHERE organization_id = :organization_id AND ${listed.sessions} AND updated > :mark
     ORDER BY updated LIMIT :limit`,
-  /** Joined in this order, so that nothing but the branches is read. */
+  /** Joined in this order so that only the branches are read. */
   branchInUse: `WITH RECURSIVE branch (id) AS (
       SELECT id FROM sessions
         WHERE organization_id = :organization_id AND branched_from_session_id = :id

@@ -1,6 +1,6 @@
 import { stepReadColumns } from "../rows/step-row.ts";
 
-/** What settling a Step, or opening its next attempt, reads. */
+/** The statements that settling a Step, or opening its next attempt, runs. */
 export const stepStatements = {
   step: `SELECT ${stepReadColumns.join(", ")} FROM steps
     WHERE organization_id = :organization_id AND id = :id`,

@@ -1,7 +1,7 @@
 import { positionsBeside } from "../rows/part-row.ts";
 import { sessionColumns } from "../rows/session-row.ts";
 
-/** One row by its id: of an organization, or of whichever has it. */
+/** One row by its id, in one organization or in any. */
 export function selectById(
   table: string,
   columns: readonly string[],
@@ -9,7 +9,8 @@ export function selectById(
   idColumn = "id",
 ) {
   const selected = columns.map((column) => `r.${column}`).join(", ");
-  // Every key begins with the organization: asking each in turn, in this order, reads few rows and no whole table.
+  // Every key begins with the organization, so the joins try each organization in turn, which reads few rows and no
+  // whole table.
   return acrossOrganizations
     ? `SELECT ${selected} FROM organizations o CROSS JOIN ${table} r
         WHERE r.organization_id = o.id AND r.${idColumn} = :id LIMIT 1`
@@ -17,14 +18,14 @@ export function selectById(
         WHERE r.organization_id = :organization_id AND r.${idColumn} = :id`;
 }
 
-/** Sessions' lineage and transcripts, and who owns them. */
+/** Statements on Sessions' lineage, transcripts and owners. */
 export const transcriptStatements = {
   session: `SELECT ${sessionColumns.join(", ")} FROM sessions
     WHERE organization_id = :organization_id AND id = :id`,
   parts: `SELECT step_id, kind, position, count, chain, content FROM transcript_parts
     WHERE organization_id = :organization_id AND session_id = :session_id
       AND position >= 0 AND position < :end AND position + count > :from ORDER BY position`,
-  /** The parts of one Step: positions say where they are, so that no other part of its Session is read. */
+  /** The parts of one Step, found by position so that no other part of its Session is read. */
   contents: `SELECT kind, content FROM transcript_parts
     WHERE organization_id = :organization_id AND session_id = :session_id AND step_id = :id
       AND position IN (${positionsBeside}, :length,

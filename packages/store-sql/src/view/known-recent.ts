@@ -6,11 +6,14 @@ import { createSlots } from "./slots.ts";
 /** The Sessions that a key's requests may continue. */
 export interface KnownRecent {
   /**
-   * The ids of those that a history begins with, without any that is in flight and as long; null where they are to be
-   * looked for.
+   * The ids of the Sessions that the chain of a history begins with, except a Session in flight of the same length.
+   * Null if the caller must search the database.
    */
   matches(place: RecentPlace, chain: Uint8Array): readonly string[] | null;
-  /** A Session is its key's most recently updated one now; `before` is the number of its update before, 0 for a new one. */
+  /**
+   * Makes a Session its key's most recently updated one. `before` is the number of its previous update, 0 for a new
+   * Session.
+   */
   touch(session: SessionState, before: number): void;
   clear(): void;
 }
@@ -22,18 +25,18 @@ interface RecentPlace {
 
 interface Recent {
   readonly organizationId: string;
-  /** How often they were asked for. */
+  /** How often `matches` was called. */
   asked: number;
-  /** Oldest update first; null before they are known. */
+  /** Oldest update first; null until they are read. */
   sessions: Known[] | null;
 }
 
-/** As little as it takes: each outlives the request that it is of. */
+/** Keeps only a few fields, because the entry outlives its request. */
 type Known = Pick<SessionState, "id" | "head" | "length" | "inFlight" | "updated">;
 
 /**
- * Knows those of a key from the time on that it was asked for them `worthKnowing` times, beginning with those that
- * `readAll` gives, most recently updated first.
+ * Caches a key's Sessions once it was asked for them more than `worthKnowing` times. `readAll` reads the first ones,
+ * most recently updated first.
  */
 export function createKnownRecent(
   worthKnowing: number,
@@ -60,7 +63,7 @@ export function createKnownRecent(
     touch(session, before) {
       const sessions = find(session.organizationId, session.keyId, session.source)?.sessions;
       if (!sessions) return;
-      // By number: ids of one time differ in their last characters only.
+      // Compares numbers, because ids of the same time differ only in their last characters.
       const place = before === 0 ? -1 : sessions.findLastIndex(({ updated }) => updated === before);
       if (place >= 0) sessions.splice(place, 1);
       sessions.push(knownOf(session));
@@ -74,7 +77,7 @@ function knownOf({ id, head, length, inFlight, updated }: SessionState): Known {
   return { id, head, length, inFlight, updated };
 }
 
-/** Those whose head is the chain's value at their length. */
+/** The Sessions whose head equals the chain's value at their length. */
 function matching(sessions: readonly Known[], chain: Uint8Array): readonly Known[] {
   const most = chainLength(chain);
   const values: string[] = [];

@@ -16,14 +16,14 @@ export interface KnownRows {
   /** The Session of a Turn. */
   readonly turns: Slots<string>;
   readonly responses: Slots<Response>;
-  /** Those that are open. */
+  /** The open Steps. */
   readonly steps: Slots<KnownStep>;
   readonly counters: KnownCounters;
   readonly recent: KnownRecent;
   clear(): void;
 }
 
-/** A Step, and what it holds once that was read. */
+/** A Step, and its holds once they were read. */
 interface KnownStep {
   record: StepRecord;
   holds: readonly HoldRecord[] | null;
@@ -35,7 +35,7 @@ interface KnownCounters {
   clear(): void;
 }
 
-/** Knows nothing at first. */
+/** Creates an empty cache of rows. */
 export function createKnownRows(recent: KnownRecent): KnownRows {
   const keys = createSlots<Key>();
   const sessions = createSlots<SessionState>();
@@ -57,7 +57,7 @@ export function createKnownRows(recent: KnownRecent): KnownRows {
   };
 }
 
-/** Of each budget and subject, the period that was looked at last. */
+/** For each budget and subject, the period that was read last. */
 function createKnownCounters(): KnownCounters {
   const counters = createSlots<BudgetCounter>();
   return {

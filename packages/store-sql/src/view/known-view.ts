@@ -1,7 +1,7 @@
 import type { View } from "@tollgate/store-engine";
 import type { KnownRows } from "./known-rows.ts";
 
-/** The view for decisions: cached rows first, then the database. It caches the rows that requests share. */
+/** The view for decisions: reads cached rows first, then the database. It caches the rows that requests share. */
 export function viewKnown(rows: View, known: KnownRows): View {
   const session: View["session"] = (organizationId, id) => {
     const before = known.sessions.get(organizationId, id);

@@ -8,7 +8,7 @@ import {
 } from "@tollgate/store-engine";
 import type { KnownRows } from "./known-rows.ts";
 
-/** Keeps the cached rows current after a change is written under its sequence number. */
+/** Keeps the cached rows current after a change was written with its sequence number. */
 export function noteChange(known: KnownRows, change: Change, sequence: number): void {
   for (const operation of change) note(known, operation, sequence);
 }
@@ -59,11 +59,11 @@ function noteStep({ steps }: KnownRows, record: StepRecord): void {
 
 function noteHold({ steps }: KnownRows, hold: HoldRecord): void {
   const open = steps.get(hold.organizationId, hold.stepId);
-  // Of a Step that goes on, its settled holds are read again.
+  // If a Step continues, its settled holds are read again.
   if (open) open.holds = hold.settled === null && open.holds ? [...open.holds, hold] : null;
 }
 
-/** As little as it takes: it outlives the request that it is of. */
+/** Keeps only a few fields, because the entry outlives its request. */
 function responseOf({ organizationId, userId, keyId, expiresAt, builtOn }: ResponseRecord) {
   return { organizationId, userId, keyId, expiresAt, builtOn };
 }

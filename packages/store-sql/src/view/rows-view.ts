@@ -14,14 +14,14 @@ import type { Reads } from "./reads.ts";
 import { SessionReads } from "./session-reads.ts";
 import { viewRetention } from "./view-retention.ts";
 
-/** What differs between the databases for those who read. */
+/** The reads that differ between the databases. */
 interface ReadRows {
   readonly dialect: SqlDialect;
-  /** The table whose Steps are removed one by one. */
+  /** The table that Steps are removed from one by one. */
   readonly oldSteps: string;
 }
 
-/** What decisions read, each row as the database has it. */
+/** The reads of decisions, each row as the database returns it. */
 export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
   const corrections = correctionsOf(dialect);
   const named = (statement: string, organizationId: string, id: string): unknown =>
@@ -68,7 +68,7 @@ export function viewRows(reads: Reads, { dialect, oldSteps }: ReadRows): View {
   };
 }
 
-/** A key as far as decisions look at it. */
+/** The fields of a key that decisions read. */
 function viewedKeyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
   const read = readRow(row);
   return {
@@ -80,7 +80,7 @@ function viewedKeyFromRow(row: unknown): NonNullable<ReturnType<View["key"]>> {
   };
 }
 
-/** What decisions read of stored responses, each time from the database. */
+/** The reads of stored responses for decisions, each time from the database. */
 function viewResponses({ get, all }: Reads): ResponseView {
   return {
     response(organizationId, id) {

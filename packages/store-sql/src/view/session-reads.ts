@@ -11,7 +11,7 @@ import { openStepStatements } from "../statements/open-step.ts";
 import { transcriptStatements } from "../statements/transcript.ts";
 import type { Reads } from "./reads.ts";
 
-/** What assignments read, each time from the database. */
+/** The reads of Session assignment, each time from the database. */
 export class SessionReads implements SessionView {
   readonly #reads: Reads;
 
@@ -33,7 +33,7 @@ export class SessionReads implements SessionView {
     return this.#reads.all(openStepStatements.recentMatches, parameters).map(sessionRecordFromRow);
   }
 
-  /** All that a request without ids may continue, most recently updated first. */
+  /** Every Session that a request without ids may continue, most recently updated first. */
   recent({ organizationId, keyId }: Owner, source: string): readonly SessionState[] {
     const parameters = { organization_id: organizationId, key_id: keyId, source };
     return this.#reads.all(openStepStatements.recent, parameters).map(sessionRecordFromRow);
@@ -59,7 +59,7 @@ export class SessionReads implements SessionView {
   }
 }
 
-/** What a part has before a position. */
+/** A part's chain values before a position. */
 function chainOfPart(row: unknown, end: number): Uint8Array {
   const part = readRow(row);
   const kept = Math.min(part.integer("count"), end - part.integer("position"));

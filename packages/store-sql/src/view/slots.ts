@@ -1,4 +1,7 @@
-/** Rows by two names, as their organization and id, each in the one slot its names lead to: a later row takes its place. */
+/**
+ * A cache of rows by two names, such as organization and id. Each pair of names maps to one slot, and a later row
+ * replaces the earlier one.
+ */
 export interface Slots<Row> {
   get(group: string, id: string): Row | null;
   set(group: string, id: string, row: Row): void;
@@ -12,12 +15,15 @@ interface Slot<Row> {
   readonly row: Row;
 }
 
-/** As many as 10 bits tell apart. */
+/** The number of values of 10 bits. */
 const count = 1024;
-/** The end of a name tells more than its beginning. */
+/** The last characters of a name differ the most. */
 const tellingCharacters = 8;
 
-/** A Map with such traffic would be rebuilt every few dozen changes, and its old copy would keep its former rows alive. */
+/**
+ * A Map with so many changes would be rebuilt every few dozen of them, and its old copy would keep the former rows
+ * alive.
+ */
 export function createSlots<Row>(): Slots<Row> {
   const slots: (Slot<Row> | null)[] = Array.from({ length: count }, () => null);
   const find = (group: string, id: string): Slot<Row> | null => {
@@ -40,7 +46,7 @@ export function createSlots<Row>(): Slots<Row> {
 
 function placeOf(group: string, id: string): number {
   const hash = hashOf(hashOf(0, group), id);
-  // Names that count up differ in their low bits alone: the high ones of a product depend on all of them.
+  // Consecutive names differ only in their low bits. The high bits of a product depend on all bits.
   return Math.imul(hash, 0x9e3779b1) >>> 22;
 }
 

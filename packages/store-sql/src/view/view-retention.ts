@@ -4,7 +4,7 @@ import { sessionRecordFromRow } from "../rows/session-row.ts";
 import { erasureStatements, retentionStatements } from "../statements/retention.ts";
 import type { Reads } from "./reads.ts";
 
-/** What retention reads, each time from the database. */
+/** The reads of retention, each time from the database. */
 export function viewRetention(
   { get, all }: Reads,
   stepsTable: string,
