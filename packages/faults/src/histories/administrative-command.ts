@@ -32,7 +32,7 @@ export type AdministrativeCommand =
   | { readonly type: "reprice" }
   | { readonly type: "setConnection"; readonly organization: number; readonly credential: number }
   | { readonly type: "removeConnection"; readonly organization: number }
-  /** Requires a restart, which brings another key-encryption key. */
+  /** Has an effect after a restart, which brings another key-encryption key. */
   | { readonly type: "reseal" };
 
 const key = fc.nat({ max: 3 });

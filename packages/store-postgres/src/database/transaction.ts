@@ -15,7 +15,7 @@ const settings = `SET LOCAL lock_timeout = 1500; SET LOCAL statement_timeout = 1
 /** Begins a transaction that writes, whatever the server's default is. */
 export const toWrite = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${settings}`;
 
-/** Begins a transaction with these settings; it can only read if the database accepts no writes. */
+/** Begins a transaction with further settings. It also begins in a read-only database, where it can only read. */
 export function withSettings(further: readonly string[]): string {
   const all = [settings, ...further.map((setting) => `SET LOCAL ${setting}`)];
   return `BEGIN ISOLATION LEVEL READ COMMITTED; ${all.join("; ")}`;
