@@ -17,7 +17,7 @@ export interface RateLimitConfiguration {
   readonly per?: RatePeriod;
   /**
    * Requests or tokens allowed at once, at least 1. Default: a tenth of the limit. Over any stretch of time as long as the
-   * period, at most the limit plus the burst gets through.
+   * period, at most the limit plus the burst gets through, or plus one request that is larger than the burst.
    */
   readonly burst?: number;
 }
