@@ -26,7 +26,11 @@ describe("an invalid command line", () => {
     ["an unknown option", ["activity", "--bogus"], "error: unknown option '--bogus'"],
     ["a missing option", ["keys", "create"], "error: required option '--organization <id>' not"],
     ["an unknown command of a noun", ["keys", "rvoke"], "error: unknown command 'keys rvoke'"],
-    ["a word that a list has no use for", ["budgets", "list", "b"], "unknown command 'budgets b'"],
+    [
+      "an argument that a list doesn't take",
+      ["budgets", "list", "b"],
+      "unknown command 'budgets b'",
+    ],
     ["a bad number", ["activity", "--limit", "0"], "It must be a whole number, 1 to 1000."],
     ["a bad word", ["decisions", "--effect", "maybe"], "It must be one of: permit, deny."],
     ["a bad time", ["steps", "--from", "yesterday"], "It must be a time such as 2026-01-31"],

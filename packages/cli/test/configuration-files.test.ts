@@ -339,7 +339,7 @@ describe("an invalid configuration file", () => {
         "\n",
       ),
     ],
-  ])("is refused where it has very many aliases %s, quickly", async (_, text) => {
+  ])("is refused quickly if it has very many aliases %s", async (_, text) => {
     const from = performance.now();
     const { message } = await refusal(yamlText(text));
     expect(message).toContain("more than 1,000 aliases (line");
@@ -362,7 +362,7 @@ providers:
   });
 
   it.each<[string, string, string]>([
-    ["a comma too many", '{"store": {},}', "isn't valid JSON"],
+    ["an extra comma", '{"store": {},}', "isn't valid JSON"],
     [
       "a member twice",
       '{\n"policy": {"rules": []},\n"limits": {},\n"pol\\u0069cy": {}}',
@@ -612,7 +612,7 @@ it.each([
   ],
   ["policy: { rules: [{ effect: permit, id: a, match: { upTo: D1_INTERNL } }] }", "policy"],
   ["maintenance: yes", "maintenance"],
-])("refuses what YAML makes of a slip: %s", async (line, path) => {
+])("refuses the value that YAML reads from a typo: %s", async (line, path) => {
   const { problems } = await refusal(yamlText(`${small}${line}\n`));
   expect(problems[0]?.path).toBe(path);
 });

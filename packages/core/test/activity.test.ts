@@ -79,7 +79,7 @@ describe.each(stores)("activity on %s (section 1)", (_, open) => {
     ]);
   });
 
-  it("has records of completed Steps only; the others are only among the Steps", async () => {
+  it("lists completed Steps only", async () => {
     const { gateway, provider, key, chat } = await createTestGateway({ store: open() });
     await gateway.fetch(chat());
     provider.fail(new ProviderError("Down.", { reason: "down", delivery: "unknown" }));

@@ -34,7 +34,7 @@ describe("the host's `authenticate`", () => {
     ]);
   });
 
-  it("treats undefined as not knowing the caller", async () => {
+  it("treats undefined as an unknown caller", async () => {
     const { gateway, chat } = await createTestGateway({ authenticate: () => undefined });
     const answer = await gateway.fetch(chat({}, { authorization: "" }));
     expect(answer.status).toBe(401);
@@ -102,12 +102,12 @@ describe("the host's `authenticate`", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error(canary))],
-    ["throws what is no error", () => Promise.reject(canary)],
+    ["throws something other than an error", () => Promise.reject(canary)],
     // @ts-expect-error a caller is more than a name
     ["returns a name", () => canary],
-    ["names no user", () => ({ ...ada, userId: "" })],
-    ["names a class there is not", () => ({ ...ada, defaultDataClass: canary })],
-    ["names what is no pattern", () => ({ ...ada, models: [canary] })],
+    ["returns no user", () => ({ ...ada, userId: "" })],
+    ["returns an unknown data class", () => ({ ...ada, defaultDataClass: canary })],
+    ["returns an invalid pattern", () => ({ ...ada, models: [canary] })],
     ["takes too long", () => new Promise(() => {})],
   ];
 

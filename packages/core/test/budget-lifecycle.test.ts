@@ -101,7 +101,7 @@ describe.each(stores)("a budget at run time on %s", (_, open) => {
     expect((await again.gateway.budgets.status({ id: "b" })).data).toMatchObject([{ settled: 3 }]);
   });
 
-  it("is recorded in the log of its one organization, however that is written", async () => {
+  it("is in an organization's changes only if its scope names no other organization", async () => {
     const { gateway } = await createTestGateway({ store: open() });
     const scopes = ["acme", ["acme"], ["acme", "acme"], ["acme", "globex"]];
     for (const [at, organization] of scopes.entries())
@@ -207,22 +207,22 @@ describe("an invalid budget", () => {
     ["an infinite limit", { limit: { usd: Number.POSITIVE_INFINITY } }],
     ["a fraction of a request", { limit: { requests: 1.5 } }],
     ["a fraction of a nanodollar", { limit: { usd: "0.0000000001" } }],
-    ["an unsafe limit", { limit: { tokens: 2 ** 53 } }],
+    ["a limit beyond the largest safe integer", { limit: { tokens: 2 ** 53 } }],
     ["two units", { limit: { usd: 1, tokens: 1 } }],
     ["no unit", { limit: {} }],
-    ["a unit nobody knows", { limit: { euros: 1 } }],
+    ["an unknown unit", { limit: { euros: 1 } }],
     ["no limit", { limit: undefined }],
-    ["a pattern that is none", { scope: { model: "gpt-*" } }],
+    ["an invalid pattern", { scope: { model: "gpt-*" } }],
     ["an empty list", { scope: { user: [] } }],
     ["a number for an id", { scope: { key: 5 } }],
-    ["a selector nobody knows", { scope: { team: "a" } }],
-    ["no scope at all", { scope: "acme" }],
-    ["an owner nobody knows", { scope: { connection: "ours" } }],
-    ["an each nobody knows", { scope: { each: "model" } }],
+    ["an unknown selector", { scope: { team: "a" } }],
+    ["a scope that isn't an object", { scope: "acme" }],
+    ["an unknown account owner", { scope: { connection: "ours" } }],
+    ["an unknown value of each", { scope: { each: "model" } }],
     ["a gateway that does not exist", { scope: { gateway: "nowhere" } }],
-    ["a period nobody knows", { period: "year" }],
-    ["a mode nobody knows", { mode: "firm" }],
-    ["a member nobody knows", { limits: 5 }],
+    ["an unknown period", { period: "year" }],
+    ["an unknown mode", { mode: "firm" }],
+    ["an unknown member", { limits: 5 }],
     ["a threshold of 0", { warnAt: [0] }],
     ["a threshold beyond the limit", { warnAt: [1.5] }],
     ["too many thresholds", { warnAt: Array.from({ length: 11 }, (_, at) => (at + 1) / 20) }],

@@ -61,12 +61,12 @@ describe("rules without effect", () => {
       "`policy.rules[0].match.model` names an unknown gateway: clsed/*/*.",
     ],
     [
-      "a gateway that the model isn't of",
+      "a gateway that doesn't have the model",
       permit("a", { gateway: "open", model: "closed/acme/*" }),
       "`policy.rules[0].match.model` matches no model of any gateway: closed/acme/*.",
     ],
     [
-      "an account that the gateway hasn't",
+      "an account that the gateway doesn't have",
       permit("a", { gateway: "closed", connection: "customer" }),
       "`policy.rules[0].match` matches no model of any gateway.",
     ],
@@ -95,7 +95,7 @@ describe("rules without effect", () => {
   });
 
   it.each<[string, readonly Rule[]]>([
-    ["a forbid of models to come", [permit("a"), forbid("b", { model: "*/*/*-preview" })]],
+    ["a forbid of future models", [permit("a"), forbid("b", { model: "*/*/*-preview" })]],
     ["another case", [permit("a", { model: "CLOSED/Acme/ONE" })]],
     ["unlisted models of an open gateway", [permit("a", { model: "open/other/thing" })]],
     ["a listed model of an open gateway", [permit("a", { gateway: "open", listed: true })]],

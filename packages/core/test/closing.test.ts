@@ -157,7 +157,7 @@ describe("a gateway that closes", () => {
     expect(clock.timers()).toBe(0);
   });
 
-  it("shows the owner of a failing key none of the provider's error", async () => {
+  it("hides the provider's error from the client", async () => {
     const { gateway, provider, chat, clock } = await createTestGateway();
     const hold = provider.hold();
     const running = gateway.fetch(chat());

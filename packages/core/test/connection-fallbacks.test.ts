@@ -140,7 +140,7 @@ describe("further attempts", () => {
     ]);
   });
 
-  it("take over from a credential that can't be decrypted", async () => {
+  it("are tried if the credential can't be decrypted", async () => {
     const secrets = { current: "k2", keys: { k2: Buffer.alloc(32, 2).toString("base64") } };
     const policy = falling("own", platform);
     const before = await openOwnGateways({ policy });

@@ -113,7 +113,7 @@ describe.each(stores)("a correction on %s", (_, open) => {
     ["no organization", { organizationId: undefined }, "invalid_argument", "organizationId"],
     ["an unknown attempt", { attempt: 2 }, "invalid_argument", "attempt"],
     ["a fraction of an attempt", { attempt: 0.5 }, "invalid_argument", "attempt"],
-    ["no figure", { costNanoUsd: undefined }, "invalid_argument", "usage"],
+    ["neither a cost nor usage", { costNanoUsd: undefined }, "invalid_argument", "usage"],
     ["a negative cost", { costNanoUsd: -1 }, "invalid_argument", "costNanoUsd"],
     ["a cost that is not a number", { costNanoUsd: Number.NaN }, "invalid_argument", "costNanoUsd"],
     [
@@ -122,15 +122,20 @@ describe.each(stores)("a correction on %s", (_, open) => {
       "invalid_argument",
       "costNanoUsd",
     ],
-    ["an unsafe cost", { costNanoUsd: 2 ** 53 }, "invalid_argument", "costNanoUsd"],
     [
-      "no count of one side",
+      "a cost beyond the largest safe integer",
+      { costNanoUsd: 2 ** 53 },
+      "invalid_argument",
+      "costNanoUsd",
+    ],
+    [
+      "a missing count of completion tokens",
       { usage: { promptTokens: 1 } },
       "invalid_argument",
       "usage.completionTokens",
     ],
     [
-      "an unsafe sum",
+      "a sum of tokens beyond the largest safe integer",
       { usage: { promptTokens: Number.MAX_SAFE_INTEGER, completionTokens: 1 } },
       "invalid_argument",
       "usage",

@@ -29,7 +29,7 @@ describe("a client that leaves", () => {
     ["cancels the body", true],
     ["aborts its request", false],
   ])(
-    "and %s in mid-stream ends the provider's call, and its usage is estimated",
+    "ends the provider's call if it %s in mid-stream, and its usage is estimated",
     async (_, cancels) => {
       const { provider, log, client, ask, steps } = await held(2);
       const stream = await ask(true);
@@ -72,7 +72,7 @@ describe("a client that leaves", () => {
     ]);
   });
 
-  it("gets a rejection at once, although its stream is read on", async () => {
+  it("gets a rejection at once, while its stream is still read", async () => {
     const { provider, hold, log, client, ask } = await held(1, { onDisconnect: "drain" });
     const asked = ask(true);
     await hold.reached();
@@ -100,7 +100,7 @@ describe("a client that leaves", () => {
     expect(texts).toEqual([]);
   });
 
-  it("gets a rejection at once, although its plain answer is read on", async () => {
+  it("gets a rejection at once, while its plain answer is still read", async () => {
     const { provider, hold, log, client, clock, ask, steps } = await held(0);
     const asked = ask(false);
     await hold.reached();
@@ -121,7 +121,7 @@ describe("a client that leaves", () => {
     ]);
   });
 
-  it("has its plain answer read on as long as plain answers may take, then pays its hold", async () => {
+  it("has its plain answer read until the deadline, then pays its hold", async () => {
     const { hold, log, client, clock, ask, steps } = await held(0);
     const asked = ask(false);
     await hold.reached();
@@ -157,7 +157,7 @@ describe("a client that leaves", () => {
     expect(await written(gateway)).toMatchObject({ steps: 0, sessions: 0 });
   });
 
-  it("while its Step opens leaves a cancelled Step, and no provider is asked", async () => {
+  it("while its Step opens leaves a cancelled Step, and no provider is called", async () => {
     const [opening, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const store = memoryStore();
     const { gateway, provider, log, client, ask, steps } = await held(0, {
@@ -224,32 +224,35 @@ const reasoner = { "tollgate/scripted": { input: "1", output: "2", reasons: true
 
 describe("a stream of a reasoning model", () => {
   it.each([
-    ["by its configuration", { models: reasoner }, seen],
-    ["by what was seen of it", {}, shownReasoning],
-  ] as const)("%s is read on, and its usage comes from the provider", async (_, options, reply) => {
-    const { provider, hold, log, key, gateway, store, ask, steps } = await held(3, {
-      ...options,
-      reply,
-    });
-    await (await ask(true)).body?.cancel();
-    await hold.reached();
-    expect(provider.calls[0]?.signal.aborted).toBe(false);
-    hold.release();
-    await log.seeing("step.settled");
-    const [step] = await steps();
-    expect(step).toMatchObject({
-      outcome: "cancelled",
-      reason: "client_closed",
-      usageBasis: "reported",
-      totalTokens: 15,
-    });
-    const place = { organizationId: key.organizationId, id: step?.sessionId ?? "" };
-    expect(await gateway.sessions.get(place)).toMatchObject({ length: 1 });
-    const contents = await store.steps.contents(null, step?.id ?? "");
-    expect(Buffer.from(contents?.reply ?? []).toString()).toContain("123456789");
-  });
+    ["known from its configuration", { models: reasoner }, seen],
+    ["known from the stream so far", {}, shownReasoning],
+  ] as const)(
+    "%s is read to its end, and its usage comes from the provider",
+    async (_, options, reply) => {
+      const { provider, hold, log, key, gateway, store, ask, steps } = await held(3, {
+        ...options,
+        reply,
+      });
+      await (await ask(true)).body?.cancel();
+      await hold.reached();
+      expect(provider.calls[0]?.signal.aborted).toBe(false);
+      hold.release();
+      await log.seeing("step.settled");
+      const [step] = await steps();
+      expect(step).toMatchObject({
+        outcome: "cancelled",
+        reason: "client_closed",
+        usageBasis: "reported",
+        totalTokens: 15,
+      });
+      const place = { organizationId: key.organizationId, id: step?.sessionId ?? "" };
+      expect(await gateway.sessions.get(place)).toMatchObject({ length: 1 });
+      const contents = await store.steps.contents(null, step?.id ?? "");
+      expect(Buffer.from(contents?.reply ?? []).toString()).toContain("123456789");
+    },
+  );
 
-  it("is read on for 30 seconds, then pays its hold", async () => {
+  it("is read for 30 more seconds, then pays its hold", async () => {
     const { provider, clock, log, ask, steps } = await held(3, { models: reasoner });
     await (await ask(true)).body?.cancel();
     await clock.advance("29s");
@@ -313,16 +316,16 @@ describe("an answer without final usage", () => {
     ["a tool call", { ...early, toolCalls: [{ name: "abc", arguments: "{}" }] }, 2],
     ["nothing", early, 4_096],
     ["reasoning alone", { ...early, reasoning: "123456" }, 4_096],
-    ["more than was held", { ...early, reasoning: "x".repeat(30_000) }, 10_000],
-    ["text, and a finish", { text: "123456", usage: null }, 2],
-    ["nothing, and a finish", { usage: null }, 4_096],
+    ["more than its hold", { ...early, reasoning: "x".repeat(30_000) }, 10_000],
+    ["text and a finish reason", { text: "123456", usage: null }, 2],
+    ["only a finish reason", { usage: null }, 4_096],
     [
-      "text, and that the model had reasoned",
+      "text and reasoning tokens",
       { text: "123456", usage: { reasoningTokens: 3, completionTokens: 9 }, finishReason: null },
       4_096,
     ],
     [
-      "text, and usage so far",
+      "text and partial usage",
       { text: "123456", usage: { promptTokens: 4, completionTokens: 1 }, finishReason: null },
       2,
     ],
@@ -335,7 +338,7 @@ describe("an answer without final usage", () => {
 });
 
 describe("onDisconnect: abort", () => {
-  it("reads nothing on, and charges the hold", async () => {
+  it("stops reading at once, and charges the hold", async () => {
     const options = { onDisconnect: "abort", models: reasoner } as const;
     for (const stream of [true, false]) {
       const { provider, hold, log, client, ask, steps } = await held(0, options);
@@ -353,7 +356,7 @@ describe("onDisconnect: abort", () => {
 describe("onDisconnect: drain", () => {
   const drain = { onDisconnect: "drain" } as const;
 
-  it("reads every stream on, and a retry continues its Session in the same Turn", async () => {
+  it("reads every stream to its end, and a retry continues its Session in the same Turn", async () => {
     const { gateway, hold, log, chat, ask, steps } = await held(2, drain);
     await (await ask(true)).body?.cancel();
     hold.release();

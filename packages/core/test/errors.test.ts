@@ -59,7 +59,7 @@ const refusals: readonly Refusal[] = [
     error: { code: "missing_api_key" },
   },
   {
-    name: "a key that is none",
+    name: "an invalid key",
     request: ({ chat }) => chat({ stream: true }, { authorization: "Bearer tg_nothing" }),
     status: 401,
     error: { code: "invalid_api_key" },
@@ -114,7 +114,7 @@ const refusals: readonly Refusal[] = [
   field("metadata of a number", { metadata: { a: 1 } }, "invalid_type", "metadata.a"),
   field("a malformed session_id", { session_id: "mine" }, "invalid_value", "session_id"),
   {
-    name: "stream that is no boolean",
+    name: "stream that is not a boolean",
     request: ({ chat }) => chat({ stream: "yes" }),
     status: 400,
     error: { code: "invalid_type", param: "stream" },
@@ -157,7 +157,7 @@ const refusals: readonly Refusal[] = [
     error: { code: "not_found" },
   },
   {
-    name: "a method the path does not take",
+    name: "a method that the path doesn't support",
     request: () => new Request("http://in-process/v1/chat/completions"),
     status: 405,
     error: { code: "method_not_allowed" },
@@ -190,7 +190,7 @@ describe("a request that is refused before a decision (section 7)", () => {
     expect(await written(test.gateway)).toEqual({ steps: 0, sessions: 0, decisions: 0 });
   });
 
-  it("is a customer-owned gateway without the organization's key: 400 connection_required", async () => {
+  it("needs the organization's key for a customer-owned gateway: 400 connection_required", async () => {
     const { provider } = await createTestGateway();
     const test = await createTestGateway({
       providers: { own: { ...provider.at("own"), connection: "customer" } },
@@ -218,7 +218,7 @@ const denials: readonly (Refusal & { readonly effect: "deny" | "permit" })[] = [
     effect: "deny",
   },
   {
-    name: "a model the key is not for",
+    name: "a model that the key doesn't allow",
     options: { key: { models: ["test/other/*"] } },
     request: ({ chat }) => chat({ stream: true }),
     status: 403,

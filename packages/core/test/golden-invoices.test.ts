@@ -79,7 +79,7 @@ const invoices: Readonly<Record<string, Invoice>> = {
     served: "default",
     cost: gptCost,
   },
-  "OpenAI, priority, and nothing said of the tier": {
+  "OpenAI, priority, without a reported tier": {
     prices: gpt,
     usage: gptUsage,
     asked: "priority",
@@ -94,14 +94,14 @@ const invoices: Readonly<Record<string, Invoice>> = {
     // 86 x 1,250 + 1,920 x 125 + 300 x 7,500 = 107,500 + 240,000 + 2,250,000
     cost: 2_597_500,
   },
-  "OpenAI, served unasked at a tier with a price": {
+  "OpenAI, served at a priced tier that was not requested": {
     prices: gpt,
     usage: gptUsage,
     served: "priority",
     cost: 10_390_000,
     recorded: { costBasis: "reported" },
   },
-  "OpenAI, served unasked at a tier without a price": {
+  "OpenAI, served at an unpriced tier that was not requested": {
     prices: gpt,
     usage: gptUsage,
     served: "ultrafast",
@@ -171,14 +171,14 @@ const invoices: Readonly<Record<string, Invoice>> = {
     cost: 7_950_000,
     recorded: { promptTokens: 1_850, cachedTokens: 1_500, serviceTier: "default" },
   },
-  "Gemini, its thoughts in the total alone": {
+  "Gemini, thoughts only in the total": {
     prices: { input: "1.25", cachedInput: "0.125", output: 10 },
     usage: { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_600 },
     // 1,000 x 1,250 + 600 x 10,000
     cost: 7_250_000,
     recorded: { completionTokens: 600 },
   },
-  "DeepSeek, hits and misses of its cache": {
+  "DeepSeek, cache hits and misses": {
     prices: { input: "0.28", cachedInput: "0.028", output: "0.42" },
     usage: {
       prompt_tokens: 1_200,
@@ -240,7 +240,7 @@ const invoices: Readonly<Record<string, Invoice>> = {
     // 12 x 1,000 + 30 x 1,000 + 5,000,000
     cost: 5_042_000,
   },
-  "details that are more than their count": {
+  "details larger than their count": {
     prices: gpt,
     usage: {
       prompt_tokens: 100,

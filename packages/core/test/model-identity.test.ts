@@ -108,7 +108,7 @@ it("lists Steps of a model whatever the case of its id", async () => {
   }
 });
 
-describe("indistinguishable names are rejected at start", () => {
+describe("ambiguous model names are rejected at start", () => {
   const start = (models: ModelOptions, gateway = "gw") =>
     createGateway({
       store: memoryStore(),
@@ -121,29 +121,29 @@ describe("indistinguishable names are rejected at start", () => {
   it.each<readonly [string, ModelOptions, string]>([
     ["ids", { models: { "a/b": {}, "A/b": {} } }, 'models: "a/b" and "A/b" differ by case only.'],
     [
-      "two of one table name",
+      "two models with one upstream name",
       { models: { "a/b": { upstreamName: "x" }, "a/c": { upstreamName: "X" } } },
       'models: "a/b" and "a/c" are both "X" upstream.',
     ],
     [
-      "a table name that is another's own",
+      "an upstream name that is another model's own name",
       { models: { "a/b": { upstreamName: "c/d" }, "c/d": {} } },
       'models: "a/b" and "c/d" are both "c/d" upstream.',
     ],
     [
-      "a table name that is a stripped one",
+      "an upstream name that is another model's name without its vendor",
       { vendor: "v", models: { "a/b": { upstreamName: "m" }, "v/m": {} } },
       'models: "a/b" and "v/m" are both "m" upstream.',
     ],
     [
-      "a slash that would be left",
+      "a slash that is left after the vendor",
       { vendor: "v", models: { "v/a/b": {} } },
       'models: "v/a/b" contains another / after the vendor, which the option vendor removes.',
     ],
     ["an empty name", { models: { "a/b": { upstreamName: "" } } }, "must be 1 to 2048 characters"],
-    ["a spaced name", { models: { "a/b": { upstreamName: "a b" } } }, "must be 1 to 2048"],
-    ["a vendor that is two segments", { vendor: "a/b" }, "vendor must be null or a vendor"],
-    ["nothing to call", { open: false }, "it could serve nothing"],
+    ["a name with a space", { models: { "a/b": { upstreamName: "a b" } } }, "must be 1 to 2048"],
+    ["a vendor of two segments", { vendor: "a/b" }, "vendor must be null or a vendor"],
+    ["no model to serve", { open: false }, "it could serve nothing"],
   ])("%s", (_, models, problem) => {
     expect(() => start(models)).toThrow(`Gateway gw: `);
     expect(() => start(models)).toThrow(problem);

@@ -50,7 +50,7 @@ describe("the administration", () => {
     await expect(call(gateway.budgets.get)).rejects.toMatchObject({ param: "id" });
   });
 
-  it("lists no budgets by what it does not know", async () => {
+  it("rejects unknown filters of the list of budgets", async () => {
     const { gateway } = await openOwnGateways({ store: memoryStore() });
     for (const filter of [{ organisationId: "acme" }, "acme"])
       expect(

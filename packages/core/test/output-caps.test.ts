@@ -28,18 +28,24 @@ describe("an attempt's output cap", () => {
 
   it.each([
     ["the client's cap", { max_tokens: 100 }, {}, 100, "client"],
-    ["the policy's, where it is smaller", { max_tokens: 30_000 }, { policy }, 20_000, "policy"],
-    ["what the model can answer with", {}, {}, 50_000, "model"],
-    ["no more than that, whatever is asked for", { max_tokens: 2 ** 53 - 1 }, {}, 50_000, "model"],
+    ["the policy's cap, if it is smaller", { max_tokens: 30_000 }, { policy }, 20_000, "policy"],
+    ["the model's maximum", {}, {}, 50_000, "model"],
     [
-      "limits.maxOutputTokens, for a model that states nothing",
+      "the model's maximum, even if the client asks for more",
+      { max_tokens: 2 ** 53 - 1 },
+      {},
+      50_000,
+      "model",
+    ],
+    [
+      "limits.maxOutputTokens, for a model without a known maximum",
       { model: "test/a/b" },
       {},
       4_096,
       "limit",
     ],
     [
-      "no more than that for such a model, whatever is asked for",
+      "limits.maxOutputTokens for such a model, even if the client asks for more",
       { model: "test/a/b", max_tokens: 2 ** 53 - 1 },
       {},
       4_096,

@@ -163,7 +163,7 @@ describe("obligations", () => {
     );
   });
 
-  it("don't leave the sentence of a denial without a reason unfinished", async () => {
+  it("write a complete sentence for a denial without a reason", async () => {
     const decide = () => ({ effect: "deny" as const, rules: ["never"] });
     const { gateway, chat } = await createTestGateway({
       policy: definePolicy({ version: "1", decide }),

@@ -198,7 +198,7 @@ describe.each(stores)("a client's copy of provider state on %s", (_store, open) 
   it("is replaced by the record, in earlier turns too", async () => {
     const made = await opened(open());
     const fake = fakes["signed thinking"];
-    if (fake === undefined) expect.unreachable("there is no such upstream");
+    if (fake === undefined) expect.unreachable("unknown upstream");
     script(made, fake);
     const changed = (message: Fields): Fields => {
       const blocks = message["thinking_blocks"];
@@ -492,7 +492,7 @@ describe.each(stores)("a response whose input lacked its state on %s", (_store, 
   it("is continued from the record", async () => {
     const made = await opened(open());
     const fake = fakes["reasoning as text"];
-    if (fake === undefined) expect.unreachable("there is no such upstream");
+    if (fake === undefined) expect.unreachable("unknown upstream");
     script(made, fake);
     let isChained = false;
     await responsesLoop(made, (output, id, before) => {

@@ -84,7 +84,7 @@ describe.each(stores)("a rate limit on %s", (_, open) => {
     expect((await failureOf(huge)).message).toMatch(/allows 60 tokens per minute/);
   });
 
-  it("says how long a rate that is used up beyond its burst stays used up", async () => {
+  it("says when a rate limit that is used beyond its burst has room again", async () => {
     const rateLimits = [{ id: "tpm", limit: { tokens: 60 }, per: "minute", burst: 1 }] as const;
     const test = await createTestGateway({ store: open(), rateLimits });
     expect(await statusesOf(test, 1, capped)).toEqual([200]);

@@ -137,9 +137,12 @@ describe("upstreams of every dialect, behind Responses", () => {
     expect(alike(unasked)).toEqual(alike(streamed));
   });
 
-  it.each(["standard", "tool-calls"])("%s.json says what %s.sse says", async (name) => {
-    const plain = await responseOf((await ask(false, read(`${name}.json`), "json")).answer);
-    const { answer } = await ask(true, read(`${name}.sse`), "sse");
-    expect(alike(plain)).toEqual(alike(lastResponse(await eventsOf(answer))));
-  });
+  it.each(["standard", "tool-calls"])(
+    "%s.json and %s.sse contain the same answer",
+    async (name) => {
+      const plain = await responseOf((await ask(false, read(`${name}.json`), "json")).answer);
+      const { answer } = await ask(true, read(`${name}.sse`), "sse");
+      expect(alike(plain)).toEqual(alike(lastResponse(await eventsOf(answer))));
+    },
+  );
 });

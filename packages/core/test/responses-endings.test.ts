@@ -104,7 +104,7 @@ describe.each(stores)("a provider that fails, on %s", (_, open) => {
     expect(types).toEqual(["created", "in_progress", "error", "failed"]);
   });
 
-  it("to finish never makes a complete answer: one without its end is a failure", async () => {
+  it("before the end of its answer never produces a complete one", async () => {
     const { provider, responses } = await start({ store: open() });
     provider.reply({ text: "Hel", finishReason: null });
     const types = typesOf(await eventsOf(responses.post({ stream: true })));

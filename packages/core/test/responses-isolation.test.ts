@@ -172,7 +172,7 @@ it("ids of others and unknown ids cost the same read of the store (T2)", async (
   const asked = (["get", "history", "delete"] as const).map((name) =>
     vi.spyOn(store.responses, name),
   );
-  const [, stranger] = others[0] ?? expect.unreachable("there is no stranger");
+  const [, stranger] = others[0] ?? expect.unreachable("no stranger's id was made");
   for (const use of Object.values(uses)) {
     const looks = [];
     for (const id of [ids.stored, ids.deleted, ids.random]) {

@@ -40,8 +40,8 @@ const wrong: readonly Row[] = [
   ["an unknown field", { messages: [] }, "messages", "unknown_parameter"],
   ["an unknown option", { text: { style: "x" } }, "text.style", "unknown_parameter"],
   ["a prompt template", { prompt: { id: "p" } }, "prompt", "unsupported_parameter"],
-  ["store that is no boolean", { store: "yes" }, "store", "invalid_type"],
-  ["a named Session that is no UUID", { session_id: "s" }, "session_id", "invalid_value"],
+  ["store that is not a boolean", { store: "yes" }, "store", "invalid_type"],
+  ["a named Session that is not a UUID", { session_id: "s" }, "session_id", "invalid_value"],
   ["no output tokens", { max_output_tokens: 0 }, "max_output_tokens", "invalid_value"],
   [
     "a tool that was not offered",
@@ -53,19 +53,19 @@ const wrong: readonly Row[] = [
     "invalid_value",
   ],
   [
-    "tool output that is no string",
+    "tool output that is not a string",
     { input: [called, { type: "function_call_output", call_id: "call_1", output: [] }] },
     "input[1].output",
     "invalid_value",
   ],
   [
-    "an image that is no image",
+    "an image of another content type",
     user({ type: "input_image", image_url: "data:text/html;base64,aGk=" }),
     "input[0].content[0].image_url",
     "invalid_value",
   ],
   [
-    "an image that is no base64",
+    "an image that is not base64",
     user({ type: "input_image", image_url: "data:image/png;base64,%" }),
     "input[0].content[0].image_url",
     "invalid_value",

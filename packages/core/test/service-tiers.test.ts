@@ -178,7 +178,7 @@ describe("invalid prices", () => {
       },
       "longPrompt` must ascend",
     ],
-    ["an audio price that is no table", { input: 1, output: 1, audio: 3 }, "audio` must be"],
+    ["an audio price that is not an object", { input: 1, output: 1, audio: 3 }, "audio` must be"],
     ["a huge price per request", { input: 1, output: 1, request: 1e30 }, "request` must be"],
     [
       "a tier without standard prices",
@@ -202,7 +202,7 @@ describe("invalid prices", () => {
     await expect(open({ billing })).rejects.toThrow(problem);
   });
 
-  it("from a book that can't be computed with count as missing", async () => {
+  it("from a price book count as missing if they are invalid", async () => {
     const prices = {
       priceOf: () => ({ input: -1, output: Number.NaN, source: "catalog" as const }),
       factsOf: () => ({ maxOutputTokens: null, reasons: null }),

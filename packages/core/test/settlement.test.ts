@@ -187,7 +187,7 @@ describe("every answer that a client received complete is in the ledger", () => 
     expect(log.seen.map(({ type }) => type)).not.toContain("step.settled");
   });
 
-  it("gives 503 and asks no provider if the Step can't open", async () => {
+  it("gives 503 and calls no provider if the Step can't open", async () => {
     for (const stream of [false, true]) {
       const { gateway, provider, chat } = await createTestGateway({
         store: failing("openStep").store,

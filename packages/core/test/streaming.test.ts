@@ -158,7 +158,7 @@ describe("a stream that fails", () => {
     expect(session?.length).toBe(1);
   });
 
-  it("for lack of a finish reason is no complete answer, even with a clean end", async () => {
+  it("without a finish reason is not a complete answer, even if it ends cleanly", async () => {
     for (const stream of [true, false]) {
       const { gateway, provider, key, chat } = await createTestGateway();
       provider.reply({ text: "cut", finishReason: null });

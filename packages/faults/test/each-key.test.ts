@@ -19,7 +19,7 @@ it.each([
     () => ({ url: inject("postgresUrl"), schema: `each_${randomBytes(6).toString("hex")}` }),
   ],
 ] satisfies readonly [string, () => DatabaseLocation | undefined][])(
-  "F40 two processes on %s let through exactly what each key's own budget fits, from its first request on",
+  "F40 two processes on %s admit exactly as many requests as each key's own budget allows, from the first on",
   async (_name, place) => {
     const processes = await openProcesses(({ send, body }) => send(goodAnswer(body)), place());
     onTestFinished(() => processes.close());

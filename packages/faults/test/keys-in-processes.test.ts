@@ -33,7 +33,7 @@ async function twoProcesses(
 
 async function createKey(at: GatewayProcess, user: string): Promise<Key> {
   const key: unknown = await at.command("createKey", user);
-  if (typeof key !== "object" || key === null) throw new Error("there is no key");
+  if (typeof key !== "object" || key === null) throw new Error("the answer has no key");
   return { id: String(Reflect.get(key, "id")), secret: String(Reflect.get(key, "secret")) };
 }
 

@@ -55,7 +55,7 @@ it("F26 two processes recover each other's Steps, each once", async () => {
   await expectNextWorks(processes, third);
 });
 
-it("F40 two processes on one file together admit exactly what fits a hard budget", async () => {
+it("F40 two processes on one file together admit exactly as many requests as a hard budget allows", async () => {
   const held = Promise.withResolvers<void>();
   const processes = await startProcesses(async ({ send, body }) => {
     await held.promise;

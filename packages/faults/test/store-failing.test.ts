@@ -21,7 +21,7 @@ async function onConnection(
       return sqliteStore({ client: database });
     },
   });
-  if (database === undefined) throw new Error("there is no database");
+  if (database === undefined) throw new Error("no database is open");
   const opened = database;
   onTestFinished(() => opened.close());
   return { product, database };

@@ -165,7 +165,7 @@ async function expiringChain(
       body: { model: "test/tollgate/scripted", ...body },
     });
     const told = referenceIn(await receive(await product.gateway.fetch(request)));
-    if (told === null) throw new Error("there is no response");
+    if (told === null) throw new Error("no response was stored");
     return told.id;
   };
   const gone = await respond({ input: "A" });
@@ -226,7 +226,7 @@ it("F45 gateways that start at once on an empty schema all serve, with one share
     const schema = freshSchema();
     const gateways = await Promise.all([1, 2, 3, 4].map(() => gatewayOn(schema)));
     const [first] = gateways;
-    if (first === undefined) throw new Error("there is no gateway");
+    if (first === undefined) throw new Error("no gateway is open");
     for (const { gateway } of gateways)
       expect((await receive(await gateway.fetch(first.chat()))).status).toBe(200);
     expect(await problems(first)).toEqual([]);

@@ -67,7 +67,7 @@ describe("F60 an answer that no client could process is the provider's failure",
     await expectWhole(product);
   });
 
-  it("in a stream that says more than is accepted", async () => {
+  it("in a stream longer than the limit", async () => {
     const product = await startProduct(
       streaming(text("x".repeat(1_000_000)).repeat(3) + finish + done),
     );
@@ -80,7 +80,7 @@ describe("F60 an answer that no client could process is the provider's failure",
 
   const many = `[${"[],".repeat(210_000)}1]`;
 
-  it("in an event of more values than are read at once", async () => {
+  it("in an event with more values than the limit", async () => {
     const product = await startProduct(
       streaming(`${text("Half")}data: ${withLogprobs(many)}\n\n${done}`),
     );
@@ -91,7 +91,7 @@ describe("F60 an answer that no client could process is the provider's failure",
     await expectWhole(product);
   });
 
-  it("in a whole answer of more values than are read at once", async () => {
+  it("in a whole answer with more values than the limit", async () => {
     const product = await startProduct(answering(json(200, withLogprobs(many))));
     expect((await product.ask()).status).toBe(502);
     expect(await endings(product)).toMatchObject([

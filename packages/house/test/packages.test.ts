@@ -159,7 +159,7 @@ describe("the rules on a package.json", () => {
 
   it.each<[string, Partial<Manifest>]>([
     ["another licence", { license: "ISC" }],
-    ["another floor of node", { engines: { node: ">=18" } }],
+    ["another minimum version of Node", { engines: { node: ">=18" } }],
     ["CommonJS", { type: "commonjs" }],
     ["no description", { description: "" }],
     ["published tests", { files: ["src"] }],

@@ -63,7 +63,7 @@ describe("the documentation is in plain English", () => {
     "It waits so that it is whole, so that nothing is lost.",
     "There is no filter foo.",
     "```ts\n// It stands still.\n```",
-  ])("which is not %s", (text) => {
+  ])("rejects %s", (text) => {
     expect(avoidedWording("page.md", text)).toHaveLength(1);
   });
 
@@ -73,7 +73,7 @@ describe("the documentation is in plain English", () => {
     "`stands` and [a link](beside.md)",
     "```text\nanew\n```",
     "It waits so that nothing is lost. It stops so that you can go.",
-  ])("which %s is", (text) => {
+  ])("allows %s", (text) => {
     expect(avoidedWording("page.md", text)).toEqual([]);
   });
 

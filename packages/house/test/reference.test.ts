@@ -61,7 +61,7 @@ describe("docs/reference/configuration.md", () => {
     ["deadlines", defaultDeadlines],
     ["retries", defaultRetryRules],
     ["serve", defaultServerLimits],
-  ])("says the defaults of %s", (heading, defaults) => {
+  ])("lists the defaults of %s", (heading, defaults) => {
     const section = configuration.section(heading);
     for (const [name, value] of Object.entries<number | boolean>({ ...defaults }))
       expect([name, rowOf(section, name)?.split("|")[0]?.trim()]).toEqual([
@@ -91,7 +91,7 @@ describe("docs/reference/http.md", () => {
   it.each([
     ["POST /v1/chat/completions", "chat-completions"],
     ["POST /v1/responses", "responses"],
-  ])("has the verdict on every field of %s", (heading, protocol) => {
+  ])("says for every field of %s whether it is supported", (heading, protocol) => {
     const schema = read(`packages/core/src/wire/${protocol}/schema.ts`);
     const fields = [
       ...`${common}${schema.slice(schema.lastIndexOf("\nexport const"))}`.matchAll(field),
@@ -185,7 +185,7 @@ describe("decisions", () => {
     );
   });
 
-  it.each(paths)("%s ends in when to revisit it", (path) => {
+  it.each(paths)("%s ends with when to revisit it", (path) => {
     expect(page(path).anchors.at(-1)).toBe("when-to-revisit");
     expect(page(path).section("When to revisit").trim()).not.toBe("");
   });

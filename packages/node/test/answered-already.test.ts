@@ -9,7 +9,7 @@ afterEach(() => server?.close());
 it.each([
   ["an answer", false],
   ["a Response", true],
-])("lets the body go where the host has answered by itself: %s", async (_, asWeb) => {
+])("releases the body if the host has already answered: %s", async (_, asWeb) => {
   const left = Promise.withResolvers<void>();
   const failed = Promise.withResolvers<unknown>();
   server = createServer((_incoming, outgoing) => {

@@ -42,9 +42,9 @@ describe("bytes that are not a well-formed request", () => {
     ["a bare line feed in a header", "POST /v1/x HTTP/1.1\r\nhost: a\nx: y\r\n\r\n"],
     ["a space before the colon", "POST /v1/x HTTP/1.1\r\nhost: a\r\nauthorization : b\r\n\r\n"],
     ["a folded header", "POST /v1/x HTTP/1.1\r\nhost: a\r\nx: y\r\n  folded\r\n\r\n"],
-    ["a chunk size that is no number", chunked("zz\r\n{}\r\n0\r\n\r\n")],
-    ["no HTTP at all", "hello\r\n\r\n"],
-  ])("answers %s with 400 and an error body, and asks nobody", async (_name, bytes) => {
+    ["a chunk size that is not a number", chunked("zz\r\n{}\r\n0\r\n\r\n")],
+    ["text that is not HTTP", "hello\r\n\r\n"],
+  ])("answers %s with 400 and an error body, and calls no handler", async (_name, bytes) => {
     const answer = await sendBytes(bytes);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer).toMatch(/connection: close/);
@@ -104,7 +104,7 @@ describe("targets", () => {
     ["/ai/v1/models;x", "http://gateway.test/ai/v1/models;x"],
     ["/v1/%2e%2e/v1/models", "http://gateway.test/v1/models"],
     ["/v1/models%2fx", "http://gateway.test/v1/models%2fx"],
-  ])("hands %s to the gateway as %s", async (target, url) => {
+  ])("passes %s to the gateway as %s", async (target, url) => {
     await sendBytes(post("{}", target, "connection: close\r\n"));
     expect(seen).toEqual([`POST ${url} {}`]);
   });

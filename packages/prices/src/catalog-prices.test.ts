@@ -61,7 +61,7 @@ describe("prices of known models", () => {
 
 describe("prices beyond input and output", () => {
   it.each([
-    ["a request as such", "perplexity/perplexity/sonar", { request: 12_000_000 }],
+    ["a request", "perplexity/perplexity/sonar", { request: 12_000_000 }],
     ["images", "openai/openai/gpt-image-1", { imageInput: 10_000_000_000 }],
     [
       "writing to a cache for five minutes and for an hour",
@@ -69,7 +69,7 @@ describe("prices beyond input and output", () => {
       { cacheWrite5m: 6_250_000_000, cacheWrite1h: 10_000_000_000 },
     ],
     ["sound", "google/google/gemini-2.5-flash", { audioInput: 1_000_000_000 }],
-  ])("has those of %s", (_, id, prices) => {
+  ])("include those of %s", (_, id, prices) => {
     expect(priceOf(id)).toMatchObject(prices);
   });
 });
@@ -104,7 +104,7 @@ describe("the facts about a model", () => {
     expect(factsOf(id)).toEqual({ maxOutputTokens, reasons });
   });
 
-  it("are null for a model in no list", () => {
+  it("are null for an unlisted model", () => {
     for (const id of ["openai/openai/gpt-99", "house/acme/rocket", "openai/openai/toString"])
       expect(factsOf(id)).toEqual({ maxOutputTokens: null, reasons: null });
   });
@@ -130,15 +130,15 @@ describe("prices that change", () => {
 
 describe("an unknown price is null, never zero", () => {
   it.each([
-    ["a model nobody lists", "openai/openai/gpt-99"],
-    ["a vendor nobody lists", "house/acme/rocket"],
+    ["an unlisted model", "openai/openai/gpt-99"],
+    ["an unlisted vendor", "house/acme/rocket"],
     ["a variant with a price of its own", "openrouter/openai/gpt-5-mini:online"],
-    ["a model of one vendor under another", "openrouter/acme/gpt-4o"],
+    ["a model of one vendor under another's name", "openrouter/acme/gpt-4o"],
     ["a charge per citation", "perplexity/perplexity/sonar-deep-research"],
     ["an entry without prices", "google/google/gemma-4-31b-it"],
     ["no price of output", "openai/openai/text-embedding-3-small"],
     ["a price finer than a nanodollar", "huggingface_together/Qwen/Qwen3-VL-8B-Instruct"],
-    ["no name at all", "//"],
+    ["empty names", "//"],
   ])("%s", (_, id) => {
     expect(priceOf(id)).toBeNull();
   });

@@ -6,7 +6,7 @@ const messages: CompletionRequest["messages"] = [{ role: "user", content: "Hi" }
 const settings = (request: Partial<CompletionRequest>) => settingsOf({ messages, ...request }, {});
 
 describe("the settings of a call", () => {
-  it("are empty when nothing was asked for", () => {
+  it("are empty if the request sets none", () => {
     expect(settings({})).toEqual({});
   });
 

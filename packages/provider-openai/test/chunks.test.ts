@@ -205,9 +205,9 @@ describe("chunks of a stream", () => {
   });
 
   for (const [what, line] of [
-    ["text that is no JSON", "data: {oops"],
-    ["JSON that is no object", "data: 5"],
-    ["choices that are none", 'data: {"choices":[5]}'],
+    ["text that is not JSON", "data: {oops"],
+    ["JSON that is not an object", "data: 5"],
+    ["choices that are not objects", 'data: {"choices":[5]}'],
     ["content that is not text", 'data: {"choices":[{"delta":{"content":{}}}]}'],
   ] as const)
     it(`refuses ${what} (F9)`, () => {

@@ -34,7 +34,7 @@ describe("the upstream's own list of models", () => {
   it.each([
     ["a failure", answer("{}", 500), "no_model_list"],
     ["a redirect", answer("{}", 302), "no_model_list"],
-    ["no JSON", answer("<html>"), "invalid_json"],
+    ["text that is not JSON", answer("<html>"), "invalid_json"],
     ["more than 4 MiB", answer(`{"data":["${"x".repeat(4_194_304)}"]}`), "answer_too_large"],
   ])("fails on %s", async (_, bytes, reason) => {
     const { names } = await listed(({ send }) => send(bytes));

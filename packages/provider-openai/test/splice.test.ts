@@ -187,7 +187,7 @@ describe("a splice", () => {
   it.each([
     ["another id", frame("b", "2")],
     ["no text", frame("")],
-    ["text that is no JSON", frame('b" ')],
+    ["text that is not JSON", frame('b" ')],
     ["a text that ends the frame", `${frame("b")}${frame("c")}`],
     ["more than an event may have", frame("b".repeat(300))],
   ])("leaves a frame with %s to the parser", (_, other) => {

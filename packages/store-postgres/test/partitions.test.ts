@@ -64,7 +64,7 @@ async function partitionsOf(schema: string): Promise<readonly PartitionRange[]> 
 async function firstPartition(store: Store, schema: string): Promise<PartitionRange> {
   await sweep(store, 0);
   const [first] = await partitionsOf(schema);
-  if (!first) return expect.fail("There is no partition.");
+  if (!first) return expect.fail("No partition exists.");
   return first;
 }
 

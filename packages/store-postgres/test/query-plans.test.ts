@@ -94,7 +94,7 @@ describe("reads an organization's pages through an index, in its order", () => {
     ["decisions", lists.decisions, conditions.ofDecisions({ organizationId }), "decisions_by_time"],
     ["changes", lists.changes, conditions.ofChanges({ organizationId }), "leaves_changes"],
     [
-      "changes of all",
+      "changes of all organizations",
       lists.changes,
       conditions.ofChanges({ organizationId: null }),
       "leaves_changes_of_all",

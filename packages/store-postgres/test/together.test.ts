@@ -19,7 +19,7 @@ async function openStores(count = 1) {
     postgresStore({ url: inject("postgresUrl") }, { schema }),
   );
   const [store] = stores;
-  if (!store) throw new Error("there is no store");
+  if (!store) throw new Error("no store is open");
   onTestFinished(async () => {
     for (const one of stores) await one.close();
   });

@@ -47,7 +47,7 @@ it("begins after the cursor's position", () => {
 
 it.each([
   ["of another list", encodeCursor("keys", { order: 1, tie: "1" })],
-  ["with a tie that is no number", encodeCursor("steps", { order: 1, tie: "1e3" })],
+  ["with a tie that is not a number", encodeCursor("steps", { order: 1, tie: "1e3" })],
   ["made up", "DROP TABLE steps"],
 ])("refuses a cursor %s", (_what, cursor) => {
   expect(() => selectPage(lists.steps, [], { cursor, limit: 10 }, dialect)).toThrow(

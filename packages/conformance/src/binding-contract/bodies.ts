@@ -74,8 +74,8 @@ const compressed = gzipSync(JSON.stringify(bodies[chatPath]("compressed")));
 
 function describeRefusals(binding: Binding): void {
   it.each([
-    ["holds a member twice", twice, json, 400],
-    ["is no UTF-8", noUtf8, json, 400],
+    ["repeats a member", twice, json, 400],
+    ["is not UTF-8", noUtf8, json, 400],
     ["is compressed", compressed, { ...json, "content-encoding": "gzip" }, 415],
   ])("is rejected if it %s", async (_name, body, headers, status) => {
     const driven = await drive(binding);

@@ -100,12 +100,12 @@ function describeSmuggling(binding: Binding): void {
   it.each([
     ["a length and chunks", [length, "transfer-encoding: chunked"], chunked],
     ["two lengths", [length, "Content-Length: 3"], text],
-    ["a length that is no number", ["content-length: +5"], text],
+    ["a length that is not a number", ["content-length: +5"], text],
     ["chunks that are not the last encoding", ["transfer-encoding: chunked, identity"], chunked],
     ["a space before the colon", ["content-length : 5"], text],
     ["a folded header", [length, "x-folded: a\r\n b"], text],
     ["a header with a bare line feed", [length, "x-a: b\nx-c: d"], text],
-    ["chunks of no size", ["transfer-encoding: chunked"], "zz\r\n{}\r\n0\r\n\r\n"],
+    ["chunks without a size", ["transfer-encoding: chunked"], "zz\r\n{}\r\n0\r\n\r\n"],
   ])("rejects a request with %s and closes its connection", async (_name, framing, body) => {
     const driven = await drive(binding);
     const line = `POST /ai${chatPath} HTTP/1.1`;

@@ -86,7 +86,7 @@ export function describeFailures(create: CreateProvider, fixtures: ProviderFixtu
 
     for (const [what, contentType, body] of [
       ["a web page", "text/html", "<html></html>"],
-      ["nothing at all", "application/json", ""],
+      ["an empty body", "application/json", ""],
       ["another kind of JSON", "application/json", "{}"],
       ["an empty stream", "text/event-stream", ""],
     ] as const)

@@ -101,7 +101,7 @@ export function rateLimitTests(test: ContractTest): void {
     expect(await paceOf(store)).toBe(5_000_000 + 30_000);
   });
 
-  test("settles a Step whose tokens would take a pace longer than numbers can count", async ({
+  test("settles a Step whose tokens would push a pace beyond the largest safe integer", async ({
     store,
     intents,
   }) => {
@@ -188,7 +188,7 @@ export function rateLimitTests(test: ContractTest): void {
     );
   });
 
-  test("returns the paces of a Step as it left them", async ({ store, intents }) => {
+  test("returns each pace of a Step as the Step left it", async ({ store, intents }) => {
     const at = 5_000_000;
     const open = async () => {
       const paces = [requestAt(intents, at), { ...requestAt(intents, at), budgetId: "second" }];

@@ -44,7 +44,7 @@ export function responseOwnerTests(test: ContractTest): void {
     });
 
   for (const [name, other] of strangers)
-    test(`${name} who names a response builds on their own messages instead`, async ({
+    test(`${name} who names a response continues their own messages instead`, async ({
       store,
       intents,
     }) => {

@@ -123,10 +123,7 @@ export function stepTests(test: ContractTest): void {
     expect(leaves.data.filter(({ kind }) => kind === "step.settled")).toHaveLength(1);
   });
 
-  test("changes nothing when a verb is called again with the same ids", async ({
-    store,
-    intents,
-  }) => {
+  test("changes nothing when a write is repeated with the same ids", async ({ store, intents }) => {
     const intent = intents.step([user("hello")], { holds: [intents.hold()] });
     const first = await store.openStep(intent);
     expect(await store.openStep(intent)).toEqual(first);

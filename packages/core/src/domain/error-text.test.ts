@@ -70,7 +70,7 @@ describe("the text of a provider's error", () => {
     expect(errorText(said, [secret])).toBe(text);
   });
 
-  it("is at most 2 KiB long and repeats nothing, whatever the upstream said", () => {
+  it("is at most 2 KiB long and well-formed, whatever the upstream said", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "binary", maxLength: 4_000 }),
@@ -114,7 +114,7 @@ describe("the text of a provider's error", () => {
     );
   });
 
-  it("contains no half of a secret cut at its end", () => {
+  it("contains no part of a secret that the limit cuts", () => {
     const text = `${"a ".repeat(8_188)}${credential}`;
     expect(errorText(text.slice(0, 16_384) + credential)).not.toContain("sk-");
   });

@@ -64,7 +64,7 @@ function start() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("an event stream's output", () => {
-  it("joins and writes what it gets, and leaves no timer behind", () => {
+  it("joins and writes pieces, and leaves no timer behind", () => {
     const { clock, texts, output } = start();
     clock.advance(14);
     expect(output.write(["a", "b"])).toBeNull();
@@ -75,7 +75,7 @@ describe("an event stream's output", () => {
     expect(clock.waiting()).toBe(0);
   });
 
-  it("pings while nothing comes, counting from the last write", () => {
+  it("pings while idle, counting from the last write", () => {
     const { clock, texts, output } = start();
     for (let beat = 0; beat < 3; beat++) clock.advance(15);
     expect(texts).toEqual([ping, ping, ping]);
@@ -87,7 +87,7 @@ describe("an event stream's output", () => {
     expect(texts).toEqual([ping, ping, ping, "a", ping]);
   });
 
-  it("doesn't ping a client that still has to read", async () => {
+  it("doesn't ping a client that hasn't read everything yet", async () => {
     const { clock, texts, output, fill, empty } = start();
     fill();
     const room = output.write(["a"]);
@@ -145,7 +145,7 @@ describe("an event stream's output", () => {
     expect(texts).toEqual([ping, "a"]);
   });
 
-  it("writes nothing after stop, and leaves nobody waiting", async () => {
+  it("writes nothing after stop, and settles every waiting write", async () => {
     const { clock, texts, output, fill, empty } = start();
     fill();
     const written = output.write(["x".repeat(70_000), "y"]);

@@ -203,7 +203,7 @@ describe("a body whose upload ends early", () => {
     expect(await refusal(post({ body }))).toEqual({ code: "invalid_json", param: null });
   });
 
-  it("is no longer waited for after an abort", async () => {
+  it("stops being read after an abort", async () => {
     for (const headers of [{}, { "content-length": "10" }]) {
       const client = new AbortController();
       const body = new ReadableStream<Uint8Array>();

@@ -35,7 +35,7 @@ describe("routePath", () => {
     "http://host/%2fv1%2fmodels",
     "http://v1/models",
     "",
-  ])("of %j is none", (url) => {
+  ])("finds no path in %j", (url) => {
     expect(routePath(url)).toBeNull();
   });
 });

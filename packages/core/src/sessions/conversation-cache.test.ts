@@ -45,7 +45,7 @@ describe("known conversations", () => {
     expect(knows("b")).toBe(true);
   });
 
-  it("keep only the latest of those that begin alike", () => {
+  it("keep only the latest of those with the same beginning", () => {
     const known = createConversationCache<string>("items", 10_000_000);
     const bodies = Array.from({ length: 20 }, (_, at) => bodyOf("a", [String(at), "more"]));
     for (const body of bodies) known.listOf("key", body)?.remember(conversation);
@@ -53,7 +53,7 @@ describe("known conversations", () => {
     expect(found).toEqual(bodies.map((_, at) => at >= 4));
   });
 
-  it("are not looked up for a body that is small, or has no list or only one item", () => {
+  it("are not looked up for a small body, or one without a list of several items", () => {
     const { listOf } = createConversationCache<string>("items", 10_000_000);
     const filler = "x".repeat(10_000);
     const bodies = [

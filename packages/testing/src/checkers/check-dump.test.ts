@@ -70,22 +70,22 @@ const damages: readonly (readonly [string, (dump: StoreDump) => object])[] = [
     "a counter that settled too little",
     ({ counters }) => withCounter(counters, ({ settled: was }) => ({ settled: was - 1 })),
   ],
-  ["a counter that is gone", ({ counters }) => ({ counters: counters.slice(1) })],
+  ["a missing counter", ({ counters }) => ({ counters: counters.slice(1) })],
   ["a limit that the holds break", ({ leaves }) => ({ leaves: leaves.map(smallerLimit) })],
   ["an open Step of a dead process", ({ steps }) => ({ lapsedSteps: [steps[0]?.id ?? ""] })],
   [
     "a leaf that was changed",
     ({ leaves }) => ({ leaves: changed(leaves, 1, ({ meta }) => ({ meta: `${meta} ` })) }),
   ],
-  ["a leaf that is there twice", ({ leaves }) => ({ leaves: [...leaves, ...leaves.slice(-1)] })],
-  ["a leaf that is gone", ({ leaves }) => ({ leaves: leaves.slice(0, -1) })],
-  ["a decision that is gone", ({ decisions }) => ({ decisions: decisions.slice(1) })],
-  ["a transcript part that is gone", (dump) => withParts(dump, (parts) => parts.slice(1))],
+  ["a duplicate leaf", ({ leaves }) => ({ leaves: [...leaves, ...leaves.slice(-1)] })],
+  ["a missing leaf", ({ leaves }) => ({ leaves: leaves.slice(0, -1) })],
+  ["a missing decision", ({ decisions }) => ({ decisions: decisions.slice(1) })],
+  ["a missing transcript part", (dump) => withParts(dump, (parts) => parts.slice(1))],
   [
     "a part with more messages than it states",
     (dump) => withParts(dump, (parts) => changed(parts, 0, longer)),
   ],
-  ["activity that is missing", () => ({ activity: [] })],
+  ["missing activity", () => ({ activity: [] })],
   ["activity of a failed Step", ({ steps }) => ({ activity: steps.map(({ id }) => id) })],
 ];
 

@@ -67,7 +67,7 @@ describe("what clients send in their default mode", () => {
 
 /** The second turn: the answer as each client sends it back, and the tool's result. */
 const history: Readonly<Record<string, readonly object[]>> = {
-  "openai, the message it was given": [
+  "openai, the message it received": [
     {
       role: "assistant",
       content: null,

@@ -118,7 +118,7 @@ describe("images", () => {
 });
 
 describe("assistant history", () => {
-  it("may contain members of SDKs, which are dropped, and of providers, which are carried", () => {
+  it("may contain members of SDKs, which are dropped, and of providers, which are kept", () => {
     const answer = { role: "assistant", content: "a", refusal: null, name: null, tool_calls: null };
     const added = {
       annotations: [],
@@ -146,7 +146,7 @@ describe("assistant history", () => {
     ]);
   });
 
-  it("may have tool calls as clients join them from a stream or parse them", () => {
+  it("may have tool calls that a client joined from a stream or parsed", () => {
     const collected = {
       ...call,
       index: 0,
@@ -157,7 +157,7 @@ describe("assistant history", () => {
     ]);
   });
 
-  it("is refused with an old function call or audio, instead of dropping it silently", () => {
+  it("is refused with an old function call or audio, which is never dropped silently", () => {
     const old = { name: "f", arguments: "{}" };
     refused(
       { role: "assistant", function_call: old },
@@ -205,7 +205,7 @@ describe("a tool's result", () => {
 const dropped = (...messages: readonly unknown[]): Readonly<Record<string, number>> =>
   parseChatCompletion({ model: "m", messages }, defaultLimits).droppedFields;
 
-describe("members of a message beyond the API", () => {
+describe("unknown members of a message", () => {
   it("are dropped and counted by name, wherever they are", () => {
     const messages = [
       { role: "system", content: "s", __source: "a" },
@@ -266,7 +266,7 @@ describe("state of a provider", () => {
   const cache = { cache_control: { type: "ephemeral" } };
   const state = { from: null, fields: cache };
 
-  it("is carried with the message, the part or the call it came with", () => {
+  it("stays with the message, part or call it came with", () => {
     const signed = { extra_content: { google: { thought_signature: "s" } } };
     expect(
       read(
@@ -327,14 +327,14 @@ describe("state of a provider", () => {
     refused(said({ cache_control: true }), "invalid_type", `${at}.cache_control`);
   });
 
-  it("is at most 32 deep", () => {
+  it("nests at most 32 levels deep", () => {
     const nested = (depth: number): unknown => (depth === 0 ? "x" : [nested(depth - 1)]);
     const said = (depth: number) => ({ role: "assistant", thinking_blocks: nested(depth) });
     expect(read(said(32))).toHaveLength(1);
     refused(said(33), "invalid_value", "messages[1].thinking_blocks");
   });
 
-  it("takes at most 2.5 MiB of a message, all of it together", () => {
+  it("takes at most 2.5 MiB of a message in total", () => {
     const half = "x".repeat(1_310_000);
     const said = (more: object) => ({ role: "assistant", content: "a", ...more });
     expect(read(said({ reasoning: half }), said({ reasoning: half }))).toHaveLength(2);

@@ -409,7 +409,7 @@ describe.each(rows)("the field $field", ({ field, accepts, rejects }) => {
   });
 });
 
-describe("the fields about the form of the answer", () => {
+describe("the fields that choose the form of the answer", () => {
   const id = "0190A000-0000-7000-8000-00000000000A";
 
   it("are off and absent by default", () => {
@@ -488,7 +488,7 @@ describe("the body", () => {
     ]);
   });
 
-  it("is refused by its first fault, whatever the order of its members", () => {
+  it("is refused for the same fault, whatever the order of its members", () => {
     const faulty = { n: 2, temperature: 9, model: 5, messages: [] };
     expect(refusal(faulty)).toEqual(["invalid_type", "model"]);
     expect(refusal({ ...faulty, unknown: 1 })).toEqual(["unknown_parameter", "unknown"]);

@@ -108,7 +108,7 @@ const output = { type: "function_call_output", call_id: "call_1", output: "18 de
 
 /** The second step of a tool loop: the answer as each client sends it back, and the tool's result. */
 const history: Readonly<Record<string, readonly unknown[]>> = {
-  "the output as it was answered": [user, reasoning, answer, call, output],
+  "the output unchanged": [user, reasoning, answer, call, output],
   "openai, a parsed output": [
     user,
     reasoning,
@@ -145,7 +145,7 @@ const history: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 describe("what clients send back as history", () => {
-  it.each(Object.entries(history))("is the conversation: %s", (_client, input) => {
+  it.each(Object.entries(history))("becomes the same conversation: %s", (_client, input) => {
     expect(toMessages(read({ input, tools: [tool] }).input)).toMatchObject([
       user,
       { role: "assistant", content: "A moment.", tool_calls: [called] },
@@ -153,7 +153,7 @@ describe("what clients send back as history", () => {
     ]);
   });
 
-  it("is a reference where the AI SDK counts on the store", () => {
+  it("keeps the references of the AI SDK, which relies on stored items", () => {
     const input = [user, { type: "item_reference", id: answer?.id }, output];
     expect(read({ input }).input[1]).toEqual({ type: "item_reference", id: answer?.id });
   });

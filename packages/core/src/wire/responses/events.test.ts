@@ -59,7 +59,7 @@ const namesOf = (stream: string) =>
   [...stream.matchAll(/^event: (.*)$/gm)].map(([, name = ""]) => name.replace("response.", ""));
 
 describe("createEventWriter", () => {
-  it("gives every event that repeats the answer as a piece of its own", () => {
+  it("writes every event that repeats the answer as a separate piece", () => {
     const writer = createEventWriter(head);
     const large = "x".repeat(1_000);
     const events: readonly CompletionEvent[] = [
@@ -119,7 +119,7 @@ describe("createEventWriter", () => {
     );
   });
 
-  it("writes the bytes of a function call, named from the beginning", () => {
+  it("writes the bytes of a function call, with its name in the first event", () => {
     const writer = writerOf(head);
     writer.start();
     const place = `"item_id":"fc_${opaque}_o0","output_index":0`;
@@ -156,7 +156,7 @@ describe("createEventWriter", () => {
     ).toBe(true);
   });
 
-  it("writes reasoning as a summary, then the refusal as an item of its own", () => {
+  it("writes reasoning as a summary, then the refusal as a separate item", () => {
     const writer = writerOf(head);
     writer.start();
     const written = writer.write([
@@ -200,7 +200,7 @@ describe("createEventWriter", () => {
     ).toEqual(["1", "2", "3"]);
   });
 
-  it("begins by itself where nobody began it, once", () => {
+  it("writes its opening events by itself, once", () => {
     const failure = new GatewayError("upstream_error", "The provider failed.");
     expect(namesOf(writerOf(head).fail(failure))).toEqual([
       "created",
@@ -216,7 +216,7 @@ describe("createEventWriter", () => {
     expect(writer.start()).toBe("");
   });
 
-  it("says what failed flat and nested, with a code that clients know", () => {
+  it("reports a failure flat and nested, with a code that clients know", () => {
     const writer = writerOf(head);
     writer.start();
     const error = new GatewayError("rate_limit_exceeded", "Too many.");
@@ -235,7 +235,7 @@ describe("createEventWriter", () => {
     );
   });
 
-  it("ends an answer of nothing with an empty output", () => {
+  it("ends an empty answer with an empty output", () => {
     const writer = writerOf(head);
     const stream = writer.finish(foldOf([]), usage, "stop", 0);
     expect(namesOf(stream)).toEqual(["created", "in_progress", "completed"]);

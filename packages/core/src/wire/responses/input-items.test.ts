@@ -48,12 +48,12 @@ describe("stored input", () => {
     ]);
   });
 
-  it("gives an item of another response an id of this one", () => {
+  it("replaces the id of an item of another response", () => {
     const [item] = storedInput(storedInput(store("Hi"), "resp_other"), response);
     expect(item).toEqual(store("Hi")[0]);
   });
 
-  it("holds no references", () => {
+  it("rejects references", () => {
     expect(() => storedInput([{ type: "item_reference", id: "a" }], response)).toThrow("reference");
   });
 });
@@ -80,11 +80,11 @@ describe("the list of input items", () => {
     [`order=asc&limit=2&after=${idOf("msg", "i3")}`, [4, 5], true],
     [`limit=3&after=${idOf("msg", "i3")}`, [2, 1, 0], false],
     [`after=${idOf("msg", "i0")}`, [], false],
-  ])("?%s is a page of it", (query, expected, hasMore) => {
+  ])("returns a page for ?%s", (query, expected, hasMore) => {
     expect(places(query)).toEqual([expected, hasMore]);
   });
 
-  it("is complete when it is paged by its last ids, in either order", () => {
+  it("is complete when each page begins after the last id of the one before, in either order", () => {
     for (const order of ["asc", "desc"]) {
       const seen: string[] = [];
       let after = "";
@@ -113,7 +113,7 @@ describe("the list of input items", () => {
     ["after=", "after"],
     [`after=${idOf("msg", "i25")}`, "after"],
     [`after=${idOf("fc", "i3")}`, "after"],
-  ])("?%s is refused", (query, param) => {
+  ])("rejects ?%s", (query, param) => {
     try {
       listInputItems(items, new URLSearchParams(query));
     } catch (error) {

@@ -21,6 +21,6 @@ it.each([
   itemId("msg", response, "o0").replace("_o0", "_o00"),
   itemId("msg", response, "o0").replace("_o0", "_x0"),
   itemId("msg", response, "o-1"),
-])("%j is the id of no item", (id) => {
+])("%j is not the id of an item", (id) => {
   expect(responseIdOfItem(id)).toBeNull();
 });

@@ -38,7 +38,7 @@ const accepted: readonly (readonly [name: string, item: unknown, read: object])[
   ["a developer message", { role: "developer", content: [asked] }, message("developer", [asked])],
   ["an assistant's string", { role: "assistant", content: "Hi" }, message("assistant", [answered])],
   [
-    "an assistant message as it was answered",
+    "an assistant message of an answer",
     { ...message("assistant", [answered]), id: "msg_1", status: "completed", phase: null },
     message("assistant", [answered]),
   ],
@@ -92,19 +92,19 @@ const accepted: readonly (readonly [name: string, item: unknown, read: object])[
     { type: "reasoning", id: "rs_1", summary: [], content: [{}], encrypted_content: "x" },
     { type: "reasoning", summary: [], content: [{}], encrypted_content: "x" },
   ],
-  ["an item of a client that writes out all it knows", { ...call, async_: null }, call],
+  ["an item with every optional member", { ...call, async_: null }, call],
   [
     "breakpoints of a cache",
     message("user", [{ ...asked, prompt_cache_breakpoint: { mode: "explicit" } }]),
     message("user", [{ ...asked, prompt_cache_breakpoint: { mode: "explicit" } }]),
   ],
   [
-    "what a provider knows an answer by",
+    "provider state of an answer",
     { ...message("assistant", [answered]), reasoning_details: [{}], thinking_blocks: [{}] },
     { ...message("assistant", [answered]), reasoning_details: [{}], thinking_blocks: [{}] },
   ],
   [
-    "what a provider knows a call by",
+    "provider state of a call",
     { ...call, extra_content: { google: {} } },
     { ...call, extra_content: { google: {} } },
   ],

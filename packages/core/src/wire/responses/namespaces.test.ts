@@ -25,7 +25,7 @@ function refusal(...tools: readonly object[]): unknown {
 }
 
 describe("functions in a namespace", () => {
-  it("are offered one by one, under a name of their own", () => {
+  it("are offered one by one, each under its own name", () => {
     const crm = group("crm", [tool("find", { description: "Finds." }), tool("add")], {
       description: "Customers.",
     });
@@ -38,7 +38,7 @@ describe("functions in a namespace", () => {
     expect(echo.tools[1]).toMatchObject({ type: "namespace", name: "crm", tools: [{}, {}] });
   });
 
-  it("are called by their client's names in answers, and mean the same in histories", () => {
+  it("have the client's names in answers, and are recognized in histories", () => {
     const { namespaces } = read([group("crm", [tool("find")])]);
     const called = { name: "crm__find", arguments: "{}" };
     const call = { id: "call_1", type: "function", function: called } as const;
@@ -56,7 +56,7 @@ describe("functions in a namespace", () => {
     expect(toMessages(read([], items).input)).toMatchObject([{ tool_calls: [call] }]);
   });
 
-  it("have names that upstreams take, however long theirs are", () => {
+  it("get names that upstreams accept, even if the client's are too long", () => {
     const [one, other] = ["a", "b"].map((end) =>
       modelName({ namespace: "n".repeat(60), name: `${"f".repeat(60)}${end}` }),
     );
@@ -65,7 +65,7 @@ describe("functions in a namespace", () => {
     expect(one).toMatch(/^[a-z0-9_]+$/);
   });
 
-  it("are refused where the model could not tell one from another, or there are too many", () => {
+  it("are refused if the model could not tell two of them apart, or if there are too many", () => {
     const fault = (code: string, param: string) => expect.objectContaining({ code, param });
     expect(refusal(tool("a__b"), group("a", [tool("b")]))).toEqual(
       fault("invalid_value", "tools[1].tools[0].name"),

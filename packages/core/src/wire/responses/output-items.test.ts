@@ -49,13 +49,13 @@ it("each part of an answer is an output item", () => {
 });
 
 it.each(["length", "content_filter", null] as const)(
-  "with the finish reason %s, the last is incomplete",
+  "the finish reason %s makes the last item incomplete",
   (reason) => {
     const statuses = outputItems(answer(reason), response).map(({ status }) => status);
     expect(statuses).toEqual(["completed", "completed", "completed", "incomplete"]);
   },
 );
 
-it("an answer of nothing has no items", () => {
+it("an empty answer has no items", () => {
   expect(outputItems({ ...answer("length"), parts: [] }, response)).toEqual([]);
 });

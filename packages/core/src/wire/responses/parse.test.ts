@@ -123,13 +123,13 @@ describe("a field of section 2.5", () => {
   });
 
   it.each([...new Set(accepted.map(([field]) => field)), "conversation", "prompt", "moderation"])(
-    "%s = null is not given",
+    "%s = null counts as absent",
     (field) => {
       expect(read({ ...base, [field]: null })).toEqual(read(base));
     },
   );
 
-  it("has its default where it is not given", () => {
+  it("has its default if it is absent", () => {
     expect(read(base)).toEqual({
       model: base.model,
       stream: false,
@@ -166,7 +166,7 @@ describe("a field of section 2.5", () => {
     });
   });
 
-  it("that only concerns tools is asked of the model together with tools", () => {
+  it("that only concerns tools is sent upstream only if there are tools", () => {
     const parallel = { tool_choice: "auto", parallel_tool_calls: true };
     expect(read({ ...base, ...parallel }).options).toEqual({ store: true });
     const named = { type: "function", name: "get_weather" };
@@ -301,7 +301,7 @@ describe("an unsupported field of Responses", () => {
     expect(refusal(body)[0]).toBe("invalid_type");
   });
 
-  it("an empty input goes with something to continue", () => {
+  it("an empty input is accepted with a response to continue", () => {
     expect(read({ ...base, input: [], previous_response_id: "resp_1" }).input).toEqual([]);
   });
 });

@@ -70,7 +70,7 @@ describe("the response object", () => {
   it.each([
     ["length", "max_output_tokens"],
     ["content_filter", "content_filter"],
-  ] as const)("that ended by %s is incomplete", (finishReason, reason) => {
+  ] as const)("is incomplete if the answer ended by %s", (finishReason, reason) => {
     const cut = { ...completion, finishReason };
     expect(
       JSON.parse(responseBody(head, cut, usage, finishReason, 1_795_166_680_001)),
@@ -83,7 +83,7 @@ describe("the response object", () => {
     });
   });
 
-  it("in progress has neither output nor usage", () => {
+  it("has neither output nor usage while it is in progress", () => {
     const object = responseObject(head, { status: "in_progress" });
     expect(object).toMatchObject({
       status: "in_progress",
@@ -101,7 +101,7 @@ describe("the response object", () => {
     ["budget_exceeded", {}, "rate_limit_exceeded"],
     ["upstream_rejected", { wireCode: "string_above_max_length" }, "invalid_prompt"],
   ] as const)(
-    "failed by %s has an error code that clients know",
+    "has an error code that clients know if it failed by %s",
     (code, details: GatewayErrorDetails, known) => {
       const error = new GatewayError(code, "It failed.", details);
       expect(responseObject(head, { status: "failed", output: [], error })).toMatchObject({

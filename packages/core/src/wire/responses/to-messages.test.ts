@@ -33,7 +33,7 @@ const url = "https://example.com/a.png";
 const rows: readonly (readonly [name: string, input: unknown, messages: readonly object[]])[] = [
   ["a string is a user message", "Hello", [{ role: "user", content: "Hello" }]],
   [
-    "the roles of the application stay what they are",
+    "system and developer messages keep their roles",
     [
       { role: "system", content: "Be brief." },
       { role: "developer", content: [{ type: "input_text", text: "Be kind." }] },
@@ -44,12 +44,12 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
     ],
   ],
   [
-    "several texts stay apart",
+    "several texts stay separate parts",
     [{ role: "system", content: ["a", "b"].map((words) => ({ type: "input_text", text: words })) }],
     [{ role: "system", content: [text("a"), text("b")] }],
   ],
   [
-    "images go as URLs, with the detail that was asked for",
+    "images become URLs, with the requested detail",
     [
       {
         role: "user",
@@ -74,13 +74,13 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
     ],
   ],
   [
-    "a refusal stays one",
+    "a refusal stays a refusal",
     [said([{ type: "refusal", refusal: "No." }])],
     [{ role: "assistant", content: [{ type: "refusal", refusal: "No." }] }],
   ],
-  ["an answer of nothing is still an answer", [said([])], [{ role: "assistant", content: "" }]],
+  ["an empty answer is still an answer", [said([])], [{ role: "assistant", content: "" }]],
   [
-    "answers stay apart",
+    "consecutive answers stay separate messages",
     [said("a"), said("b")],
     [
       { role: "assistant", content: "a" },
@@ -88,7 +88,7 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
     ],
   ],
   [
-    "calls in a row and the words before them are one message, whatever was thought between",
+    "consecutive calls and the text before them become one message, even with reasoning between",
     [
       reasoning,
       said("I look."),
@@ -111,7 +111,7 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
     ],
   ],
   [
-    "sealed reasoning is carried with the answer it comes before, and no other",
+    "sealed reasoning stays with the answer that follows it",
     [
       { type: "reasoning", id: "rs_1", status: "completed", summary: [], encrypted_content: "x" },
       said("a"),
@@ -136,7 +136,7 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
     ],
   ],
   [
-    "a sealed item that shows nothing belongs to the answer it ends",
+    "a sealed item without text belongs to the answer before it",
     [
       call("1"),
       { type: "reasoning", summary: [], encrypted_content: "x" },
@@ -160,7 +160,7 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
     ],
   ],
   [
-    "what providers know messages, parts and calls by is carried with them",
+    "provider state stays with its message, part or call",
     [
       { role: "user", content: [{ type: "input_text", text: "Hi", cache_control: {} }] },
       { ...said([{ type: "output_text", text: "a" }]), reasoning_content: "r" },
@@ -180,7 +180,7 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
     ],
   ],
   [
-    "calls without words have no content",
+    "calls without text have no content",
     [call("1"), output("1"), call("2"), output("2")],
     [
       { role: "assistant", content: null, tool_calls: [toolCall("1")] },
@@ -190,7 +190,7 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
     ],
   ],
   [
-    "words after a call do not come between it and its output",
+    "text after a call doesn't separate the call from its output",
     [call("1"), said("I look."), call("2"), output("1"), output("2")],
     [
       { role: "assistant", content: "I look.", tool_calls: [toolCall("1"), toolCall("2")] },
@@ -198,7 +198,7 @@ const rows: readonly (readonly [name: string, input: unknown, messages: readonly
       toolMessage("2"),
     ],
   ],
-  ["reasoning alone is no message", [reasoning], []],
+  ["reasoning alone is not a message", [reasoning], []],
 ];
 
 describe("items as messages", () => {
@@ -217,7 +217,7 @@ describe("items as messages", () => {
     expect(() => toMessages([{ type: "item_reference", id: "msg_1" }])).toThrow("reference");
   });
 
-  it("have each call's output after the one message that has the calls", () => {
+  it("put each call's output after the one message with the calls", () => {
     const turn = fc
       .array(fc.constantFrom("say", "think", "call"), { maxLength: 6 })
       .map((steps) => [
@@ -243,7 +243,7 @@ describe("items as messages", () => {
   });
 });
 
-describe("a list as what a function returned", () => {
+describe("a list as a function's output", () => {
   const shown = { type: "input_image", image_url: url };
   const listed = { ...output("1"), output: [{ type: "input_text", text: "A cat." }, shown] };
   const read = (item: unknown, toolOutputs: "text" | "parts") =>
@@ -251,7 +251,7 @@ describe("a list as what a function returned", () => {
       toolOutputs,
     });
 
-  it("is its tool message's content where the gateway takes lists", () => {
+  it("becomes the tool message's content if the gateway accepts lists", () => {
     expect(toMessages(read(listed, "parts").input)[1]).toEqual({
       role: "tool",
       tool_call_id: "1",
@@ -259,13 +259,13 @@ describe("a list as what a function returned", () => {
     });
   });
 
-  it("is refused elsewhere, by naming the option", () => {
+  it("is refused otherwise, naming the option", () => {
     const fault = { code: "invalid_value", param: "input[1].output" };
     expect(() => read(listed, "text")).toThrow(expect.objectContaining(fault));
     expect(() => read(listed, "text")).toThrow('toolOutputs: "parts"');
   });
 
-  it("holds no other parts", () => {
+  it("can't contain other parts", () => {
     const file = { ...listed, output: [{ type: "input_file", file_id: "f" }] };
     const fault = { code: "unsupported_value", param: "input[1].output[0].type" };
     expect(() => read(file, "parts")).toThrow(expect.objectContaining(fault));
