@@ -17,7 +17,7 @@ import { hasMoreValues, isShallow, jsonBytes, returnableJson } from "../kernel/r
  * client could send back ends as the provider's failure.
  */
 export interface AnswerIntake {
-  /** Returns the events to go on with. If the answer exceeds a limit, these are the events before that. */
+  /** Returns the events to pass on: all of them, or those before the first one that exceeds a limit. */
   take(events: readonly CompletionEvent[]): readonly CompletionEvent[];
   /** The reason to stop, given the output and state so far; null while the answer is within its limits. */
   failure(outputBytes: number, state: StateSize): ProviderError | null;
@@ -60,7 +60,7 @@ export function createAnswerIntake(limits: AnswerLimits, isKept: boolean): Answe
   };
 }
 
-/** Counts parts and tool calls the way the fold of the same events does. */
+/** Counts parts and tool calls as `createFold` does for the same events. */
 function createBounds(
   limits: AnswerLimits,
   isKept: boolean,

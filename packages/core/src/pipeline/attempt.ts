@@ -114,7 +114,7 @@ export class RunningAttempt implements AnswerSink {
   ask(): void {
     const { context, call } = this.#run;
     const { firstByte, plainAnswer } = context.deadlines;
-    // A plain answer arrives in one piece, so only its end counts as a sign of life.
+    // A plain answer arrives in one piece, so the provider may be silent until its end.
     this.#expectEvent(context.clock.monotonic(), call.stream ? firstByte : plainAnswer);
     if (this.planned.routed.route.connection === "customer") void this.#askWithCredential();
     else this.#begin();
@@ -199,7 +199,7 @@ export class RunningAttempt implements AnswerSink {
     } catch (thrown) {
       this.failed(thrown);
     }
-    // If the call failed at once, there was nothing to cancel yet.
+    // A call that failed at once ended the attempt before its cancel function was known.
     if (this.#isOver) this.#endCall();
   }
 
@@ -221,7 +221,7 @@ export class RunningAttempt implements AnswerSink {
     return room && this.#untilRoom(room);
   }
 
-  /** Waits for a slow client. Meanwhile the provider can't count as silent. */
+  /** Waits for a slow client. Until it reads, the provider doesn't count as silent. */
   #untilRoom(room: Promise<void>): Promise<void> {
     const { context, call } = this.#run;
     this.#silentAt = never;
@@ -306,9 +306,9 @@ export class RunningAttempt implements AnswerSink {
   }
 }
 
-/** The provider's view of an attempt. Few providers ask for the signal, so it is created on demand. */
+/** An attempt as its provider sees it. Few providers read the signal, so it is created on demand. */
 class CallOfAttempt implements ProviderCall {
-  /** One shared getter: V8 keeps a separate one for each object literal that has one. */
+  /** All calls share one getter. In an object literal, V8 would create a new one for each call. */
   static readonly #signal: PropertyDescriptor & ThisType<CallOfAttempt> = {
     enumerable: true,
     get() {

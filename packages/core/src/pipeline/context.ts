@@ -42,11 +42,11 @@ export interface GatewayContext {
   readonly deadlines: Deadlines;
   readonly retention: Retention;
   readonly retry: RetryRules;
-  /** Null keeps reading only answers whose cost isn't known before their end. */
+  /** If null, only answers whose cost isn't known before their end are read to it after the client leaves. */
   readonly onDisconnect: "abort" | "drain" | null;
   /** The form of function outputs that Responses clients may send. */
   readonly toolOutputs: "text" | "parts";
-  /** Limits the answers that are read on after their clients left. */
+  /** Limits how many answers are read to their end after their clients left. */
   readonly drains: Slots;
   readonly openSteps: OpenSteps;
   readonly clock: Clock;

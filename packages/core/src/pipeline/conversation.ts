@@ -64,7 +64,7 @@ function changes(
 
 /**
  * Adds what the Session recorded: data classes for a policy that reads them, and provider state, which replaces the
- * client's own copy. If neither is needed, reads nothing, since most calls only ask a question.
+ * client's own copy. Most calls need neither, so nothing is read for them.
  */
 export function withSession(
   context: GatewayContext,

@@ -22,7 +22,7 @@ export interface GovernedCall {
   readonly dataClass: string | null;
   readonly sessionId: string | null;
   readonly turnId: string | null;
-  /** Fields of its history that are neither sent on nor kept. */
+  /** Fields of the history that are neither sent upstream nor kept, counted by name. */
   readonly droppedFields: DroppedFields;
   /** Aborts when the client leaves. */
   readonly signal: ClientSignal;
@@ -61,15 +61,15 @@ export interface PreparedRequest {
 /** Results that can be reused if a transcript begins with the same messages. */
 export type KnownBeginning = Pick<CachedConversation<unknown>, "chain" | "sent">;
 
-/** A call whose messages carry the state that they can be sent with. */
+/** A call whose messages carry the provider state to send with them. */
 export type PreparedCall = GovernedCall & PreparedRequest & { readonly state: ConversationState };
 
 /** Where the state of a call's messages came from. */
 interface ConversationState {
   readonly seal: StateSeal;
-  /** The client's state that isn't sealed for its key, counted by name. */
+  /** Provider state from the client that was dropped because it isn't sealed for its key, counted by name. */
   readonly dropped: DroppedFields;
-  /** Messages whose state did not come with this request. */
+  /** Messages whose state comes from the gateway's records instead of this request. */
   readonly restored: ReadonlySet<Message>;
   /** The Session that the call continues; absent if no look-up was needed. */
   readonly continued?: {
@@ -95,7 +95,7 @@ export interface AnswerHead {
   readonly dataClass: string;
   /** Milliseconds since the epoch. */
   readonly openedAt: number;
-  /** The headers that show what rate limits have left; null where none applies. */
+  /** The headers that show the amounts left of rate limits; null if no rate limit applies. */
   readonly rateLimits: Readonly<Record<string, string>> | null;
 }
 

@@ -87,7 +87,8 @@ function rememberConversation(
 }
 
 /**
- * The class of the header or the key, raised to that of the content it refers to, and of its Session if the policy says so.
+ * The class of the header or the key. The content that the request refers to may raise it, and so may its Session if the
+ * policy says so.
  */
 function raisedClass(context: GatewayContext, call: PreparedCall, requestedClass: string): string {
   const referred = call.referredClass;

@@ -4,7 +4,7 @@ import { createInFlight } from "../kernel/in-flight.ts";
 export interface OpenSteps {
   readonly processId: string;
   /**
-   * How often the lease was renewed. Each Step records it: recovery takes over Steps that a later renewal no longer names.
+   * The number of lease renewals so far. Each Step records it: recovery takes over Steps that a later renewal omits.
    */
   renewal(): number;
   /** Counts the next renewal. Returns its number and the Steps that it names. */

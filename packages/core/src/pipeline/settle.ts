@@ -191,7 +191,7 @@ function wasRefused({ delivery, status }: ProviderError, outputBytes: number): b
 
 type Ending = Pick<StepSettlement, "attempt" | "finishReason" | "reply" | "reasoning" | "response">;
 
-/** From here on nothing stops the run, however long its records take. */
+/** From here on nothing can stop the run, even if writing its records takes long. */
 function fixOutcome(run: StepRun): void {
   run.isEnding = true;
 }
@@ -231,7 +231,7 @@ function notifySettled(context: GatewayContext, run: StepRun, settlement: StepSe
     ...sumsOf([...run.ended, attempt]),
     durationMs: Math.round(context.clock.monotonic() - run.startedAt),
   });
-  // Nothing waits for a warning.
+  // Warnings run in the background.
   const { holds } = run.attempt.planned;
   void warnOfBudgets(context, { organizationId, holds, charge: attempt.charge });
 }
@@ -299,7 +299,7 @@ interface ChargedStep {
 
 /**
  * Notifies observers of the budgets that reached a threshold with this Step. Runs after the settlement and can't fail it:
- * if the store does not answer, there is no warning.
+ * if the store does not answer, observers get no warning.
  */
 async function warnOfBudgets(context: GatewayContext, step: ChargedStep): Promise<void> {
   try {

@@ -71,9 +71,9 @@ class StepExecution implements StepRun, Timed {
   #hasAsked = false;
   #ending: Ending | null = null;
   #deadlineAt: number;
-  /** When reading on for a client that left ends. Monotonic. */
+  /** When the gateway stops reading an answer whose client left. Monotonic. */
   #drainedAt = never;
-  /** The owner under which it holds a slot for reading on; null for none. */
+  /** The owner of the slot that this Step holds in `drains`; null for none. */
   #drain: string | null = null;
   #slot = 0;
 
@@ -101,7 +101,7 @@ class StepExecution implements StepRun, Timed {
     else call.signal.addEventListener("abort", this.leave, { once: true });
   }
 
-  /** Asks the provider and passes everything to the reader. If the Step has ended already, only its end. */
+  /** Asks the provider and passes its events and the end to the reader; only the end if the Step has ended. */
   read(reader: AnswerReader): void {
     this.#reader = reader;
     if (this.isAbandoned) reader.left();
@@ -116,7 +116,7 @@ class StepExecution implements StepRun, Timed {
   }
 
   #ask(): void {
-    // A client that left while the Step was opening has asked the provider for nothing and pays nothing.
+    // If the client left while the Step was opening, no provider is asked and nothing is charged.
     if (this.stopReason !== null) this.attempt.stop(this.stopReason);
     else this.attempt.ask();
   }
@@ -218,7 +218,8 @@ class StepExecution implements StepRun, Timed {
   };
 
   /**
-   * Whether only the end of an answer tells its cost: plain answers arrive whole, and reasoning is never fully visible.
+   * Whether the answer may be read to its end. By default only if its cost is known there: plain answers arrive whole, and
+   * reasoning is never fully visible.
    */
   #mayBeReadOn(): boolean {
     const { attempt, call } = this;
@@ -253,7 +254,7 @@ class StepExecution implements StepRun, Timed {
     this.#readOn();
   }
 
-  /** Goes on without the client. Waiting for a client that stopped reading would leave the Step open. */
+  /** Continues without the client. Waiting for a client that stopped reading would leave the Step open. */
   #readOn(): void {
     this.attempt.release();
     this.#askOnce();
@@ -272,7 +273,7 @@ function notifyReader(reader: AnswerReader, ending: Ending): void {
   else reader.failed(ending.error);
 }
 
-/** The reason that an ended attempt counts for. */
+/** Why the attempt ended. A reason to stop the whole Step comes first. */
 function failureOf(run: StepRun, thrown: unknown): ClientClosed | ProviderError {
   if (run.stopReason !== null) return run.stopReason;
   if (thrown instanceof ProviderError || thrown instanceof ClientClosed) return thrown;
