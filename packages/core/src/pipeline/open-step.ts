@@ -94,7 +94,9 @@ async function openAgain(
   if (planned === null) throw await openingError(context, call, refused);
   const round = refused.round + 1;
   if (round < maxRounds) return openStep(context, call, { ...refused, planned }, round);
-  throw evidenceUnavailable(new Error(`the budgets changed during ${maxRounds} attempts to open the Step`));
+  throw evidenceUnavailable(
+    new Error(`the budgets changed during ${maxRounds} attempts to open the Step`),
+  );
 }
 
 /** A Step that the store refused to open. */
