@@ -76,7 +76,7 @@ function requireSource(source: PostgresSource): PostgresSource {
 }
 
 /**
- * Creates a store in a PostgreSQL database (18; older than 15 is refused), which any number of processes may share,
+ * Creates a store in a PostgreSQL database (15 or newer), which any number of processes may share,
  * directly or through a pooler in transaction mode. A resolved change is committed. The schema must
  * have been migrated once.
  *

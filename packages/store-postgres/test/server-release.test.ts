@@ -38,28 +38,28 @@ function openStore(release: string, schema: string, migrate: "auto" | "check" = 
   return store;
 }
 
-const refusal = "PostgreSQL store: the server runs PostgreSQL 17; use PostgreSQL 18 or newer";
+const refusal = "PostgreSQL store: the server runs PostgreSQL 14; use PostgreSQL 15 or newer";
 
 describe("the release of the server", () => {
   it.each(["auto", "check"] as const)(
     "is rejected by migrate() if it is too old (%s)",
     async (migrate) => {
-      const store = openStore("170012", freshSchema(), migrate);
+      const store = openStore("140012", freshSchema(), migrate);
       await expect(store.migrate()).rejects.toThrow(refusal);
     },
   );
 
   it("is rejected on first use if it is too old, even with a current schema", async () => {
     const schema = freshSchema();
-    await openStore("180000", schema).migrate();
-    const store = openStore("179999", schema);
+    await openStore("150000", schema).migrate();
+    const store = openStore("149999", schema);
     await expect(store.migrate()).rejects.toThrow(refusal);
     await expect(store.openStep(stepIntent("first"))).rejects.toThrow(refusal);
     await expect(store.budgets.version()).rejects.toThrow(refusal);
   });
 
-  it("is accepted from PostgreSQL 18 on", async () => {
-    const store = openStore("180000", freshSchema());
+  it("is accepted from PostgreSQL 15 on", async () => {
+    const store = openStore("150000", freshSchema());
     await store.migrate();
     expect(await store.budgets.version()).toBe(0);
   });

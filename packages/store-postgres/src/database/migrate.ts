@@ -4,16 +4,16 @@ import { PostgresFailure } from "./failure.ts";
 import { postgresSchema } from "./schema.ts";
 import { createQualify } from "./schema-name.ts";
 
-/** The oldest release that the store is tested on, as its servers number themselves. */
-const oldestServer = 180_000;
+/** The oldest release that the store is tested on. */
+const oldestRelease = 15;
 
 /** Creates or upgrades the schema and its function in the open transaction; other processes wait for it. */
 export async function migrate(
   connection: Connection,
   schema: string,
-  commit: string,
+  createCommit: (release: number) => string,
 ): Promise<void> {
-  await requireServer(connection);
+  const release = await requireRelease(connection);
   if ((await readVersion(connection, schema)) === schemaVersion) return;
   const exec = (sql: string): Promise<void> => connection.exec(sql, queryTimeouts.migration);
   await exec(
@@ -27,7 +27,7 @@ export async function migrate(
   for (const [to, statements] of postgresSchema()) {
     if (to > version) await exec(statements.join(";\n"));
   }
-  await exec(createQualify(schema)(commit));
+  await exec(createQualify(schema)(createCommit(release)));
   await exec(
     version === 0
       ? `CREATE TABLE tollgate_schema (version BIGINT NOT NULL);
@@ -38,7 +38,7 @@ export async function migrate(
 
 /** Rejects a server that is too old, and a schema of another release. */
 export async function requireSchema(connection: Connection, schema: string): Promise<void> {
-  await requireServer(connection);
+  await requireRelease(connection);
   const version = await readVersion(connection, schema);
   if (version === schemaVersion) return;
   throw new PostgresFailure(
@@ -48,15 +48,16 @@ export async function requireSchema(connection: Connection, schema: string): Pro
   );
 }
 
-async function requireServer(connection: Connection): Promise<void> {
+/** Returns the server's release. */
+async function requireRelease(connection: Connection): Promise<number> {
   const row = await connection.get(
     "SELECT CAST(current_setting('server_version_num') AS BIGINT) AS number",
     {},
   );
-  const number = readRow(row).integer("number");
-  if (number >= oldestServer) return;
+  const release = Math.floor(readRow(row).integer("number") / 10_000);
+  if (release >= oldestRelease) return release;
   throw new PostgresFailure(
-    `the server runs PostgreSQL ${Math.floor(number / 10_000)}; use PostgreSQL ${oldestServer / 10_000} or newer`,
+    `the server runs PostgreSQL ${release}; use PostgreSQL ${oldestRelease} or newer`,
   );
 }
 

@@ -23,9 +23,9 @@ const maxAmount = Number.MAX_SAFE_INTEGER;
 /**
  * Creates the schema's one function and the types of its rows. It writes changes, each whole or not at all, and knows no
  * rule. Changes of one group are written all or none. A change is stale if a row that it was decided on has changed, and
- * refused if a counter has too little room for it. Nothing is written of either.
+ * refused if a counter has too little room for it. Nothing is written of either. `release` is the server's.
  */
-export function createCommit(name: string, schema: string): string {
+export function createCommit(name: string, schema: string, release: number): string {
   const inputs = [...rowKinds.keys()].map((kind) => `${inputOf(kind)} ${typeOf(name, kind)}[]`);
   const settings = [...byIndexes, `lock_timeout = '${lockTimeouts.alone}'`];
   return `${createTypes(name)};
@@ -35,7 +35,7 @@ export function createCommit(name: string, schema: string): string {
     DECLARE
       numbers BIGINT[] := '{}'; stale BIGINT[] := '{}'; skipped BIGINT[] := '{}';
       refused BIGINT[] := '{}'; unfit BIGINT[]; lefts BIGINT[]; paces BIGINT[] := '{}';
-      has_paces BOOLEAN := FALSE; was_set TEXT; m RECORD;
+      has_paces BOOLEAN := FALSE; was_set TEXT; m RECORD; r RECORD;
     BEGIN
       -- Who commits together must not make one wait for what another of them has.
       was_set := set_config('lock_timeout', in_patience, TRUE);
@@ -51,7 +51,7 @@ export function createCommit(name: string, schema: string): string {
         numbers := numbers || nextval('${schema}.sequence');
       END LOOP;
       ${Object.entries(writes)
-        .map(([write, row]) => writeRows(write, row))
+        .map(([write, row]) => writeRows(write, row, release))
         .join("\n")}
       was_set := set_config('lock_timeout', '${lockTimeouts.alone}', TRUE);
       ${moveCounters}
@@ -147,39 +147,49 @@ const waitForRoom = `IF cardinality(in_groups) > 1 THEN
         WHERE f.reached > f.room);
     END IF;`;
 
+/** From this release on, one search of an index takes an array for each of its columns. */
+const searchesArrays = 17;
+
 /** Writes rows of one kind, except those of skipped changes. */
-function writeRows(kind: string, write: RowWrite): string {
-  const rows = `unnest(${inputOf(kind)}) AS r`;
+function writeRows(name: string, write: RowWrite, release: number): string {
+  const rows = `unnest(${inputOf(name)}) AS r`;
   const counts = "r.place <> ALL (skipped)";
-  return unlessNull(kind, `${writeText(write, rows, counts)};`);
+  if (write.kind !== "update" && write.kind !== "remove")
+    return unlessNull(name, `${insertText(write, rows, counts)};`);
+  if (release < searchesArrays) {
+    const found = write.key.map((column) => `t.${column} = r.${column}`);
+    const each = `FOR r IN SELECT r.* FROM ${rows} WHERE ${counts} LOOP`;
+    return unlessNull(name, `${each} ${changeText(write, "", found)}; END LOOP;`);
+  }
+  // With plain equality, a plan may read the whole table first, which looks cheap while it has few rows.
+  const found = write.key.map((column) => `t.${column} = ANY (ARRAY[r.${column}])`);
+  return unlessNull(name, `${changeText(write, rows, [...found, counts])};`);
 }
 
-function writeText(
-  { kind, table, key, columns, numbered }: RowWrite,
-  rows: string,
-  counts: string,
-) {
-  const valueFor = (column: string): string =>
-    column === numbered ? `numbers[r.${column}]` : `r.${column}`;
-  const found = key.map((column) => `t.${column} = ANY (ARRAY[r.${column}])`).join(" AND ");
-  const changed = columns.filter((column) => !key.includes(column));
-  const assigned = changed.map((column) => `${column} = ${valueFor(column)}`).join(", ");
+function insertText(write: RowWrite, rows: string, counts: string): string {
+  const { kind, table, key, columns } = write;
   const inserted = `INSERT INTO ${table} (${columns.join(", ")})
-    SELECT ${columns.map(valueFor).join(", ")} FROM ${rows} WHERE ${counts}`;
-  switch (kind) {
-    case "insert":
-    case "claim":
-      return inserted;
-    case "note":
-      return `${inserted} ON CONFLICT DO NOTHING`;
-    case "set":
-      return `${inserted} ON CONFLICT (${key.join(", ")})
-        DO UPDATE SET ${changed.map((column) => `${column} = excluded.${column}`).join(", ")}`;
-    case "update":
-      return `UPDATE ${table} AS t SET ${assigned} FROM ${rows} WHERE ${found} AND ${counts}`;
-    case "remove":
-      return `DELETE FROM ${table} AS t USING ${rows} WHERE ${found} AND ${counts}`;
-  }
+    SELECT ${columns.map((column) => valueFor(write, column)).join(", ")} FROM ${rows} WHERE ${counts}`;
+  if (kind === "note") return `${inserted} ON CONFLICT DO NOTHING`;
+  if (kind !== "set") return inserted;
+  const changed = columns.filter((column) => !key.includes(column));
+  return `${inserted} ON CONFLICT (${key.join(", ")})
+    DO UPDATE SET ${changed.map((column) => `${column} = excluded.${column}`).join(", ")}`;
+}
+
+/** Updates or removes what matches `r`: each of the given rows, or the row of a loop. */
+function changeText(write: RowWrite, rows: string, conditions: readonly string[]): string {
+  const { kind, table, key, columns } = write;
+  const where = `WHERE ${conditions.join(" AND ")}`;
+  if (kind === "remove") return `DELETE FROM ${table} AS t ${rows && `USING ${rows}`} ${where}`;
+  const assigned = columns
+    .filter((column) => !key.includes(column))
+    .map((column) => `${column} = ${valueFor(write, column)}`);
+  return `UPDATE ${table} AS t SET ${assigned.join(", ")} ${rows && `FROM ${rows}`} ${where}`;
+}
+
+function valueFor({ numbered }: RowWrite, column: string): string {
+  return column === numbered ? `numbers[r.${column}]` : `r.${column}`;
 }
 
 /** Moves each counter once for all changes, in a fixed order. The write itself checks the limit on the current row. */

