@@ -1,5 +1,5 @@
-import { type Delivery, ProviderError } from "@tollgate/core/provider";
-import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { type Delivery, type Provider, ProviderError } from "@tollgate/core/provider";
+import { createTestGateway, scriptedProvider, type TestGateway } from "@tollgate/testing";
 import { describe, expect, it } from "vitest";
 import { eventLog } from "./event-log.ts";
 import { completionOf, failureOf, streamed } from "./wire.ts";
@@ -301,6 +301,50 @@ describe("a provider's failure as the caller sees it (section 7)", () => {
 });
 
 describe("deadlines", () => {
+  it("end an attempt that sends no request within 10 seconds, which costs nothing and is retried", async () => {
+    const hung: Provider = {
+      contract: 1,
+      connection: "platform",
+      models: {},
+      open: true,
+      vendor: null,
+      problems: [],
+      // Like a credential that is never found.
+      async *complete() {
+        await new Promise(() => {});
+        yield [];
+      },
+      async close() {},
+    };
+    const test = await createTestGateway({ providers: { hung }, retries: { max: 1, backoff: 0 } });
+    const answering = test.gateway.fetch(test.chat({ model: "hung/a/b" }));
+    const answer = await test.clock.until(answering);
+    expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([504, "true"]);
+    expect(test.clock.monotonic()).toBe(20_000);
+    const never = { reason: "connect_timeout", totalTokens: 0, host: null };
+    expect(await stepOf(test)).toMatchObject({ outcome: "failed", attempts: [never, never] });
+  });
+
+  it("count the wait for the first event from when the request is sent", async () => {
+    const slow = scriptedProvider();
+    const provider: Provider = {
+      ...slow,
+      async *complete(call) {
+        await new Promise<void>((resolve) => test.clock.after(7_000, resolve));
+        yield* slow.complete(call);
+      },
+    };
+    const deadlines = { connect: "8s", firstByte: "10s" } as const;
+    const test = await createTestGateway({ deadlines, providers: { slow: provider } });
+    slow.reply(async () => {
+      await new Promise<void>((resolve) => test.clock.after(9_000, resolve));
+      return "in time";
+    });
+    const answer = test.gateway.fetch(test.chat({ model: "slow/a/b", stream: true }));
+    const text = answer.then((streaming) => streaming.text());
+    expect(await test.clock.until(text)).toContain("in time");
+  });
+
   it("end a stream without a first event after 2 minutes, with no retry", async () => {
     const test = await createTestGateway();
     const hold = test.provider.hold();

@@ -138,6 +138,29 @@ it("F3 a host without a DNS name or TLS receives nothing and costs nothing", asy
   }
 });
 
+it("F4 an upstream that never completes a connection answers 504, receives nothing and costs nothing", async () => {
+  const arrived = Promise.withResolvers<void>();
+  const silent = createServer((socket) => {
+    socket.on("error", () => {});
+    arrived.resolve();
+  });
+  await once(silent.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void silent.close());
+  const address = silent.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  const product = await startProduct(good, {
+    baseURL: `https://127.0.0.1:${port}/v1`,
+    gateway: { deadlines: { connect: "20s" } },
+  });
+  const answer = product.ask();
+  await arrived.promise;
+  product.clock.push(21_000);
+  expect((await answer).status).toBe(504);
+  expect((await answer).headers["x-should-retry"]).toBe("true");
+  expect(await endings(product)).toMatchObject([{ ...nothingUsed, reason: "connect_timeout" }]);
+  expect(await product.problems()).toEqual([]);
+});
+
 it("F4 a silent upstream answers 504 before the headers", async () => {
   const product = await startProduct(() => {}, {
     gateway: { deadlines: { plainAnswer: "100s" } },

@@ -132,8 +132,10 @@ class Call implements AnswerReceiver {
     const { pool, path, headersOf, clock } = this.#upstream;
     const { headers, secrets } = headersOf(credential, this.#call.stream);
     this.#secrets = secrets;
-    const { totalBytes } = this.#call.limits;
-    this.#exchange = new Exchange(pool, { path, headers, body, totalBytes, clock }, this);
+    const { connectWithin, limits } = this.#call;
+    const { totalBytes } = limits;
+    const options = { path, headers, body, totalBytes, connectWithin, clock };
+    this.#exchange = new Exchange(pool, options, this);
   }
 
   /** The status and the content type determine how the answer is read. */

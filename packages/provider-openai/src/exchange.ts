@@ -1,7 +1,7 @@
 import { nextTick } from "node:process";
 import { type Clock, ProviderError } from "@tollgate/core/provider";
 import type { Dispatcher, Pool } from "undici";
-import { transportFailure } from "./failures.ts";
+import { connectTimeout, transportFailure } from "./failures.ts";
 
 export interface AnswerHead {
   readonly status: number;
@@ -23,6 +23,8 @@ export interface ExchangeOptions {
   /** Sent with POST; null for a GET. */
   readonly body: string | Buffer | null;
   readonly totalBytes: number;
+  /** How long the request may wait for a connection, in milliseconds. */
+  readonly connectWithin: number;
   readonly clock: Clock;
 }
 
@@ -53,16 +55,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** The exchange with the upstream has ended. */
   #isOver = false;
   #cancelLinger = (): void => {};
+  #cancelConnecting: (() => void) | null = null;
 
   constructor(pool: Pool, options: ExchangeOptions, receiver: AnswerReceiver) {
     const { path, headers, body } = options;
     this.#options = options;
     this.#receiver = receiver;
     pool.dispatch({ path, method: body === null ? "GET" : "POST", headers, body }, this);
+    // An open connection takes the request at once.
+    if (this.#controller === null && !this.#isOver) this.#limitConnecting();
   }
 
   onRequestStart(started: Dispatcher.DispatchController): void {
     this.#controller = started;
+    this.#cancelConnecting?.();
     // Cancelled while connecting: nothing was sent.
     if (this.#end !== null || this.#isClosed) this.#destroy();
   }
@@ -121,6 +127,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   close(answer: "complete" | "incomplete"): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#cancelConnecting?.();
     this.#chunks = [];
     if (this.#isOver) return;
     if (answer === "incomplete") {
@@ -129,6 +136,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     this.#cancelLinger = this.#options.clock.after(lingerMs, () => this.#destroy());
     this.#resumeSocket();
+  }
+
+  #limitConnecting(): void {
+    const { clock, connectWithin } = this.#options;
+    this.#cancelConnecting = clock.after(connectWithin, () => this.#fail(connectTimeout()));
   }
 
   #schedule(): void {
@@ -175,6 +187,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #markOver(): void {
     this.#isOver = true;
+    this.#cancelConnecting?.();
     this.#cancelLinger();
   }
 }

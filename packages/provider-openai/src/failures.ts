@@ -26,6 +26,15 @@ export function misconfigured(): ProviderError {
   return notSent("misconfigured", "The provider is not configured correctly.");
 }
 
+/** The request had no connection in time. */
+export function connectTimeout(): ProviderError {
+  return new ProviderError("The provider could not be reached.", {
+    reason: "connect_timeout",
+    delivery: "not-sent",
+    timedOut: true,
+  });
+}
+
 /**
  * A network failure. `sent` is whether the request had a connection: only before that is it certain that nothing was
  * sent. The cause contains hosts and network error codes, never the upstream's own text.

@@ -20,7 +20,9 @@ import { createRequestHeaders } from "./request-headers.ts";
 
 // A call's own signal ends it much earlier. This applies if the caller set no limit.
 const maxSilenceMs = 3_600_000;
-const connectMs = 10_000;
+/** Closes sockets that never connect. Calls stop waiting for them after their `connectWithin`. */
+const maxConnectMs = 30_000;
+const listWithinMs = 10_000;
 const maxConnections = 4_096;
 const maxListBytes = 4_194_304;
 /** Replaces rejected options. It reaches nothing. */
@@ -69,7 +71,14 @@ export function openaiCompatible(input: OpenaiCompatibleOptions): Provider {
     const list = new ModelNames();
     const exchange = new Exchange(
       pool,
-      { path, headers, body: null, totalBytes: maxListBytes, clock },
+      {
+        path,
+        headers,
+        body: null,
+        totalBytes: maxListBytes,
+        connectWithin: listWithinMs,
+        clock,
+      },
       list,
     );
     try {
@@ -98,7 +107,7 @@ export function openaiCompatible(input: OpenaiCompatibleOptions): Provider {
 function openPool(origin: string): Pool {
   return new Pool(origin, {
     connections: maxConnections,
-    connect: { timeout: connectMs },
+    connect: { timeout: maxConnectMs },
     headersTimeout: maxSilenceMs,
     bodyTimeout: maxSilenceMs,
     allowH2: false,

@@ -96,6 +96,22 @@ describe("faults of an upstream", () => {
     await provider.close();
   });
 
+  it("F4: makes no connection in time: nothing is sent", async () => {
+    const silent = createServer(() => {});
+    await once(silent.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void silent.close());
+    const address = silent.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    const clock = manualClock();
+    const call = callProvider(`https://127.0.0.1:${port}/v1`, { connectWithin: 5_000 }, { clock });
+    await clock.waiting();
+    clock.advance(4_999);
+    clock.advance(1);
+    const { thrown } = await call;
+    expect(said(thrown)).toMatchObject({ reason: "connect_timeout", delivery: "not-sent" });
+    await clock.idle();
+  });
+
   it("F5: closes or resets in the middle of a chunked body", async () => {
     const { events, thrown } = await callUpstream(async ({ send, end }) => {
       await send(streamHead + chunked(textChunk));

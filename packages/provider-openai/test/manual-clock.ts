@@ -6,6 +6,8 @@ export interface ManualClock extends Clock {
   advance(milliseconds: number): void;
   /** Resolves when something waits for the clock. */
   waiting(): Promise<void>;
+  /** Resolves when nothing waits for the clock. */
+  idle(): Promise<void>;
 }
 
 export function manualClock(): ManualClock {
@@ -28,6 +30,9 @@ export function manualClock(): ManualClock {
     },
     async waiting() {
       while (timers.size === 0) await nextTurn();
+    },
+    async idle() {
+      while (timers.size > 0) await nextTurn();
     },
   };
 }

@@ -38,6 +38,7 @@ async function* batches(request: CompletionRequest, asked: Asked = {}) {
     credential: null,
     signal: asked.signal ?? new AbortController().signal,
     limits: { eventBytes: 1_000_000, totalBytes: 1_000_000, bodyBytes: 4_194_304 },
+    connectWithin: 10_000,
   });
 }
 

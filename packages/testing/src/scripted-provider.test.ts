@@ -18,6 +18,7 @@ async function ask(provider: ScriptedProvider, options: { stream?: boolean; mode
     credential: null,
     signal,
     limits,
+    connectWithin: 10_000,
   };
   const batches: (readonly CompletionEvent[])[] = [];
   const ended = (async () => {

@@ -184,6 +184,8 @@ export interface ProviderCall {
     readonly totalBytes: number;
     readonly bodyBytes: number;
   };
+  /** How long the request may wait for a connection, in milliseconds. Beyond it, fail with a `not-sent` ProviderError. */
+  readonly connectWithin: number;
 }
 
 /** Whether a failed call was sent, and if so, whether the upstream answered it. */

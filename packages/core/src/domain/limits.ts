@@ -60,6 +60,8 @@ export const defaultLimits: Limits = {
 export interface Deadlines {
   /** The whole answer, retries and fallbacks included. */
   readonly total: number;
+  /** Until a provider has read its credential, and then until its request has a connection. */
+  readonly connect: number;
   /** From sending a request for a stream to the first event of its answer. */
   readonly firstByte: number;
   /** From sending a request for a plain answer to its end. */
@@ -78,6 +80,7 @@ export interface Deadlines {
 
 export const defaultDeadlines: Deadlines = {
   total: 900_000,
+  connect: 10_000,
   firstByte: 120_000,
   plainAnswer: 600_000,
   idle: 60_000,

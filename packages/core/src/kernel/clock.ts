@@ -31,18 +31,9 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after `milliseconds`, or rejects with the signal's reason if it aborts first. */
-export function sleep(clock: Clock, milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const onAbort = (): void => {
-      cancel();
-      reject(signal?.reason);
-    };
-    const cancel = clock.after(milliseconds, () => {
-      signal?.removeEventListener("abort", onAbort);
-      resolve();
-    });
-    signal?.addEventListener("abort", onAbort, { once: true });
+/** Resolves after `milliseconds`. */
+export function sleep(clock: Clock, milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(milliseconds, resolve);
   });
 }

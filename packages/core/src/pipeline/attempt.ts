@@ -42,6 +42,8 @@ export interface StepRun {
   readonly fallbacks: string[];
   /** All holds so far. A request counts once per counter, however many attempts it takes. */
   readonly held: Hold[];
+  /** Waits for so long, or until the whole Step must stop. */
+  pause(milliseconds: number): Promise<void>;
   /** Passes on the events that the client may see. */
   readonly take: TakeEvents;
   /** The running attempt is complete. */
@@ -112,10 +114,8 @@ export class RunningAttempt implements AnswerSink {
 
   /** Asks the provider, with the platform's credential or the organization's own. */
   ask(): void {
-    const { context, call } = this.#run;
-    const { firstByte, plainAnswer } = context.deadlines;
-    // A plain answer arrives in one piece, so the provider may be silent until its end.
-    this.#expectEvent(context.clock.monotonic(), call.stream ? firstByte : plainAnswer);
+    const { clock, deadlines } = this.#run.context;
+    this.#expectEvent(clock.monotonic(), deadlines.connect);
     if (this.planned.routed.route.connection === "customer") void this.#askWithCredential();
     else this.#begin();
   }
@@ -172,7 +172,7 @@ export class RunningAttempt implements AnswerSink {
 
   /** Stops the attempt if its provider is silent. Returns when to check again. */
   look(now: number): number {
-    if (now >= this.#silentAt) this.stop(silent());
+    if (now >= this.#silentAt) this.stop(this.host === null ? neverSent() : silent());
     return this.#silentAt;
   }
 
@@ -214,8 +214,8 @@ export class RunningAttempt implements AnswerSink {
     if (visible.length > 0) {
       this.#expectEvent(now, call.stream ? context.deadlines.idle : context.deadlines.plainAnswer);
       room = take(visible);
-    } else if (call.stream && events.some(({ type }) => type !== "request-sent"))
-      this.#expectEvent(now, context.deadlines.idle);
+    } else if (events[0]?.type === "request-sent") this.#expectAnswer(now);
+    else if (call.stream && events.length > 0) this.#expectEvent(now, context.deadlines.idle);
     const excess = this.#intake.failure(this.fold.outputBytes(), this.fold.stateSize());
     if (excess !== null) throw excess;
     return room && this.#untilRoom(room);
@@ -246,6 +246,13 @@ export class RunningAttempt implements AnswerSink {
     if (this.#handled <= maxEventsPerTurn) return null;
     this.#handled = 0;
     return yieldToEventLoop();
+  }
+
+  /** The request is on its way. A plain answer arrives in one piece, so the provider may be silent until its end. */
+  #expectAnswer(now: number): void {
+    const { context, call } = this.#run;
+    const { firstByte, plainAnswer } = context.deadlines;
+    this.#expectEvent(now, call.stream ? firstByte : plainAnswer);
   }
 
   #expectEvent(now: number, bound: number): void {
@@ -323,6 +330,7 @@ class CallOfAttempt implements ProviderCall {
   readonly credential: string | null;
   declare readonly signal: AbortSignal;
   readonly limits: ProviderCall["limits"];
+  readonly connectWithin: number;
   readonly #attempt: RunningAttempt;
 
   constructor(attempt: RunningAttempt, { context, call }: StepRun, credential: string | null) {
@@ -340,6 +348,7 @@ class CallOfAttempt implements ProviderCall {
       totalBytes: context.limits.upstreamBytes,
       bodyBytes: 2 * context.limits.answerBytes,
     };
+    this.connectWithin = context.deadlines.connect;
     this.#attempt = attempt;
   }
 }
@@ -375,6 +384,14 @@ function pull(answer: ProviderAnswer, sink: AnswerSink): () => void {
     isOver = true;
     iterator.return?.().catch(() => {});
   };
+}
+
+function neverSent(): ProviderError {
+  return new ProviderError("The provider did not send the request in time.", {
+    reason: "connect_timeout",
+    delivery: "not-sent",
+    timedOut: true,
+  });
 }
 
 function silent(): ProviderError {

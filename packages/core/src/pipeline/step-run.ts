@@ -9,7 +9,6 @@ import { formatModelId } from "../domain/model-id.ts";
 import type { DecisionRefusal, PolicyDecision } from "../domain/policy-decision.ts";
 import { toGatewayError } from "../errors/gateway-error.ts";
 import { attemptLeaf } from "../evidence/leaves.ts";
-import { sleep } from "../kernel/clock.ts";
 import type { Timed } from "../kernel/timers.ts";
 import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
@@ -76,6 +75,7 @@ class StepExecution implements StepRun, Timed {
   /** The owner of the slot that this Step holds in `drains`; null for none. */
   #drain: string | null = null;
   #slot = 0;
+  #endPause: (() => void) | null = null;
 
   constructor(context: GatewayContext, call: PreparedCall, opened: OpenedStep) {
     const { routed, holds } = opened.planned;
@@ -249,9 +249,20 @@ class StepExecution implements StepRun, Timed {
   stop(reason: ClientClosed | ProviderError): void {
     if (this.stopReason === null && !this.isEnding) {
       this.stopReason = reason;
+      this.#endPause?.();
       if (this.#hasAsked) this.attempt.stop(reason);
     }
     this.#readOn();
+  }
+
+  pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.context.clock.after(milliseconds, resolve);
+      this.#endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   /** Continues without the client. Waiting for a client that stopped reading would leave the Step open. */
@@ -337,7 +348,8 @@ async function retrySameModel(
   const spread = (context.ids.bytes(1)[0] ?? 0) / 255;
   const wait = retryWait(failure, context.retry, { retry, spread });
   if (wait === null) return null;
-  await sleep(context.clock, wait, run.attempt.signal);
+  await run.pause(wait);
+  if (run.stopReason !== null) throw run.stopReason;
   run.retries++;
   const again = await sameAttemptAgain(context, run, failure);
   if (again === null) return null;
