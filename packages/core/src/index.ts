@@ -82,7 +82,7 @@ export type { Deadlines, Limits } from "./domain/limits.ts";
 export type { ModelFacts } from "./domain/model-facts.ts";
 export type { ModelId } from "./domain/model-id.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
-export type { RateLimitScope, RatePeriod } from "./domain/rate-limit.ts";
+export { type RateLimitScope, type RatePeriod, ratePeriods } from "./domain/rate-limit.ts";
 export { endpointNames } from "./domain/step.ts";
 export type { SummaryDimension, UsageSums } from "./domain/usage-group.ts";
 export type { EndpointHandlers, Handler, RequestHandlers } from "./endpoints/request-handlers.ts";

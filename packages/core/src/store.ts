@@ -28,6 +28,7 @@ export { lowerAscii } from "./domain/pattern.ts";
 export type * from "./domain/policy-decision.ts";
 export type { Price, PriceSource } from "./domain/price.ts";
 export type * from "./domain/rate-limit.ts";
+export { ratePeriods } from "./domain/rate-limit.ts";
 export {
   isExpectedSession,
   messagePrefix,

@@ -1,9 +1,10 @@
-import type {
-  Gateway,
-  RateLimitConfiguration,
-  RateLimitRecord,
-  RateLimitStatus,
-  WithActor,
+import {
+  type Gateway,
+  type RateLimitConfiguration,
+  type RateLimitRecord,
+  type RateLimitStatus,
+  ratePeriods,
+  type WithActor,
 } from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction } from "../actions.ts";
@@ -15,7 +16,7 @@ import { withGateway } from "../open-gateway.ts";
 import { print, printPage, printRecord } from "../print.ts";
 import type { Column } from "../table.ts";
 
-const periods = oneOf("second", "minute", "hour", "day");
+const periods = oneOf(...ratePeriods);
 const subjects = oneOf("key", "user", "organization", "gateway", "model");
 
 interface RateLimitOptions extends ScopeOptions {

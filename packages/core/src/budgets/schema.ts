@@ -1,4 +1,5 @@
 import { type BudgetScope, budgetPeriods } from "../domain/budget.ts";
+import { ratePeriods } from "../domain/rate-limit.ts";
 import type { Schema } from "../input/read.ts";
 import {
   connectionOwnership,
@@ -81,7 +82,7 @@ export const rateLimitMembers = {
         "must be one of { requests }, { tokens } and { concurrentSteps }, a whole number from 0 to 1000000000",
     },
   ),
-  per: z.exactOptional(z.enum(["second", "minute", "hour", "day"])),
+  per: z.exactOptional(z.enum(ratePeriods)),
   burst: z.exactOptional(wholeNumber(1, maxRate)),
 };
 

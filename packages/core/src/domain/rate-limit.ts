@@ -1,7 +1,10 @@
 import type { BudgetScope } from "./budget.ts";
 
 /** The time over which a rate limit spreads its requests or tokens. */
-export type RatePeriod = "second" | "minute" | "hour" | "day";
+export type RatePeriod = (typeof ratePeriods)[number];
+
+/** Every period of a rate limit, the shortest first. */
+export const ratePeriods = ["second", "minute", "hour", "day"] as const;
 
 /** Which requests a rate limit counts. All given selectors must match, and `each` makes one counter per value. */
 export interface RateLimitScope extends Omit<BudgetScope, "each"> {

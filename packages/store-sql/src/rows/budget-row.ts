@@ -8,7 +8,7 @@ import {
   type CounterDrift,
   type HoldUnit,
   type RateLimit,
-  type RatePeriod,
+  ratePeriods,
 } from "@tollgate/core/store";
 import type { CounterMove, HoldRecord } from "@tollgate/store-engine";
 import type { SqlParameters } from "../statement.ts";
@@ -186,7 +186,6 @@ export function driftFromRow(row: unknown): CounterDrift {
 const units: readonly BudgetUnit[] = ["usd", "tokens", "requests"];
 const holdUnits: readonly HoldUnit[] = [...units, "steps", "requests_pace", "tokens_pace"];
 const rateUnits: readonly RateLimit["unit"][] = ["requests", "tokens", "steps"];
-const ratePeriods: readonly RatePeriod[] = ["second", "minute", "hour", "day"];
 const modes: readonly BudgetMode[] = ["hard", "soft"];
 
 function one<Value extends string>(text: string, values: readonly Value[]): Value {
