@@ -1,6 +1,7 @@
 /** The schemas of Tollgate's input, and the same as JSON Schemas for editors and other languages. */
+import type { EndpointName } from "./domain/step.ts";
 import { chatCompletion } from "./wire/chat-completions/schema.ts";
-import { type BodySchema, schemaOf } from "./wire/read.ts";
+import { type BodySchema, type Reader, schemaOf } from "./wire/read.ts";
 import { responseRequest } from "./wire/responses/schema.ts";
 
 export { administrationSchemas } from "./administration/schemas.ts";
@@ -29,17 +30,18 @@ export {
 } from "./routing/model-schema.ts";
 
 /**
- * Returns the JSON Schema (draft 2020-12) of the body of `POST /v1/chat/completions`, generated from the tables that
- * Tollgate parses it with, under the default limits. It accepts everything that the gateway accepts. Only the gateway
- * checks rules between members, lengths in bytes, addresses of images, and JSON Schemas of tools.
+ * Returns the JSON Schema (draft 2020-12) of the bodies of an endpoint, generated from the tables that Tollgate parses them
+ * with, under the default limits. It accepts everything that the gateway accepts. Only the gateway checks rules between
+ * members, lengths in bytes, addresses of images, and JSON Schemas of tools.
  */
-export function chatCompletionsRequestSchema(): BodySchema {
-  return { $schema: draft, title: "POST /v1/chat/completions", ...schemaOf(chatCompletion) };
+export function requestSchema(endpoint: EndpointName): BodySchema {
+  const { title, read } = bodies[endpoint];
+  return { $schema: "https://json-schema.org/draft/2020-12/schema", title, ...schemaOf(read) };
 }
 
-/** Returns the same for `POST /v1/responses`. */
-export function responsesRequestSchema(): BodySchema {
-  return { $schema: draft, title: "POST /v1/responses", ...schemaOf(responseRequest) };
-}
-
-const draft = "https://json-schema.org/draft/2020-12/schema";
+const bodies: Readonly<
+  Record<EndpointName, { readonly title: string; readonly read: Reader<unknown> }>
+> = {
+  chat_completions: { title: "POST /v1/chat/completions", read: chatCompletion },
+  responses: { title: "POST /v1/responses", read: responseRequest },
+};

@@ -21,7 +21,7 @@ export function chatCompletions(
 ): Promise<GatewayResponse> {
   const { context } = scope;
   return answerGoverned(scope, request, {
-    conversations: scope.conversations.messages,
+    conversations: scope.conversations.chat_completions,
     read: (body, known) =>
       parseChatCompletion(body, context.limits, known ? knownItems(known) : {}),
     callOf: (caller, read) => callOf(context, request, caller, read),
@@ -48,6 +48,7 @@ function callOf(
     caller,
     endpoint: "chat_completions",
     stream: call.stream,
+    repeatsAnswer: !call.stream,
     model: call.model,
     dataClass: headers.get(headerNames.sent.dataSensitivity),
     sessionId: call.sessionId,

@@ -35,7 +35,7 @@ export function createResponse(
 ): Promise<GatewayResponse> {
   const { context } = scope;
   return answerGoverned(scope, request, {
-    conversations: scope.conversations.input,
+    conversations: scope.conversations.responses,
     read: (body, known) =>
       parseResponse(body, context.limits, {
         toolOutputs: context.toolOutputs,
@@ -61,6 +61,7 @@ function callOf(
     caller,
     endpoint: "responses",
     stream: call.stream,
+    repeatsAnswer: true,
     model: call.model,
     dataClass: headers.get(context.headerNames.sent.dataSensitivity),
     sessionId: call.sessionId,

@@ -1,6 +1,7 @@
 import type { Caller, Owner } from "../domain/caller.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { Message } from "../domain/message.ts";
+import { type EndpointName, endpointNames } from "../domain/step.ts";
 import { GatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import type { GatewayResponse } from "../http/gateway-response.ts";
@@ -113,17 +114,15 @@ export function jsonHeaders(): Record<string, string> {
   return { "content-type": "application/json" };
 }
 
-/** The remembered conversations of each endpoint. */
-interface Conversations {
-  readonly messages: ConversationCache<Message>;
-  readonly input: ConversationCache<InputItem>;
-}
+type Conversations = ReturnType<typeof createConversations>;
 
-export function createConversations({ conversationCacheBytes }: Limits): Conversations {
+/** The remembered conversations of each endpoint, found by the list in its bodies that grows. */
+export function createConversations({ conversationCacheBytes }: Limits) {
+  const bytes = conversationCacheBytes / endpointNames.length;
   return {
-    messages: createConversationCache("messages", conversationCacheBytes / 2),
-    input: createConversationCache("input", conversationCacheBytes / 2),
-  };
+    chat_completions: createConversationCache<Message>("messages", bytes),
+    responses: createConversationCache<InputItem>("input", bytes),
+  } satisfies Readonly<Record<EndpointName, ConversationCache<unknown>>>;
 }
 
 /** A call as read from its body. */

@@ -1,4 +1,5 @@
 import type { Owner } from "../domain/caller.ts";
+import type { EndpointName } from "../domain/step.ts";
 import { GatewayError, toGatewayError } from "../errors/gateway-error.ts";
 import type { GatewayRequest } from "../http/gateway-request.ts";
 import { errorAnswer, type GatewayResponse, toResponse } from "../http/gateway-response.ts";
@@ -186,10 +187,15 @@ interface HttpRoute {
   readonly methods: Readonly<Record<string, EndpointHandler>>;
 }
 
+/** The routes that open Steps. */
+const governed: Readonly<Record<EndpointName, HttpRoute>> = {
+  chat_completions: { path: /^chat\/completions$/, methods: { POST: chatCompletions } },
+  responses: { path: /^responses$/, methods: { POST: createResponse } },
+};
+
 /** All routes. Only the line reaches a provider. */
 const routes: readonly HttpRoute[] = [
-  { path: /^chat\/completions$/, methods: { POST: chatCompletions } },
-  { path: /^responses$/, methods: { POST: createResponse } },
+  ...Object.values(governed),
   { path: /^responses\/compact$/, methods: { POST: notEmulated } },
   { path: /^responses\/([^/]+)$/, methods: { GET: getResponse, DELETE: deleteResponse } },
   { path: /^responses\/([^/]+)\/input_items$/, methods: { GET: listInputItems } },

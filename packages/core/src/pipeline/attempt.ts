@@ -106,10 +106,7 @@ export class RunningAttempt implements AnswerSink {
     this.#run = run;
     this.planned = planned;
     this.startedAt = context.clock.monotonic();
-    this.#intake = createAnswerIntake(
-      context.limits,
-      !call.stream || call.endpoint === "responses",
-    );
+    this.#intake = createAnswerIntake(context.limits, call.repeatsAnswer);
   }
 
   /** Asks the provider, with the platform's credential or the organization's own. */

@@ -29,6 +29,7 @@ export function withClientState(call: GovernedCall, prepared: PreparedRequest): 
     caller: call.caller,
     endpoint: call.endpoint,
     stream: call.stream,
+    repeatsAnswer: call.repeatsAnswer,
     model: call.model,
     dataClass: call.dataClass,
     sessionId: call.sessionId,

@@ -16,6 +16,8 @@ export interface GovernedCall {
   readonly caller: Caller;
   readonly endpoint: EndpointName;
   readonly stream: boolean;
+  /** Whether its end repeats the whole answer, with log probabilities: as a body, in an event, or as a stored response. */
+  readonly repeatsAnswer: boolean;
   /** The model id as it was sent. */
   readonly model: string;
   /** The data class header's value; null without one. */
