@@ -5,6 +5,7 @@ import type { Budget } from "./domain/budget.ts";
 import { parseModelId, splitModelId } from "./domain/model-id.ts";
 import { matchesModel, selectsModel } from "./domain/model-pattern.ts";
 import { listed, lowerAscii, matchesGlob, type OneOrMany, selects } from "./domain/pattern.ts";
+import type { Obligations } from "./domain/policy-decision.ts";
 import { standardTier, tierOf } from "./domain/service-tier.ts";
 import type { Problem } from "./errors/gateway-error.ts";
 import { pathOf, problemAt, tryRead } from "./input/read.ts";
@@ -207,49 +208,43 @@ function ruleWarnings(
             `never permits a call: rule ${forbid.id} forbids every call that it matches`,
           ),
         ]),
-    ...obligationWarnings(configuration, rule, `${path}.options`),
-  ];
-}
-
-function obligationWarnings(
-  configuration: CheckedConfiguration,
-  rule: Rule,
-  path: string,
-): readonly Problem[] {
-  const { connection, fallbacks = [] } = rule.options;
-  const isAnyOwned = reachOf(configuration, rule.match).some(({ id }) =>
-    isCustomerOwned(configuration, id),
-  );
-  const earlier = fallsBackFirst(configuration, rule);
-  return [
-    ...(connection !== "customer" || isAnyOwned
-      ? []
-      : [
-          problemAt(
-            `${path}.connection`,
-            "refuses every call: no gateway that the rule matches is customer-owned",
-          ),
-        ]),
-    ...(earlier === undefined
-      ? []
-      : [
-          problemAt(
-            `${path}.fallbacks`,
-            `are never used: the fallbacks of rule ${earlier.id} come first`,
-          ),
-        ]),
-    ...fallbacks.flatMap((model, at) =>
-      mayBePermitted(configuration, model)
-        ? []
-        : [
-            problemAt(
-              `${path}.fallbacks[${at}]`,
-              `is never tried: the policy never permits ${model}`,
-            ),
-          ],
+    ...Object.entries(obligationWarnings).flatMap(
+      ([name, warn]) => warn?.(configuration, rule, `${path}.options.${name}`) ?? [],
     ),
   ];
 }
+
+type WarnOfObligation = (
+  configuration: CheckedConfiguration,
+  rule: Rule,
+  path: string,
+) => readonly Problem[];
+
+/** Warns of each obligation of a rule that no call can meet; null where calls can meet every value. */
+const obligationWarnings: Readonly<Record<keyof Obligations, WarnOfObligation | null>> = {
+  connection(configuration, { match, options }, path) {
+    const isAnyOwned = reachOf(configuration, match).some(({ id }) =>
+      isCustomerOwned(configuration, id),
+    );
+    const problem = "refuses every call: no gateway that the rule matches is customer-owned";
+    return options.connection !== "customer" || isAnyOwned ? [] : [problemAt(path, problem)];
+  },
+  fallbacks(configuration, rule, path) {
+    const earlier = fallsBackFirst(configuration, rule);
+    const unused = (rule.options.fallbacks ?? []).flatMap((model, at) =>
+      mayBePermitted(configuration, model)
+        ? []
+        : [problemAt(`${path}[${at}]`, `is never tried: the policy never permits ${model}`)],
+    );
+    if (earlier === undefined) return unused;
+    const problem = `are never used: the fallbacks of rule ${earlier.id} come first`;
+    return [problemAt(path, problem), ...unused];
+  },
+  maxOutputTokens: null,
+  transcript: null,
+  // Depends on prices and budgets: see `tierWarnings`.
+  serviceTier: null,
+};
 
 /** The earlier permit whose fallbacks are used instead: of all matching permits, the first with fallbacks counts. */
 function fallsBackFirst(

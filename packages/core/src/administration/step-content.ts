@@ -2,6 +2,7 @@ import type { StepContents, StepPart } from "../contracts/repositories.ts";
 import type { Store } from "../contracts/store.ts";
 import type { Message, SystemMessage } from "../domain/message.ts";
 import type { Step } from "../domain/step.ts";
+import { meet } from "../pipeline/obligations.ts";
 
 /** The recorded content of one Step. */
 export interface StepContent {
@@ -90,7 +91,7 @@ async function keepsDigests(
   decisionId: string,
 ): Promise<boolean> {
   const decision = await store.decisions.get(organizationId, decisionId);
-  return decision?.obligations?.transcript === "digest";
+  return decision !== null && meet.transcript(decision) === "digest";
 }
 
 interface Instructions {

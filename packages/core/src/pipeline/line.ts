@@ -7,6 +7,7 @@ import type { GatewayContext } from "./context.ts";
 import { requireOwned, withClientState, withSession } from "./conversation.ts";
 import { withDecision } from "./decision-headers.ts";
 import type { GovernedAnswer, GovernedCall, PreparedCall } from "./governed-call.ts";
+import { meet } from "./obligations.ts";
 import {
   KeyChanged,
   openStep,
@@ -19,7 +20,6 @@ import {
 import {
   decideRoute,
   isConnected,
-  lacksAccount,
   type PlannedAttempt,
   planAttempt,
   type RoutedDecision,
@@ -104,13 +104,14 @@ function permitted(
   call: PreparedCall,
   routed: RoutedDecision,
 ): PlannedAttempt | Promise<PlannedAttempt> {
-  const { decision } = routed;
+  const { decision, route } = routed;
   const refused = async (refusal: DecisionRefusal | null, error: GatewayError): Promise<never> => {
     throw await refuse(context, call.caller, { decision, refusal, error });
   };
   if (decision.effect === "deny") return refused(null, policyDenied(decision));
   // Comes before any budget: a missing account doesn't depend on the money left.
-  if (lacksAccount(routed)) return refused({ by: "connection" }, connectionRequired());
+  if (!meet.connection(decision, route.connection))
+    return refused({ by: "connection" }, connectionRequired());
   const priced = (planned: PlannedAttempt | null): PlannedAttempt | Promise<PlannedAttempt> =>
     planned ?? refused(refusedByPrice(routed), priceUnknown(routed));
   const planning = planAttempt(context, call, { routed, number: 1 });

@@ -30,6 +30,7 @@ import { stepNumberOf } from "../sessions/transcript-chain.ts";
 import type { GatewayContext } from "./context.ts";
 import { notOwned } from "./conversation.ts";
 import type { AnswerHead, PreparedCall } from "./governed-call.ts";
+import { meet } from "./obligations.ts";
 import type { OpenStep } from "./open-steps.ts";
 import { fitToBudget, type PlannedAttempt, planAttempt } from "./plan-attempt.ts";
 import { evidenceUnavailable, orUnavailable, unrecorded } from "./store-calls.ts";
@@ -157,7 +158,7 @@ function intentOf(
   const { organizationId, userId, keyId, keyVersion, source } = call.caller;
   const { ids } = context;
   const { decision } = planned.routed;
-  const keep = decision.obligations?.transcript ?? "full";
+  const keep = meet.transcript(decision);
   const intent: Omit<StepIntent, "leaf"> = {
     stepId: ids.uuid(),
     process: { id: context.openSteps.processId, renewal: context.openSteps.renewal() },

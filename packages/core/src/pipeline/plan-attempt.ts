@@ -15,14 +15,15 @@ import type {
 } from "../domain/policy-decision.ts";
 import { isPrice, maxCost, type Price } from "../domain/price.ts";
 import { stateOrigin } from "../domain/provider-state.ts";
-import { tierOf, tiersFor, tierToSend } from "../domain/service-tier.ts";
-import type { AttemptStart, DroppedFields, OutputCapSource } from "../domain/step.ts";
+import { tierOf, tiersFor } from "../domain/service-tier.ts";
+import type { AttemptStart, DroppedFields } from "../domain/step.ts";
 import type { ModelRoute } from "../routing/route.ts";
 import type { SentMessages } from "../sessions/conversation-cache.ts";
 import { countDropped, requestFor } from "../sessions/provider-state.ts";
 import type { GatewayContext } from "./context.ts";
 import type { CachedDecision } from "./decision-cache.ts";
 import type { PreparedCall } from "./governed-call.ts";
+import { meet, type OutputCap } from "./obligations.ts";
 import { orUnavailable } from "./store-calls.ts";
 
 /** A decision on one model, with the price and the input estimate behind it. */
@@ -73,7 +74,7 @@ export function decideRoute(
   const size = sizeOfMessages(request.messages, sentBefore(call, request));
   const inputTokens = estimateInput(request, size, context.limits.imageTokens);
   const modelFacts = context.modelFacts(route.model);
-  const { tokens: output } = outputCap(context, modelFacts, call.request, undefined);
+  const { tokens: output } = outputCap(context, modelFacts, call.request);
   const serviceTiers = tiersFor(call.request.serviceTier, route.provider.billing?.autoTiers ?? []);
   const basis = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const { usd: cost } = estimatesOf(basis, output);
@@ -118,11 +119,6 @@ function requestOn({ model, stateNeeds }: ModelRoute, { request, state }: Prepar
   return { request: requestFor(request, target, note), dropped: counts() };
 }
 
-/** Whether the permit requires the organization's own account, which this route does not use. */
-export function lacksAccount({ decision, route }: RoutedDecision): boolean {
-  return decision.obligations?.connection === "customer" && route.connection !== "customer";
-}
-
 /** Computes an attempt and its holds; null if a hard budget in US dollars applies but the tier has no price. */
 export function planAttempt(
   context: GatewayContext,
@@ -152,16 +148,15 @@ function planWithin(
   // The first attempt starts at the time of its decision, so a store can keep both together.
   const at = number === 1 ? decision.at : context.clock.now();
   const { holds, rates, needsPrice, capsOutput } = routed.cached.holdsFor(snapshot, at);
-  const policyCap = decision.obligations?.maxOutputTokens;
-  const cap = outputCap(context, modelFacts, call.request, policyCap);
-  const capped = policyCap !== undefined || capsOutput;
-  const { request, serviceTiers } = withServiceTier(routed.request, routed);
+  const cap = meet.maxOutputTokens(decision, outputCap(context, modelFacts, call.request));
+  const auto = route.provider.billing?.autoTiers ?? [];
+  const { request, serviceTiers } = meet.serviceTier(decision, routed.request, auto);
   const basis = { price, serviceTiers, estimatedInputTokens: inputTokens };
   const estimates = estimatesOf(basis, cap.tokens);
   if (estimates.usd === null && needsPrice) return null;
   return {
     routed,
-    request: capped ? { ...request, maxOutputTokens: cap.tokens } : request,
+    request: cap.isRequired || capsOutput ? { ...request, maxOutputTokens: cap.tokens } : request,
     attempt: {
       number,
       decisionId: decision.id,
@@ -250,52 +245,20 @@ function priceOf(context: GatewayContext, { model }: ModelRoute, at: number): Pr
   return null;
 }
 
-/** The request with the service tier to send, which a policy can set, and the tiers that may serve it. */
-function withServiceTier(
-  request: CompletionRequest,
-  { route, decision }: RoutedDecision,
-): { readonly request: CompletionRequest; readonly serviceTiers: readonly string[] } {
-  const auto = route.provider.billing?.autoTiers ?? [];
-  const set = decision.obligations?.serviceTier;
-  const { serviceTier: requested } = request;
-  const sent = tierToSend(requested, { set, auto });
-  const serviceTiers = tiersFor(sent, auto);
-  if (sent === requested) return { request, serviceTiers };
-  const { serviceTier: _, ...rest } = request;
-  return {
-    request: sent === undefined ? rest : { ...rest, serviceTier: sent },
-    serviceTiers,
-  };
-}
-
 /** More than any model writes, and small enough to keep sums and costs exact. */
 const absoluteMaxOutputTokens = 2_147_483_647;
 
-interface OutputCap {
-  readonly tokens: number;
-  readonly from: OutputCapSource;
-}
-
-/**
- * The smallest of the client's, the policy's and the model's cap. If the model states none, `limits.maxOutputTokens`
- * counts.
- */
+/** The smaller of the client's and the model's cap. If the model states none, `limits.maxOutputTokens` counts. */
 function outputCap(
   context: GatewayContext,
   { maxOutputTokens: stated }: ModelFacts,
-  request: CompletionRequest,
-  policyCap: number | undefined,
+  { maxOutputTokens: requested }: CompletionRequest,
 ): OutputCap {
-  const own: OutputCap =
-    stated === null
-      ? { tokens: context.limits.maxOutputTokens, from: "limit" }
-      : { tokens: Math.min(stated, absoluteMaxOutputTokens), from: "model" };
-  const { maxOutputTokens: requested } = request;
-  const client: OutputCap =
-    requested !== undefined && requested < own.tokens ? { tokens: requested, from: "client" } : own;
-  return policyCap !== undefined && policyCap < client.tokens
-    ? { tokens: policyCap, from: "policy" }
-    : client;
+  const max =
+    stated === null ? context.limits.maxOutputTokens : Math.min(stated, absoluteMaxOutputTokens);
+  if (requested !== undefined && requested < max)
+    return { tokens: requested, from: "client", isRequired: false };
+  return { tokens: max, from: stated === null ? "limit" : "model", isRequired: false };
 }
 
 /** The upper estimate of an attempt in each unit. */

@@ -22,6 +22,7 @@ import { replyChain } from "../sessions/transcript-chain.ts";
 import { type ClientClosed, type StepRun, seenOf } from "./attempt.ts";
 import type { GatewayContext } from "./context.ts";
 import type { SettledAnswer } from "./governed-call.ts";
+import { meet } from "./obligations.ts";
 import { committed } from "./open-step.ts";
 import type { PlannedAttempt } from "./plan-attempt.ts";
 import { evidenceUnavailable, retryWrite } from "./store-calls.ts";
@@ -287,7 +288,7 @@ function keepsContent({ opened, attempt }: StepRun): boolean {
 }
 
 function keeps({ routed }: PlannedAttempt): boolean {
-  return routed.decision.obligations?.transcript !== "digest";
+  return meet.transcript(routed.decision) === "full";
 }
 
 /** A settled Step: its last holds and its charge. */

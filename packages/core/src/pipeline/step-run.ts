@@ -14,12 +14,12 @@ import { ClientClosed, RunningAttempt, type StepRun, seenOf } from "./attempt.ts
 import type { GatewayContext } from "./context.ts";
 import { withDecision } from "./decision-headers.ts";
 import type { AnswerReader, GovernedAnswer, PreparedCall, SettledAnswer } from "./governed-call.ts";
+import { meet } from "./obligations.ts";
 import { type OpenedStep, recordRefusal, refusedByHold, refusedByPrice } from "./open-step.ts";
 import {
   decideRoute,
   fitToBudget,
   isConnected,
-  lacksAccount,
   type PlannedAttempt,
   planAttempt,
 } from "./plan-attempt.ts";
@@ -83,7 +83,7 @@ class StepExecution implements StepRun, Timed {
     this.call = call;
     this.opened = opened;
     this.startedAt = context.clock.monotonic();
-    this.fallbacks = [...(routed.decision.obligations?.fallbacks ?? [])];
+    this.fallbacks = [...meet.fallbacks(routed.decision)];
     this.held = [...holds];
     this.#deadlineAt = this.startedAt + context.deadlines.total;
     this.attempt = new RunningAttempt(this, opened.planned);
@@ -416,11 +416,12 @@ async function permittedFallback(
     return null;
   };
   if (decision.effect === "deny") return skipped(null);
+  const { connection } = route;
   const { gateway } = route.model;
   await orUnavailable(context.budgets.reload());
   const isOpen =
-    !lacksAccount(routed) &&
-    (await isConnected(context, run.call.caller, { gateway, connection: route.connection }));
+    meet.connection(decision, connection) &&
+    (await isConnected(context, run.call.caller, { gateway, connection }));
   if (!isOpen) return skipped({ by: "connection" });
   return (
     (await planAttempt(context, run.call, { routed, number })) ?? skipped(refusedByPrice(routed))
