@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { createTestGateway } from "@tollgate/testing";
-import { describe, expect, it } from "vitest";
+import { readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { ProviderError } from "@tollgate/core/provider";
+import { createTestGateway, type TestGateway } from "@tollgate/testing";
+import { API, type Diagnostic } from "typescript/unstable/async";
+import { beforeAll, describe, expect, it } from "vitest";
 import { definePolicy, type Obligations, permit } from "../src/policy.ts";
 import { gatewaySettingsSchema, tryRead } from "../src/schemas.ts";
 import {
@@ -11,7 +13,103 @@ import {
   endpointNames,
 } from "../src/store.ts";
 
-// Each table below has one entry for each member of a closed list. The compiler names it when a member is added.
+const root = join(import.meta.dirname, "../../..");
+
+/** A member to add to each closed list, and all places that the compiler must name then. */
+const additions = [
+  {
+    name: "fortnight",
+    what: "a budget period",
+    list: "packages/core/src/domain/budget.ts",
+    find: '"total"] as const',
+    replace: '"total", "fortnight"] as const',
+    places: ["packages/core/src/budgets/period.ts", "packages/core/test/closed-lists.test.ts"],
+  },
+  {
+    name: "telegrams",
+    what: "an endpoint name",
+    list: "packages/core/src/domain/step.ts",
+    find: '"responses"] as const',
+    replace: '"responses", "telegrams"] as const',
+    places: [
+      "packages/core/src/endpoints/endpoint.ts",
+      "packages/core/src/endpoints/request-handlers.ts",
+      "packages/core/src/schemas.ts",
+      "packages/core/test/closed-lists.test.ts",
+      "packages/house/test/reference.test.ts",
+    ],
+  },
+  {
+    name: "watermark",
+    what: "an obligation",
+    list: "packages/core/src/domain/policy-decision.ts",
+    find: "export interface Obligations {",
+    replace: "export interface Obligations {\n  readonly watermark?: string;",
+    places: [
+      "packages/core/src/check.ts",
+      "packages/core/src/pipeline/obligations.ts",
+      "packages/core/src/policy/decide.ts",
+      "packages/core/src/policy/define-policy.ts",
+      "packages/core/src/policy/schema.ts",
+      "packages/core/test/closed-lists.test.ts",
+    ],
+  },
+  {
+    name: "decade",
+    what: "a period of a rate limit",
+    list: "packages/core/src/domain/rate-limit.ts",
+    find: '"day"] as const',
+    replace: '"day", "decade"] as const',
+    places: ["packages/core/src/budgets/rate-limits.ts"],
+  },
+] as const;
+
+describe("the compiler, with a member added to each closed list", () => {
+  let errors: readonly (readonly [file: string, text: string])[] = [];
+
+  beforeAll(async () => {
+    const changed = new Map(
+      additions.map(({ list, find, replace }) => {
+        const [before, after, ...more] = readFileSync(join(root, list), "utf8").split(find);
+        if (after === undefined || more.length > 0) throw new Error(`${list} changed: ${find}`);
+        return [join(root, list), `${before}${replace}${after}`];
+      }),
+    );
+    errors = await typeErrors(changed);
+  }, 120_000);
+
+  it.each(additions)("names all other places of $what", ({ name, places }) => {
+    const naming = errors.filter(([, text]) => text.includes(`'${name}'`));
+    expect([...new Set(naming.map(([file]) => file))].sort()).toEqual(places);
+  });
+
+  it("finds no other error", () => {
+    const others = errors.filter(
+      ([, text]) => !additions.some(({ name }) => text.includes(`'${name}'`)),
+    );
+    expect(others).toEqual([]);
+  });
+});
+
+/** Checks the types of the whole repository, with some files changed in memory. */
+async function typeErrors(changed: ReadonlyMap<string, string>) {
+  const api = new API({ cwd: root, fs: { readFile: (path) => changed.get(path) } });
+  try {
+    const configuration = join(root, "tsconfig.json");
+    const snapshot = await api.updateSnapshot({ openProjects: [configuration] });
+    const found = await snapshot.getProject(configuration)?.program.getSemanticDiagnostics();
+    if (found === undefined) throw new Error("TypeScript did not read tsconfig.json");
+    return found.map((one) => [relative(root, one.fileName ?? ""), textOf(one)] as const);
+  } finally {
+    await api.close();
+  }
+}
+
+function textOf({ text, messageChain = [] }: Diagnostic): string {
+  return [text, ...messageChain.map(textOf)].join("\n");
+}
+
+// Each table below has one entry for each member of a closed list.
 
 const hour = 3_600_000;
 
@@ -30,13 +128,55 @@ const requests: Readonly<Record<EndpointName, readonly [path: string, input: obj
   responses: ["/v1/responses", { input: "Hi" }],
 };
 
-/** An example of each obligation. */
-const obligations: Required<Obligations> = {
-  fallbacks: ["test/a/two"],
-  maxOutputTokens: 9,
-  transcript: "digest",
-  serviceTier: "default",
-  connection: "customer",
+/** An example of each obligation, and what a call shows of it: the second value is that without the obligation. */
+const obligations: {
+  readonly [Name in keyof Obligations]-?: {
+    readonly value: NonNullable<Obligations[Name]>;
+    readonly shows: (test: TestGateway) => Promise<unknown>;
+    readonly seen: readonly [met: unknown, without: unknown];
+  };
+} = {
+  fallbacks: {
+    value: ["test/a/two"],
+    async shows({ gateway, provider, chat }) {
+      provider.fail(
+        new ProviderError("Down.", { reason: "down", delivery: "answered", status: 503 }),
+      );
+      await gateway.fetch(chat({ model: "test/a/one" }));
+      return provider.calls.map(({ model }) => model);
+    },
+    seen: [["a/one", "a/two"], ["a/one"]],
+  },
+  maxOutputTokens: {
+    value: 9,
+    async shows({ gateway, provider, chat }) {
+      await gateway.fetch(chat());
+      return provider.calls[0]?.request.maxOutputTokens;
+    },
+    seen: [9, undefined],
+  },
+  transcript: {
+    value: "digest",
+    async shows({ gateway, chat, key: { organizationId } }) {
+      await gateway.fetch(chat());
+      const { data } = await gateway.steps.list({ organizationId });
+      return (await gateway.steps.content({ organizationId, id: data[0]?.id ?? "" })).missing.input;
+    },
+    seen: ["digest", undefined],
+  },
+  serviceTier: {
+    value: "flex",
+    async shows({ gateway, provider, chat }) {
+      await gateway.fetch(chat({ service_tier: "priority" }));
+      return provider.calls[0]?.request.serviceTier;
+    },
+    seen: ["flex", "priority"],
+  },
+  connection: {
+    value: "customer",
+    shows: async ({ gateway, chat }) => (await gateway.fetch(chat())).status,
+    seen: [400, 200],
+  },
 };
 
 describe("a budget period", () => {
@@ -78,16 +218,16 @@ describe("an obligation", () => {
     ...{ tools: false, images: false, structuredOutput: false, serviceTier: "default" },
     ...{ estimatedInputTokens: 1, estimatedOutputTokens: 1, estimatedCostNanoUsd: null },
   } as const;
-  const pipeline = join(import.meta.dirname, "../src/pipeline");
-  const source = readdirSync(pipeline)
-    .map((file) => readFileSync(join(pipeline, file), "utf8"))
-    .join("\n");
 
-  it.each(Object.entries(obligations))("%s is read, merged and met", (name, value) => {
+  it.each(Object.entries(obligations))("%s is read, merged and met", async (name, example) => {
+    const { value, shows, seen } = example;
     const rules = [permit("first", {}, { [name]: value }), permit("second")];
     expect(tryRead(gatewaySettingsSchema, { policy: { rules } }).problems).toEqual([]);
-    const verdict = definePolicy({ rules }).decide(facts, ["D1_INTERNAL"]);
+    const policy = definePolicy({ rules });
+    const verdict = policy.decide(facts, ["D1_INTERNAL"]);
     expect(verdict.obligations).toEqual({ [name]: value });
-    expect(source).toMatch(new RegExp(`obligations\\??\\.${name}\\b`));
+    const retries = { max: 0 };
+    expect(await shows(await createTestGateway({ policy, retries }))).toEqual(seen[0]);
+    expect(await shows(await createTestGateway({ retries }))).toEqual(seen[1]);
   });
 });

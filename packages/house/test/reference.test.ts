@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createProgram } from "../../cli/src/main.ts";
 import { defaultRetryRules } from "../../core/src/attempts/retry.ts";
 import { defaultDeadlines, defaultLimits } from "../../core/src/domain/limits.ts";
+import type { EndpointName } from "../../core/src/domain/step.ts";
 import { errorShapes } from "../../core/src/errors/codes.ts";
 import { defaultServerLimits } from "../../node/src/server-limits.ts";
 import { markdownPage } from "../src/markdown.ts";
@@ -79,6 +80,14 @@ describe("docs/reference/configuration.md", () => {
   });
 });
 
+describe("docs/concepts/policy.md", () => {
+  const file = readSource(repositoryRoot, "packages/core/src/domain/policy-decision.ts");
+
+  it.each(interfaceMembers(file, "Obligations"))("has a row for the obligation %s", (name) => {
+    expect(rowOf(read("docs/concepts/policy.md"), name)).not.toBeNull();
+  });
+});
+
 describe("docs/reference/http.md", () => {
   const http = page("docs/reference/http.md");
   const verdicts: Readonly<Record<string, string>> = {
@@ -88,22 +97,28 @@ describe("docs/reference/http.md", () => {
   const field = /^ {2}(\w+): (required|optional|ignored|renamed|unsupported)\(/gm;
   const common = read("packages/core/src/wire/common-fields.ts");
 
-  it.each([
-    ["POST /v1/chat/completions", "chat-completions"],
-    ["POST /v1/responses", "responses"],
-  ])("says for every field of %s whether it is supported", (heading, protocol) => {
-    const schema = read(`packages/core/src/wire/${protocol}/schema.ts`);
-    const fields = [
-      ...`${common}${schema.slice(schema.lastIndexOf("\nexport const"))}`.matchAll(field),
-    ];
-    expect(fields.length).toBeGreaterThan(30);
-    const section = http.section(heading);
-    for (const [, name = "", presence = ""] of fields)
-      expect([name, rowOf(section, name)?.split("|")[0]?.trim()]).toEqual([
-        name,
-        verdicts[presence] ?? "supported",
-      ]);
-  });
+  /** The heading of each endpoint's body, and its folder in `wire/`. */
+  const bodies: Readonly<Record<EndpointName, readonly [heading: string, folder: string]>> = {
+    chat_completions: ["POST /v1/chat/completions", "chat-completions"],
+    responses: ["POST /v1/responses", "responses"],
+  };
+
+  it.each(Object.values(bodies))(
+    "says for every field of %s whether it is supported",
+    (heading, protocol) => {
+      const schema = read(`packages/core/src/wire/${protocol}/schema.ts`);
+      const fields = [
+        ...`${common}${schema.slice(schema.lastIndexOf("\nexport const"))}`.matchAll(field),
+      ];
+      expect(fields.length).toBeGreaterThan(30);
+      const section = http.section(heading);
+      for (const [, name = "", presence = ""] of fields)
+        expect([name, rowOf(section, name)?.split("|")[0]?.trim()]).toEqual([
+          name,
+          verdicts[presence] ?? "supported",
+        ]);
+    },
+  );
 
   it("lists every route", () => {
     const source = read("packages/core/src/endpoints/request-handlers.ts");
