@@ -41,7 +41,7 @@ it("show rejections by a budget, with the needed and remaining amounts", async (
     { effect: "permit", refusal: { by: "budget", budgetId: "none", needed: 1, left: 0 } },
   ]);
   expect((await run(apart, [...list, "any"])).output).toMatch(
-    /budget none: needed 1 requests, left 0 requests/,
+    /budget none: needed 1 request, left 0 requests/,
   );
   for (const by of ["price", "none"])
     expect(page.parse(await runJson(apart, ...list, by)).data).toEqual([]);

@@ -213,7 +213,7 @@ describe("variables of a configuration file", () => {
         {
           path: "headerPrefix",
           message:
-            "`headerPrefix` has a ${ that starts no variable: write ${NAME}, or $${ for a literal ${.",
+            "`headerPrefix` has a ${ that doesn't begin a variable: write ${NAME}, or $${ for a literal ${.",
         },
       ]);
     },

@@ -426,7 +426,7 @@ function openWarnings(
       : [
           problemAt(
             pathOf("providers", [gateway]),
-            `has no prices for models that it doesn't list, so Tollgate refuses calls of them that count against budget ${budget.id}`,
+            `has no prices for models that it doesn't list, so Tollgate refuses calls to them that count against budget ${budget.id}`,
           ),
         ];
   });

@@ -212,7 +212,7 @@ describe("budgets and prices without effect", () => {
   const ofModel =
     '`providers.closed.models["acme/two"]` has no price, so Tollgate refuses its calls that count against budget b.';
   const ofGateway =
-    "`providers.open` has no prices for models that it doesn't list, so Tollgate refuses calls of them that count against budget b.";
+    "`providers.open` has no prices for models that it doesn't list, so Tollgate refuses calls to them that count against budget b.";
 
   it("are models without a price under a hard budget in dollars", () => {
     const hard = { mode: "hard" } as const;

@@ -154,7 +154,7 @@ describe("invalid prices", () => {
     [
       "a tier by another name of the standard one",
       { input: 1, output: 1, tiers: { auto: { input: 1, output: 1 } } },
-      "tiers.auto` must name a tier of its own",
+      "tiers.auto` must be the lower-case name of a tier",
     ],
     [
       "a tier without output",
@@ -176,14 +176,14 @@ describe("invalid prices", () => {
           { above: 9, input: 1, output: 1 },
         ],
       },
-      "longPrompt` must ascend",
+      "longPrompt` must be in ascending order",
     ],
     ["an audio price that is not an object", { input: 1, output: 1, audio: 3 }, "audio` must be"],
     ["a huge price per request", { input: 1, output: 1, request: 1e30 }, "request` must be"],
     [
       "a tier without standard prices",
       { tiers: { flex: { input: 1, output: 1 } } },
-      "needs both input and output",
+      "must have both `input` and `output`",
     ],
   ])("with %s are rejected", async (_, written, problem) => {
     const models: Record<string, ModelConfiguration> = JSON.parse(

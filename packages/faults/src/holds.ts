@@ -74,7 +74,7 @@ async function run(name: string, place: DatabaseLocation): Promise<boolean> {
   );
   for (const problem of [...drift, ...problems].slice(0, 20))
     process.stdout.write(`  ${problem}\n`);
-  if (!isDone) process.stdout.write("  it did not come to its end\n");
+  if (!isDone) process.stdout.write("  it did not finish\n");
   return (
     !isDone ||
     overspends + drift.length + problems.length + falseRefusals > 0 ||

@@ -77,7 +77,7 @@ async function run(name: string, place: DatabaseLocation): Promise<boolean> {
     `${name}: ${sums.holds} holds, ${refusals.length} refusals, ${kills} kills in ${seconds} s\n` +
       `  overspend ${overspends}, drift ${sums.drift} (reconciled: ${drift}), false refusals ${falseRefusals}\n`,
   );
-  if (!isDone) process.stdout.write("  it did not come to its end\n");
+  if (!isDone) process.stdout.write("  it did not finish\n");
   const wrong = overspends + sums.drift + drift + falseRefusals;
   return !isDone || wrong > 0 || refusals.length === 0 || sums.holds < holds * 0.9;
 }

@@ -257,7 +257,7 @@ const safeName = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9][A-Za-z0-9._:@+~/-]{0
  */
 function languageModel(source: AiSdkProvider | AiSdkModel, name: string): AiSdkModel {
   if (!safeName.test(name) || (isModel(source) && source.modelId !== name))
-    throw rejected("The provider has no such model.", { status: 404, param: "model" });
+    throw rejected("The provider doesn't have this model.", { status: 404, param: "model" });
   const model = isModel(source) ? source : source.languageModel(name);
   if (isModel(model) && isKnownVersion(model)) return model;
   throw notSent("misconfigured", "The provider has no language model of a supported version.");
@@ -283,7 +283,10 @@ function failureOf(
 
 function beforeSending(thrown: unknown): ProviderError {
   if (NoSuchModelError.isInstance(thrown))
-    return rejected("The provider has no such language model.", { status: 404, param: "model" });
+    return rejected("The provider doesn't have this language model.", {
+      status: 404,
+      param: "model",
+    });
   if (
     UnsupportedFunctionalityError.isInstance(thrown) ||
     InvalidPromptError.isInstance(thrown) ||

@@ -40,7 +40,7 @@ describe("the configuration", () => {
 
   it.each([
     [{ connection: "both" }, "`connection` must be"],
-    [{ connection: "customer", apiKey: "sk-1" }, "`apiKey` has no use"],
+    [{ connection: "customer", apiKey: "sk-1" }, "`apiKey` must not be set"],
     [{ apiKey: undefined }, "`apiKey` is required"],
     [{ apiKey: 7 }, "`apiKey` must be"],
     [{ apiKey: "" }, "`apiKey` must be"],

@@ -66,7 +66,7 @@ const optionsSchema: Schema<AiSdkOptions> = z
       ({ connection, apiKey }) => connection !== "customer" || apiKey === undefined,
       {
         error:
-          "has no use on a customer-owned connection: the organization's own credential is sent",
+          "must not be set on a customer-owned connection: Tollgate sends the organization's own credential",
         path: ["apiKey"],
         when: ({ value }) => typeof value === "object" && value !== null,
       },

@@ -101,12 +101,12 @@ export const openaiCompatibleSchema: Schema<OpenaiCompatibleOptions> = z
     ),
     forConnection(
       "apiKey",
-      "has no use on a customer-owned connection: the organization's own credential is sent",
+      "must not be set on a customer-owned connection: Tollgate sends the organization's own credential",
       ({ connection, apiKey }) => connection !== "customer" || apiKey == null,
     ),
     forConnection(
       "listModels",
-      "asks with the platform's credential, and a customer-owned connection has none",
+      "requires the platform's credential, which a customer-owned connection doesn't have",
       ({ connection, listModels }) => connection !== "customer" || listModels !== true,
     ),
   );

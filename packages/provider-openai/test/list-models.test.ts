@@ -45,6 +45,6 @@ describe("the upstream's own list of models", () => {
     const baseURL = "https://api.example.com/v1";
     expect(openaiCompatible({ baseURL, apiKey: null }).listModels).toBeUndefined();
     const { problems } = openaiCompatible({ baseURL, connection: "customer", listModels: true });
-    expect(problems).toEqual([expect.stringContaining("`listModels` asks with the platform's")]);
+    expect(problems).toEqual([expect.stringContaining("`listModels` requires the platform's")]);
   });
 });

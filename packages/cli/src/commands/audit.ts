@@ -1,10 +1,9 @@
-import {
-  type ChangeFilter,
-  type ChangeKind,
-  type ChangeRecord,
-  type DecisionFilter,
-  type DecisionRecord,
-  formatUsd,
+import type {
+  ChangeFilter,
+  ChangeKind,
+  ChangeRecord,
+  DecisionFilter,
+  DecisionRecord,
 } from "@tollgate/core";
 import type { Command } from "commander";
 import { listAction, recordAction } from "../actions.ts";
@@ -12,6 +11,7 @@ import { isoTime, listCommand, oneOf, recordCommand, repeated } from "../argumen
 import { exportAction, exportCommand } from "../export-command.ts";
 import { type ClassOptions, ownerOptions, withClasses } from "../step-options.ts";
 import type { Column } from "../table.ts";
+import { amount } from "../usd.ts";
 
 const columns: readonly Column<DecisionRecord>[] = [
   { heading: "id", of: (decision) => decision.id },
@@ -37,14 +37,13 @@ function described(refusal: NonNullable<DecisionRecord["refusal"]>): string {
   switch (refusal.by) {
     case "budget": {
       const { budgetId, subject, unit, needed, left } = refusal;
-      const amount = (value: number) => (unit === "usd" ? formatUsd(value) : `${value} ${unit}`);
       const counter = subject === "" ? budgetId : `${budgetId} of ${subject}`;
-      return `budget ${counter}: needed ${amount(needed)}, left ${amount(left)}`;
+      return `budget ${counter}: needed ${amount(needed, unit)}, left ${amount(left, unit)}`;
     }
     case "rate_limit": {
       const { rateLimitId, subject, unit, needed, left } = refusal;
       const counter = subject === "" ? rateLimitId : `${rateLimitId} of ${subject}`;
-      return `rate limit ${counter}: needed ${needed} ${unit}, left ${left}`;
+      return `rate limit ${counter}: needed ${amount(needed, unit)}, left ${left}`;
     }
     case "price":
       return `price of ${refusal.param}`;
@@ -93,7 +92,7 @@ function filtered(command: Command): Command {
     .option("--effect <effect>", "only this effect: permit or deny", effects)
     .option(
       "--refused <by>",
-      "only rejected by: budget, price or connection; any or none",
+      "only rejected by: budget, rate_limit, price or connection; any or none",
       refusals,
     )
     .option("--rule <id>", "only determined by this rule (repeatable)", repeated);

@@ -24,7 +24,7 @@ import { optionsOf } from "../globals.ts";
 import { withGateway } from "../open-gateway.ts";
 import { print, printPage, printRecord } from "../print.ts";
 import { type Column, formatTable } from "../table.ts";
-import { usd } from "../usd.ts";
+import { amount } from "../usd.ts";
 
 const columns: readonly Column<BudgetRecord>[] = [
   { heading: "id", of: (budget) => budget.id },
@@ -195,8 +195,4 @@ async function reconcile(_options: unknown, command: Command): Promise<void> {
 
 function printBudget(json: boolean | undefined, budget: BudgetRecord): void {
   printRecord(json, budget, { ...budget, limit: amount(budget.limit, budget.unit) });
-}
-
-function amount(value: number, unit: BudgetDrift["unit"]): string | null {
-  return unit === "usd" ? usd(value) : `${value} ${unit}`;
 }

@@ -86,7 +86,7 @@ export function defineServe(program: Command): void {
     .addOption(new Option("--host <host>", "address to listen on (default: 127.0.0.1)").env("HOST"))
     .option(
       "--close-within <seconds>",
-      "time for a shutdown; later answers end with an error (default: 25)",
+      "how long a shutdown may take; answers that take longer end with an error (default: 25)",
       wholeNumber(1, 3_600),
     )
     .action(async (_options: unknown, command: Command) => {

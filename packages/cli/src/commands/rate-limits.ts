@@ -15,6 +15,7 @@ import { optionsOf } from "../globals.ts";
 import { withGateway } from "../open-gateway.ts";
 import { print, printPage, printRecord } from "../print.ts";
 import type { Column } from "../table.ts";
+import { amount } from "../usd.ts";
 
 const periods = oneOf(...ratePeriods);
 const subjects = oneOf("key", "user", "organization", "gateway", "model");
@@ -38,7 +39,7 @@ const columns: readonly Column<RateLimitRecord>[] = [
 
 const statusColumns: readonly Column<RateLimitStatus>[] = [
   { heading: "counts", of: (status) => status.subject || "all" },
-  { heading: "limit", of: (status) => `${status.limit} ${status.unit}`, right: true },
+  { heading: "limit", of: (status) => amount(status.limit, status.unit), right: true },
   { heading: "left", of: (status) => status.remaining, right: true },
   { heading: "reset", of: (status) => `${status.resetMs} ms`, right: true },
 ];
@@ -156,5 +157,5 @@ function printRateLimit(json: boolean | undefined, rateLimit: RateLimitRecord): 
 }
 
 function rateText({ limit, unit, per }: RateLimitRecord): string {
-  return per === null ? `${limit} ${unit} in flight` : `${limit} ${unit} per ${per}`;
+  return `${amount(limit, unit)} ${per === null ? "in flight" : `per ${per}`}`;
 }

@@ -48,7 +48,7 @@ export function fillIn(data: unknown, environment: Environment): FilledIn {
     problems.push(
       problemAt(
         path,
-        `has a \${ that starts no variable: write \${NAME}, or $\${ for a literal \${`,
+        `has a \${ that doesn't begin a variable: write \${NAME}, or $\${ for a literal \${`,
       ),
     );
     return text;

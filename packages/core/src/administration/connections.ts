@@ -156,7 +156,7 @@ function requireCustomerOwned({ providers }: GatewayContext, gateway: string): s
   if (owned.includes(gateway)) return gateway;
   const message =
     owned.length === 0
-      ? "`gateway` must be customer-owned, and no gateway of the configuration is."
+      ? "`gateway` must be a customer-owned gateway, but the configuration has none."
       : `\`gateway\` must be a customer-owned gateway: ${owned.join(", ")}.`;
   throw new GatewayError("invalid_argument", message, { param: "gateway" });
 }

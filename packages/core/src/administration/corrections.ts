@@ -92,10 +92,7 @@ function toUsage(usage: CorrectedUsage): Usage {
     ...usageDetails
       .filter((name) => details[name] !== undefined && fitting[name] === undefined)
       .map((name) =>
-        problemAt(
-          `usage.${name}`,
-          "must fit into its token count, together with the other details",
-        ),
+        problemAt(`usage.${name}`, "must not exceed its token count, added to the other details"),
       ),
   ];
   if (problems.length > 0) throw invalidInput(problems);
@@ -207,7 +204,7 @@ function keepsCost({ end, corrections = [] }: Attempt): boolean {
 /** Null if the book has no price for the model. */
 function costIn(book: PricesOnly, attempt: Attempt, usage: Usage): number | null {
   const { gateway, vendor, model, startedAt, serviceTiers, end } = attempt;
-  const message = `\`prices\` gives no valid price for ${formatModelId(attempt)}.`;
+  const message = `\`prices\` has no valid price for ${formatModelId(attempt)}.`;
   try {
     const price = book.priceOf({ gateway, vendor, model }, startedAt);
     if (price === null) return null;

@@ -106,7 +106,8 @@ export function createCredentialSealer({ box, clock, ids, notify }: SealerParts)
     open(connection, dataKey) {
       const { credential } = connection;
       try {
-        if (credential[0] !== format) throw new TypeError("a format of another release");
+        if (credential[0] !== format)
+          throw new TypeError("the credential was sealed by a release with another format");
         const lock = { key: dataKey, context: contextOf(connection) };
         return decrypt(credential.subarray(1), lock).toString();
       } catch {
@@ -126,8 +127,8 @@ function contextOf({ organizationId, id, gateway }: CredentialPlace): Buffer {
 function requireWrap(key: WrappedKey): WrappedKey {
   const { keyId, wrapped } = key;
   if (typeof keyId !== "string" || !/^[^\p{Cc}]{1,255}$/u.test(keyId))
-    throw new TypeError("a wrap without the id of its key");
+    throw new TypeError("`wrap` returned no key id");
   if (!(wrapped instanceof Uint8Array) || wrapped.length === 0)
-    throw new TypeError("a wrap without bytes");
+    throw new TypeError("`wrap` returned no bytes");
   return key;
 }

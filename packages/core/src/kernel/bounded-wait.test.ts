@@ -36,6 +36,8 @@ describe("a wait with a time limit", () => {
   });
 
   it("rejects if the call takes longer", async () => {
-    await expect(orTimeout(systemClock, 1, never)).rejects.toThrow("It took too long.");
+    await expect(orTimeout(systemClock, 1, never)).rejects.toThrow(
+      "The call exceeded its time limit.",
+    );
   });
 });

@@ -50,7 +50,9 @@ export async function orTimeout<Value>(
   run: () => Value | PromiseLike<Value>,
 ): Promise<Value> {
   const timedOut = Promise.withResolvers<never>();
-  const cancel = clock.after(milliseconds, () => timedOut.reject(new Error("It took too long.")));
+  const cancel = clock.after(milliseconds, () =>
+    timedOut.reject(new Error("The call exceeded its time limit.")),
+  );
   try {
     return await Promise.race([run(), timedOut.promise]);
   } finally {

@@ -325,7 +325,7 @@ export function refusedByHold(
 /** The rate limit that a hold is on. */
 function rateLimitOf(rates: readonly RateTemplate[], { budgetId }: Hold): RateLimit {
   const template = rates.find(({ rateLimit }) => rateLimit.id === budgetId);
-  if (!template) throw new TypeError("a hold is on no rate limit of its attempt");
+  if (!template) throw new TypeError("a hold names an unknown rate limit");
   return template.rateLimit;
 }
 

@@ -30,7 +30,7 @@ const longPrompt = z
   .check(
     z.refine(
       (steps) => steps.every(({ above }, at) => at === 0 || above > (steps[at - 1]?.above ?? 0)),
-      { error: "must ascend: each `above` more than the one before" },
+      { error: "must be in ascending order of `above`" },
     ),
   );
 
@@ -40,7 +40,7 @@ const tierPrice: Schema<ConfiguredPrice> = z.strictObject({ ...price, ...pair })
 
 const ownTier = text(
   isOwnTier,
-  "must name a tier of its own in lower case: the standard tier's prices are the model's",
+  "must be the lower-case name of a tier other than the standard one, whose prices are the model's",
 );
 
 const configuration = {
@@ -55,7 +55,7 @@ const paired = z.refine<ModelConfiguration>(
   (model) =>
     !Object.keys(model).some((name) => name in price || name === "tiers") ||
     (model.input !== undefined && model.output !== undefined),
-  { error: "needs both input and output" },
+  { error: "must have both `input` and `output`" },
 );
 
 const shape = { error: "must be { input, output }, in US dollars per million tokens" };

@@ -22,7 +22,7 @@ export const imageUrl: Reader<string> = withSchema(
         path,
       );
     if (!base64.test(url.slice(prefix.length)))
-      throw wrongValue("must hold the image in base64", path);
+      throw wrongValue("must contain the image in base64", path);
     return url;
   },
   () => schemaOf(content),

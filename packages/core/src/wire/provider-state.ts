@@ -74,7 +74,7 @@ export function stateBytes(value: Json | undefined): number {
 export function requireSmallState(bytes: number, path: string): void {
   if (bytes > maxMessageState.bytes)
     throw wrongValue(
-      `must hold at most ${maxMessageState.bytes} bytes of reasoning and other provider state`,
+      `must contain at most ${maxMessageState.bytes} bytes of reasoning and other provider state`,
       path,
     );
 }

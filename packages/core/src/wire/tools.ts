@@ -73,7 +73,7 @@ export function toolUse(
 ): Pick<CompletionRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
   if (tools.length === 0) {
     if (toolChoice === undefined || toolChoice === "auto" || toolChoice === "none") return {};
-    throw wrongValue("asks for a tool call, but no tools are given", "tool_choice");
+    throw wrongValue("requires a tool call, but the request has no tools", "tool_choice");
   }
   if (typeof toolChoice === "object" && !tools.some((tool) => tool.name === toolChoice.name))
     throw wrongValue("names a function that is not among the tools", nameAt);

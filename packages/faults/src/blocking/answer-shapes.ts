@@ -84,7 +84,7 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
     () => tiny,
   ),
   "text in the largest events": streamed(whole / upstreamEventBytes, () => eventOf("content")),
-  "more text than is accepted": streamed(60, () => eventOf("content")),
+  "more text than allowed": streamed(60, () => eventOf("content")),
   "reasoning in the largest events": streamed(whole / upstreamEventBytes, () =>
     eventOf("reasoning_content"),
   ),
@@ -113,7 +113,7 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
   "log probabilities in the largest events": streamed(2, () =>
     rawDelta(`"logprobs":${logprobs(0.75 * upstreamEventBytes)}`),
   ),
-  "plain: more log probabilities than are accepted": plain(
+  "plain: more log probabilities than allowed": plain(
     () => '{"content":"a"}',
     () => logprobs(whole),
     502,
@@ -123,13 +123,13 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
     () => rawDelta(`"logprobs":{"content":[${"[],".repeat(upstreamEventBytes / 3 - frame)}1]}`),
     502,
   ),
-  "provider state of as many values as are accepted": streamed(1, () =>
+  "provider state with the most values allowed": streamed(1, () =>
     delta({ content: "a", reasoning_details: [{ data: Array(maxStateValues - 10).fill(1) }] }),
   ),
-  "provider state in as many entries as are accepted": streamed(2, (event) =>
+  "provider state in the most entries allowed": streamed(2, (event) =>
     delta({ content: "a", reasoning_details: entries(10_900, event * 10_900) }),
   ),
-  "more provider state than is accepted": streamed(4, () =>
+  "more provider state than allowed": streamed(4, () =>
     delta({ content: "a", reasoning_details: [{ data: Array(150_000).fill(1) }] }),
   ),
   "large provider state": streamed(2, () =>
@@ -138,10 +138,10 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
       provider_specific_fields: { text: "x".repeat(upstreamEventBytes - 3 * frame) },
     }),
   ),
-  "plain: provider state of as many values as are accepted": plain(() =>
+  "plain: provider state with the most values allowed": plain(() =>
     JSON.stringify({ content: "a", reasoning_details: entries(21_800, 0) }),
   ),
-  "plain: more provider state than is accepted": {
+  "plain: more provider state than allowed": {
     ...plain(
       () => JSON.stringify({ content: "a", reasoning_details: [{ data: Array(390_000).fill(1) }] }),
       undefined,
@@ -173,7 +173,7 @@ export const answerShapes: Readonly<Record<string, AnswerShape>> = {
       ),
     }),
   ),
-  "plain: more tool calls than are accepted": plain(
+  "plain: more tool calls than allowed": plain(
     () =>
       JSON.stringify({
         tool_calls: Array.from({ length: whole / 80 }, (_, index) => call(index, "{}")),

@@ -91,7 +91,7 @@ const imageItem = (): object => ({
 const calls = messages * 0.9;
 
 export const requestShapes: readonly RequestShape[] = [
-  chat("as many messages as may be", () => ({
+  chat("the most messages allowed", () => ({
     messages: times(messages, (index) => ({
       role: index % 2 === 0 ? "user" : "assistant",
       content: "x".repeat(text / messages - 40),
@@ -164,7 +164,7 @@ export const requestShapes: readonly RequestShape[] = [
       .flat()
       .concat(user("Hi")),
   })),
-  chat("as many signed tool calls as may be", () => ({
+  chat("the most signed tool calls allowed", () => ({
     messages: [
       user("Hi"),
       ...times(15, (message) => [

@@ -361,7 +361,7 @@ function createKnown(): Known {
   };
 }
 
-const missing = new TypeError("what this process knows is not enough");
+const missing = new TypeError("the rows that this process knows are not enough");
 
 function notKnown(): never {
   throw missing;

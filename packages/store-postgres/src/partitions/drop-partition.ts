@@ -90,6 +90,6 @@ async function drop(connection: Connection, schema: string, partition: Partition
   const name = `${schema}.${partition.name}`;
   await connection.exec(`LOCK TABLE ${schema}.steps, ${name} IN ACCESS EXCLUSIVE MODE`);
   if (await hasOpenStep(connection, partition))
-    throw new PostgresFailure("a Step of long ago opened while its partition was to be dropped");
+    throw new PostgresFailure("an old Step opened while its partition was about to be dropped");
   await connection.exec(`DROP TABLE ${name}`);
 }

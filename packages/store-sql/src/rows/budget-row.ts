@@ -191,6 +191,6 @@ const modes: readonly BudgetMode[] = ["hard", "soft"];
 function one<Value extends string>(text: string, values: readonly Value[]): Value {
   const found = values.find((value) => value === text);
   if (found === undefined)
-    throw new TypeError(`a budget column holds none of ${values.join(", ")}`);
+    throw new TypeError(`a budget column must be one of ${values.join(", ")}`);
   return found;
 }

@@ -68,7 +68,7 @@ const kinds: Readonly<Record<LeafKind, true>> = {
 
 function kindOf(text: string): LeafKind {
   if (isKind(text)) return text;
-  throw new TypeError("column kind does not hold a kind of leaf");
+  throw new TypeError("column kind has an unknown kind of leaf");
 }
 
 function isKind(text: string): text is LeafKind {

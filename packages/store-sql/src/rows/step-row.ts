@@ -231,12 +231,12 @@ export function outcomeOf(text: string): StepOutcome {
     case "interrupted":
       return text;
     default:
-      throw new TypeError("column outcome does not hold an outcome");
+      throw new TypeError("column outcome has an unknown outcome");
   }
 }
 
 function endpointOf(text: string): EndpointName {
   const endpoint = endpointNames.find((name) => name === text);
-  if (endpoint === undefined) throw new TypeError("column endpoint does not hold an endpoint");
+  if (endpoint === undefined) throw new TypeError("column endpoint has an unknown endpoint");
   return endpoint;
 }

@@ -52,5 +52,5 @@ export function summedFromRow(row: unknown): SummedStep {
 
 function ownershipOf(text: string): "platform" | "customer" {
   if (text === "platform" || text === "customer") return text;
-  throw new TypeError("column connection does not hold an ownership");
+  throw new TypeError("column connection has an unknown owner");
 }

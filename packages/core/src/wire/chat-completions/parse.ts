@@ -46,7 +46,7 @@ export function parseChatCompletion(
     ...rest
   } = chatCompletion(body, "", reading);
   if (reasoning?.effort !== undefined && reasoning.effort !== reasoningEffort)
-    throw wrongValue("contradicts reasoning_effort; give one of the two", "reasoning.effort");
+    throw wrongValue("contradicts reasoning_effort: send only one of the two", "reasoning.effort");
   const maxOutputTokens = maxCompletionTokens ?? maxTokens;
   return {
     model,

@@ -104,7 +104,7 @@ const reasoning: Reader<{ readonly effort?: string }> = withSchema(
     const { effort, enabled } = reasoningFields(value, path, limits);
     if (enabled === false) return { effort: "none" };
     if (enabled === true && effort === undefined)
-      throw unsupportedValue("needs an effort next to it", `${path}.enabled`);
+      throw unsupportedValue("requires `effort`", `${path}.enabled`);
     return effort === undefined ? {} : { effort };
   },
   () => schemaOf(reasoningFields),

@@ -77,6 +77,6 @@ function startOf(items: readonly StoredItem[], after: string | null): number {
 
 function single(query: URLSearchParams, name: string): string | null {
   const [value = null, ...others] = query.getAll(name);
-  if (others.length > 0) throw wrongValue("must be given once", name);
+  if (others.length > 0) throw wrongValue("must be sent only once", name);
   return value;
 }

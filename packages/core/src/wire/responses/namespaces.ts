@@ -59,7 +59,7 @@ export function flattenTools(
       const name = modelName(called);
       if (plain.has(name) || namespaces.has(name))
         throw wrongValue(
-          `is a function that the model could not tell from another: both are '${name}'`,
+          `would have the name '${name}', like another function: rename one of them`,
           `tools[${at}].tools[${index}].name`,
         );
       namespaces.set(name, called);
