@@ -86,7 +86,7 @@ const ceilings: readonly Ceiling[] = [
     figure: "bytes written per Step, alone",
     of: "writtenBytes",
     memory: null,
-    sqlite: 185_000,
+    sqlite: 120_000,
     postgres: null,
     goal: 60_000,
   },

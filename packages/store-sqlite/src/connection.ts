@@ -123,8 +123,8 @@ function prepare(client: SqliteClient, text: string): Prepared {
 const minSqliteVersion = [3, 51, 3] as const;
 
 /** A commit writes whole pages, mostly for a few bytes at the end of a table or index. A checkpoint moves up to 8 MB. */
-const pageSize = 4_096;
-const checkpointPages = 2_000;
+const pageSize = 2_048;
+const checkpointPages = 4_000;
 
 /**
  * Rejects a SQLite that is too old, then sets up the connection. WAL and `synchronous=FULL` make a commit durable. A busy

@@ -54,13 +54,13 @@ it("keeps all data when it is closed and opened again", async () => {
 
 const page = { cursor: null, limit: 10 };
 
-it("uses pages of 4 KB and a write-ahead log that every commit flushes", async () => {
+it("uses pages of 2 KB and a write-ahead log that every commit flushes", async () => {
   const filename = temporaryFile();
   const client = openClient(filename);
   await sqliteStore({ client }).migrate();
   const pragma = (name: string): unknown =>
     Object.values(client.prepare(`PRAGMA ${name}`).get() ?? {})[0];
-  expect(pragma("page_size")).toBe(4_096);
+  expect(pragma("page_size")).toBe(2_048);
   expect(pragma("journal_mode")).toBe("wal");
   expect(pragma("synchronous")).toBe(2);
   expect(pragma("busy_timeout")).toBe(0);
